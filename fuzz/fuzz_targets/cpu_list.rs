@@ -9,6 +9,6 @@ fuzz_target!(|text: &str| {
         assert_eq!(CpuSet::parse_list(&cpus.to_string()).as_ref(), Ok(&cpus));
         assert_eq!(cpus.iter().count(), cpus.len());
         assert_eq!(cpus.iter().last(), cpus.highest());
-        assert_eq!(CpuSet::from_words(&cpus.words()), cpus);
+        assert_eq!(CpuSet::from_words(&cpus.to_words()), cpus);
     }
 });

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(root) = Root::from_archive_bytes(&[b"<".as_slice(), bytes].concat())
-        && let Ok(machine) = topology::read(&root)
+        && let Ok(machine) = topology::read_machine(&root)
     {
         corewise_fuzz::check(&machine);
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::sync::LazyLock;
 
-use corewise_sys::change::{Meanwhile, left_in};
+use corewise_sys::change::{UndoForecast, left_in};
 use libfuzzer_sys::fuzz_target;
 
 static FOLDER: LazyLock<std::path::PathBuf> = LazyLock::new(|| {
@@ -16,6 +16,6 @@ static FOLDER: LazyLock<std::path::PathBuf> = LazyLock::new(|| {
 fuzz_target!(|bytes: &[u8]| {
     fs::write(FOLDER.join("x.corewise-journal"), bytes).expect("the journal is written");
     for left in left_in(&FOLDER).expect("the folder is ours").into_iter().flatten() {
-        let _ = (left.standing(), left.preview(&mut Meanwhile::default()), left.damage());
+        let _ = (left.standing(), left.preview_undo(&mut UndoForecast::default()), left.damage_reason());
     }
 });

@@ -1,10 +1,10 @@
 //! Reads core-to-core files of other tools; what is accepted are costs between the cpus it names, what is not is told by its line.
 #![no_main]
 
-use corewise_model::links::import::read;
+use corewise_model::links::import::read_links;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| match read(text) {
+fuzz_target!(|text: &str| match read_links(text) {
     Ok(imported) => {
         assert!(imported.cpus.len() >= 2, "no pair");
         assert!(!imported.series.is_empty(), "no costs");
@@ -25,5 +25,6 @@ fuzz_target!(|text: &str| match read(text) {
             }
         }
     }
-    Err(error) => assert!(error.line().is_none_or(|line| (1..=text.lines().count().max(1)).contains(&line)), "{error}"),
+    Err(error) =>
+        assert!(error.line_number().is_none_or(|line| (1..=text.lines().count().max(1)).contains(&line)), "{error}"),
 });

@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else { return };
     let (relations, cpu_sets) = rest.split_at(usize::from(u16::from_le_bytes(*length)).min(rest.len()));
     let files = [("windows/logical-processors", hexadecimal(relations)), ("windows/cpu-sets", hexadecimal(cpu_sets))];
-    if let Ok(machine) = topology::read(&Root::from_files(files)) {
+    if let Ok(machine) = topology::read_machine(&Root::from_files(files)) {
         corewise_fuzz::check(&machine);
     }
 });

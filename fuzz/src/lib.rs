@@ -12,7 +12,7 @@ pub fn check(machine: &Machine) {
     assert!(machine.allowed.is_subset(&machine.online), "allowed beyond online");
     for level in Level::ALL.into_iter().filter(|&level| level != Level::Node) {
         let mut seen = CpuSet::new();
-        for cpus in machine.objects(level) {
+        for cpus in machine.objects_of(level) {
             assert!(!cpus.is_empty(), "an empty {level}");
             assert!(cpus.is_disjoint(&seen), "a cpu in two objects of level {level}");
             seen.extend(cpus.iter());

@@ -30,127 +30,148 @@ use std::path::Path;
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Survey;
-use corewise_model::conducted::Conducted;
+use corewise_model::conducted::ExperimentRecord;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
-use corewise_model::survey::Scope;
-use corewise_model::survey::conclude::Conclusions;
+use corewise_model::survey::SurveyScope;
+use corewise_model::survey::conclude::SurveyConclusions;
 use schemars::Schema;
 
 use crate::app::arguments::CommonArguments;
-use crate::app::artifact::{self, Form, Kind, Printed, kind};
-use crate::app::failure::{Exit, Failure};
-use crate::app::output::{say, written};
-use crate::app::run::{Document, HELP_WIDTH, Run, alone};
-use crate::app::settings::Settings;
+use crate::app::artifact::{self, ArtifactForm, ArtifactKind, PrintedArtifact, artifact_kind};
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::output::{accept_closed_pipe, print_message};
+use crate::app::run::{CommandDocument, HELP_WIDTH, RunnableCommand, parse_alone};
+use crate::app::settings::ProgramSettings;
 use crate::app::tip;
 use crate::draw::printable::printable_lines;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::suggestion::CarriedOptions;
-use crate::draw::survey::Kept;
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::wrap;
+use crate::draw::survey::StorageStatus;
+use crate::draw::text::{StyledLine, TextScreen};
+use crate::draw::wrap::wrap_line;
 use place::arguments::PlaceArguments;
 use run::arguments::RunArguments;
 use survey::arguments::SurveyArguments;
 
 /// All commands, in the groups and the order of `--help`.
-const COMMANDS: [(&str, &[Room]); 4] = [
+const COMMANDS: [(&str, &[ListedCommand]); 4] = [
     (
         "Survey: what this machine is like",
         &[
-            room::<SurveyArguments>().with_history(),
-            room::<topology::TopologyArguments>(),
-            room::<tail::arguments::TailArguments>().with_history(),
-            room::<links::arguments::LinksArguments>().with_history(),
-            room::<memory::arguments::MemoryArguments>().with_history(),
-            room::<worth::WorthArguments>().with_history(),
-            room::<watch::arguments::WatchArguments>().with_history(),
-            room::<doctor::DoctorArguments>().with_history().with_journals(),
+            list_command::<SurveyArguments>().with_history(),
+            list_command::<topology::TopologyArguments>(),
+            list_command::<tail::arguments::TailArguments>().with_history(),
+            list_command::<links::arguments::LinksArguments>().with_history(),
+            list_command::<memory::arguments::MemoryArguments>().with_history(),
+            list_command::<worth::WorthArguments>().with_history(),
+            list_command::<watch::arguments::WatchArguments>().with_history(),
+            list_command::<doctor::DoctorArguments>().with_history().with_journals(),
         ],
     ),
     (
         "Try: which placement wins, or that none does",
         &[
-            room::<r#try::arguments::TryArguments>().with_history().with_journals(),
-            room::<PlaceArguments>().with_history(),
+            list_command::<r#try::arguments::TryArguments>().with_history().with_journals(),
+            list_command::<PlaceArguments>().with_history(),
             #[cfg(feature = "workloads")]
-            room::<workload::arguments::WorkloadArguments>(),
-            room::<article::arguments::ArticleArguments>().with_history(),
+            list_command::<workload::arguments::WorkloadArguments>(),
+            list_command::<article::arguments::ArticleArguments>().with_history(),
         ],
     ),
     (
         "Keep: run there, and give everything back",
         &[
-            room::<RunArguments>().with_history().with_journals(),
-            room::<keep::arguments::KeepArguments>().with_history().with_journals(),
-            room::<irq::arguments::IrqArguments>().with_journals(),
-            room::<undo::UndoArguments>().with_journals(),
+            list_command::<RunArguments>().with_history().with_journals(),
+            list_command::<keep::arguments::KeepArguments>().with_history().with_journals(),
+            list_command::<irq::arguments::IrqArguments>().with_journals(),
+            list_command::<undo::UndoArguments>().with_journals(),
         ],
     ),
     (
         "Records",
         &[
-            room::<history::arguments::HistoryArguments>().with_history(),
-            room::<report::arguments::ReportArguments>().with_history(),
-            room::<record::RecordArguments>(),
-            room::<completions::CompletionsArguments>(),
-            room::<schema::SchemaArguments>(),
+            list_command::<history::arguments::HistoryArguments>().with_history(),
+            list_command::<report::arguments::ReportArguments>().with_history(),
+            list_command::<record::RecordArguments>(),
+            list_command::<completions::CompletionsArguments>(),
+            list_command::<schema::SchemaArguments>(),
         ],
     ),
 ];
 
-const KINDS: [Kind; 4] = [kind::<Survey>(), kind::<Conducted>(), kind::<LinkMap>(), kind::<MemoryMap>()];
+const KINDS: [ArtifactKind; 4] = [
+    artifact_kind::<Survey>(),
+    artifact_kind::<ExperimentRecord>(),
+    artifact_kind::<LinkMap>(),
+    artifact_kind::<MemoryMap>(),
+];
 
 /// Prints a survey as the command that made it does.
-impl Printed for Survey {
-    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
-        form.only(&[], "a survey")?;
-        artifact::print(self, kept, settings)
+impl PrintedArtifact for Survey {
+    fn print_in_form(
+        &self,
+        kept: &StorageStatus,
+        form: &ArtifactForm,
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        form.refuse_options(&[], "a survey")?;
+        artifact::print_artifact(self, kept, settings)
     }
 
     const TITLE: &'static str = "Survey";
 
-    fn first() -> SuggestedCommand {
+    fn first_command() -> SuggestedCommand {
         suggested_command::first_survey()
     }
 
-    fn story(&self, conclusions: &Conclusions, kept: &Kept, settings: &Settings) -> Story {
+    fn compose_story(
+        &self,
+        conclusions: &SurveyConclusions,
+        kept: &StorageStatus,
+        settings: &ProgramSettings,
+    ) -> Story {
         match self.provenance.scope {
-            Scope::Machine => survey::story(self, conclusions, kept, survey::memory(self, settings)),
-            Scope::Tail => tail::story(self, conclusions, kept),
+            SurveyScope::Machine => {
+                survey::compose_story(self, conclusions, kept, survey::draw_memory_line(self, settings))
+            }
+            SurveyScope::Tail => tail::compose_story(self, conclusions, kept),
         }
     }
 
-    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story> {
-        survey::comparison::changes(numbers, artifacts)
+    fn compose_changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story> {
+        survey::comparison::compose_changes(numbers, artifacts)
     }
 
-    fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {
-        survey::comparison::print(numbers, artifacts, settings)
+    fn print_comparison(
+        numbers: [i64; 2],
+        artifacts: [&Self; 2],
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        survey::comparison::print_comparison(numbers, artifacts, settings)
     }
 }
 
-type Task = Box<dyn FnOnce(&Settings) -> Result<Exit, Failure>>;
+type CommandTask = Box<dyn FnOnce(&ProgramSettings) -> Result<CommandExit, CommandFailure>>;
 
 /// Options of a command that its suggestions repeat, and its task.
-type ParsedTask = (Vec<String>, Task);
+type ParsedTask = (Vec<String>, CommandTask);
 
-struct Room {
+struct ListedCommand {
     definition: fn() -> clap::Command,
     parse: fn(&ArgMatches) -> Result<ParsedTask, clap::Error>,
-    documents: &'static [Document],
+    documents: &'static [CommandDocument],
     has_history: bool,
     has_journals: bool,
 }
 
-const fn room<C: Run>() -> Room {
+const fn list_command<C: RunnableCommand>() -> ListedCommand {
     let (has_history, has_journals) = (false, false);
-    Room { definition: C::command, parse: parse_task::<C>, documents: C::DOCUMENTS, has_history, has_journals }
+    ListedCommand { definition: C::command, parse: parse_task::<C>, documents: C::DOCUMENTS, has_history, has_journals }
 }
 
-impl Room {
+impl ListedCommand {
     /// Marks a command that uses the history: suggestions of it repeat `--store`.
     const fn with_history(mut self) -> Self {
         self.has_history = true;
@@ -164,12 +185,12 @@ impl Room {
     }
 }
 
-fn parse_task<C: Run>(matches: &ArgMatches) -> Result<ParsedTask, clap::Error> {
+fn parse_task<C: RunnableCommand>(matches: &ArgMatches) -> Result<ParsedTask, clap::Error> {
     let typed = C::from_arg_matches(matches)?;
     Ok((typed.carried_options(), Box::new(move |settings| typed.run(settings))))
 }
 
-fn rooms() -> impl Iterator<Item = &'static Room> {
+fn all_commands() -> impl Iterator<Item = &'static ListedCommand> {
     COMMANDS.iter().flat_map(|(_, rooms)| rooms.iter())
 }
 
@@ -183,7 +204,7 @@ fn carried_options(
     let mut by_command: BTreeMap<String, Vec<String>> = own.into_iter().collect();
     // `run` starts at once: the definitions of all commands are not built for nothing.
     if store.is_some() || journals.is_some() {
-        for room in rooms() {
+        for room in all_commands() {
             let words = by_command.entry((room.definition)().get_name().to_owned()).or_default();
             let places = [("--store", store, room.has_history), ("--journal", journals, room.has_journals)];
             for (option, path, _) in places.into_iter().filter(|(.., is_used)| *is_used) {
@@ -201,8 +222,8 @@ struct NamedSchema {
     examples: &'static [&'static str],
 }
 
-fn schemas() -> impl Iterator<Item = NamedSchema> {
-    rooms().flat_map(|room| room.documents).map(|document| {
+fn all_schemas() -> impl Iterator<Item = NamedSchema> {
+    all_commands().flat_map(|room| room.documents).map(|document| {
         let schema = (document.schema)();
         let title = schema.get("title").and_then(|title| title.as_str()).unwrap_or_default();
         let name = title.split('/').nth(1).unwrap_or(title).to_owned();
@@ -233,7 +254,7 @@ Exit status:
   4 internal error   130 interrupted, partial results were printed";
 
 /// Returns the definition of the whole command line.
-fn program() -> clap::Command {
+fn build_definition() -> clap::Command {
     let options = CommonArguments::augment_args(SurveyArguments::augment_args(clap::Command::new("corewise")));
     options
         .version(env!("CARGO_PKG_VERSION"))
@@ -241,45 +262,47 @@ fn program() -> clap::Command {
         .long_about(LONG_ABOUT)
         .after_help(EXAMPLES)
         .max_term_width(HELP_WIDTH)
-        .help_template(template())
-        .subcommands(rooms().map(|room| (room.definition)()))
+        .help_template(help_template())
+        .subcommands(all_commands().map(|room| (room.definition)()))
 }
 
 /// Returns clap's help template with a heading for each group. clap itself lists all commands under one heading.
-fn template() -> String {
+fn help_template() -> String {
     let width = terminal_size::terminal_size().map_or(HELP_WIDTH, |(width, _)| usize::from(width.0)).min(HELP_WIDTH);
-    let mut screen = Screen::new();
+    let mut screen = TextScreen::new();
     for (heading, rooms) in &COMMANDS {
-        let mut lines = vec![Line::new().strong(*heading)];
+        let mut lines = vec![StyledLine::new().strong(*heading)];
         for definition in rooms.iter().map(|room| (room.definition)()).filter(|command| !command.is_hide_set()) {
             let about = definition.get_about().map(ToString::to_string).unwrap_or_default();
-            let line =
-                Line::new().plain("  ").strong(format!("{:<12}", definition.get_name())).plain(format!(" {about}"));
-            lines.extend(wrap(&line, width, 15));
+            let line = StyledLine::new()
+                .plain("  ")
+                .strong(format!("{:<12}", definition.get_name()))
+                .plain(format!(" {about}"));
+            lines.extend(wrap_line(&line, width, 15));
         }
-        screen.block(lines);
+        screen.add_block(lines);
     }
-    screen.block(vec![Line::new().strong("Options of the survey, and of every command")]);
-    let groups = screen.styled();
+    screen.add_block(vec![StyledLine::new().strong("Options of the survey, and of every command")]);
+    let groups = screen.to_styled();
     format!("{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{options}}{{after-help}}")
 }
 
 /// A parsed command line: the task, and the options that every command has.
-pub struct Typed {
+pub struct TypedCommand {
     /// The options that every command has.
     pub common: CommonArguments,
     own: Option<(String, Vec<String>)>,
-    task: Task,
+    task: CommandTask,
 }
 
-impl Typed {
+impl TypedCommand {
     /// Parses the command line of this process. On a mistake, or if help is requested, prints the message and ends the process.
-    pub fn of_this_process() -> Self {
+    pub fn from_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
-        let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::parse(&words));
+        let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words));
         parsed.unwrap_or_else(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command());
-            end(&tip::with_whole_line(error, &words, &place))
+            exit_with(&tip::with_whole_line(error, &words, &place))
         })
     }
 
@@ -287,30 +310,31 @@ impl Typed {
     ///
     /// # Errors
     /// Any failure of the command.
-    pub fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    pub fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let CommonArguments { store, journal, .. } = self.common;
-        suggestion::carry(carried_options(store.as_deref(), journal.as_deref(), self.own));
+        suggestion::carry_options(carried_options(store.as_deref(), journal.as_deref(), self.own));
         (self.task)(settings)
     }
 
     /// Parses a command line. Options of the survey may stand before or after the word `survey`, and before no other command.
     fn parse(words: &[OsString]) -> Result<Self, clap::Error> {
-        let matches = program().try_get_matches_from(words)?;
+        let matches = build_definition().try_get_matches_from(words)?;
         let common = CommonArguments::from_arg_matches(&matches)?;
         let before = SurveyArguments::from_arg_matches(&matches)?;
         let mut own = None;
-        let task: Task = match matches.subcommand() {
+        let task: CommandTask = match matches.subcommand() {
             None => Box::new(move |settings| before.run(settings)),
             Some((survey::NAME, own)) => {
                 let after = SurveyArguments::from_arg_matches(own)?;
-                Box::new(move |settings| before.joined(after)?.run(settings))
+                Box::new(move |settings| before.join_with(after)?.run(settings))
             }
             Some(_) if before != SurveyArguments::default() => Box::new(|_| {
                 let what = "--quick, --budget, --seed and --cpus are options of the survey, not of this command";
-                Err(Failure::usage(what).next(format!("See {}.", suggestion::mention(&suggested_command::help()))))
+                Err(CommandFailure::usage_error(what)
+                    .with_hint(format!("See {}.", suggestion::format_mention(&suggested_command::help()))))
             }),
             Some((name, typed)) => {
-                let found = rooms().find(|room| (room.definition)().get_name() == name);
+                let found = all_commands().find(|room| (room.definition)().get_name() == name);
                 let room = found.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
                 let (options, task) = (room.parse)(typed)?;
                 own = Some((name.to_owned(), options));
@@ -324,27 +348,27 @@ impl Typed {
 /// Parses a command line that begins with `run`; returns `None` for any other.
 ///
 /// This needs only the definition of `run`. To build the definitions of all commands takes longer than the rest of `run`.
-fn beginning_with_run(words: &[OsString]) -> Option<Result<Typed, clap::Error>> {
+fn parse_run_line(words: &[OsString]) -> Option<Result<TypedCommand, clap::Error>> {
     let words = words.get(1..)?;
     (words.first()? == run::NAME).then(|| {
-        let (run, common) = alone::<RunArguments>(words)?;
-        Ok(Typed { common, own: None, task: Box::new(|settings| run.run(settings)) })
+        let (run, common) = parse_alone::<RunArguments>(words)?;
+        Ok(TypedCommand { common, own: None, task: Box::new(|settings| run.run(settings)) })
     })
 }
 
 /// Prints the help or the error of the command line, and ends the process.
-fn end(message: &clap::Error) -> ! {
+fn exit_with(message: &clap::Error) -> ! {
     // Without clap's colours if the message repeats a word that contains control characters.
     let steers = |word: OsString| word.to_str().is_none_or(|word| printable_lines(word) != word);
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("COREWISE_"));
     let mut typed = std::env::args_os().chain(ours.map(|(_, value)| value));
     if message.use_stderr() && typed.any(steers) {
-        say(&message.render().to_string().trim_end());
+        print_message(&message.render().to_string().trim_end());
         std::process::exit(message.exit_code());
     }
-    match written(message.print()) {
+    match accept_closed_pipe(message.print()) {
         Err(failure) if !message.use_stderr() => {
-            say(&failure);
+            print_message(&failure);
             std::process::exit(failure.exit as i32)
         }
         _ => std::process::exit(message.exit_code()),
@@ -361,7 +385,7 @@ mod tests {
             "N" | "PID" => "1".to_owned(),
             other => other.to_owned(),
         };
-        let parsed = program().try_get_matches_from(words.iter().map(number));
+        let parsed = build_definition().try_get_matches_from(words.iter().map(number));
         match parsed {
             Err(error) if error.use_stderr() => Err(error.to_string()),
             _ => Ok(()),
@@ -372,7 +396,7 @@ mod tests {
     fn every_suggested_command_can_be_typed() {
         for (name, command) in suggested_command::examples() {
             if command.command().is_some() {
-                parse_back(command.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", command.line()));
+                parse_back(command.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", command.shell_line()));
             }
         }
     }
@@ -383,8 +407,9 @@ mod tests {
             let own = Some(("keep".to_owned(), ["--user", "--rules", "my.toml"].map(str::to_owned).into()));
             let carried = carried_options(Some(Path::new("a store.db")), Some(Path::new("journals")), own);
             if command.command().is_some() {
-                let repeated = suggestion::repeating(&command, &carried);
-                parse_back(repeated.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", repeated.line()));
+                let repeated = suggestion::repeat_options(&command, &carried);
+                parse_back(repeated.words())
+                    .unwrap_or_else(|error| panic!("{name}: {}\n{error}", repeated.shell_line()));
             }
         }
     }
@@ -392,7 +417,7 @@ mod tests {
     #[test]
     fn a_suggestion_repeats_the_places_that_its_command_uses() {
         let carried = carried_options(Some(Path::new("s.db")), Some(Path::new("j")), None);
-        let line = |command: SuggestedCommand| suggestion::repeating(&command, &carried).line();
+        let line = |command: SuggestedCommand| suggestion::repeat_options(&command, &carried).shell_line();
         assert_eq!(line(suggested_command::first_survey()), "corewise --store s.db");
         assert_eq!(line(suggested_command::undo()), "corewise undo --journal j");
         assert_eq!(line(suggested_command::topology()), "corewise topology");
@@ -419,7 +444,7 @@ mod tests {
 
     #[test]
     fn help_of_many_options_is_in_groups() {
-        let mut program = program();
+        let mut program = build_definition();
         program.build();
         each_command(&program, &mut |command| {
             let visible = command.get_opts().filter(|option| !option.is_hide_set());
@@ -437,7 +462,7 @@ mod tests {
 
     #[test]
     fn one_word_stands_for_one_thing() {
-        let mut program = program();
+        let mut program = build_definition();
         program.build();
         each_command(&program, &mut |command| {
             let name = command.get_bin_name().unwrap_or_default().to_owned();
@@ -457,7 +482,7 @@ mod tests {
     #[test]
     fn every_example_in_help_can_be_typed() {
         let mut examples = Vec::new();
-        examples_of_help(&program(), &mut examples);
+        examples_of_help(&build_definition(), &mut examples);
         assert!(examples.len() > 60, "{}", examples.len());
         for example in examples {
             let line = example.split(" > ").next().and_then(|line| line.split(" >> ").next()).unwrap_or_default();
@@ -486,13 +511,13 @@ mod tests {
 
     #[test]
     fn the_definition_holds_together() {
-        program().debug_assert();
+        build_definition().debug_assert();
     }
 
     #[test]
     fn help_lists_every_command_once_in_its_group() {
-        let help = program().render_help().to_string();
-        for name in rooms().map(|room| (room.definition)()).filter(|command| !command.is_hide_set()) {
+        let help = build_definition().render_help().to_string();
+        for name in all_commands().map(|room| (room.definition)()).filter(|command| !command.is_hide_set()) {
             let line = format!("\n  {:<9} ", name.get_name());
             assert_eq!(help.matches(&line).count(), 1, "{line} in\n{help}");
         }
@@ -504,19 +529,19 @@ mod tests {
     fn survey_options_stand_on_either_side_of_the_word() {
         for line in ["corewise --quick", "corewise survey --quick", "corewise --quick survey", "corewise history --all"]
         {
-            assert!(Typed::parse(&words(line)).is_ok(), "{line}");
+            assert!(TypedCommand::parse(&words(line)).is_ok(), "{line}");
         }
         let both = SurveyArguments { quick: true, ..SurveyArguments::default() };
-        assert_eq!(both.clone().joined(SurveyArguments::default()).unwrap(), both);
+        assert_eq!(both.clone().join_with(SurveyArguments::default()).unwrap(), both);
         let budget = SurveyArguments { budget: Some(std::time::Duration::from_secs(9)), ..SurveyArguments::default() };
-        assert_eq!(both.joined(budget).unwrap_err().exit, Exit::Usage);
+        assert_eq!(both.join_with(budget).unwrap_err().exit, CommandExit::Usage);
     }
 
     /// What both definitions make of a line: that it can be run, or what is printed instead.
     fn both(line: &str) -> [String; 2] {
         let words = words(line);
-        let short = beginning_with_run(&words).expect("the line begins with run");
-        [short, Typed::parse(&words)].map(|parsed| match parsed {
+        let short = parse_run_line(&words).expect("the line begins with run");
+        [short, TypedCommand::parse(&words)].map(|parsed| match parsed {
             Ok(typed) => format!("{:?}", typed.common),
             Err(error) => error.render().to_string(),
         })
@@ -541,7 +566,7 @@ mod tests {
             let [short, long] = both(line);
             assert_eq!(short, long, "{line}");
         }
-        assert!(beginning_with_run(&words("corewise runs")).is_none());
-        assert!(beginning_with_run(&words("corewise")).is_none());
+        assert!(parse_run_line(&words("corewise runs")).is_none());
+        assert!(parse_run_line(&words("corewise")).is_none());
     }
 }

@@ -7,17 +7,17 @@ mod draw;
 
 use std::process::ExitCode;
 
-use crate::app::output::say;
-use crate::app::settings::{Environment, Settings};
-use crate::commands::Typed;
+use crate::app::output::print_message;
+use crate::app::settings::{ProgramEnvironment, ProgramSettings};
+use crate::commands::TypedCommand;
 
 fn main() -> ExitCode {
-    let typed = Typed::of_this_process();
-    let settings = Settings::new(&typed.common, &Environment::of_this_process());
+    let typed = TypedCommand::from_process();
+    let settings = ProgramSettings::new(&typed.common, &ProgramEnvironment::from_process());
     match typed.run(&settings) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            say(&failure);
+            print_message(&failure);
             failure.exit.into()
         }
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
 const OWN: &str = r#"
 name = "own"
@@ -29,15 +29,15 @@ shared = ["cpu"]
 threads = 4096
 "#;
 
-fn with_own(text: &str) -> Place {
-    let place = Place::new();
+fn with_own(text: &str) -> TestPlace {
+    let place = TestPlace::new();
     fs::write(place.path().join("own.toml"), text).unwrap();
     place
 }
 
 #[test]
 fn all_five_are_listed_and_can_be_copied() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let list = text(&place.corewise(&["article"]).output().unwrap().stdout);
     for name in ["cpu0", "modules", "core0", "threads", "channels"] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
@@ -99,7 +99,7 @@ fn what_is_no_article_is_told() {
         assert_eq!(run.status.code(), Some(2));
         assert!(text(&run.stderr).contains(says), "{}", text(&run.stderr));
     }
-    let run = Place::new().corewise(&["article", "core7"]).output().unwrap();
+    let run = TestPlace::new().corewise(&["article", "core7"]).output().unwrap();
     assert_eq!(run.status.code(), Some(2));
     assert!(text(&run.stderr).contains("cpu0, modules, core0, threads, channels"), "{}", text(&run.stderr));
 }

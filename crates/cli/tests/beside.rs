@@ -15,10 +15,10 @@ use corewise_machine::CpuSet;
 use corewise_sys::{affinity, process};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
-type Result = std::result::Result<Completion, Failed>;
-type Test = fn() -> Result;
+type BesideTestResult = std::result::Result<Completion, Failed>;
+type BesideTest = fn() -> BesideTestResult;
 
 /// Longer than any test waits.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         act(part, argument).expect("an actor plays its part");
         return ExitCode::SUCCESS;
     }
-    let tests: [(&str, Test); 7] = [
+    let tests: [(&str, BesideTest); 7] = [
         ("a_planted_disturber_is_named_and_counted", disturbed),
         ("children_are_followed", children),
         ("the_commands_output_and_status_are_its_own", passed_through),
@@ -80,12 +80,12 @@ fn check(is_so: bool, what: impl std::fmt::Debug) -> std::result::Result<(), Fai
 
 /// Why the kernel's tracepoints cannot be had here.
 fn refused() -> Option<Completion> {
-    corewise_lab::beside::recorder().err().map(|gap| Completion::ignored_with(gap.why))
+    corewise_lab::beside::open_recorder().err().map(|gap| Completion::ignored_with(gap.why))
 }
 
 /// A cpu that may be used: the last, since the first has most to do besides.
 fn a_cpu() -> u32 {
-    affinity::current().ok().and_then(|cpus: CpuSet| cpus.highest()).expect("a thread has a cpu")
+    affinity::current_affinity().ok().and_then(|cpus: CpuSet| cpus.highest()).expect("a thread has a cpu")
 }
 
 fn wait_for(path: &Path) -> std::result::Result<(), Failed> {
@@ -97,11 +97,11 @@ fn wait_for(path: &Path) -> std::result::Result<(), Failed> {
     Ok(())
 }
 
-fn disturbed() -> Result {
+fn disturbed() -> BesideTestResult {
     if let Some(skipped) = refused() {
         return Ok(skipped);
     }
-    let (place, cpu, own) = (Place::new(), a_cpu().to_string(), std::env::current_exe()?);
+    let (place, cpu, own) = (TestPlace::new(), a_cpu().to_string(), std::env::current_exe()?);
     let own = own.to_str().ok_or("a path in UTF-8")?;
     let folder = place.path().to_str().ok_or("a path in UTF-8")?;
     let words = ["tail", "--beside", "--json", "--cpus", &cpu, "--", own, "act", "compute", folder];
@@ -144,31 +144,31 @@ fn adds_up(report: &Value) -> std::result::Result<(), Failed> {
     check(entries(&report["worst"]).count() > 0, "somebody interrupts")
 }
 
-fn children() -> Result {
+fn children() -> BesideTestResult {
     if let Some(skipped) = refused() {
         return Ok(skipped);
     }
     let shell = "sh -c :; sh -c : & wait; :";
-    let output = Place::new().corewise(&["tail", "--beside", "--json", "--", "sh", "-c", shell]).output()?;
+    let output = TestPlace::new().corewise(&["tail", "--beside", "--json", "--", "sh", "-c", shell]).output()?;
     let document: Value = serde_json::from_slice(&output.stdout)?;
     check(document["seen"]["threads"] == 3, &document["seen"]["threads"])?;
     check(document["to_its_end"] == true && document["exit_status"] == 0, &document["exit_status"])?;
     Ok(Completion::Completed)
 }
 
-fn passed_through() -> Result {
+fn passed_through() -> BesideTestResult {
     let words = ["tail", "--beside", "--", "sh", "-c", "echo said; exit 7"];
-    let output = Place::new().corewise(&words).output()?;
+    let output = TestPlace::new().corewise(&words).output()?;
     let told = text(&output.stderr);
     check((output.status.code(), text(&output.stdout).as_str()) == (Some(7), "said\n"), (&output.status, &told))?;
     check(told.contains(" watched · ") && told.starts_with("sh -c "), told)?;
     let words = ["tail", "--beside", "--json", "--", "sh", "-c", "echo said"];
-    let output = Place::new().corewise(&words).output()?;
+    let output = TestPlace::new().corewise(&words).output()?;
     check(serde_json::from_slice::<Value>(&output.stdout).is_ok(), text(&output.stdout))?;
     check(text(&output.stderr) == "said\n", text(&output.stderr)).map(|()| Completion::Completed)
 }
 
-fn not_run() -> Result {
+fn not_run() -> BesideTestResult {
     for (words, status, told) in [
         (&["--", "corewise-no-such-command"][..], 127, "It is not in PATH"),
         (&["--", "/"], 126, "It exists, but cannot be executed"),
@@ -176,7 +176,7 @@ fn not_run() -> Result {
         (&["--cpus", "lcc:0", "--", "true"], 2, "lcc:0"),
     ] {
         // A folder of PATH that may not be read is another error than none that has it.
-        let place = Place::new();
+        let place = TestPlace::new();
         let mut command = place.corewise(&[&["tail", "--beside"], words].concat());
         let output = command.env("PATH", "/usr/bin:/bin").output()?;
         let said = text(&output.stderr);
@@ -185,14 +185,14 @@ fn not_run() -> Result {
     Ok(Completion::Completed)
 }
 
-fn killed() -> Result {
+fn killed() -> BesideTestResult {
     use std::os::unix::process::ExitStatusExt as _;
-    let output = Place::new().corewise(&["tail", "--beside", "--", "sh", "-c", "kill -TERM $$"]).output()?;
+    let output = TestPlace::new().corewise(&["tail", "--beside", "--", "sh", "-c", "kill -TERM $$"]).output()?;
     check(output.status.signal() == Some(15), output.status)?;
     // One that comes to corewise is passed on, and the report is of what was seen. No shell can trap what was ignored when it
     // began, as SIGINT is for tests that run in the background.
     let shell = "trap 'echo got; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
-    let place = Place::new();
+    let place = TestPlace::new();
     let mut command = place.corewise(&["tail", "--beside", "--", "sh", "-c", shell]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut ready = [0; 6];
@@ -203,14 +203,14 @@ fn killed() -> Result {
     check(text(&output.stderr).contains(" watched · "), text(&output.stderr)).map(|()| Completion::Completed)
 }
 
-fn ended_before() -> Result {
-    let output = Place::new().corewise(&["tail", "--beside", "--budget", "1s", "--", "sleep", "2"]).output()?;
+fn ended_before() -> BesideTestResult {
+    let output = TestPlace::new().corewise(&["tail", "--beside", "--budget", "1s", "--", "sleep", "2"]).output()?;
     let told = text(&output.stderr);
     check(output.status.success() && told.contains("then it ran on"), told).map(|()| Completion::Completed)
 }
 
-fn ordinary_user() -> Result {
-    let place = Place::new();
+fn ordinary_user() -> BesideTestResult {
+    let place = TestPlace::new();
     let words =
         ["tail", "--beside", "--width", "400", "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"];
     let output = place.ordinary_user(&words).output()?;

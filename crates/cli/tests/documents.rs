@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use corewise_model::Survey;
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
 /// Documents without an example, and the reason: a line prints each only after minutes, or into a file.
 const WITHOUT_EXAMPLE: [(&str, &str); 3] = [
@@ -18,7 +18,7 @@ const WITHOUT_EXAMPLE: [(&str, &str); 3] = [
 /// Lines whose documents name no example themselves.
 const MORE_EXAMPLES: [(&str, &str); 1] = [("try-plan", "try --pid PID --metric run-delay --dry-run")];
 
-fn printed(place: &Place, arguments: &[&str]) -> Value {
+fn printed(place: &TestPlace, arguments: &[&str]) -> Value {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
     serde_json::from_slice(&run.stdout).unwrap()
@@ -30,7 +30,7 @@ fn file(name: &str) -> PathBuf {
 
 #[test]
 fn the_schema_files_are_those_of_the_program() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mut files: Vec<String> = fs::read_dir(file("").parent().unwrap())
         .unwrap()
         .filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".json")?.to_owned()))
@@ -47,7 +47,7 @@ fn the_schema_files_are_those_of_the_program() {
 }
 
 /// Prepares the files that the examples of documents name, two surveys, a page of one of them, and maps of memory 3 and 4.
-fn prepare(place: &Place) {
+fn prepare(place: &TestPlace) {
     let folder = place.folder("journals", 0o700);
     let journal = r#"{"journal":{"version":1,"corewise":"0.1.0","boot":"earlier","host":"HOST","process":{"id":7,"start_ticks":9},"number_space":"pid:[1]","started_unix_ms":1}}
 {"begun":{"entry":1,"change":{"kind":"controller","group":"/sys/fs/cgroup/a","name":"cpuset"}}}
@@ -77,7 +77,7 @@ fn prepare(place: &Place) {
 
 #[test]
 fn what_is_printed_is_what_the_schema_says() {
-    let place = Place::new();
+    let place = TestPlace::new();
     prepare(&place);
     let names = text(&place.corewise(&["schema"]).output().unwrap().stdout);
     let examples = text(&place.corewise(&["schema", "--examples"]).output().unwrap().stdout);
@@ -102,19 +102,19 @@ fn what_is_printed_is_what_the_schema_says() {
 fn check(name: &str, document: &Value) {
     let schema: Value = serde_json::from_str(&fs::read_to_string(file(name)).unwrap()).unwrap();
     let mut faults = Vec::new();
-    Walk { root: &schema, faults: &mut faults, is_lenient: false }.value(&schema, document, name);
+    SchemaWalk { root: &schema, faults: &mut faults, is_lenient: false }.value(&schema, document, name);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// The part of JSON Schema that our schemas use. Stricter in one thing: a key that the schema does not name is a fault.
-struct Walk<'a> {
+struct SchemaWalk<'a> {
     root: &'a Value,
     faults: &'a mut Vec<String>,
     /// Whether keys that the schema does not name are nothing, as they are where another part may name them.
     is_lenient: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalk<'a> {
     fn value(&mut self, schema: &'a Value, value: &Value, at: &str) {
         let mut parts = Vec::new();
         if let Err(fault) = self.collect(schema, value, &mut parts) {
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
 
     fn fits(&self, schema: &'a Value, value: &Value) -> bool {
         let mut faults = Vec::new();
-        Walk { root: self.root, faults: &mut faults, is_lenient: true }.value(schema, value, "");
+        SchemaWalk { root: self.root, faults: &mut faults, is_lenient: true }.value(schema, value, "");
         faults.is_empty()
     }
 }
@@ -206,7 +206,7 @@ fn has_type(types: &Value, value: &Value) -> bool {
 
 #[test]
 fn the_walk_finds_what_does_not_fit() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mut document = printed(&place, &["topology", "--json"]);
     document["machine"]["cores"][0]["os_number"] = Value::from("zero");
     document["machine"]["surprise"] = Value::from(1);
@@ -214,6 +214,6 @@ fn the_walk_finds_what_does_not_fit() {
     document["machine"].as_object_mut().unwrap().remove("online");
     let schema: Value = serde_json::from_str(&fs::read_to_string(file("topology")).unwrap()).unwrap();
     let mut faults = Vec::new();
-    Walk { root: &schema, faults: &mut faults, is_lenient: false }.value(&schema, &document, "topology");
+    SchemaWalk { root: &schema, faults: &mut faults, is_lenient: false }.value(&schema, &document, "topology");
     assert_eq!(faults.len(), 4, "{faults:#?}");
 }

@@ -10,18 +10,18 @@ use std::time::Duration;
 
 use corewise_machine::CpuSet;
 use corewise_sys::affinity;
-use support::{Place, ended, text};
+use support::{TestPlace, ended, text};
 
 /// Longer than any test waits: a survey that ends before was ended.
 const ENDLESS: &str = "1h";
 
 #[test]
 fn a_process_with_one_cpu_is_told_that_links_need_two() {
-    let place = Place::new();
-    let allowed = affinity::current().unwrap();
+    let place = TestPlace::new();
+    let allowed = affinity::current_affinity().unwrap();
     let cpu = allowed.lowest().unwrap();
     // The child inherits the affinity of the thread that starts it; this thread ends with the test.
-    affinity::set_current(&CpuSet::of(cpu)).unwrap();
+    affinity::set_current(&CpuSet::from_cpu(cpu)).unwrap();
     let run = place.corewise(&["survey", "--budget", "1s", "--width", "400"]).output().unwrap();
     let doctor = place.corewise(&["doctor", "--width", "400"]).output().unwrap();
     let tried = place.corewise(&["try", "--", "true"]).output().unwrap();
@@ -33,7 +33,7 @@ fn a_process_with_one_cpu_is_told_that_links_need_two() {
     assert!(screen.contains("links between cpus (links need two cpus; 1 was surveyed)"), "{screen}");
     assert!(screen.contains("Latency") && !screen.contains("Links "), "{screen}");
     if allowed.len() > 1 {
-        let denied = allowed.difference(&CpuSet::of(cpu));
+        let denied = allowed.difference(&CpuSet::from_cpu(cpu));
         assert!(screen.contains("not allowed here"), "{denied}: {screen}");
         let gap =
             format!("gap   allowed cpus: this process may use only cpu {cpu}: no link between cpus can be measured");
@@ -43,7 +43,7 @@ fn a_process_with_one_cpu_is_told_that_links_need_two() {
 
 #[test]
 fn a_store_that_cannot_be_written_is_said_once_and_the_survey_still_prints() {
-    let place = Place::new();
+    let place = TestPlace::new();
     // Not even root may create a file here.
     let run = place.corewise(&["--budget", "1s", "--store", "/proc/corewise/history.db"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0));
@@ -59,7 +59,7 @@ fn a_store_that_cannot_be_written_is_said_once_and_the_survey_still_prints() {
 
 #[test]
 fn a_read_only_folder_is_said_to_an_ordinary_user() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let folder = place.folder("read-only", 0o555);
     let store = folder.join("history.db");
     let arguments = ["--budget", "1s", "--store", store.to_str().unwrap()];
@@ -72,7 +72,7 @@ fn a_read_only_folder_is_said_to_an_ordinary_user() {
 
 #[test]
 fn without_a_home_the_survey_says_where_it_could_be_stored() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let run = place.corewise(&["--budget", "1s"]).env_remove("HOME").env_remove("XDG_DATA_HOME").output().unwrap();
     assert_eq!(run.status.code(), Some(0));
     assert!(text(&run.stderr).contains("neither XDG_DATA_HOME nor HOME is set\n  store it with --store PATH"));
@@ -83,7 +83,7 @@ fn without_a_home_the_survey_says_where_it_could_be_stored() {
 
 #[test]
 fn an_ordinary_user_gets_a_survey_and_a_doctor() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let run = place.ordinary_user(&["--budget", "1s", "--no-store"]).output().unwrap();
     assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
     for part in ["Latency", "Activity", "What this means"] {
@@ -97,8 +97,8 @@ fn an_ordinary_user_gets_a_survey_and_a_doctor() {
 /// Who may not move interrupts hears that, whatever is wrong with the place of the journal.
 #[test]
 fn an_ordinary_user_is_told_that_only_root_moves_interrupts() {
-    let place = Place::new();
-    let cpu = affinity::current().unwrap().lowest().unwrap().to_string();
+    let place = TestPlace::new();
+    let cpu = affinity::current_affinity().unwrap().lowest().unwrap().to_string();
     let planned = place.corewise(&["irq", "--away-from", &cpu, "--dry-run", "--json"]).output().unwrap();
     let planned: serde_json::Value = serde_json::from_slice(&planned.stdout).unwrap_or_default();
     if planned["away"]["moves"].as_array().is_none_or(Vec::is_empty) {
@@ -116,8 +116,8 @@ fn an_ordinary_user_is_told_that_only_root_moves_interrupts() {
 /// As `tail` and `links` do.
 #[test]
 fn a_survey_takes_its_cpus_in_the_placement_language() {
-    let place = Place::new();
-    let cpu = affinity::current().unwrap().lowest().unwrap();
+    let place = TestPlace::new();
+    let cpu = affinity::current_affinity().unwrap().lowest().unwrap();
     let expression = format!("all & {cpu}");
     let run = place.corewise(&["survey", "--cpus", &expression, "--budget", "1s", "--json"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
@@ -128,7 +128,7 @@ fn a_survey_takes_its_cpus_in_the_placement_language() {
 
 #[test]
 fn nothing_is_wider_than_forty_columns() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for arguments in [&["--budget", "1s"][..], &["topology"], &["doctor"], &["history"], &["history", "show", "1"]] {
         let run = place.corewise(arguments).args(["--width", "40"]).output().unwrap();
         let screen = text(&run.stdout);
@@ -139,7 +139,7 @@ fn nothing_is_wider_than_forty_columns() {
 
 #[test]
 fn without_a_terminal_there_is_no_colour_and_no_progress() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let run = place.corewise(&["--budget", "1s"]).output().unwrap();
     assert_eq!(text(&run.stderr), "");
     assert!(!text(&run.stdout).contains('\u{1b}'));
@@ -149,7 +149,7 @@ fn without_a_terminal_there_is_no_colour_and_no_progress() {
 
 #[test]
 fn what_prints_again_and_again_ends_with_its_reader() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let command = place.corewise(&["worth", "--watch", "--no-store"]).stdout(Stdio::piped()).spawn();
     let mut run = command.unwrap();
     drop(run.stdout.take());
@@ -158,7 +158,7 @@ fn what_prints_again_and_again_ends_with_its_reader() {
 
 #[test]
 fn a_reader_that_has_read_enough_is_no_fault() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mut run = place.corewise(&["topology"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(run.stdout.take());
     assert_eq!(said_at_the_end(run), (Some(0), String::new()));
@@ -166,7 +166,7 @@ fn a_reader_that_has_read_enough_is_no_fault() {
 
 #[test]
 fn a_full_disk_behind_standard_output_is_said() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for words in [&["topology"][..], &["place", "--help"], &["place", "all", "--as", "list"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let run = place.corewise(words).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
@@ -178,7 +178,7 @@ fn a_full_disk_behind_standard_output_is_said() {
 
 #[test]
 fn what_was_typed_does_not_steer_the_terminal() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for words in [
         &["place", "--from", "list", "\u{1b}[31mx"][..],
         &["place", "--as", "\u{1b}[31mx", "0"],
@@ -200,7 +200,7 @@ fn what_was_typed_does_not_steer_the_terminal() {
 
 #[test]
 fn a_closed_standard_output_is_said() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let program = place.corewise(&[]).get_program().to_owned();
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "exec \"$0\" place --machine fx-8150 all --as list >&-"]).arg(program);
@@ -212,7 +212,7 @@ fn a_closed_standard_output_is_said() {
 #[test]
 fn ctrl_c_at_any_moment_gives_what_was_measured() {
     for after_ms in [0, 30, 100, 300, 700, 1500] {
-        let place = Place::new();
+        let place = TestPlace::new();
         let mut run = survey_without_end(&place);
         std::thread::sleep(Duration::from_millis(after_ms));
         support::interrupt(&run);
@@ -237,7 +237,7 @@ fn ctrl_c_at_any_moment_gives_what_was_measured() {
 /// The document is larger than a pipe holds, so the program is still writing when the signal comes.
 #[test]
 fn ctrl_c_after_the_last_measurement_changes_nothing() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let arguments = ["--budget", "1s", "--json"];
     let mut run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = run.stdout.take().unwrap();
@@ -257,7 +257,7 @@ fn ctrl_c_after_the_last_measurement_changes_nothing() {
 
 #[test]
 fn a_second_ctrl_c_ends_at_once() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let run = survey_without_end(&place);
     support::interrupt(&run);
     support::interrupt(&run);
@@ -267,7 +267,7 @@ fn a_second_ctrl_c_ends_at_once() {
 
 #[test]
 fn a_named_pipe_is_no_recording_and_nobody_waits_for_its_writer() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let pipe = place.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let arguments = ["topology", "--root", pipe.to_str().unwrap()];
@@ -288,7 +288,7 @@ fn a_named_pipe_is_no_recording_and_nobody_waits_for_its_writer() {
 
 #[test]
 fn a_recording_goes_to_standard_output_as_a_plain_tar_or_as_told() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let shown = |path: &str| {
         let run = place.corewise(&["topology", "--json", "--root", path]).output().unwrap();
         assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()));
@@ -310,7 +310,7 @@ fn a_recording_goes_to_standard_output_as_a_plain_tar_or_as_told() {
 
 #[test]
 fn two_at_once_store_both() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let runs: Vec<Child> = (0..2)
         .map(|_| place.corewise(&["--budget", "1s", "--anyway"]).stdout(Stdio::null()).spawn().unwrap())
         .collect();
@@ -323,7 +323,7 @@ fn two_at_once_store_both() {
 }
 
 /// A survey that ends only when it is told to, once it listens.
-fn survey_without_end(place: &Place) -> Child {
+fn survey_without_end(place: &TestPlace) -> Child {
     let arguments = ["--budget", ENDLESS];
     let run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     support::wait_until_it_catches_interrupts(&run);

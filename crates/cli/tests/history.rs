@@ -2,11 +2,11 @@
 
 mod support;
 
-use support::{Place, text};
+use support::{TestPlace, text};
 
 #[test]
 fn surveys_are_stored_listed_shown_and_compared() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for number in [1, 2] {
         let run = place.corewise(&["--budget", "1s", "--seed", "7"]).output().unwrap();
         assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
@@ -27,7 +27,7 @@ fn surveys_are_stored_listed_shown_and_compared() {
 
 #[test]
 fn a_number_that_does_not_exist_is_told_with_those_that_do() {
-    let place = Place::new();
+    let place = TestPlace::new();
     assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());
     let run = place.corewise(&["history", "show", "12"]).output().unwrap();
     assert_eq!(run.status.code(), Some(3));
@@ -37,21 +37,21 @@ fn a_number_that_does_not_exist_is_told_with_those_that_do() {
 }
 
 /// A command that has to succeed without a word beside; its output.
-fn printed(place: &Place, arguments: &[&str]) -> String {
+fn printed(place: &TestPlace, arguments: &[&str]) -> String {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!((run.status.code(), support::said(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
     text(&run.stdout)
 }
 
-fn refused(place: &Place, arguments: &[&str], code: i32) -> String {
+fn refused(place: &TestPlace, arguments: &[&str], code: i32) -> String {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!((run.status.code(), text(&run.stdout)), (Some(code), String::new()), "{arguments:?}");
     text(&run.stderr)
 }
 
 /// A survey, a map that another tool made, and the same again; a file says of no machine what it is.
-fn with_three() -> Place {
-    let place = Place::new();
+fn with_three() -> TestPlace {
+    let place = TestPlace::new();
     std::fs::write(place.path().join("matrix.csv"), ",,\n20,,\n80,80,\n").unwrap();
     assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());
     printed(&place, &["links", "import", "matrix.csv", "matrix.csv"]);
@@ -142,7 +142,7 @@ fn damage_is_found_by_the_doctor() {
 
 #[test]
 fn no_store_stores_nothing() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let run = place.corewise(&["--budget", "1s", "--no-store"]).output().unwrap();
     assert!(run.status.success() && !text(&run.stdout).contains("stored"));
     assert!(!place.path().join("corewise").exists());

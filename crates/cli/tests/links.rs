@@ -10,7 +10,7 @@ use std::time::Duration;
 use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
 /// Two groups of three: 20 ns inside, 80 between, each cell a little different.
 fn matrix() -> String {
@@ -19,26 +19,26 @@ fn matrix() -> String {
     (0..6).map(|i| row(i).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-fn with_matrix() -> Place {
-    let place = Place::new();
+fn with_matrix() -> TestPlace {
+    let place = TestPlace::new();
     fs::write(place.path().join("matrix.csv"), matrix()).unwrap();
     place
 }
 
-fn printed(place: &Place, arguments: &[&str]) -> String {
+fn printed(place: &TestPlace, arguments: &[&str]) -> String {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!((run.status.code(), support::said(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
     text(&run.stdout)
 }
 
-fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
+fn refused(place: &TestPlace, arguments: &[&str]) -> (Option<i32>, String) {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!(text(&run.stdout), "", "{arguments:?}");
     (run.status.code(), text(&run.stderr))
 }
 
 fn has_two_cpus() -> bool {
-    let two = affinity::current().unwrap().len() > 1;
+    let two = affinity::current_affinity().unwrap().len() > 1;
     if !two {
         println!("skipped: a link needs two cpus");
     }
@@ -50,8 +50,8 @@ fn this_machine_has_a_map_that_is_kept_shown_and_compared() {
     if !has_two_cpus() {
         return;
     }
-    let place = Place::new();
-    let cpus = affinity::current().unwrap().iter().take(2).collect::<CpuSet>().to_string();
+    let place = TestPlace::new();
+    let cpus = affinity::current_affinity().unwrap().iter().take(2).collect::<CpuSet>().to_string();
     let screen = printed(&place, &["links", "--cpus", &cpus, "--kind", "cas,store,queue,wakeup"]);
     for words in ["compare-and-swap, one way", "store and load", "queue, padded slots", "wake-up", "stored as map 1"] {
         assert!(screen.contains(words), "{words}: {screen}");
@@ -143,7 +143,7 @@ fn a_picture_says_what_it_is_of() {
 /// A cost that cannot be is named, and nothing is concluded from it.
 #[test]
 fn a_cost_that_cannot_be_is_named_and_left_out() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let cell = |i: u32, j: u32| match (i, j) {
         (9, 1) => "0.4".to_owned(),
         _ if i / 4 == j / 4 => "25".to_owned(),
@@ -195,7 +195,7 @@ fn nothing_is_wider_than_forty_columns() {
 
 #[test]
 fn what_is_no_map_is_refused_with_the_reason() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let file = |name: &str, content: &str| fs::write(place.path().join(name), content).unwrap();
     file("pasted.txt", "Num cores: 2\nUsing RDTSC to measure time: true\n    0    1\n 0\n 1  57±0\n");
     file("ragged.csv", ",,\n20,\n20,20,20\n");
@@ -217,11 +217,11 @@ fn what_is_no_map_is_refused_with_the_reason() {
 
 #[test]
 fn one_cpu_has_no_links() {
-    let place = Place::new();
-    let allowed = affinity::current().unwrap();
+    let place = TestPlace::new();
+    let allowed = affinity::current_affinity().unwrap();
     let cpu = allowed.lowest().unwrap();
     // The child inherits the affinity of the thread that starts it; this thread ends with the test.
-    affinity::set_current(&CpuSet::of(cpu)).unwrap();
+    affinity::set_current(&CpuSet::from_cpu(cpu)).unwrap();
     let (code, said) = refused(&place, &["links"]);
     affinity::set_current(&allowed).unwrap();
     assert_eq!(code, Some(3));
@@ -237,7 +237,7 @@ fn ctrl_c_gives_what_was_measured() {
         return;
     }
     for after_ms in [0, 50, 400] {
-        let place = Place::new();
+        let place = TestPlace::new();
         let arguments = ["links", "--kind", "wakeup,channel,cas"];
         let mut run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         support::wait_until_it_catches_interrupts(&run);
@@ -314,8 +314,8 @@ fn sends_are_shown_from_cpu_to_cpu_with_what_padding_buys() {
     if !has_two_cpus() {
         return;
     }
-    let place = Place::new();
-    let cpus = affinity::current().unwrap().iter().take(2).collect::<CpuSet>().to_string();
+    let place = TestPlace::new();
+    let cpus = affinity::current_affinity().unwrap().iter().take(2).collect::<CpuSet>().to_string();
     let arguments = ["links", "--channel", "--slots", "packed,padded", "--no-store", "--width", "120", "--cpus", &cpus];
     let words = ["Sends", "from   to", "bounded", "MB/s", "of packed", "queue with padded slots costs"];
     // Others want these cpus too: what was not measured is measured again.
@@ -332,7 +332,7 @@ fn sends_are_shown_from_cpu_to_cpu_with_what_padding_buys() {
 
 #[test]
 fn numbers_that_no_machine_has_are_not_taken_for_nanoseconds() {
-    let place = Place::new();
+    let place = TestPlace::new();
     fs::write(place.path().join("us.csv"), ",,\n0.02,,\n0.08,0.08,\n").unwrap();
     let (code, said) = refused(&place, &["links", "import", "us.csv"]);
     assert!(code == Some(3) && said.contains("below 2 ns") && said.contains("--unit us"), "{said}");

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use corewise_machine::CpuSet;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Trial};
-use support::{Place, ended, interrupt, is_root, send, text, wait_for, wait_until_it_catches_interrupts};
+use support::{TestPlace, ended, interrupt, is_root, send, text, wait_for, wait_until_it_catches_interrupts};
 
 /// The first argument that makes this program a server; the second says which.
 const SERVE: &str = "serve";
@@ -27,14 +27,14 @@ const RATES: [f64; 2] = [1_000.0, 2_000.0];
 const IDLERS: usize = 6;
 
 /// A test; what it gives says whether it could be done here.
-type Test = fn(&Stage) -> Result<(), String>;
+type LiveTest = fn(&LiveStage) -> Result<(), String>;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == SERVE) {
         return serve(&words[1]);
     }
-    let tests: [(&str, Test); 16] = [
+    let tests: [(&str, LiveTest); 16] = [
         ("the_better_placement_wins_and_everything_comes_back", the_better_placement_wins_and_everything_comes_back),
         ("a_session_goes_on_with_the_same_process_alone", a_session_goes_on_with_the_same_process_alone),
         ("a_placement_beyond_a_limit_is_left", a_placement_beyond_a_limit_is_left),
@@ -57,11 +57,11 @@ fn main() -> ExitCode {
     ];
     let trials = tests.map(|(name, test)| {
         Trial::ignorable_test(name, move || {
-            let all = affinity::current().unwrap();
+            let all = affinity::current_affinity().unwrap();
             if all.len() < 2 {
                 return Ok(Completion::ignored_with("one cpu alone leaves nothing to restrict a process to"));
             }
-            Ok(test(&Stage::new(all)).map_or_else(Completion::ignored_with, |()| Completion::Completed))
+            Ok(test(&LiveStage::new(all)).map_or_else(Completion::ignored_with, |()| Completion::Completed))
         })
     });
     libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code()
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 
 /// A server, by what it does wrong.
 fn serve(which: &str) -> ExitCode {
-    let all = affinity::current().unwrap();
+    let all = affinity::current_affinity().unwrap();
     for number in 0..IDLERS {
         let named = std::thread::Builder::new().name(format!("idle-{number}"));
         drop(named.spawn(|| std::thread::sleep(Duration::MAX)));
@@ -87,7 +87,7 @@ fn serve(which: &str) -> ExitCode {
     let counted = {
         let (count, all) = (Arc::clone(&count), all.clone());
         move || {
-            let is_whole = affinity::current().unwrap() == all;
+            let is_whole = affinity::current_affinity().unwrap() == all;
             let (sum, since) = &mut *count.lock().unwrap();
             let rate = RATES[usize::from(!is_whole)];
             *sum += since.elapsed().as_secs_f64() * rate;
@@ -148,8 +148,8 @@ fn answer(mut stream: TcpStream, which: &str, page: &str) -> std::io::Result<()>
     }
 }
 
-struct Stage {
-    place: Place,
+struct LiveStage {
+    place: TestPlace,
     all: CpuSet,
     one: CpuSet,
 }
@@ -174,8 +174,8 @@ impl Server {
     }
 
     fn masks(&self) -> Vec<(u32, CpuSet)> {
-        let threads = task::threads(self.child.id()).into_iter();
-        threads.filter_map(|thread| Some((thread, affinity::of(thread).ok()?))).collect()
+        let threads = task::thread_numbers(self.child.id()).into_iter();
+        threads.filter_map(|thread| Some((thread, affinity::affinity_of(thread).ok()?))).collect()
     }
 
     /// A mask that none of the threads has which this server began with.
@@ -184,10 +184,10 @@ impl Server {
     }
 }
 
-impl Stage {
+impl LiveStage {
     fn new(all: CpuSet) -> Self {
-        let one = CpuSet::of(all.highest().unwrap());
-        Self { place: Place::new(), all, one }
+        let one = CpuSet::from_cpu(all.highest().unwrap());
+        Self { place: TestPlace::new(), all, one }
     }
 
     /// A server whose last thread has a mask of its own.
@@ -198,8 +198,8 @@ impl Stage {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let mut server = Server { port: line.trim().parse().unwrap(), child, before: Vec::new() };
         // An idler, which counts nothing.
-        let idler = task::threads(server.child.id())[1];
-        affinity::set(idler, &CpuSet::of(self.all.lowest().unwrap())).unwrap();
+        let idler = task::thread_numbers(server.child.id())[1];
+        affinity::set_affinity(idler, &CpuSet::from_cpu(self.all.lowest().unwrap())).unwrap();
         server.before = server.masks();
         server
     }
@@ -226,7 +226,7 @@ impl Stage {
     }
 }
 
-fn the_better_placement_wins_and_everything_comes_back(stage: &Stage) -> Result<(), String> {
+fn the_better_placement_wins_and_everything_comes_back(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let dry = stage.output(&server, &["--metric", "ops_total", "--dry-run"]);
     let said = text(&dry.stdout);
@@ -256,7 +256,7 @@ fn the_better_placement_wins_and_everything_comes_back(stage: &Stage) -> Result<
     Ok(())
 }
 
-fn a_session_goes_on_with_the_same_process_alone(stage: &Stage) -> Result<(), String> {
+fn a_session_goes_on_with_the_same_process_alone(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let first = stage.output(&server, &["--metric", "ops_total", "--runs-max", "2", "--seed", "1"]);
     assert_eq!(first.status.code(), Some(1), "{}", text(&first.stderr));
@@ -270,7 +270,7 @@ fn a_session_goes_on_with_the_same_process_alone(stage: &Stage) -> Result<(), St
     Ok(())
 }
 
-fn a_placement_beyond_a_limit_is_left(stage: &Stage) -> Result<(), String> {
+fn a_placement_beyond_a_limit_is_left(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let made = stage.output(&server, &["--metric", "ops_total", "--stop-if", "waits_seconds > 10ms"]);
     let said = text(&made.stdout).replace('\n', " ");
@@ -283,7 +283,7 @@ fn a_placement_beyond_a_limit_is_left(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn a_page_that_is_late_once_is_nobodys_failure(stage: &Stage) -> Result<(), String> {
+fn a_page_that_is_late_once_is_nobodys_failure(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("naps");
     let made = stage.output(&server, &["--metric", "ops_total"]);
     let said = text(&made.stdout).replace('\n', " ");
@@ -292,7 +292,7 @@ fn a_page_that_is_late_once_is_nobodys_failure(stage: &Stage) -> Result<(), Stri
     Ok(())
 }
 
-fn a_killed_session_is_undone(stage: &Stage) -> Result<(), String> {
+fn a_killed_session_is_undone(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     for looks in [1, 5, 60, 300] {
         let mut session = stage
@@ -313,7 +313,7 @@ fn a_killed_session_is_undone(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn a_session_that_is_interrupted_gives_back(stage: &Stage) -> Result<(), String> {
+fn a_session_that_is_interrupted_gives_back(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let mut session = stage
         .tries(&server, &["--metric", "waits_seconds", "--lower", "--margin", "50%"])
@@ -331,7 +331,7 @@ fn a_session_that_is_interrupted_gives_back(stage: &Stage) -> Result<(), String>
     Ok(())
 }
 
-fn a_pause_gives_everything_back(stage: &Stage) -> Result<(), String> {
+fn a_pause_gives_everything_back(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let mut session = stage
         .tries(&server, &["--metric", "waits_seconds", "--lower", "--error-rate", "0.000001%", "--worse-at-most", "1h"])
@@ -359,7 +359,7 @@ fn a_pause_gives_everything_back(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn time_on_what_looks_worse_is_bounded(stage: &Stage) -> Result<(), String> {
+fn time_on_what_looks_worse_is_bounded(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let words = ["--metric", "waits_seconds", "--lower", "--error-rate", "0.000001%", "--worse-at-most", "1s"];
     let made = stage.output(&server, &words);
@@ -368,7 +368,7 @@ fn time_on_what_looks_worse_is_bounded(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn threads_with_a_name_stand_elsewhere(stage: &Stage) -> Result<(), String> {
+fn threads_with_a_name_stand_elsewhere(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let (pid, address) = (server.child.id().to_string(), server.address());
     let idle = format!("idle={}", stage.one);
@@ -378,7 +378,7 @@ fn threads_with_a_name_stand_elsewhere(stage: &Stage) -> Result<(), String> {
     let placed = |is_idle: bool| {
         let threads = server.masks().into_iter();
         let named = threads.filter(|(thread, _)| {
-            task::name(server.child.id(), *thread).is_some_and(|name| name.starts_with("idle-")) == is_idle
+            task::thread_name(server.child.id(), *thread).is_some_and(|name| name.starts_with("idle-")) == is_idle
         });
         named.map(|(_, cpus)| cpus).collect::<Vec<_>>()
     };
@@ -390,7 +390,7 @@ fn threads_with_a_name_stand_elsewhere(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn a_process_that_ends_ends_the_session(stage: &Stage) -> Result<(), String> {
+fn a_process_that_ends_ends_the_session(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("ends");
     // It has to go on until the server ends.
     let made = stage.output(&server, &["--metric", "waits_seconds", "--higher", "--error-rate", "0.000001%"]);
@@ -401,7 +401,7 @@ fn a_process_that_ends_ends_the_session(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn threads_that_are_born_are_given_back_too(stage: &Stage) -> Result<(), String> {
+fn threads_that_are_born_are_given_back_too(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("breeds");
     let made = stage.output(&server, &["--metric", "ops_total"]);
     assert!(text(&made.stdout).contains("Pin it."), "{}{}", text(&made.stdout), text(&made.stderr));
@@ -411,7 +411,7 @@ fn threads_that_are_born_are_given_back_too(stage: &Stage) -> Result<(), String>
     Ok(())
 }
 
-fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &Stage) -> Result<(), String> {
+fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &LiveStage) -> Result<(), String> {
     let cases: [(&str, &str, &str); 7] = [
         ("leads-away", "ops_total", "leads to http://example.com/x"),
         ("is-not-there", "ops_total", "answers with 404"),
@@ -450,7 +450,7 @@ fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &Stage) -> Resu
 }
 
 /// Tries a server with a counter that grows whenever it is read, which takes this long.
-fn tries_slow_counter(stage: &Stage, server: &Server, pause: &str, budget: &str) -> Command {
+fn tries_slow_counter(stage: &LiveStage, server: &Server, pause: &str, budget: &str) -> Command {
     let counter = stage.place.path().join("counter");
     fs::write(&counter, "0").unwrap();
     let file = counter.display();
@@ -461,7 +461,7 @@ fn tries_slow_counter(stage: &Stage, server: &Server, pause: &str, budget: &str)
     stage.corewise(&[&typed[..], &metric].concat())
 }
 
-fn slots_are_found_from_few_slow_readings(stage: &Stage) -> Result<(), String> {
+fn slots_are_found_from_few_slow_readings(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let made = tries_slow_counter(stage, &server, "0.1", "10s").output().unwrap();
     let said = text(&made.stderr);
@@ -470,7 +470,7 @@ fn slots_are_found_from_few_slow_readings(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn too_few_values_are_counted_in_words(stage: &Stage) -> Result<(), String> {
+fn too_few_values_are_counted_in_words(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
     let made = tries_slow_counter(stage, &server, "0.5", "1s").output().unwrap();
     let said = text(&made.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -484,7 +484,7 @@ fn too_few_values_are_counted_in_words(stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-fn numbers_of_another_namespace_are_refused(stage: &Stage) -> Result<(), String> {
+fn numbers_of_another_namespace_are_refused(stage: &LiveStage) -> Result<(), String> {
     let unshared = |words: &[&str]| {
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork"]).args(words);
@@ -513,7 +513,7 @@ fn numbers_of_another_namespace_are_refused(stage: &Stage) -> Result<(), String>
     Ok(())
 }
 
-fn who_may_not_place_a_process_is_told(stage: &Stage) -> Result<(), String> {
+fn who_may_not_place_a_process_is_told(stage: &LiveStage) -> Result<(), String> {
     if !is_root() {
         return Err("the tests do not run as root".to_owned());
     }

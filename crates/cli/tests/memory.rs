@@ -6,15 +6,15 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
-fn printed(place: &Place, arguments: &[&str]) -> String {
+fn printed(place: &TestPlace, arguments: &[&str]) -> String {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!((run.status.code(), support::said(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
     text(&run.stdout)
 }
 
-fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
+fn refused(place: &TestPlace, arguments: &[&str]) -> (Option<i32>, String) {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!(text(&run.stdout), "", "{arguments:?}");
     (run.status.code(), text(&run.stderr))
@@ -22,7 +22,7 @@ fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn this_machine_has_a_map_of_memory_that_is_kept_shown_and_compared() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let map = ["memory", "--buffer", "4MiB", "--budget", "3s", "--width", "120"];
     let screen = printed(&place, &map);
     for words in ["Latency", "Bandwidth", "What this means", "stored as map 1"] {
@@ -43,7 +43,7 @@ fn this_machine_has_a_map_of_memory_that_is_kept_shown_and_compared() {
 
 #[test]
 fn a_described_machine_says_what_the_article_needed_two_pages_for() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let screen = printed(&place, &["memory", "--simulate", "2990wx", "--no-store", "--seed", "1", "--width", "120"]);
     for words in ["have no memory of their own", "Memory of another node takes", "simulated with made-up costs"] {
         assert!(screen.contains(words), "{words} in\n{screen}");
@@ -59,7 +59,7 @@ fn a_described_machine_says_what_the_article_needed_two_pages_for() {
 /// Each cell of the picture says whose cost it is: those of the own node are the least.
 #[test]
 fn the_costs_of_all_nodes_are_a_picture() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let simulated = ["memory", "--simulate", "2990wx", "--seed", "1"];
     let picture = printed(&place, &[&simulated[..], &["--no-store", "--format", "svg"]].concat());
     let document = roxmltree::Document::parse(&picture).unwrap();
@@ -93,7 +93,7 @@ fn the_costs_of_all_nodes_are_a_picture() {
 
 #[test]
 fn many_nodes_are_a_heat_map_of_any_width() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let map = ["memory", "--simulate", "simulated-1536-cpus", "--no-store", "--seed", "1", "--width"];
     for width in ["40", "80", "120"] {
         let screen = printed(&place, &[&map[..], &[width]].concat());
@@ -107,7 +107,7 @@ fn many_nodes_are_a_heat_map_of_any_width() {
 
 #[test]
 fn hwloc_reads_what_was_measured() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let xml = printed(&place, &["memory", "--simulate", "2990wx", "--no-store", "--seed", "1", "--format", "hwloc"]);
     fs::write(place.path().join("m.xml"), &xml).unwrap();
     let lstopo =
@@ -123,7 +123,7 @@ fn hwloc_reads_what_was_measured() {
 
 #[test]
 fn what_other_tools_print_is_a_map() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mlc = "Measuring idle latencies (in ns)...\n\t\tNuma node\nNuma node\t     0\t     2\t\n       0\t  81.5\t 139.5\t\n       2\t \
                138.9\t  81.3\t\n";
     fs::write(place.path().join("mlc.txt"), mlc).unwrap();
@@ -147,7 +147,7 @@ fn what_other_tools_print_is_a_map() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_to_do() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for (arguments, expected, what) in [
         (&["memory", "--buffer", "3"][..], 2, "a size between 1MiB and 1TiB"),
         (&["memory", "--cpus", "llc:99"], 3, "llc:99"),
@@ -170,7 +170,7 @@ fn ctrl_c_ends_it_wherever_it_is() {
     const MIB: u64 = 1 << 20;
     // Two chains and half as much for streams are filled first; then the chain of working sets grows.
     for least in [24 * MIB, 90 * MIB] {
-        let place = Place::new();
+        let place = TestPlace::new();
         let arguments = ["memory", "--cpus", "core:0", "--buffer", "32MiB", "--budget", "10m"];
         let mut run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         support::wait_until_it_catches_interrupts(&run);
@@ -187,7 +187,7 @@ fn ctrl_c_ends_it_wherever_it_is() {
 
 #[test]
 fn a_map_that_is_interrupted_ends_and_keeps_what_there_is() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mut run =
         place.corewise(&["memory", "--buffer", "8MiB"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     support::wait_until_it_catches_interrupts(&run);

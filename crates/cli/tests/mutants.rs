@@ -10,9 +10,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use serde_json::{Value, json};
-use support::{Place, text};
+use support::{TestPlace, text};
 
 /// Mutants of each sort in the ordinary tests.
 const FEW: usize = 60;
@@ -41,12 +41,12 @@ fn mutants() -> usize {
     std::env::var("COREWISE_MUTANTS").map_or(FEW, |count| count.parse().unwrap())
 }
 
-fn choose<'a, T>(random: &mut Random, all: &'a [T]) -> &'a T {
-    &all[random.below(all.len())]
+fn choose<'a, T>(random: &mut RandomGenerator, all: &'a [T]) -> &'a T {
+    &all[random.next_below(all.len())]
 }
 
 /// Runs the program within the memory. Returns its exit status; it may have been ended by none of its own faults.
-fn run(place: &Place, arguments: &[&str]) -> (i32, Output) {
+fn run(place: &TestPlace, arguments: &[&str]) -> (i32, Output) {
     let program = place.corewise(arguments);
     let mut shell = Command::new("sh");
     let limited = format!("ulimit -v {}; exec \"$0\" \"$@\"", ADDRESS_SPACE_MIB << 10);
@@ -63,7 +63,7 @@ fn run(place: &Place, arguments: &[&str]) -> (i32, Output) {
 }
 
 /// A document of the program: the name of its schema, and what was observed.
-fn document(place: &Place, arguments: &[&str]) -> (String, Value) {
+fn document(place: &TestPlace, arguments: &[&str]) -> (String, Value) {
     let output = place.corewise(&[arguments, &["--json"]].concat()).output().unwrap();
     let mut document: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{arguments:?}: {error} {}", text(&output.stderr)));
@@ -71,7 +71,7 @@ fn document(place: &Place, arguments: &[&str]) -> (String, Value) {
 }
 
 /// Documents of every kind.
-fn documents(place: &Place) -> Vec<(String, Value)> {
+fn documents(place: &TestPlace) -> Vec<(String, Value)> {
     let matrix: String = (0..12_u32)
         .map(|i| (0..12_u32).map(|j| if j >= i { String::new() } else { cost(i, j).to_string() }).collect::<Vec<_>>())
         .fold(String::new(), |matrix, row| matrix + &row.join(",") + "\n");
@@ -143,7 +143,7 @@ fn pointers(value: &Value) -> Vec<Vec<String>> {
     found.into_values().collect()
 }
 
-fn number(random: &mut Random) -> Value {
+fn number(random: &mut RandomGenerator) -> Value {
     let numbers = [
         json!(0),
         json!(-1),
@@ -176,17 +176,17 @@ fn number(random: &mut Random) -> Value {
 }
 
 /// Changes a value to another of its sort, or to none.
-fn change(value: &mut Value, random: &mut Random) {
+fn change(value: &mut Value, random: &mut RandomGenerator) {
     match value {
         Value::Bool(is) => *is = !*is,
         Value::Number(_) => *value = number(random),
-        Value::String(own) if random.below(3) > 0 => *own = (*choose(random, &TEXTS[..])).to_owned(),
+        Value::String(own) if random.next_below(3) > 0 => *own = (*choose(random, &TEXTS[..])).to_owned(),
         Value::String(own) => {
             let text: &&str = choose(random, &TEXTS);
             own.push_str(text);
         }
         Value::Array(all) => change_list(all, random),
-        Value::Object(fields) if !fields.is_empty() && random.below(2) == 0 => {
+        Value::Object(fields) if !fields.is_empty() && random.next_below(2) == 0 => {
             let name = choose(random, &fields.keys().cloned().collect::<Vec<_>>()[..]).clone();
             fields.remove(&name);
         }
@@ -196,8 +196,8 @@ fn change(value: &mut Value, random: &mut Random) {
     }
 }
 
-fn change_list(all: &mut Vec<Value>, random: &mut Random) {
-    match random.below(6) {
+fn change_list(all: &mut Vec<Value>, random: &mut RandomGenerator) {
+    match random.next_below(6) {
         0 => all.clear(),
         1 => all.truncate(1),
         2 => all.reverse(),
@@ -209,9 +209,9 @@ fn change_list(all: &mut Vec<Value>, random: &mut Random) {
     }
 }
 
-fn mutated(document: &Value, shapes: &[Vec<String>], random: &mut Random) -> Value {
+fn mutated(document: &Value, shapes: &[Vec<String>], random: &mut RandomGenerator) -> Value {
     let mut mutant = document.clone();
-    for _ in 0..1 + random.below(3) {
+    for _ in 0..1 + random.next_below(3) {
         let shape = choose(random, shapes);
         let pointer: &String = choose(random, shape);
         // What was changed before may have removed it.
@@ -228,7 +228,7 @@ fn page(schema: &str, observed: &Value) -> String {
 }
 
 /// Imports a page; what is accepted is shown in every form. Whether it was accepted.
-fn import_and_show(place: &Place, page: &str) -> bool {
+fn import_and_show(place: &TestPlace, page: &str) -> bool {
     fs::write(place.path().join("page.html"), page).unwrap();
     let run = |arguments: &[&str], allowed: &[i32]| {
         let (status, output) = run(place, &[arguments, &["--store", "mutants.db"]].concat());
@@ -258,9 +258,9 @@ fn import_and_show(place: &Place, page: &str) -> bool {
 
 #[test]
 fn mutated_pages_are_shown_or_refused() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let documents = documents(&place);
-    let mut random = Random::new(1);
+    let mut random = RandomGenerator::new(1);
     for (schema, observed) in &documents {
         assert!(import_and_show(&place, &page(schema, observed)), "{schema} is accepted as it is");
     }
@@ -276,7 +276,7 @@ fn mutated_pages_are_shown_or_refused() {
 
 #[test]
 fn a_few_bytes_never_become_much_memory() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let refused = |schema: &str, document: &Value, pointer: &str, value: Value, why: &str| {
         let mut changed = document.clone();
         *changed.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
@@ -313,7 +313,7 @@ fn a_page_is_unpacked_and_looked_through_within_limits() {
     use base64::Engine as _;
     use flate2::{Compression, write::GzEncoder};
     use std::io::Write as _;
-    let place = Place::new();
+    let place = TestPlace::new();
     let refused = |page: &str, why: &str| {
         fs::write(place.path().join("page.html"), page).unwrap();
         let (status, output) = run(&place, &["history", "import", "page.html", "--store", "mutants.db"]);
@@ -335,12 +335,12 @@ fn a_page_is_unpacked_and_looked_through_within_limits() {
 #[test]
 fn mutated_recordings_of_stalls_are_replayed_or_refused() {
     use flate2::{Compression, read::GzDecoder, write::GzEncoder};
-    let place = Place::new();
+    let place = TestPlace::new();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/stalls-fx-8150.json.gz");
     let mut document: Value = serde_json::from_reader(GzDecoder::new(fs::File::open(file).unwrap())).unwrap();
     shorten(&mut document);
     let shapes = pointers(&document);
-    let mut random = Random::new(3);
+    let mut random = RandomGenerator::new(3);
     let mut accepted = 0;
     for _ in 0..mutants() / 2 {
         let mutant = mutated(&document, &shapes, &mut random);
@@ -361,16 +361,16 @@ fn mutated_recordings_of_stalls_are_replayed_or_refused() {
 }
 
 /// Changes lines of a recorded machine.
-fn mutated_lines(text: &str, random: &mut Random) -> String {
+fn mutated_lines(text: &str, random: &mut RandomGenerator) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    for _ in 0..1 + random.below(4) {
-        let (at, other) = (random.below(lines.len()), random.below(lines.len()));
-        match random.below(5) {
+    for _ in 0..1 + random.next_below(4) {
+        let (at, other) = (random.next_below(lines.len()), random.next_below(lines.len()));
+        match random.next_below(5) {
             0 => _ = lines.remove(at),
             1 => lines[at] = lines[other].clone(),
             2 => lines.insert(at, lines[other].clone()),
             3 => {
-                let cut = random.below(lines[at].chars().count() + 1);
+                let cut = random.next_below(lines[at].chars().count() + 1);
                 lines[at] = lines[at].chars().take(cut).collect();
             }
             _ => {
@@ -385,7 +385,7 @@ fn mutated_lines(text: &str, random: &mut Random) -> String {
 
 #[test]
 fn mutated_recordings_are_read_or_refused() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
     let names = ["guest-2.txt", "ryzen-9950x3d.txt", "threadripper-3960x-nps4.txt", "interrupts.txt", "devices.txt"];
     let recordings = names.map(|name| fs::read_to_string(folder.join(name)).unwrap());
@@ -400,7 +400,7 @@ fn mutated_recordings_are_read_or_refused() {
         &["memory", "--simulate", "mutant.txt", "--no-store", "--seed", "1"],
         &["irq", "--machine", "mutant.txt"],
     ];
-    let mut random = Random::new(2);
+    let mut random = RandomGenerator::new(2);
     for mutant in 0..mutants() {
         let recording = mutated_lines(&recordings[mutant % recordings.len()], &mut random);
         fs::write(place.path().join("mutant.txt"), &recording).unwrap();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use corewise_machine::CpuSet;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Trial};
-use support::{Place, ended, interrupt, text, wait_for, wait_until_it_catches_interrupts};
+use support::{TestPlace, ended, interrupt, text, wait_for, wait_until_it_catches_interrupts};
 
 /// The first argument that makes this program a service with a named thread.
 const SERVE: &str = "serve";
@@ -23,14 +23,14 @@ const SERVER: &str =
 const LOAD: &str = "own=$(grep Cpus_allowed_list /proc/self/status | cut -f2); its=$(grep Cpus_allowed_list /proc/$(cat pid)/status | cut -f2); \
                     if [ $its = LOWEST ] && [ $own = HIGHEST ]; then echo score 2; else echo score 1; fi";
 
-type Test = fn(&Stage);
+type PartsTest = fn(&PartsStage);
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == SERVE) {
         return serve();
     }
-    let tests: [(&str, Test); 10] = [
+    let tests: [(&str, PartsTest); 10] = [
         ("each_part_stands_on_its_own_cpus_from_the_first_instruction", each_part_stands_on_its_own_cpus),
         ("services_that_are_kept_move_from_placement_to_placement", services_that_are_kept_move),
         ("threads_with_a_name_have_a_placement_of_their_own", threads_with_a_name_have_their_own),
@@ -44,11 +44,11 @@ fn main() -> ExitCode {
     ];
     let trials = tests.map(|(name, test)| {
         Trial::ignorable_test(name, move || {
-            let all = affinity::current().unwrap();
+            let all = affinity::current_affinity().unwrap();
             if all.len() < 2 {
                 return Ok(Completion::ignored_with("one cpu alone leaves nothing to place"));
             }
-            test(&Stage { place: Place::new(), all });
+            test(&PartsStage { place: TestPlace::new(), all });
             Ok(Completion::Completed)
         })
     });
@@ -63,12 +63,12 @@ fn serve() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-struct Stage {
-    place: Place,
+struct PartsStage {
+    place: TestPlace,
     all: CpuSet,
 }
 
-impl Stage {
+impl PartsStage {
     fn lowest(&self) -> u32 {
         self.all.lowest().unwrap()
     }
@@ -108,12 +108,12 @@ impl Stage {
     fn is_service_there(&self) -> bool {
         let number = fs::read_to_string(self.place.path().join("pid")).ok().and_then(|text| text.trim().parse().ok());
         number.is_some_and(|number: u32| {
-            task::name(number, number).is_some_and(|name| ["sleep", "sh"].contains(&&name[..]))
+            task::thread_name(number, number).is_some_and(|name| ["sleep", "sh"].contains(&&name[..]))
         })
     }
 }
 
-fn each_part_stands_on_its_own_cpus(stage: &Stage) {
+fn each_part_stands_on_its_own_cpus(stage: &PartsStage) {
     let server = format!("server={SERVER}");
     let made = stage.output(
         &["--start", &server, "--ready", "test -s pid && kill -0 $(cat pid)", "--on", &stage.on()],
@@ -139,7 +139,7 @@ fn each_part_stands_on_its_own_cpus(stage: &Stage) {
     assert!(text(&again.stdout).contains(&stage.on()), "{}{}", text(&again.stdout), text(&again.stderr));
 }
 
-fn services_that_are_kept_move(stage: &Stage) {
+fn services_that_are_kept_move(stage: &PartsStage) {
     let server = format!("server={SERVER}");
     let made = stage.output(&["--start", &server, "--keep-started", "--on", &stage.on()], &stage.load());
     let said = text(&made.stdout);
@@ -153,7 +153,7 @@ fn services_that_are_kept_move(stage: &Stage) {
     assert!(text(&refused.stderr).contains("stays where it is"), "{}", text(&refused.stderr));
 }
 
-fn threads_with_a_name_have_their_own(stage: &Stage) {
+fn threads_with_a_name_have_their_own(stage: &PartsStage) {
     let program = std::env::current_exe().unwrap();
     let server = format!("server=exec {} {SERVE}", program.display());
     let on = format!("io={}", stage.lowest());
@@ -171,7 +171,7 @@ fn threads_with_a_name_have_their_own(stage: &Stage) {
     }
 }
 
-fn a_service_that_is_not_ready_is_said(stage: &Stage) {
+fn a_service_that_is_not_ready_is_said(stage: &PartsStage) {
     let server = format!("server={SERVER}");
     let cases: [(&[&str], &[&str]); 4] = [
         (
@@ -201,7 +201,7 @@ fn a_service_that_is_not_ready_is_said(stage: &Stage) {
     assert!(!text(&none.stdout).contains("sh -c"), "nothing was stored: {}", text(&none.stdout));
 }
 
-fn a_service_that_dies_ends_the_run(stage: &Stage) {
+fn a_service_that_dies_ends_the_run(stage: &PartsStage) {
     let dies = "server=echo out of memory; sleep 0.7; exit 5";
     let made = stage.output(&["--start", dies, "--on", &stage.on(), "--runs-max", "2"], "sleep 3600; echo score 1");
     let said = text(&made.stderr);
@@ -214,7 +214,7 @@ fn a_service_that_dies_ends_the_run(stage: &Stage) {
     assert!(said.contains("server ended") && said.contains("out of memory"), "{said}{}", text(&kept.stdout));
 }
 
-fn nothing_is_left(stage: &Stage) {
+fn nothing_is_left(stage: &PartsStage) {
     let server = format!("server=sh -c '{SERVER}' & wait");
     let on = stage.on();
     let begin = |kept: &[&str]| {
@@ -244,7 +244,7 @@ fn nothing_is_left(stage: &Stage) {
     }
 }
 
-fn parts_are_planned(stage: &Stage) {
+fn parts_are_planned(stage: &PartsStage) {
     let planned = stage.output(&["--start", "server=sleep 9", "--dry-run"], "true");
     let said = text(&planned.stdout);
     assert!(
@@ -255,7 +255,7 @@ fn parts_are_planned(stage: &Stage) {
     assert!(said.contains("Nothing was changed."), "{said}");
 }
 
-fn a_file_has_the_parts(stage: &Stage) {
+fn a_file_has_the_parts(stage: &PartsStage) {
     let file = stage.place.path().join("parts.toml");
     let load = stage.load().replace('\\', "\\\\").replace('"', "\\\"");
     let (lowest, highest) = (stage.lowest(), stage.highest());
@@ -275,7 +275,7 @@ fn a_file_has_the_parts(stage: &Stage) {
     assert!(stage.masks().contains(&lowest.to_string()), "{:?}", stage.masks());
 }
 
-fn a_launcher_is_followed(stage: &Stage) {
+fn a_launcher_is_followed(stage: &PartsStage) {
     let game = "cp $(command -v sleep) game; ./game 0.4 >/dev/null 2>&1 & exit 0";
     let follow = |name: &str| {
         let words = [
@@ -308,7 +308,7 @@ fn a_launcher_is_followed(stage: &Stage) {
     assert!(text(&none.stderr).contains("it left no process named another behind"), "{}", text(&none.stderr));
 }
 
-fn wrong_roles_are_refused(stage: &Stage) {
+fn wrong_roles_are_refused(stage: &PartsStage) {
     let server = ["--start", "server=sleep 9"];
     let cases: [(&[&str], &str); 6] = [
         (&["--on", "server=0"], "there are none"),

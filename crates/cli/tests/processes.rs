@@ -7,18 +7,18 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use corewise_sys::process::{Process, Stat};
+use corewise_sys::process::{ProcessIdentity, ProcessStat};
 use corewise_sys::{affinity, signals};
-use support::{Place, is_root, text, wait_for};
+use support::{TestPlace, is_root, text, wait_for};
 
 /// The process of a number, or nothing where it has ended.
-fn process(id: u32) -> Option<Process> {
-    let stat = Stat::of(id).unwrap().filter(|stat| !stat.has_ended)?;
-    Some(Process { id, start_ticks: stat.start_ticks })
+fn process(id: u32) -> Option<ProcessIdentity> {
+    let stat = ProcessStat::read_stat(id).unwrap().filter(|stat| !stat.has_ended)?;
+    Some(ProcessIdentity { id, start_ticks: stat.start_ticks })
 }
 
 /// A command in a shell's place that had started a child before: the command, and that child.
-fn with_inherited_child(command: &Command) -> (Child, Process) {
+fn with_inherited_child(command: &Command) -> (Child, ProcessIdentity) {
     let mut shell = Command::new("sh");
     shell.args(["-c", "sleep 301 >/dev/null 2>&1 & echo $!; exec \"$@\"", "sh"]);
     shell.arg(command.get_program()).args(command.get_args());
@@ -41,7 +41,7 @@ fn with_inherited_child(command: &Command) -> (Child, Process) {
 
 /// The option for the first cpu, where there is another one to compare it with.
 fn on_first() -> Option<String> {
-    let all = affinity::current().unwrap();
+    let all = affinity::current_affinity().unwrap();
     let first = all.lowest().filter(|_| all.len() > 1);
     if first.is_none() {
         println!("skipped: one cpu alone leaves nothing to try");
@@ -52,7 +52,7 @@ fn on_first() -> Option<String> {
 #[test]
 fn children_from_before_are_left_alone_by_trials() {
     let Some(on) = on_first() else { return };
-    let place = Place::new();
+    let place = TestPlace::new();
     let suite = "name = \"s\"\n[[benchmark]]\nname = \"a\"\ncategory = \"c\"\nsetup = \"sleep 1000 & true\"\n\
                  command = [\"sh\", \"-c\", \"sleep 1000 & exit 0\"]\ncleanup = \"true\"\n";
     fs::write(place.path().join("s.toml"), suite).unwrap();
@@ -78,14 +78,14 @@ fn nothing_that_a_trial_started_outlives_a_corewise_that_is_killed() {
         println!("skipped: setsid is not installed (util-linux)");
         return;
     }
-    let place = Place::new();
+    let place = TestPlace::new();
     // A child, and an orphan, each with a session of its own; they say who they are.
     let sleeper = "sh -c 'echo $$ >>pids; exec sleep 1000'";
     fs::write(place.path().join("trial"), format!("setsid {sleeper} &\n(setsid {sleeper} &)\nexec sleep 1000\n"))
         .unwrap();
     let mut command = place.corewise(&["try", &on, "--", "sh", "trial"]);
     let mut corewise = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let started: Vec<Process> = wait_for("the trial to start both", || {
+    let started: Vec<ProcessIdentity> = wait_for("the trial to start both", || {
         let pids = fs::read_to_string(place.path().join("pids")).unwrap_or_default();
         let pids: Vec<u32> = pids.lines().filter_map(|line| line.parse().ok()).collect();
         (pids.len() == 2).then(|| pids.into_iter().filter_map(process).collect())
@@ -98,7 +98,7 @@ fn nothing_that_a_trial_started_outlives_a_corewise_that_is_killed() {
 
 #[test]
 fn where_no_more_processes_are_allowed_it_is_said() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let corewise = place.ordinary_user(&["survey", "--no-store"]);
     let mut limited = Command::new("prlimit");
     limited.arg("--nproc=1").arg(corewise.get_program()).args(corewise.get_args()).current_dir(place.path());

@@ -13,7 +13,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use support::{Place, is_root, text};
+use support::{TestPlace, is_root, text};
 
 /// What the program's own code, stacks and tables take of the address space at most, in MiB.
 const OWN_MIB: u32 = 160;
@@ -23,7 +23,7 @@ const FILE_MIB: u32 = 256;
 const QUARTER_MIB: u32 = FILE_MIB / 4;
 
 /// Runs the program with so much memory at most beside its own: where it wants more, it is aborted.
-fn bounded(mebibytes: u32, place: &Place, arguments: &[&str]) -> Output {
+fn bounded(mebibytes: u32, place: &TestPlace, arguments: &[&str]) -> Output {
     let mut command = place.corewise(&[]);
     let program = command.get_program().to_owned();
     let environment: Vec<_> =
@@ -46,7 +46,7 @@ fn bounded(mebibytes: u32, place: &Place, arguments: &[&str]) -> Output {
 }
 
 /// It is refused, in words and without a panic or an abort.
-fn refused(place: &Place, arguments: &[&str]) -> String {
+fn refused(place: &TestPlace, arguments: &[&str]) -> String {
     let run = bounded(QUARTER_MIB, place, arguments);
     let said = text(&run.stderr);
     assert!(matches!(run.status.code(), Some(2 | 3)), "{arguments:?}: {:?} {said}", run.status);
@@ -56,12 +56,12 @@ fn refused(place: &Place, arguments: &[&str]) -> String {
 }
 
 /// It is read or refused, within the memory.
-fn survived(mebibytes: u32, place: &Place, arguments: &[&str]) {
+fn survived(mebibytes: u32, place: &TestPlace, arguments: &[&str]) {
     let run = bounded(mebibytes, place, arguments);
     assert!(matches!(run.status.code(), Some(0 | 2 | 3)), "{arguments:?}: {:?} {}", run.status, text(&run.stderr));
 }
 
-fn written(place: &Place, name: &str, content: impl AsRef<[u8]>) -> String {
+fn written(place: &TestPlace, name: &str, content: impl AsRef<[u8]>) -> String {
     let path = place.path().join(name);
     fs::write(&path, content).unwrap();
     path.display().to_string()
@@ -69,7 +69,7 @@ fn written(place: &Place, name: &str, content: impl AsRef<[u8]>) -> String {
 
 #[test]
 fn entities_of_an_xml_file_are_not_expanded() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let entity = "x".repeat(1 << 16);
     let objects = format!("<object type=\"Machine\" name=\"{}\"/>", "&a;".repeat(250)).repeat(250);
     let bomb = format!(
@@ -94,7 +94,7 @@ fn entities_of_an_xml_file_are_not_expanded() {
 /// A mask takes a few characters, and a thousand processing units below it inherit it.
 #[test]
 fn sets_of_cpus_are_as_large_as_their_text() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mask = vec!["0x55555555"; 256].join(",");
     let units: String = (0..8192).map(|unit| format!("<object type=\"PU\" os_index=\"{unit}\"/>")).collect();
     let caches: String = (0..16)
@@ -123,7 +123,7 @@ fn replayed(change: impl Fn(&mut Value)) -> Vec<u8> {
 
 #[test]
 fn replays_take_no_more_memory_than_their_text() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let replay = |name: &str, change: &dyn Fn(&mut Value)| {
         survived(QUARTER_MIB, &place, &["tail", "--replay", &written(&place, name, replayed(change)), "--json"]);
     };
@@ -162,7 +162,7 @@ fn replays_take_no_more_memory_than_their_text() {
 
 #[test]
 fn matrices_take_no_more_memory_than_their_text() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for (name, content) in [
         ("blank", "\n".repeat(6 << 20)),
         ("commas", ",".repeat(6 << 20)),
@@ -189,7 +189,7 @@ fn matrices_take_no_more_memory_than_their_text() {
 
 #[test]
 fn settings_are_small_files() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let large = written(&place, "large.toml", "a = 1\n".repeat(1 << 20));
     for command in [["topology", "--machine"], ["try", "--suite"], ["try", "--simulate"], ["article", ""]] {
         let arguments: Vec<&str> =
@@ -209,7 +209,7 @@ fn settings_are_small_files() {
 
 #[test]
 fn what_is_no_file_is_refused_at_once() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let pipe = place.path().join("pipe.toml");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for file in [pipe.to_str().unwrap(), "/dev/zero", "/dev/tty", place.path().to_str().unwrap()] {
@@ -231,7 +231,7 @@ fn what_is_no_file_is_refused_at_once() {
 
 #[test]
 fn a_link_is_not_followed_where_others_may_make_one() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let open = place.folder("open", 0o777);
     let suite = written(&place, "s.toml", "name = \"s\"\n");
     symlink(&suite, open.join("s.toml")).unwrap();
@@ -252,11 +252,11 @@ const SUITE: &str = "name = \"s\"\n[[benchmark]]\nname = \"b\"\ncategory = \"c\"
 
 #[test]
 fn a_suite_that_others_can_have_written_is_shown_and_not_executed() {
-    if affinity::current().unwrap().len() < 2 {
+    if affinity::current_affinity().unwrap().len() < 2 {
         println!("skipped: one cpu alone leaves nothing to try");
         return;
     }
-    let place = Place::new();
+    let place = TestPlace::new();
     let suite = written(&place, "s.toml", SUITE);
     let mark = place.path().join("mark");
     let run = |arguments: &[&str]| {
@@ -286,13 +286,13 @@ fn root_executes_nothing_out_of_somebody_else_s_store() {
         println!("skipped: only root has something to lose to another user");
         return;
     }
-    let place = Place::new();
+    let place = TestPlace::new();
     let folder = place.folder("nobody", 0o755);
     std::os::unix::fs::chown(&folder, Some(65_534), Some(65_534)).unwrap();
     let (store, mark) = (folder.join("s.db"), folder.join("mark"));
     let script = format!("echo ran >> {}", mark.display());
     let store = store.to_str().unwrap();
-    let all: Vec<String> = affinity::current().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect();
+    let all: Vec<String> = affinity::current_affinity().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect();
     let made =
         place.ordinary_user(&["try", "--store", store, "--on", &all[0], "--runs-max", "4", "--", "sh", "-c", &script]);
     let made = { made }.current_dir("/").output().unwrap();
@@ -325,7 +325,7 @@ impl Drop for Killed {
 
 #[test]
 fn one_measurement_of_a_user_at_a_time() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let first = place
         .corewise(&["survey", "--budget", "1h", "--no-store"])
         .stderr(std::process::Stdio::null())
@@ -338,7 +338,7 @@ fn one_measurement_of_a_user_at_a_time() {
     });
     let commands = [&["survey"][..], &["tail"], &["links"], &["try", "--", "true"]];
     // One cpu alone has no link, and leaves nothing to try.
-    let possible = if affinity::current().unwrap().len() > 1 { 4 } else { 2 };
+    let possible = if affinity::current_affinity().unwrap().len() > 1 { 4 } else { 2 };
     for command in &commands[..possible] {
         let said = refused(&place, &[&command[..1], &["--no-store"], &command[1..]].concat());
         assert!(said.contains(&format!("another corewise of yours is measuring (process {})", first.0.id())), "{said}");
@@ -352,7 +352,7 @@ fn one_measurement_of_a_user_at_a_time() {
 
 #[test]
 fn nobody_else_reads_what_is_stored() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let run = place.corewise(&["--budget", "1s"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -363,7 +363,7 @@ fn nobody_else_reads_what_is_stored() {
 }
 
 /// A folder of this user's in one in which everybody may write: they may put another folder in its place.
-fn folder_that_others_can_exchange(place: &Place) -> PathBuf {
+fn folder_that_others_can_exchange(place: &TestPlace) -> PathBuf {
     let folder = place.folder("open", 0o777).join("own");
     fs::create_dir(&folder).unwrap();
     folder
@@ -371,11 +371,11 @@ fn folder_that_others_can_exchange(place: &Place) -> PathBuf {
 
 #[test]
 fn commands_count_only_where_nobody_can_put_another_folder_in_the_place_of_theirs() {
-    if affinity::current().unwrap().len() < 2 {
+    if affinity::current_affinity().unwrap().len() < 2 {
         println!("skipped: one cpu alone leaves nothing to try");
         return;
     }
-    let place = Place::new();
+    let place = TestPlace::new();
     let folder = folder_that_others_can_exchange(&place);
     let parts = "load = [\"true\"]\n[[part]]\nname = \"server\"\nstart = \"echo ran >> $MARK; sleep 100\"\n";
     let article = "name = \"a\"\nquestion = \"q\"\nsource = \"s\"\npublished = \"p\"\nlook = \"l\"\n[[step]]\ntitle = \"t\"\ncommand = [\"topology\"]\n";
@@ -387,7 +387,7 @@ fn commands_count_only_where_nobody_can_put_another_folder_in_the_place_of_their
         assert!(said.contains("is not executed: other users may write in "), "{arguments:?}: {said}");
     }
     let store = place.path().join("s.db");
-    let cpu = affinity::current().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect::<String>();
+    let cpu = affinity::current_affinity().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect::<String>();
     let made = ["try", "--store", store.to_str().unwrap(), "--on", &cpu, "--runs-max", "4", "--", "true"];
     let made = place.corewise(&made).output().unwrap();
     assert!(store.exists(), "{}", text(&made.stderr));
@@ -405,7 +405,7 @@ fn commands_count_only_where_nobody_can_put_another_folder_in_the_place_of_their
 
 #[test]
 fn the_output_of_a_watched_command_goes_through_no_link_of_others() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let (open, target) = (place.folder("open", 0o777), place.path().join("target"));
     fs::write(&target, "own").unwrap();
     for (link, to) in [("out", "../target"), ("new", "../made"), ("folder", "..")] {
@@ -428,7 +428,7 @@ fn the_output_of_a_watched_command_goes_through_no_link_of_others() {
 
 #[test]
 fn a_replay_of_moments_takes_the_memory_of_one() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let saved = place.path().join("saved.jsonl");
     let run = place.corewise(&["watch", "--json", "--save", saved.to_str().unwrap(), "--", "true"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));

@@ -8,13 +8,13 @@ use std::process::{Command, ExitCode, Stdio};
 use corewise_sys::affinity;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
-type Outcome = Result<Completion, Failed>;
+type TrialWorkOutcome = Result<Completion, Failed>;
 
 fn main() -> ExitCode {
-    let trial = |name: &str, test: fn() -> Outcome| {
-        Trial::ignorable_test(name, move || match affinity::current() {
+    let trial = |name: &str, test: fn() -> TrialWorkOutcome| {
+        Trial::ignorable_test(name, move || match affinity::current_affinity() {
             Ok(all) if all.len() > 1 => test(),
             _ => Ok(Completion::ignored_with("one cpu is allowed")),
         })
@@ -30,8 +30,8 @@ fn main() -> ExitCode {
 }
 
 /// Prepares `corewise try` of a shell script that runs in the test's folder, on the OS default and one cpu.
-fn try_script(place: &Place, options: &[&str], script: &str) -> Result<Command, Failed> {
-    let first = affinity::current()?.lowest().ok_or("no cpu")?.to_string();
+fn try_script(place: &TestPlace, options: &[&str], script: &str) -> Result<Command, Failed> {
+    let first = affinity::current_affinity()?.lowest().ok_or("no cpu")?.to_string();
     let mut command = place.corewise(&["try", "--seed", "7", "--rest", "0s", "--on", &first]);
     command.args(options).args(["--", "sh", "-c", script]).current_dir(place.path()).stdin(Stdio::null());
     Ok(command)
@@ -52,8 +52,8 @@ fn contains(words: &str, part: &str) -> Result<(), Failed> {
 }
 
 /// Both warm-ups end at once, all later runs take two seconds: as many in a row as would fit by the warm-ups are far more than the budget.
-fn idle_first() -> Outcome {
-    let place = Place::new();
+fn idle_first() -> TrialWorkOutcome {
+    let place = TestPlace::new();
     let script = "echo run >> runs; if [ $(wc -l < runs) -gt 2 ]; then sleep 2; fi";
     let words = words_of(&mut try_script(&place, &["--budget", "5s"], script)?, &[1])?;
     let runs = fs::read_to_string(place.path().join("runs"))?.lines().count();
@@ -66,8 +66,8 @@ fn idle_first() -> Outcome {
 }
 
 /// The very first run works for long, all others find the work done.
-fn busy_first() -> Outcome {
-    let place = Place::new();
+fn busy_first() -> TrialWorkOutcome {
+    let place = TestPlace::new();
     let script = "if [ ! -e built ]; then sleep 5; touch built; fi";
     let words = words_of(&mut try_script(&place, &["--budget", "12s", "--runs-max", "8"], script)?, &[0, 1])?;
     contains(&words, "Note: the first run took")?;
@@ -77,8 +77,8 @@ fn busy_first() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn large_expression() -> Outcome {
-    let place = Place::new();
+fn large_expression() -> TrialWorkOutcome {
+    let place = TestPlace::new();
     let metric = ["--metric", "x=((.*.*.*){10}){9}b([0-9]+)", "--higher"];
     let words = words_of(&mut try_script(&place, &metric, "echo never > ran")?, &[2])?;
     contains(&words, "the expression is too large")?;
@@ -86,8 +86,8 @@ fn large_expression() -> Outcome {
 }
 
 /// A line of two megabytes, on which the expression would take minutes.
-fn slow_search() -> Outcome {
-    let place = Place::new();
+fn slow_search() -> TrialWorkOutcome {
+    let place = TestPlace::new();
     let metric = ["--metric", "x=x=(.*){50}[b]([0-9]+)", "--higher", "--budget", "1s"];
     let script = "printf x=; head -c 2000000 /dev/zero | tr '\\0' ' ' | sed 's/ /x= /g'; sleep 1";
     let words = words_of(&mut try_script(&place, &metric, script)?, &[3])?;
@@ -96,7 +96,7 @@ fn slow_search() -> Outcome {
 }
 
 /// The number stands before, within, or behind much else.
-fn much_output() -> Outcome {
+fn much_output() -> TrialWorkOutcome {
     for script in [
         "echo score=5; seq 1000000",
         "seq 500000; echo score=5; seq 500000",
@@ -104,7 +104,7 @@ fn much_output() -> Outcome {
         "seq 1000000 >&2; echo score=5; echo score=unknown",
         "seq 1000000 | tr '\\n' ' '; printf 'score=5 '; seq 300000 | tr '\\n' ' '",
     ] {
-        let place = Place::new();
+        let place = TestPlace::new();
         let options = ["--metric", "score=score=([0-9]+)", "--higher", "--runs-max", "4", "--json"];
         let output = try_script(&place, &options, script)?.output()?;
         let document: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("{script}: {error}"))?;

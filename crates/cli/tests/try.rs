@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use corewise_sys::{affinity, signals};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
-use support::Place;
+use support::TestPlace;
 
-type Outcome = Result<Completion, Failed>;
+type TryOutcome = Result<Completion, Failed>;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trial = |name: &str, test: fn() -> Outcome| {
+    let trial = |name: &str, test: fn() -> TryOutcome| {
         Trial::ignorable_test(name, move || two_cpus().map_or_else(Ok, |()| test()))
     };
     let trials = vec![
@@ -51,13 +51,13 @@ fn main() -> ExitCode {
 
 /// Why nothing can be tried here.
 fn two_cpus() -> Result<(), Completion> {
-    let all = affinity::current().map_err(|error| Completion::ignored_with(error.to_string()))?;
+    let all = affinity::current_affinity().map_err(|error| Completion::ignored_with(error.to_string()))?;
     if all.len() > 1 { Ok(()) } else { Err(Completion::ignored_with("one cpu is allowed")) }
 }
 
 /// The first two cpus that may be used.
 fn cpus() -> (u32, u32) {
-    let all = affinity::current().expect("a thread has a mask");
+    let all = affinity::current_affinity().expect("a thread has a mask");
     let mut all = all.iter();
     (all.next().unwrap_or_default(), all.next().unwrap_or_default())
 }
@@ -77,7 +77,7 @@ const STEADY: &str = "echo score 10.0${#COREWISE_PADDING}";
 const METRIC: [&str; 3] = ["--metric", "score=score ([0-9.]+)", "--higher"];
 
 /// `corewise try` with options and a shell script.
-fn trying(place: &Place, options: &[&str], script: &str) -> Command {
+fn trying(place: &TestPlace, options: &[&str], script: &str) -> Command {
     let mut command = place.corewise(&["try", "--seed", "7"]);
     command.args(options).args(["--", "sh", "-c", script]).stdin(Stdio::null());
     command
@@ -109,9 +109,9 @@ fn contains(told: &str, words: &[&str]) -> Result<(), Failed> {
     words.iter().try_for_each(|word| same(&format!("{word:?} is in\n{told}"), told.contains(word), true))
 }
 
-fn strange_folder() -> Outcome {
+fn strange_folder() -> TryOutcome {
     use std::os::unix::ffi::OsStrExt as _;
-    let place = Place::new();
+    let place = TestPlace::new();
     let folder = place.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
     std::fs::create_dir(&folder)?;
     std::fs::write(folder.join("here"), "")?;
@@ -129,8 +129,8 @@ fn strange_folder() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn wins() -> Outcome {
-    let (place, (first, second)) = (Place::new(), cpus());
+fn wins() -> TryOutcome {
+    let (place, (first, second)) = (TestPlace::new(), cpus());
     let on = [format!("--on={first}"), format!("--on={second}")];
     let options = [&METRIC[..], &[&on[0], &on[1]]].concat();
     let told = said(&mut trying(&place, &options, &scores()), 0)?;
@@ -170,8 +170,8 @@ fn wins() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn no_difference() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn no_difference() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let on = format!("--on={first}");
     let told = said(&mut trying(&place, &[&METRIC[..], &[&on]].concat(), STEADY), 0)?;
     contains(&told, &["Leave it to the operating system.", "is not 3 % better", "≈"])?;
@@ -179,8 +179,8 @@ fn no_difference() -> Outcome {
 }
 
 /// Three times as long on the first cpu: whatever else happens on this machine is less than that.
-fn by_time() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn by_time() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let script =
         format!("if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then sleep 0.3; else sleep 0.1; fi");
     let told = said(&mut trying(&place, &["--json", &format!("--on={first}")], &script), 0)?;
@@ -195,7 +195,7 @@ fn by_time() -> Outcome {
 }
 
 /// Starts a session, and gives it when so many runs are kept.
-fn running(place: &Place, runs: u32) -> Result<std::process::Child, Failed> {
+fn running(place: &TestPlace, runs: u32) -> Result<std::process::Child, Failed> {
     let (first, _) = cpus();
     let log = place.path().join("runs");
     // Long enough that each run is a trial.
@@ -216,7 +216,7 @@ fn running(place: &Place, runs: u32) -> Result<std::process::Child, Failed> {
 }
 
 /// The session goes on to the end, and its verdict is that of one that was never cut off.
-fn goes_on(place: &Place) -> Outcome {
+fn goes_on(place: &TestPlace) -> TryOutcome {
     let document: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
     same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
     let blocks: Vec<u64> = document["observed"]["trials"]
@@ -230,10 +230,10 @@ fn goes_on(place: &Place) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn interrupted() -> Outcome {
-    let place = Place::new();
+fn interrupted() -> TryOutcome {
+    let place = TestPlace::new();
     let child = running(&place, 6)?;
-    signals::send(child.id(), 2);
+    signals::send_signal(child.id(), 2);
     let output = child.wait_with_output()?;
     let told = text(&output.stdout);
     same(&told, output.status.code(), Some(130))?;
@@ -241,22 +241,22 @@ fn interrupted() -> Outcome {
     goes_on(&place)
 }
 
-fn killed() -> Outcome {
-    let place = Place::new();
+fn killed() -> TryOutcome {
+    let place = TestPlace::new();
     let child = running(&place, 6)?;
-    signals::send(child.id(), 9);
+    signals::send_signal(child.id(), 9);
     child.wait_with_output()?;
     goes_on(&place)
 }
 
 /// As with Ctrl-Z and fg: the run under way would seem to take until then.
-fn held() -> Outcome {
+fn held() -> TryOutcome {
     const HELD: Duration = Duration::from_secs(3);
-    let place = Place::new();
+    let place = TestPlace::new();
     let child = running(&place, 4)?;
-    signals::send(child.id(), 19);
+    signals::send_signal(child.id(), 19);
     std::thread::sleep(HELD);
-    signals::send(child.id(), 18);
+    signals::send_signal(child.id(), 18);
     let output = child.wait_with_output()?;
     same(&text(&output.stderr), output.status.code(), Some(0))?;
     let document: Value = serde_json::from_str(&said(&mut place.corewise(&["history", "show", "1", "--json"]), 0)?)?;
@@ -270,8 +270,8 @@ fn held() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn no_number() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn no_number() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let on = format!("--on={first}");
     let cases = [
         ("echo so it goes; exit 3", &[][..], &["exit status 3", "so it goes"][..]),
@@ -294,8 +294,8 @@ fn no_number() -> Outcome {
 }
 
 /// The script has a number of its own for each block, which the runs of the block have too.
-fn varied() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn varied() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let on = format!("--on={first}");
     let trying = |script: &str, run: &str| {
         let options = ["--vary", script, "--runs-max=8", "--rest=0s", &on];
@@ -325,12 +325,12 @@ fn varied() -> Outcome {
 }
 
 /// The kernel shows the policy of each mapping in numa_maps: the score is high where memory is bound.
-fn memory_policies() -> Outcome {
+fn memory_policies() -> TryOutcome {
     let maps = std::fs::read_to_string("/proc/self/numa_maps");
     if maps.is_err() || corewise_sys::memory_policy::allowed_nodes().is_err() {
         return Ok(Completion::ignored_with("the kernel has no NUMA, or memory policies are closed to this process"));
     }
-    let (place, (first, _)) = (Place::new(), cpus());
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let script = "if grep -q ' bind:' /proc/self/numa_maps; then echo score 20.14; else echo score 10.07; fi";
     let on = format!("--on={first}");
     let options = [&METRIC[..], &["--on", "os @ bind:0", &on]].concat();
@@ -366,8 +366,8 @@ fn writes_scores() -> String {
     format!("({}) | sed 's/score \\(.*\\)/{{\\n \"score\": \\1,\\n \"frames\": 7\\n}}/' > results.json", scores())
 }
 
-fn metric_file() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn metric_file() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let on = format!("--on={first}");
     let options = ["--metric", "score", "--metric-file", "results.json", &on];
     let trying = |script: &str| {
@@ -398,8 +398,8 @@ fn metric_file() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn one_fails() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn one_fails() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let script = format!(
         "if grep -q '^Cpus_allowed_list:.{first}$' /proc/self/status; then echo no luck; exit 1; fi; echo score 10.07"
     );
@@ -411,8 +411,8 @@ fn one_fails() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn hangs() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn hangs() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let options = ["--timeout", "100ms", &format!("--on={first}")];
     let output = done(&mut trying(&place, &options, "sleep 1000"))?;
     let told = text(&output.stderr);
@@ -421,11 +421,11 @@ fn hangs() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn locked() -> Outcome {
-    let place = Place::new();
+fn locked() -> TryOutcome {
+    let place = TestPlace::new();
     let mut child = running(&place, 1)?;
     let output = done(&mut trying(&place, &["--on=0"], "true"));
-    signals::send(child.id(), 9);
+    signals::send_signal(child.id(), 9);
     child.wait()?;
     let output = output?;
     same("the status", output.status.code(), Some(3))?;
@@ -433,8 +433,8 @@ fn locked() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn one_cpu() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn one_cpu() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let corewise = trying(&place, &[], "true");
     let mut command = Command::new("taskset");
     command.args(["-c", &first.to_string()]).arg(corewise.get_program()).args(corewise.get_args());
@@ -453,8 +453,8 @@ fn one_cpu() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn own_mask() -> Outcome {
-    let (place, (first, second)) = (Place::new(), cpus());
+fn own_mask() -> TryOutcome {
+    let (place, (first, second)) = (TestPlace::new(), cpus());
     if Command::new("taskset").arg("--version").output().is_err() {
         return Ok(Completion::ignored_with("taskset is not installed (util-linux)"));
     }
@@ -464,8 +464,8 @@ fn own_mask() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn exports() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn exports() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let options = |how: &'static str| [&METRIC[..], &["--runs-max", "8", how]].concat();
     let on = format!("--on={first}");
     let guard = "--guard=rest=rest ([0-9]+)";
@@ -505,8 +505,8 @@ fn exports() -> Outcome {
 const COMPUTES: &str = "now() { read up rest < /proc/uptime; now=${up%.*}${up#*.}; }; now; end=$((now + 60)); \
                         while [ $now -lt $end ]; do now; done";
 
-fn estimated() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn estimated() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let on = format!("--on={first}");
     let options = ["--estimate-clock", "--runs-max=4", &on];
     let told: Value =
@@ -543,8 +543,8 @@ fn estimated() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn simulated() -> Outcome {
-    let place = Place::new();
+fn simulated() -> TryOutcome {
+    let place = TestPlace::new();
     let truth = place.path().join("truth.toml");
     std::fs::write(&truth, "gains = [0.2, 0.0]\nnoise = \"typical\"\n")?;
     let path = truth.display().to_string();
@@ -562,8 +562,8 @@ fn simulated() -> Outcome {
 }
 
 /// Who slows the runs that follow, ever more, wins in short turns and not in stretches; who is truly better wins in both.
-fn confirmed() -> Outcome {
-    let place = Place::new();
+fn confirmed() -> TryOutcome {
+    let place = TestPlace::new();
     let truth = place.path().join("truth.toml");
     let path = truth.display().to_string();
     let confirm = |truth_is: &str, seed: &str, status| {
@@ -579,8 +579,8 @@ fn confirmed() -> Outcome {
 }
 
 /// One run in five takes three times as long, except on the first cpu.
-fn slow_runs() -> Outcome {
-    let place = Place::new();
+fn slow_runs() -> TryOutcome {
+    let place = TestPlace::new();
     let count = place.path().join("count").display().to_string();
     let (first, _) = cpus();
     let script = format!(
@@ -640,8 +640,8 @@ setup = "echo no luck; exit 3"
     )
 }
 
-fn suite() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn suite() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let folder = place.path().display().to_string();
     let file = place.path().join("small.toml");
     std::fs::write(&file, small_suite().replace("{}", &folder))?;
@@ -687,8 +687,8 @@ fn suite() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn wrong_suites() -> Outcome {
-    let place = Place::new();
+fn wrong_suites() -> TryOutcome {
+    let place = TestPlace::new();
     let file = place.path().join("suite.toml");
     let path = file.display().to_string();
     let refused = |words: &[&str], code: i32, expected: &[&str]| {
@@ -717,8 +717,8 @@ fn wrong_suites() -> Outcome {
 }
 
 /// What set-ups do to themselves, and what is not there.
-fn hard_benchmarks() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn hard_benchmarks() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let file = place.path().join("hard.toml");
     let benchmark = |name: &str, more: &str| {
         format!(
@@ -760,8 +760,8 @@ fn hard_benchmarks() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn interrupted_suite() -> Outcome {
-    let (place, (first, _)) = (Place::new(), cpus());
+fn interrupted_suite() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
     let (file, log, cleaned) = (place.path().join("s.toml"), place.path().join("runs"), place.path().join("cleaned"));
     let suite = format!(
         "name = \"s\"\n[[benchmark]]\nname = \"a\"\ncategory = \"c\"\n\
@@ -777,7 +777,7 @@ fn interrupted_suite() -> Outcome {
     while !log.exists() && since.elapsed() < Duration::from_secs(120) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    signals::send(child.id(), 2);
+    signals::send_signal(child.id(), 2);
     let output = child.wait_with_output()?;
     same(&text(&output.stdout), output.status.code(), Some(130))?;
     same("the clean-up was run to its end", cleaned.exists(), true)?;

@@ -7,13 +7,13 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use corewise_sys::affinity;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
-type Outcome = Result<Completion, Failed>;
+type TryThreadsOutcome = Result<Completion, Failed>;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, test);
+    let trial = |name: &str, test: fn() -> TryThreadsOutcome| Trial::ignorable_test(name, test);
     let trials = vec![
         trial("more_threads_are_better_in_the_command", in_the_command),
         trial("a_variable_tells_the_program", by_a_variable),
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 const METRIC: [&str; 3] = ["--metric", "rate=rate ([0-9]+)", "--higher"];
 
 /// `corewise try` with options and a shell script.
-fn trying(place: &Place, options: &[&str], script: &str) -> Command {
+fn trying(place: &TestPlace, options: &[&str], script: &str) -> Command {
     let mut command = place.corewise(&["try", "--seed", "7"]);
     command.args(options).args(["--", "sh", "-c", script]).stdin(Stdio::null());
     command
@@ -62,7 +62,7 @@ fn contains(told: &str, words: &[&str]) -> Result<(), Failed> {
 }
 
 fn allowed() -> usize {
-    affinity::current().map_or(1, |cpus| cpus.len())
+    affinity::current_affinity().map_or(1, |cpus| cpus.len())
 }
 
 /// Numbers of threads of which the first is the reference on this machine: as many as cpus, and two that are more.
@@ -76,8 +76,8 @@ fn list(counts: [usize; 3]) -> String {
 }
 
 /// The program says itself how much it does: as much as it is told to have threads.
-fn in_the_command() -> Outcome {
-    let (place, counts) = (Place::new(), counts());
+fn in_the_command() -> TryThreadsOutcome {
+    let (place, counts) = (TestPlace::new(), counts());
     let numbers = list(counts);
     let options = [&METRIC[..], &["--threads", &numbers, "--pinned", "no"]].concat();
     let told = said(&mut trying(&place, &options, "echo rate {threads}00"), 0)?;
@@ -110,11 +110,11 @@ fn in_the_command() -> Outcome {
 }
 
 /// Twice as many threads in the variable, half as much done; and nothing that pinning changes.
-fn by_a_variable() -> Outcome {
+fn by_a_variable() -> TryThreadsOutcome {
     if allowed() < 2 {
         return Ok(Completion::ignored_with("one cpu is allowed"));
     }
-    let place = Place::new();
+    let place = TestPlace::new();
     let options = [&METRIC[..], &["--threads", "1,2", "--threads-as", "COREWISE_TEST_THREADS", "--json"]].concat();
     let document = json(&mut trying(&place, &options, "echo rate $((403 / COREWISE_TEST_THREADS))"), 0)?;
     let threads = &document["conclusions"]["threads"];
@@ -133,8 +133,8 @@ fn by_a_variable() -> Outcome {
 }
 
 /// The blocks of two sessions are those of one: their orders depend on the seed and on what was stored.
-fn goes_on() -> Outcome {
-    let (place, numbers) = (Place::new(), list(counts()));
+fn goes_on() -> TryThreadsOutcome {
+    let (place, numbers) = (TestPlace::new(), list(counts()));
     let options = [&METRIC[..], &["--threads", &numbers, "--pinned", "no", "--json"]].concat();
     let whole = json(&mut trying(&place, &options, "echo rate {threads}00"), 0)?;
     let first = json(&mut trying(&place, &[&options[..], &["--runs-max", "7"]].concat(), "echo rate {threads}00"), 1)?;
@@ -151,11 +151,11 @@ fn goes_on() -> Outcome {
 }
 
 /// The program says on how many cpus it may run.
-fn pinned_are_pinned() -> Outcome {
+fn pinned_are_pinned() -> TryThreadsOutcome {
     if allowed() < 2 {
         return Ok(Completion::ignored_with("one cpu is allowed"));
     }
-    let place = Place::new();
+    let place = TestPlace::new();
     let options =
         ["--metric", "rate=rate ([0-9]+)", "--higher", "--threads", "1,2", "--pinned", "yes", "--runs-max", "4"];
     let script = "cpus=$(nproc); echo rate ${cpus}0; test $cpus = {threads} || exit 3";
@@ -170,12 +170,12 @@ fn pinned_are_pinned() -> Outcome {
 }
 
 /// As many threads as cpus, and one more: pinned, the program is told which, and is slower by this alone.
-fn told_its_cpus() -> Outcome {
+fn told_its_cpus() -> TryThreadsOutcome {
     let all = allowed();
     if all < 2 {
         return Ok(Completion::ignored_with("one cpu is allowed"));
     }
-    let (place, numbers) = (Place::new(), format!("{all},{}", all + 1));
+    let (place, numbers) = (TestPlace::new(), format!("{all},{}", all + 1));
     let options = [&METRIC[..], &["--threads", &numbers, "--pins-as", "COREWISE_TEST_CPUS"]].concat();
     let script = "n=$(echo \"$COREWISE_TEST_CPUS\" | tr ',' '\\n' | grep -c .); test $n = 0 && echo rate 40{threads} && exit; \
                   taskset -pc \"${COREWISE_TEST_CPUS%%,*}\" $$ >/dev/null; sleep 0.1; echo rate 20$n";
@@ -198,8 +198,8 @@ fn told_its_cpus() -> Outcome {
 }
 
 /// A decided experiment is drawn again without another run, from wherever that is asked for.
-fn drawn() -> Outcome {
-    let (place, numbers) = (Place::new(), list(counts()));
+fn drawn() -> TryThreadsOutcome {
+    let (place, numbers) = (TestPlace::new(), list(counts()));
     let [first, again] = ["first.svg", "again.svg"].map(|name| place.path().join(name));
     let [first_name, again_name] = [&first, &again].map(|path| path.display().to_string());
     let options = [&METRIC[..], &["--threads", &numbers, "--pinned", "no", "--svg", &first_name]].concat();
@@ -221,8 +221,8 @@ fn drawn() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn usage() -> Outcome {
-    let place = Place::new();
+fn usage() -> TryThreadsOutcome {
+    let place = TestPlace::new();
     let cases: [(&[&str], &str, i32, &[&str]); 6] = [
         (
             &["--threads", "1,2"],

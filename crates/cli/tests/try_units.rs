@@ -7,13 +7,13 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use corewise_sys::affinity;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
-use support::Place;
+use support::TestPlace;
 
-type Outcome = Result<Completion, Failed>;
+type TryUnitsOutcome = Result<Completion, Failed>;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trial = |name: &str, test: fn(&UnitStage) -> Outcome| {
+    let trial = |name: &str, test: fn(&UnitStage) -> TryUnitsOutcome| {
         Trial::ignorable_test(name, move || UnitStage::new().map_or_else(Ok, |stage| test(&stage)))
     };
     let trials = vec![
@@ -31,16 +31,16 @@ fn main() -> ExitCode {
 
 /// A place of a test's own, and the first cpu that may be used.
 struct UnitStage {
-    place: Place,
+    place: TestPlace,
     first: u32,
 }
 
 impl UnitStage {
     /// The stage, or why nothing can be tried here.
     fn new() -> Result<Self, Completion> {
-        let all = affinity::current().map_err(|error| Completion::ignored_with(error.to_string()))?;
+        let all = affinity::current_affinity().map_err(|error| Completion::ignored_with(error.to_string()))?;
         match all.iter().next() {
-            Some(first) if all.len() > 1 => Ok(Self { place: Place::new(), first }),
+            Some(first) if all.len() > 1 => Ok(Self { place: TestPlace::new(), first }),
             _ => Err(Completion::ignored_with("one cpu is allowed")),
         }
     }
@@ -81,7 +81,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Re
 }
 
 /// 3 % better, however it is written; read without units it is 976 times worse.
-fn several_units(stage: &UnitStage) -> Outcome {
+fn several_units(stage: &UnitStage) -> TryUnitsOutcome {
     let script = stage.script("echo '  Latency 994us  99us'", "echo '  Latency 1.02ms 120us'");
     let options = ["--metric", "Latency", "--margin", "1%"];
     let document = stage.document(&options, &script)?;
@@ -114,7 +114,7 @@ fn several_units(stage: &UnitStage) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn prefixes_and_durations(stage: &UnitStage) -> Outcome {
+fn prefixes_and_durations(stage: &UnitStage) -> TryUnitsOutcome {
     let median = |metric: &str, there: &str, elsewhere: &str| -> Result<(f64, f64, String), Failed> {
         let script = stage.script(&format!("echo '{there}'"), &format!("echo '{elsewhere}'"));
         let document = stage.document(&["--metric", metric, "--higher", "--runs-max", "6"], &script)?;
@@ -135,7 +135,7 @@ fn prefixes_and_durations(stage: &UnitStage) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn changed_unit(stage: &UnitStage) -> Outcome {
+fn changed_unit(stage: &UnitStage) -> TryUnitsOutcome {
     let script = stage.script("echo Latency 3 MB", "echo Latency 1.02ms");
     let message = words(&stage.try_script(&["--metric", "Latency"], &script).output()?);
     contains(&message, &["changed its unit from ms to MB", "\"Latency 1.02ms\", then \"Latency 3 MB\""])?;
@@ -145,7 +145,7 @@ fn changed_unit(stage: &UnitStage) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn ambiguous(stage: &UnitStage) -> Outcome {
+fn ambiguous(stage: &UnitStage) -> TryUnitsOutcome {
     for number in ["1,5", "1.234,5"] {
         let output = stage.try_script(&["--metric", "Latency"], &format!("echo Latency {number} ms")).output()?;
         let message = words(&output);
@@ -155,7 +155,7 @@ fn ambiguous(stage: &UnitStage) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn constant(stage: &UnitStage) -> Outcome {
+fn constant(stage: &UnitStage) -> TryUnitsOutcome {
     for (line, shown) in
         [("Latency 5.125ms", "Latency is 5.125 ms in every run"), ("Latency 0", "Latency is 0 in every run")]
     {
@@ -170,14 +170,14 @@ fn constant(stage: &UnitStage) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn far_apart(stage: &UnitStage) -> Outcome {
+fn far_apart(stage: &UnitStage) -> TryUnitsOutcome {
     let script = stage.script("sleep 0.1; echo x 30.5 points", "sleep 0.1; echo x 1.5 points");
     let message = words(&stage.try_script(&["--metric", "x", "--higher", "--runs-max", "16"], &script).output()?);
     contains(&message, &["Nothing can be recommended.", "20.3x apart", "\"x 1.5 points\"", "\"x 30.5 points\""])?;
     Ok(Completion::Completed)
 }
 
-fn elsewhere(stage: &UnitStage) -> Outcome {
+fn elsewhere(stage: &UnitStage) -> TryUnitsOutcome {
     let script = stage.script(
         "echo fps 120.5 >out.txt; echo p99 994us >>out.txt",
         "echo fps 60.5 >out.txt; echo p99 1.02ms >>out.txt",
@@ -206,7 +206,7 @@ fn elsewhere(stage: &UnitStage) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn resumed(stage: &UnitStage) -> Outcome {
+fn resumed(stage: &UnitStage) -> TryUnitsOutcome {
     let script = "test -e later && echo Latency 1.0${#COREWISE_PADDING}ms || echo Latency 100${#COREWISE_PADDING}ns";
     let first = stage
         .try_script(&["--metric", "Latency", "--runs-max", "2"], script)

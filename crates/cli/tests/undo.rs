@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use corewise_machine::CpuSet;
-use corewise_sys::change::{Change, Journal};
-use corewise_sys::process::Stat;
+use corewise_sys::change::{Change, ChangeJournal};
+use corewise_sys::process::ProcessStat;
 use corewise_sys::{affinity, events};
 use libtest_mimic::{Arguments, Completion, Trial};
-use support::{Place, is_root, text};
+use support::{TestPlace, is_root, text};
 
 /// The first argument that makes this program a corewise with changes. The second is the folder of journals; the others
 /// are processes that get their highest cpu alone; [`KEEP`] ends it without undoing that.
@@ -23,14 +23,14 @@ const CHANGER: &str = "make-changes";
 const KEEP: &str = "keep";
 
 /// A test; what it gives says whether it could be done here.
-type Test = fn() -> Completion;
+type UndoTest = fn() -> Completion;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == CHANGER) {
         return make_changes(Path::new(&words[1]), &words[2..]);
     }
-    let tests: [(&str, Test); 13] = [
+    let tests: [(&str, UndoTest); 13] = [
         ("nothing_is_left_where_nothing_was_changed", nothing_is_left_where_nothing_was_changed),
         ("a_corewise_killed_in_the_middle_is_undone", a_corewise_killed_in_the_middle_is_undone),
         ("the_changes_of_a_running_corewise_are_in_force", the_changes_of_a_running_corewise_are_in_force),
@@ -50,14 +50,14 @@ fn main() -> ExitCode {
 }
 
 fn make_changes(folder: &Path, objects: &[String]) -> ExitCode {
-    let mut journal = Journal::in_folder(folder);
+    let mut journal = ChangeJournal::in_folder(folder);
     for object in objects {
         if object == KEEP {
-            journal.keep("corewise irq");
+            journal.keep_changes("corewise irq");
             return ExitCode::SUCCESS;
         }
-        let change = Change::affinity(object.parse().unwrap(), one_cpu());
-        if let Err(error) = journal.make(change.unwrap()) {
+        let change = Change::for_affinity(object.parse().unwrap(), one_cpu());
+        if let Err(error) = journal.make_change(change.unwrap()) {
             eprintln!("{error}");
             return ExitCode::FAILURE;
         }
@@ -70,24 +70,24 @@ fn make_changes(folder: &Path, objects: &[String]) -> ExitCode {
 
 /// The highest cpu that this process may use.
 fn one_cpu() -> CpuSet {
-    affinity::current().unwrap().highest().into_iter().collect()
+    affinity::current_affinity().unwrap().highest().into_iter().collect()
 }
 
 /// What a test that restricts processes cannot do without.
 fn two_cpus() -> Result<(), Completion> {
-    match affinity::current().unwrap().len() {
+    match affinity::current_affinity().unwrap().len() {
         0 | 1 => Err(Completion::ignored_with("one cpu alone leaves nothing to restrict a process to")),
         _ => Ok(()),
     }
 }
 
 /// A process that is ended with the test.
-struct Running {
+struct RunningProcess {
     child: Child,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Running {
+impl RunningProcess {
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -110,7 +110,7 @@ impl Running {
     }
 
     fn cpus(&self) -> CpuSet {
-        affinity::of(self.child.id()).unwrap()
+        affinity::affinity_of(self.child.id()).unwrap()
     }
 
     fn id(&self) -> String {
@@ -120,13 +120,13 @@ impl Running {
     /// kill -9, and waiting for the end of it; its parent does not notice before the end of the test.
     fn kill(&mut self) {
         self.child.kill().unwrap();
-        while !Stat::of(self.child.id()).unwrap().unwrap().has_ended {
+        while !ProcessStat::read_stat(self.child.id()).unwrap().unwrap().has_ended {
             std::thread::yield_now();
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -140,14 +140,14 @@ fn changer(folder: &Path) -> Command {
 }
 
 /// A place with a folder for journals.
-struct Bench {
-    place: Place,
+struct UndoBench {
+    place: TestPlace,
     journals: PathBuf,
 }
 
-impl Bench {
+impl UndoBench {
     fn new() -> Self {
-        let place = Place::new();
+        let place = TestPlace::new();
         let journals = place.path().join("journals");
         Self { place, journals }
     }
@@ -178,7 +178,7 @@ impl Bench {
 }
 
 fn nothing_is_left_where_nothing_was_changed() -> Completion {
-    let bench = Bench::new();
+    let bench = UndoBench::new();
     let nothing = format!("Nothing to undo in {}.\n", bench.journals.display());
     assert_eq!(bench.undo(&[]), (Some(0), nothing));
     assert!(!bench.journals.exists(), "looking makes no folder");
@@ -189,12 +189,12 @@ fn a_corewise_killed_in_the_middle_is_undone() -> Completion {
     if let Err(skipped) = two_cpus() {
         return skipped;
     }
-    let (all, one) = (affinity::current().unwrap(), one_cpu());
+    let (all, one) = (affinity::current_affinity().unwrap(), one_cpu());
     for changed in 1..=3 {
-        let bench = Bench::new();
-        let sleepers: Vec<Running> = (0..changed).map(|_| Running::sleep()).collect();
-        let ids: Vec<String> = sleepers.iter().map(Running::id).collect();
-        let mut killed = Running::changer(&bench.journals, &ids.iter().map(String::as_str).collect::<Vec<_>>());
+        let bench = UndoBench::new();
+        let sleepers: Vec<RunningProcess> = (0..changed).map(|_| RunningProcess::sleep()).collect();
+        let ids: Vec<String> = sleepers.iter().map(RunningProcess::id).collect();
+        let mut killed = RunningProcess::changer(&bench.journals, &ids.iter().map(String::as_str).collect::<Vec<_>>());
         killed.kill();
         assert!(sleepers.iter().all(|sleeper| sleeper.cpus() == one), "a crash undoes nothing");
 
@@ -224,9 +224,9 @@ fn the_changes_of_a_running_corewise_are_in_force() -> Completion {
     if let Err(skipped) = two_cpus() {
         return skipped;
     }
-    let bench = Bench::new();
-    let sleeper = Running::sleep();
-    let _running = Running::changer(&bench.journals, &[&sleeper.id()]);
+    let bench = UndoBench::new();
+    let sleeper = RunningProcess::sleep();
+    let _running = RunningProcess::changer(&bench.journals, &[&sleeper.id()]);
     for arguments in [&[][..], &["--dry-run"]] {
         let (code, screen) = bench.undo(arguments);
         assert!(
@@ -240,12 +240,12 @@ fn the_changes_of_a_running_corewise_are_in_force() -> Completion {
 }
 
 fn a_corewise_that_ends_undoes_its_changes_itself() -> Completion {
-    let bench = Bench::new();
-    let sleeper = Running::sleep();
-    let mut ending = Running::changer(&bench.journals, &[&sleeper.id()]);
+    let bench = UndoBench::new();
+    let sleeper = RunningProcess::sleep();
+    let mut ending = RunningProcess::changer(&bench.journals, &[&sleeper.id()]);
     drop(ending.child.stdin.take());
     assert!(ending.child.wait().unwrap().success());
-    assert_eq!((sleeper.cpus(), bench.journals()), (affinity::current().unwrap(), 0));
+    assert_eq!((sleeper.cpus(), bench.journals()), (affinity::current_affinity().unwrap(), 0));
     Completion::Completed
 }
 
@@ -253,7 +253,7 @@ fn what_is_meant_to_stay_is_undone_when_asked() -> Completion {
     if let Err(skipped) = two_cpus() {
         return skipped;
     }
-    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
     let run = changer(&bench.journals).args([&sleeper.id(), KEEP]).output().unwrap();
     assert!(run.status.success(), "{}", text(&run.stderr));
     assert_eq!((sleeper.cpus(), bench.journals()), (one_cpu(), 1));
@@ -265,7 +265,7 @@ fn what_is_meant_to_stay_is_undone_when_asked() -> Completion {
     assert_eq!((code, sleeper.cpus()), (Some(0), one_cpu()));
     let (code, screen) = bench.undo(&[]);
     assert!(screen.ends_with("\nChanges: 1 reverted.\n"), "{screen}");
-    assert_eq!((code, sleeper.cpus(), bench.journals()), (Some(0), affinity::current().unwrap(), 0));
+    assert_eq!((code, sleeper.cpus(), bench.journals()), (Some(0), affinity::current_affinity().unwrap(), 0));
     Completion::Completed
 }
 
@@ -273,14 +273,14 @@ fn what_somebody_else_changed_is_left_alone() -> Completion {
     if let Err(skipped) = two_cpus() {
         return skipped;
     }
-    let (bench, sleeper) = (Bench::new(), Running::sleep());
-    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
-    let theirs: CpuSet = affinity::current().unwrap().lowest().into_iter().collect();
-    affinity::set(sleeper.child.id(), &theirs).unwrap();
+    let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
+    RunningProcess::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let theirs: CpuSet = affinity::current_affinity().unwrap().lowest().into_iter().collect();
+    affinity::set_affinity(sleeper.child.id(), &theirs).unwrap();
     let (code, document) = bench.undo(&["--json"]);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let change = &document["journals"][0]["changes"][0];
-    if affinity::current().unwrap().len() == 2 {
+    if affinity::current_affinity().unwrap().len() == 2 {
         assert_eq!((change["fate"].as_str(), code), (Some("left-alone"), Some(0)));
         assert_eq!(change["why"], format!("someone else has changed it since: it may now use {theirs}"));
     }
@@ -290,10 +290,10 @@ fn what_somebody_else_changed_is_left_alone() -> Completion {
 
 /// A journal that names what corewise never changes: it is not touched, whoever wrote the journal.
 fn what_cannot_be_undone_is_status_3_and_stays() -> Completion {
-    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
     let file = bench.place.path().join("setting");
     fs::write(&file, "new\n").unwrap();
-    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    RunningProcess::changer(&bench.journals, &[&sleeper.id()]).kill();
     let line = serde_json::json!({"begun": {"entry": 2, "change":
         {"kind": "file", "path": file, "old": "old", "new": "new", "format": "text"}}});
     bench.edit(|lines| format!("{lines}{line}\n"));
@@ -309,7 +309,7 @@ fn what_cannot_be_undone_is_status_3_and_stays() -> Completion {
     }
     assert_eq!(
         (sleeper.cpus(), fs::read_to_string(&file).unwrap()),
-        (affinity::current().unwrap(), "new\n".to_owned())
+        (affinity::current_affinity().unwrap(), "new\n".to_owned())
     );
     Completion::Completed
 }
@@ -319,8 +319,8 @@ fn a_link_of_another_user_is_not_followed() -> Completion {
     if !is_root() {
         return Completion::ignored_with("only root can make links of another user");
     }
-    let (bench, sleeper) = (Bench::new(), Running::sleep());
-    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
+    RunningProcess::changer(&bench.journals, &[&sleeper.id()]).kill();
     let before = sleeper.cpus();
     let link = bench.place.path().join("link");
     std::os::unix::fs::symlink(&bench.journals, &link).unwrap();
@@ -333,8 +333,8 @@ fn a_link_of_another_user_is_not_followed() -> Completion {
 }
 
 fn a_damaged_journal_is_not_believed() -> Completion {
-    let (bench, sleeper) = (Bench::new(), Running::sleep());
-    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
+    RunningProcess::changer(&bench.journals, &[&sleeper.id()]).kill();
     let before = sleeper.cpus();
     bench.edit(|lines| format!("LPKSHHRH\n{lines}"));
     let (code, screen) = bench.undo(&[]);
@@ -349,8 +349,8 @@ fn a_damaged_journal_is_not_believed() -> Completion {
 /// The widest sets of cpus, as often as a journal may have them.
 fn the_largest_journal_takes_little_memory() -> Completion {
     const CHANGES: u32 = 5_000;
-    let (bench, sleeper) = (Bench::new(), Running::sleep());
-    Running::changer(&bench.journals, &[&sleeper.id()]).kill();
+    let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
+    RunningProcess::changer(&bench.journals, &[&sleeper.id()]).kill();
     let line = |entry| {
         let change = serde_json::json!({"kind": "affinity", "thread": {"id": 0, "start_ticks": 0}, "name": "",
             "old": "65535", "new": "65534"});
@@ -372,7 +372,7 @@ fn the_largest_journal_takes_little_memory() -> Completion {
 
 /// On a file system that has so many pages left, a corewise with more changes than any journal of a page can hold: how
 /// many changes it made before it gave up, and what it said. Nothing where no such file system can be made.
-fn on_a_disk_with(pages: usize, bench: &Bench, objects: &[String]) -> Option<(usize, String)> {
+fn on_a_disk_with(pages: usize, bench: &UndoBench, objects: &[String]) -> Option<(usize, String)> {
     let size_kib = 4 * (1 + pages);
     let mount = format!(
         "mkdir -p \"$1\" && mount -t tmpfs -o size={size_kib}k,mode=700 none \"$1\" && head -c 4096 /dev/zero > \"$1/filler\""
@@ -396,7 +396,7 @@ fn on_a_full_disk_nothing_is_changed() -> Completion {
     if !is_root() {
         return Completion::ignored_with("where an ordinary user can mount, the folders above belong to nobody");
     }
-    let (bench, sleeper) = (Bench::new(), Running::sleep());
+    let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
     // Again and again the same.
     let objects = vec![sleeper.id(); 50];
     for (pages, some_are_made) in [(0, false), (1, true)] {
@@ -406,7 +406,7 @@ fn on_a_full_disk_nothing_is_changed() -> Completion {
         assert_eq!(made > 0, some_are_made, "{made} changes with {pages} pages: {said}");
         assert!(said.starts_with("cannot write the journal in ") && said.contains("nothing was changed"), "{said}");
         assert!(said.contains("(os error 28)"), "{said}");
-        assert_eq!(sleeper.cpus(), affinity::current().unwrap(), "all that was made is undone");
+        assert_eq!(sleeper.cpus(), affinity::current_affinity().unwrap(), "all that was made is undone");
     }
     Completion::Completed
 }
@@ -415,7 +415,7 @@ fn journals_of_another_user_are_refused() -> Completion {
     if !is_root() {
         return Completion::ignored_with("only root can make files of another user");
     }
-    let bench = Bench::new();
+    let bench = UndoBench::new();
     bench.place.folder("journals", 0o755);
     let arguments = ["undo", "--journal", bench.journals.to_str().unwrap()];
     let run = bench.place.ordinary_user(&arguments).output().unwrap();
@@ -426,7 +426,7 @@ fn journals_of_another_user_are_refused() -> Completion {
 }
 
 fn without_a_home_it_says_what_to_do() -> Completion {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mut undo = place.ordinary_user(&["undo"]);
     let run = undo.env_remove("HOME").env_remove("XDG_STATE_HOME").output().unwrap();
     let said = text(&run.stderr);

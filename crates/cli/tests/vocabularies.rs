@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use corewise_machine::Level;
 use corewise_machine::placement::notation::Notation;
-use corewise_machine::placement::{Name, language_table};
-use corewise_model::finding::Topic;
+use corewise_machine::placement::{CpuSetName, language_table};
+use corewise_model::finding::FindingTopic;
 use corewise_model::keep::MatchField;
 use corewise_model::sample::METRIC_FORMS;
-use support::{Place, text};
+use support::{TestPlace, text};
 
 /// Pages of commands that are not named for them.
 const PAGES: [(&str, &str); 7] = [
@@ -52,7 +52,7 @@ fn command_row(name: &str, about: &str) -> Vec<String> {
 
 /// The commands as `--help` lists them: a row for each group and each command.
 fn command_rows() -> Vec<Vec<String>> {
-    let help = text(&Place::new().corewise(&["--help"]).output().unwrap().stdout);
+    let help = text(&TestPlace::new().corewise(&["--help"]).output().unwrap().stdout);
     let listed = help.split("Usage: ").nth(1).unwrap().split("\nOptions of").next().unwrap();
     let mut entries: Vec<(String, String)> = Vec::new();
     for line in listed.lines().skip(1).filter(|line| !line.is_empty()) {
@@ -84,7 +84,7 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         (
             "docs/placement.md",
             "names",
-            table(&["name", "cpus"], Name::ALL.map(|name| pair(code(name.word()), name.meaning()))),
+            table(&["name", "cpus"], CpuSetName::ALL.map(|name| pair(code(name.word()), name.meaning()))),
         ),
         (
             "docs/placement.md",
@@ -107,7 +107,7 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         (
             "docs/reading-a-survey.md",
             "topics",
-            table(&["topic", "meaning"], Topic::ALL.map(|topic| pair(code(topic.word()), topic.meaning()))),
+            table(&["topic", "meaning"], FindingTopic::ALL.map(|topic| pair(code(topic.word()), topic.meaning()))),
         ),
     ]
 }
@@ -138,7 +138,7 @@ fn tables_of_documents_are_made_from_the_lists() {
 
 /// The kinds of what is stored, as `history --help` lists them.
 fn kinds() -> Vec<String> {
-    let help = text(&Place::new().corewise(&["history", "--help"]).output().unwrap().stdout);
+    let help = text(&TestPlace::new().corewise(&["history", "--help"]).output().unwrap().stdout);
     let after = help.split("Only one kind").nth(1).unwrap().split("[possible values: ").nth(1).unwrap();
     let listed = after.split(']').next().unwrap();
     listed.split(", ").map(|kind| kind.split_whitespace().collect()).collect()
@@ -164,7 +164,7 @@ fn vocabularies() -> Vec<Vocabulary> {
         },
         Vocabulary {
             name: "names of cpus",
-            words: words(&Name::ALL.map(Name::word)),
+            words: words(&CpuSetName::ALL.map(CpuSetName::word)),
             most_in_a_row: 3,
             // The generator of random expressions uses four of them.
             files: &["placement/expression.rs", "simulate/expression.rs"],
@@ -184,7 +184,7 @@ fn vocabularies() -> Vec<Vocabulary> {
         },
         Vocabulary {
             name: "topics of findings",
-            words: words(&Topic::ALL.map(Topic::word)),
+            words: words(&FindingTopic::ALL.map(FindingTopic::word)),
             // Some topics are also commands and probes.
             most_in_a_row: 3,
             files: &["model/src/finding.rs"],
@@ -263,7 +263,7 @@ fn a_list_that_is_typed_is_found() {
 
 #[test]
 fn a_kind_that_is_not_stored_is_wrong_usage() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for arguments in
         [&["history", "--kind", "survy"][..], &["history", "prune", "--older-than", "1d", "--kind", "survy"]]
     {
@@ -283,7 +283,7 @@ fn a_kind_that_is_not_stored_is_wrong_usage() {
 
 #[test]
 fn an_unknown_notation_is_answered_with_the_list() {
-    let run = Place::new().corewise(&["place", "0", "--as", "taskett"]).output().unwrap();
+    let run = TestPlace::new().corewise(&["place", "0", "--as", "taskett"]).output().unwrap();
     let error = text(&run.stderr);
     assert_eq!(run.status.code(), Some(2), "{error}");
     assert!(error.contains("a similar value exists: 'taskset'"), "{error}");
@@ -291,7 +291,7 @@ fn an_unknown_notation_is_answered_with_the_list() {
 }
 
 /// The line of a screen that suggests what to type.
-fn suggested(place: &Place, arguments: &[&str]) -> String {
+fn suggested(place: &TestPlace, arguments: &[&str]) -> String {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let printed = text(&run.stdout);
@@ -306,7 +306,7 @@ fn suggested(place: &Place, arguments: &[&str]) -> String {
 
 #[test]
 fn a_suggestion_names_the_store_that_was_named() {
-    let place = Place::new();
+    let place = TestPlace::new();
     assert_eq!(suggested(&place, &["history"]), "corewise");
     assert_eq!(suggested(&place, &["history", "--store", "my.db"]), "corewise --store my.db");
     assert_eq!(suggested(&place, &["history", "--kind", "links", "--store", "my.db"]), "corewise links --store my.db");
@@ -314,7 +314,7 @@ fn a_suggestion_names_the_store_that_was_named() {
 
 #[test]
 fn a_suggestion_of_keep_is_about_the_same_rules() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let add = ["keep", "add", "x", "--match", "exe=/no/such/program", "--on", "0"];
     assert_eq!(suggested(&place, &[&add[..], &["--rules", "my.toml"]].concat()), "corewise keep plan --rules my.toml");
     let config = place.path().join("config");

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::{Place, text, wait_for};
+use support::{TestPlace, text, wait_for};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_corewise");
 
 /// A shell on a terminal of its own.
 struct Tmux {
     socket: PathBuf,
-    place: Place,
+    place: TestPlace,
 }
 
 impl Tmux {
@@ -25,7 +25,7 @@ impl Tmux {
             println!("skipped: tmux is not installed, which gives a terminal");
             return None;
         }
-        let place = Place::new();
+        let place = TestPlace::new();
         let tmux = Self { socket: place.path().join("tmux"), place };
         let shell = "exec env -u NO_COLOR -u COLUMNS PS1='$ ' LC_ALL=C.UTF-8 XDG_DATA_HOME=. XDG_STATE_HOME=. XDG_RUNTIME_DIR=. sh -i";
         tmux.tmux(&["new-session", "-d", "-x", "80", "-y", "24", shell]);
@@ -90,9 +90,9 @@ impl Drop for Tmux {
 }
 
 /// A program to be watched.
-struct Sleeper(Child);
+struct WatchedSleeper(Child);
 
-impl Sleeper {
+impl WatchedSleeper {
     fn start() -> Self {
         Self(Command::new("sleep").arg("1000").spawn().unwrap())
     }
@@ -102,7 +102,7 @@ impl Sleeper {
     }
 }
 
-impl Drop for Sleeper {
+impl Drop for WatchedSleeper {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -112,7 +112,7 @@ impl Drop for Sleeper {
 #[test]
 fn keys_do_what_help_says() {
     let Some(tmux) = Tmux::start() else { return };
-    let sleeper = Sleeper::start();
+    let sleeper = WatchedSleeper::start();
     tmux.line(&format!("{PROGRAM} watch --pid {}", sleeper.number()));
     let screen = tmux.until(|screen| screen.contains("INTERRUPTS") && screen.contains("  sleep"));
     assert!(screen.contains("CPUS") && screen.contains("THREADS") && screen.contains("cpu 0"), "{screen}");
@@ -226,7 +226,7 @@ fn a_terminal_that_goes_ends_it() {
 #[test]
 fn what_was_saved_is_shown_again() {
     let Some(tmux) = Tmux::start() else { return };
-    let sleeper = Sleeper::start();
+    let sleeper = WatchedSleeper::start();
     tmux.line(&format!("{PROGRAM} watch --interval 100ms --save a.jsonl --pid {}", sleeper.number()));
     tmux.shows("q quit");
     let file = tmux.place.path().join("a.jsonl");
@@ -266,8 +266,8 @@ fn a_terminal_without_utf8_or_colour_gets_neither() {
 
 #[test]
 fn one_moment_is_text_or_a_document() {
-    let place = Place::new();
-    let sleeper = Sleeper::start();
+    let place = TestPlace::new();
+    let sleeper = WatchedSleeper::start();
     let number = sleeper.number();
     for width in ["40", "80", "200"] {
         let mut run = place.corewise(&["watch", "--once", "--interval", "100ms", "--pid", &number, "--width", width]);
@@ -289,7 +289,7 @@ fn one_moment_is_text_or_a_document() {
 
 #[test]
 fn documents_follow_one_another_until_the_program_ends() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let mut run =
         place.corewise(&["watch", "--json", "--interval", "100ms", "--", "sh", "-c", "echo noise; sleep 0.3; exit 7"]);
     let run = run.output().unwrap();
@@ -304,7 +304,7 @@ fn documents_follow_one_another_until_the_program_ends() {
 
 #[test]
 fn what_cannot_be_shown_is_said() {
-    let place = Place::new();
+    let place = TestPlace::new();
     std::fs::write(place.path().join("x.jsonl"), "{}\n").unwrap();
     std::fs::write(place.path().join("there"), "").unwrap();
     let cases: [(&[&str], i32, &str); 8] = [

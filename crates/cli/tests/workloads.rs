@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Stdio;
 
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
 const EACH: [&[&str]; 8] = [
     &["particles"],
@@ -19,7 +19,7 @@ const EACH: [&[&str]; 8] = [
     &["pingpong"],
 ];
 
-fn json(place: &Place, words: &[&str]) -> Value {
+fn json(place: &TestPlace, words: &[&str]) -> Value {
     let run = place.corewise(&[&["workload"], words, &["--json"]].concat()).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{words:?}: {}", text(&run.stderr));
     serde_json::from_slice(&run.stdout).unwrap()
@@ -27,7 +27,7 @@ fn json(place: &Place, words: &[&str]) -> Value {
 
 #[test]
 fn each_checks_itself_and_gives_the_same_with_any_number_of_threads() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for own in EACH {
         let of = |threads: &str| json(&place, &[own, &["--size", "0.01", "--threads", threads]].concat());
         let (one, three) = (of("1"), of("3"));
@@ -46,7 +46,7 @@ fn each_checks_itself_and_gives_the_same_with_any_number_of_threads() {
 
 #[test]
 fn metric_lines_stand_on_lines_of_their_own_and_progress_elsewhere() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let run = place
         .corewise(&["workload", "particles", "--size", "0.01", "--threads", "2", "--width", "40"])
         .output()
@@ -60,7 +60,7 @@ fn metric_lines_stand_on_lines_of_their_own_and_progress_elsewhere() {
 
 #[test]
 fn it_ends_after_the_seconds_that_were_asked_for_and_soon_after_an_interruption() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let timed = json(&place, &["tail", "--seconds", "1s", "--threads", "1"]);
     assert_eq!(
         (timed["seconds"].as_f64(), timed["size"].is_null(), timed["checksum"].is_null()),
@@ -75,7 +75,7 @@ fn it_ends_after_the_seconds_that_were_asked_for_and_soon_after_an_interruption(
 
 #[test]
 fn partners_may_be_processes() {
-    let place = Place::new();
+    let place = TestPlace::new();
     for by in ["pipe", "socket"] {
         let found = json(&place, &["pingpong", "--by", by, "--processes", "--size", "0.01", "--threads", "2"]);
         assert!(found["metrics"][0]["value"].as_f64().unwrap() > 0.0, "{found}");
@@ -86,7 +86,7 @@ fn partners_may_be_processes() {
 
 #[test]
 fn what_cannot_be_is_told() {
-    let place = Place::new();
+    let place = TestPlace::new();
     fs::write(place.path().join("mesh.obj"), "this is no mesh\n").unwrap();
     fs::write(place.path().join("lines.json"), "{\"a\": 1}\n{\"a\": \n").unwrap();
     for (words, code, says) in [
@@ -110,7 +110,7 @@ fn what_cannot_be_is_told() {
 
 #[test]
 fn a_trial_finds_a_metric_by_its_name() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let program = env!("CARGO_BIN_EXE_corewise");
     let words = ["try", "--runs-max", "6", "--on", "0", "--metric", "steps_per_second", "--json", "--", program];
     let workload = ["workload", "particles", "--size", "0.002", "--threads", "1"];

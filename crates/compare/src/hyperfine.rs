@@ -4,10 +4,10 @@
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use corewise_model::stats::student::welch;
+use corewise_model::stats::student::welch_deviate;
 use serde_json::Value;
 
-use xtask::{cargo, done, output, root};
+use xtask::{cargo_command, read_output, repository_root, run_command};
 
 /// Ratio from which a reviewer would claim a difference.
 const ARROW: f64 = 1.03;
@@ -17,14 +17,14 @@ const SIGNIFICANT: f64 = 1.96;
 /// Runs `sessions` sessions with each tool, hyperfine with as many runs as corewise made, and prints the results; returns false if corewise
 /// found a winner.
 pub fn run(file: &str, sessions: usize) -> Result<bool> {
-    done(cargo().args(["build", "--release", "--package", "corewise"]))?;
+    run_command(cargo_command().args(["build", "--release", "--package", "corewise"]))?;
     println!("| session | corewise: runs | says | interval, % | hyperfine: ratio of the means | ± | Welch's deviate |");
     println!("|--:|--:|---|---|--:|--:|--:|");
     let (mut false_winners, mut arrows, mut significant) = (0, 0, 0);
     for session in 1..=sessions {
-        let ours = corewise(file)?;
-        let theirs = hyperfine(file, ours.runs.div_ceil(2))?;
-        println!("| {session} | {} | {} | {} | {} |", ours.runs, ours.verdict, ours.interval, theirs.words());
+        let ours = run_corewise(file)?;
+        let theirs = run_hyperfine(file, ours.runs.div_ceil(2))?;
+        println!("| {session} | {} | {} | {} | {} |", ours.runs, ours.verdict, ours.interval, theirs.format_runs());
         false_winners += usize::from(ours.verdict == "wins");
         arrows += usize::from(theirs.ratio >= ARROW);
         significant += usize::from(theirs.deviate.abs() > SIGNIFICANT);
@@ -36,14 +36,14 @@ pub fn run(file: &str, sessions: usize) -> Result<bool> {
     Ok(false_winners == 0)
 }
 
-struct Ours {
+struct CorewiseRuns {
     runs: usize,
     verdict: String,
     interval: String,
 }
 
-fn corewise(file: &str) -> Result<Ours> {
-    let mut command = Command::new(root().join("target/release/corewise"));
+fn run_corewise(file: &str) -> Result<CorewiseRuns> {
+    let mut command = Command::new(repository_root().join("target/release/corewise"));
     command.args(["try", "--no-store", "--json", "--on", "os", "--on", "os", "--budget", "1m", "--"]);
     // The exit status repeats the verdict; only the printed document counts.
     let printed = command.args(["sha256sum", file]).output().context("corewise cannot be started")?;
@@ -52,14 +52,14 @@ fn corewise(file: &str) -> Result<Ours> {
     let standing = &document["conclusions"]["standing"];
     let percent = |end: &Value| end.as_f64().map_or_else(|| "…".to_owned(), |x| format!("{:.1}", x.exp_m1() * 100.0));
     let effect = &standing["arms"][1]["effect"];
-    Ok(Ours {
+    Ok(CorewiseRuns {
         runs: standing["runs"].as_u64().context("the result has no number of runs")? as usize,
         verdict: standing["verdict"]["kind"].as_str().context("the result has no verdict")?.replace('-', " "),
         interval: format!("{} to {}", percent(&effect["low"]), percent(&effect["high"])),
     })
 }
 
-struct Theirs {
+struct HyperfineRuns {
     /// Ratio of the slower mean to the faster one.
     ratio: f64,
     /// The standard deviation that hyperfine prints beside it.
@@ -67,19 +67,19 @@ struct Theirs {
     deviate: f64,
 }
 
-impl Theirs {
-    fn words(&self) -> String {
+impl HyperfineRuns {
+    fn format_runs(&self) -> String {
         format!("{:.3} | {:.3} | {:.1}", self.ratio, self.deviation, self.deviate)
     }
 }
 
-fn hyperfine(file: &str, runs: usize) -> Result<Theirs> {
+fn run_hyperfine(file: &str, runs: usize) -> Result<HyperfineRuns> {
     let command = format!("sha256sum {file}");
     let runs = runs.max(2).to_string();
-    let exported = root().join("target/hyperfine.json");
+    let exported = repository_root().join("target/hyperfine.json");
     let mut hyperfine = Command::new("hyperfine");
     hyperfine.args(["-N", "--warmup", "1", "--style", "none", "--runs", &runs, "--export-json"]).arg(&exported);
-    output(hyperfine.args([&command, &command]))?;
+    read_output(hyperfine.args([&command, &command]))?;
     let document: Value = serde_json::from_slice(&std::fs::read(&exported)?).context("hyperfine's JSON")?;
     let number = |command: usize, name: &str| document["results"][command][name].as_f64().context("hyperfine's JSON");
     let times = |command: usize| -> Vec<f64> {
@@ -88,10 +88,10 @@ fn hyperfine(file: &str, runs: usize) -> Result<Theirs> {
     let of = |name: &str| Ok::<_, anyhow::Error>([number(0, name)?, number(1, name)?]);
     let (means, deviations) = (of("mean")?, of("stddev")?);
     let ratio = means[0].max(means[1]) / means[0].min(means[1]);
-    Ok(Theirs {
+    Ok(HyperfineRuns {
         ratio,
         // As hyperfine propagates it.
         deviation: ratio * ((deviations[0] / means[0]).powi(2) + (deviations[1] / means[1]).powi(2)).sqrt(),
-        deviate: welch(&times(0), &times(1)).unwrap_or(0.0),
+        deviate: welch_deviate(&times(0), &times(1)).unwrap_or(0.0),
     })
 }

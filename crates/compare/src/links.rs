@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use xtask::{cargo, done, output, root};
+use xtask::{cargo_command, read_output, repository_root, run_command};
 
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
 /// The lab's examples that stand for corewise, and that compare its channels with a plain loop.
@@ -23,7 +23,7 @@ const EXAMPLES: [&str; 3] = ["link_once", "link_interval", "channel_paired"];
 const SHORT_RUNS: usize = 100;
 
 /// A way to measure the first two allowed cpus.
-struct Tool {
+struct LinksTool {
     name: &'static str,
     unit: &'static str,
     measure: fn() -> Result<f64>,
@@ -31,8 +31,13 @@ struct Tool {
     reference: &'static str,
 }
 
-const fn tool(name: &'static str, unit: &'static str, measure: fn() -> Result<f64>, reference: &'static str) -> Tool {
-    Tool { name, unit, measure, reference }
+const fn new_tool(
+    name: &'static str,
+    unit: &'static str,
+    measure: fn() -> Result<f64>,
+    reference: &'static str,
+) -> LinksTool {
+    LinksTool { name, unit, measure, reference }
 }
 
 const SHORT: &str = "core-to-core-latency 100 1, least of 100 runs";
@@ -41,21 +46,21 @@ const STORE: &str = "c2clat (two lines), least";
 const DEFAULT: &str = "core-to-core-latency, its default";
 
 /// Returns the available tools: `c2clat -w` only if the environment names it; tools that refer to it otherwise refer to another.
-fn tools() -> Vec<Tool> {
+fn list_tools() -> Vec<LinksTool> {
     let c2clat_source = std::env::var_os("C2CLAT").is_some();
     let one_line = if c2clat_source { WRITE } else { SHORT };
     let mut tools = vec![
-        tool("corewise cas, median", "ns", || example("link_once", &["cas"], 0), one_line),
-        tool(SHORT, "ns", least_of_short_runs, one_line),
-        tool("core-to-core-latency, mean", "ns", || core_to_core_latency(&[]), one_line),
-        tool("corewise store, median", "ns", || example("link_once", &["store"], 0), STORE),
-        tool("core-to-core-latency -b 2 (two lines), mean", "ns", || core_to_core_latency(&["-b", "2"]), STORE),
-        tool(STORE, "ns", || c2clat(&[]), STORE),
-        tool("corewise cas, until its interval is 2 %", "ms", || example("link_interval", &[], 0), DEFAULT),
-        tool(DEFAULT, "ms", core_to_core_latency_ms, DEFAULT),
+        new_tool("corewise cas, median", "ns", || run_example("link_once", &["cas"], 0), one_line),
+        new_tool(SHORT, "ns", least_of_short_runs, one_line),
+        new_tool("core-to-core-latency, mean", "ns", || core_to_core_latency(&[]), one_line),
+        new_tool("corewise store, median", "ns", || run_example("link_once", &["store"], 0), STORE),
+        new_tool("core-to-core-latency -b 2 (two lines), mean", "ns", || core_to_core_latency(&["-b", "2"]), STORE),
+        new_tool(STORE, "ns", || run_c2clat(&[]), STORE),
+        new_tool("corewise cas, until its interval is 2 %", "ms", || run_example("link_interval", &[], 0), DEFAULT),
+        new_tool(DEFAULT, "ms", core_to_core_latency_ms, DEFAULT),
     ];
     if c2clat_source {
-        tools.push(tool(WRITE, "ns", || c2clat(&["-w"]), WRITE));
+        tools.push(new_tool(WRITE, "ns", || run_c2clat(&["-w"]), WRITE));
     }
     tools
 }
@@ -64,12 +69,12 @@ fn tools() -> Vec<Tool> {
 pub fn run(rounds: usize) -> Result<()> {
     check_installed()?;
     let examples = EXAMPLES.iter().flat_map(|name| ["--example", name]);
-    done(cargo().args(["build", "--release", "--package", "corewise-lab"]).args(examples))?;
-    let quiet = measure(rounds, "quiet")?;
-    let busy = beside_two_busy_loops(|| measure(rounds, "busy"))?;
-    print!("{}", table(&quiet, &busy));
+    run_command(cargo_command().args(["build", "--release", "--package", "corewise-lab"]).args(examples))?;
+    let quiet = measure_tools(rounds, "quiet")?;
+    let busy = beside_two_busy_loops(|| measure_tools(rounds, "busy"))?;
+    print!("{}", format_table(&quiet, &busy));
     // A channel has modes that last longer than a visit: the two loops alternate many times.
-    print!("{}", output(&mut Command::new(root().join("target/release/examples/channel_paired")))?);
+    print!("{}", read_output(&mut Command::new(repository_root().join("target/release/examples/channel_paired")))?);
     Ok(())
 }
 
@@ -92,8 +97,8 @@ fn beside_two_busy_loops<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Returns each tool's values, one a round; the tools take turns, so that a change of the machine affects all of them.
-fn measure(rounds: usize, when: &str) -> Result<Vec<Vec<f64>>> {
-    let tools = tools();
+fn measure_tools(rounds: usize, when: &str) -> Result<Vec<Vec<f64>>> {
+    let tools = list_tools();
     let mut values = vec![Vec::new(); tools.len()];
     for round in 1..=rounds {
         eprintln!("{when}: round {round} of {rounds}");
@@ -107,19 +112,19 @@ fn measure(rounds: usize, when: &str) -> Result<Vec<Vec<f64>>> {
 }
 
 fn check_installed() -> Result<()> {
-    match RIVALS.into_iter().find(|rival| !root().join(binary(rival)).exists()) {
+    match RIVALS.into_iter().find(|rival| !repository_root().join(rival_binary(rival)).exists()) {
         Some(rival) => bail!("{rival} is not installed; run `cargo xtask setup comparisons`"),
         None => Ok(()),
     }
 }
 
-fn binary(rival: &str) -> String {
+fn rival_binary(rival: &str) -> String {
     format!("target/rivals/bin/{rival}")
 }
 
 /// Returns a number that an example prints, counted from 0.
-fn example(name: &str, arguments: &[&str], place: usize) -> Result<f64> {
-    let text = output(Command::new(root().join("target/release/examples").join(name)).args(arguments))?;
+fn run_example(name: &str, arguments: &[&str], place: usize) -> Result<f64> {
+    let text = read_output(Command::new(repository_root().join("target/release/examples").join(name)).args(arguments))?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     numbers.get(place).copied().with_context(|| format!("expected numbers, found \"{text}\""))
 }
@@ -143,16 +148,17 @@ fn least_of_short_runs() -> Result<f64> {
 }
 
 fn core_to_core_latency(arguments: &[&str]) -> Result<f64> {
-    let mut command = Command::new(root().join(binary("core-to-core-latency")));
+    let mut command = Command::new(repository_root().join(rival_binary("core-to-core-latency")));
     // Without a list it takes all cpus; two are enough, and the others take the first two.
     let cpus = first_two_cpus()?;
-    first_number(&output(command.args(["--csv", "--cores", &cpus]).args(arguments))?)
+    first_number(&read_output(command.args(["--csv", "--cores", &cpus]).args(arguments))?)
 }
 
 /// Runs c2clat. The table's first row holds the first cpu's costs: to itself, then to the second.
-fn c2clat(arguments: &[&str]) -> Result<f64> {
-    let path = std::env::var("C2CLAT").map_or_else(|_| root().join(binary("c2clat")), |path| root().join(path));
-    let text = output(Command::new(path).args(arguments))?;
+fn run_c2clat(arguments: &[&str]) -> Result<f64> {
+    let path = std::env::var("C2CLAT")
+        .map_or_else(|_| repository_root().join(rival_binary("c2clat")), |path| repository_root().join(path));
+    let text = read_output(Command::new(path).args(arguments))?;
     let row = text.lines().nth(1).context("c2clat printed no row")?;
     first_number(row.split_whitespace().nth(2).context("c2clat measured fewer than two cpus")?)
 }
@@ -183,12 +189,12 @@ fn first_number(text: &str) -> Result<f64> {
 
 /// Formats medians and ranges, and each tool's ratio to its reference in the same round. A virtual machine's cpus may be moved between near
 /// and far cores of the host from one round to the next, so only values of one round can be compared.
-fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
-    let tools = tools();
+fn format_table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
+    let tools = list_tools();
     let against = |values: &[Vec<f64>], tool: usize| {
         let reference = tools.iter().position(|other| other.name == tools[tool].reference).unwrap_or(tool);
         let ratios = values[tool].iter().zip(&values[reference]).map(|(value, reference)| value / reference);
-        median(&ratios.collect::<Vec<_>>())
+        median_of(&ratios.collect::<Vec<_>>())
     };
     let mut text = format!(
         "{:48} {:>7} {:>14} {:>9} {:>7} {:>14} {:>9}\n",
@@ -198,18 +204,18 @@ fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
         text.push_str(&format!(
             "{:48} {:>7.1} {:>14} {:>8.2}x {:>7.1} {:>14} {:>8.2}x\n",
             format!("{}, {}", named.name, named.unit),
-            median(&quiet[tool]),
-            range(&quiet[tool]),
+            median_of(&quiet[tool]),
+            format_range(&quiet[tool]),
             against(quiet, tool),
-            median(&busy[tool]),
-            range(&busy[tool]),
+            median_of(&busy[tool]),
+            format_range(&busy[tool]),
             against(busy, tool)
         ));
     }
     text + "ratio: to the tool of its kind (1.00x) in the same round, median over the rounds\n"
 }
 
-fn median(values: &[f64]) -> f64 {
+fn median_of(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
@@ -218,7 +224,7 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-fn range(values: &[f64]) -> String {
+fn format_range(values: &[f64]) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     format!("{least:.1}-{greatest:.1}")
@@ -240,6 +246,6 @@ mod tests {
 
     #[test]
     fn medians_are_of_the_middle_two() {
-        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0, 2.0, 3.0])), (2.0, 2.5));
+        assert_eq!((median_of(&[3.0, 1.0, 2.0]), median_of(&[4.0, 1.0, 2.0, 3.0])), (2.0, 2.5));
     }
 }

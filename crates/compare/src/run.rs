@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use corewise_sys::thread::wait_with_peak_memory_bytes;
 
-use xtask::{cargo, done, root};
+use xtask::{cargo_command, repository_root, run_command};
 
 /// Maximum ratio of the whole time with corewise to that with taskset.
 const LARGEST_RATIO: f64 = 1.3;
@@ -21,9 +21,9 @@ const UNMEASURED_PAIRS: usize = 10;
 pub fn run(pairs: usize, program: Option<&str>) -> Result<bool> {
     ensure!(pairs > 0, "at least one pair is needed");
     if program.is_none() {
-        done(cargo().args(["build", "--release", "--package", "corewise"]))?;
+        run_command(cargo_command().args(["build", "--release", "--package", "corewise"]))?;
     }
-    let corewise = program.map_or_else(|| root().join("target/release/corewise"), Into::into);
+    let corewise = program.map_or_else(|| repository_root().join("target/release/corewise"), Into::into);
     let corewise_command = || {
         let mut command = Command::new(&corewise);
         command.args(["run", "--on", "0", "--", "/bin/true"]);
@@ -46,8 +46,8 @@ pub fn run(pairs: usize, program: Option<&str>) -> Result<bool> {
             (corewise()?, first)
         });
     }
-    let summary = Summary::new(&times);
-    print!("{}", summary.words(pairs, memory_bytes));
+    let summary = RunSummary::new(&times);
+    print!("{}", summary.format_summary(pairs, memory_bytes));
     Ok(summary.ratio <= LARGEST_RATIO && memory_bytes <= LARGEST_MEMORY_BYTES)
 }
 
@@ -71,7 +71,7 @@ fn peak_memory_bytes(command: &mut Command) -> Result<u64> {
     Ok(memory_bytes)
 }
 
-struct Summary {
+struct RunSummary {
     corewise_ms: f64,
     taskset_ms: f64,
     /// The median of the ratios within pairs, which is not affected by changes of the machine between pairs.
@@ -79,9 +79,9 @@ struct Summary {
     quartiles: (f64, f64),
 }
 
-impl Summary {
+impl RunSummary {
     fn new(times: &[(f64, f64)]) -> Self {
-        let of = |value: fn(&(f64, f64)) -> f64, place| quantile(times.iter().map(value).collect(), place);
+        let of = |value: fn(&(f64, f64)) -> f64, place| quantile_of(times.iter().map(value).collect(), place);
         let ratio = |(corewise, taskset): &(f64, f64)| corewise / taskset;
         Self {
             corewise_ms: of(|pair| pair.0, 0.5),
@@ -91,7 +91,7 @@ impl Summary {
         }
     }
 
-    fn words(&self, pairs: usize, memory_bytes: u64) -> String {
+    fn format_summary(&self, pairs: usize, memory_bytes: u64) -> String {
         let Self { corewise_ms, taskset_ms, ratio, quartiles: (low, high) } = self;
         let memory_mb = memory_bytes as f64 / 1e6;
         let most_mb = LARGEST_MEMORY_BYTES as f64 / 1e6;
@@ -105,7 +105,7 @@ impl Summary {
 }
 
 /// Returns the value below which this part of the values lies.
-fn quantile(mut values: Vec<f64>, part: f64) -> f64 {
+fn quantile_of(mut values: Vec<f64>, part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
     values.get((last as f64 * part).round() as usize).copied().unwrap_or(f64::NAN)
@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_pairs() {
-        let summary = Summary::new(&[(2.0, 1.0), (30.0, 20.0), (4.0, 4.0)]);
+        let summary = RunSummary::new(&[(2.0, 1.0), (30.0, 20.0), (4.0, 4.0)]);
         assert_eq!((summary.ratio, summary.quartiles), (1.5, (1.5, 2.0)));
         assert_eq!((summary.corewise_ms, summary.taskset_ms), (4.0, 4.0));
-        let words = summary.words(3, 3_600_000);
+        let words = summary.format_summary(3, 3_600_000);
         assert!(words.contains("ratio, median of 3 pairs 1.50 (quartiles 1.50 to 2.00; at most 1.3)"), "{words}");
         assert!(words.ends_with("peak memory 3.6 MB (at most 12)\n"), "{words}");
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use anyhow::{Result, ensure};
-use corewise_model::experiment::{Standing, Verdict};
+use corewise_model::experiment::{ExperimentStanding, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 
 /// Runs all simulations, or the one of that name, each with a share of its repetitions; returns false if a bound is broken.
@@ -22,30 +22,30 @@ use corewise_model::simulate::noise::RunNoise;
 /// # Errors
 /// If no simulation has the name.
 pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
-    type Section<'a> = (&'a str, &'a dyn Fn(&mut Bounds));
-    let mut bounds = Bounds { broken: Vec::new() };
+    type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
+    let mut bounds = ErrorBounds { broken: Vec::new() };
     let trace = looking::record_trace();
     let sections: [Section<'_>; 20] = [
-        ("looking", &|bounds| looking::table(share, &trace, bounds)),
+        ("looking", &|bounds| looking::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
-        ("races", &|bounds| race::scaling(share, bounds)),
-        ("cost", &|_| race::cost()),
-        ("power", &|bounds| power::table(share, &trace, bounds)),
+        ("races", &|bounds| race::print_scaling(share, bounds)),
+        ("cost", &|_| race::print_cost()),
+        ("power", &|bounds| power::print_table(share, &trace, bounds)),
         ("small", &|bounds| power::small_effects(share, bounds)),
         ("carry-over", &|_| power::carry_over(share)),
-        ("confirm", &|bounds| power::confirmed(share, bounds)),
-        ("rest", &|bounds| rest::table(share, bounds)),
-        ("slots", &|bounds| slots::table(share, bounds)),
-        ("spread", &|bounds| worlds::spread(share, bounds)),
+        ("confirm", &|bounds| power::check_confirmation(share, bounds)),
+        ("rest", &|bounds| rest::print_table(share, bounds)),
+        ("slots", &|bounds| slots::print_tables(share, bounds)),
+        ("spread", &|bounds| worlds::check_spread(share, bounds)),
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
-        ("failures", &|bounds| worlds::failures(share, bounds)),
-        ("guards", &|bounds| worlds::guards(share, bounds)),
-        ("guarded", &|bounds| adversary::guarded(share, bounds)),
-        ("coarse", &|bounds| adversary::coarse(share, bounds)),
-        ("conflicts", &|bounds| adversary::conflicts(share, bounds)),
-        ("questions", &|bounds| questions::table(share, bounds)),
-        ("threads", &|bounds| threads::tables(share, &trace, bounds)),
-        ("law", &|bounds| threads::law(share, bounds)),
+        ("failures", &|bounds| worlds::check_failures(share, bounds)),
+        ("guards", &|bounds| worlds::check_guards(share, bounds)),
+        ("guarded", &|bounds| adversary::check_guards(share, bounds)),
+        ("coarse", &|bounds| adversary::check_coarse(share, bounds)),
+        ("conflicts", &|bounds| adversary::check_conflicts(share, bounds)),
+        ("questions", &|bounds| questions::print_table(share, bounds)),
+        ("threads", &|bounds| threads::print_tables(share, &trace, bounds)),
+        ("law", &|bounds| threads::check_law(share, bounds)),
     ];
     let names = || sections.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     ensure!(only.is_none_or(|only| sections.iter().any(|(name, _)| *name == only)), "the simulations are {}", names());
@@ -65,11 +65,11 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
 }
 
 /// Bounds that must hold.
-struct Bounds {
+struct ErrorBounds {
     broken: Vec<String>,
 }
 
-impl Bounds {
+impl ErrorBounds {
     /// Checks that a percentage or a count is not above a bound.
     fn at_most(&mut self, what: &str, value: f64, bound: f64) {
         if value > bound {
@@ -86,12 +86,12 @@ impl Bounds {
 }
 
 /// Returns the noise models and the measured trace.
-fn noises(trace: &[f64]) -> Vec<RunNoise> {
+fn noise_models(trace: &[f64]) -> Vec<RunNoise> {
     RunNoise::ALL.into_iter().chain([RunNoise::Trace(trace.to_vec())]).collect()
 }
 
 /// Returns a function's results for the seeds below `count`, in their order, computed on all cpus.
-fn repeat<T: Send>(count: u64, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
+fn repeat_simulation<T: Send>(count: u64, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let (sender, receiver) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -115,38 +115,38 @@ fn repeat<T: Send>(count: u64, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
 }
 
 /// Returns a share of the repetitions, but at least 100.
-fn repetitions(all: f64, share: f64) -> u64 {
+fn count_repetitions(all: f64, share: f64) -> u64 {
     (all * share).max(100.0) as u64
 }
 
 /// Returns the percentage of items for which `holds` is true.
-fn percent<T>(items: &[T], holds: impl Fn(&T) -> bool) -> f64 {
+fn percent_of<T>(items: &[T], holds: impl Fn(&T) -> bool) -> f64 {
     items.iter().filter(|item| holds(item)).count() as f64 * 100.0 / items.len() as f64
 }
 
 /// Returns mean and median of the runs that experiments took.
-fn runs(standings: &[Standing]) -> (f64, f64) {
+fn run_counts(standings: &[ExperimentStanding]) -> (f64, f64) {
     let runs: Vec<f64> = standings.iter().map(|standing| f64::from(standing.runs)).collect();
     (runs.iter().sum::<f64>() / runs.len() as f64, corewise_model::stats::order::median(&runs))
 }
 
-fn is_no_difference(standing: &Standing) -> bool {
+fn is_no_difference(standing: &ExperimentStanding) -> bool {
     standing.verdict == Verdict::NoMaterialDifference
 }
 
-fn is_undecided(standing: &Standing) -> bool {
+fn is_undecided(standing: &ExperimentStanding) -> bool {
     matches!(standing.verdict, Verdict::Undecided { .. })
 }
 
-fn is_unsound(standing: &Standing) -> bool {
+fn is_unsound(standing: &ExperimentStanding) -> bool {
     matches!(standing.verdict, Verdict::Unsound { .. })
 }
 
-fn is_small(standing: &Standing) -> bool {
+fn is_small(standing: &ExperimentStanding) -> bool {
     matches!(standing.verdict, Verdict::RealButBelowMargin { .. })
 }
 
-fn winner(standing: &Standing) -> Option<usize> {
+fn find_winner(standing: &ExperimentStanding) -> Option<usize> {
     match standing.verdict {
         Verdict::Wins { arm } => Some(arm),
         _ => None,
@@ -154,6 +154,6 @@ fn winner(standing: &Standing) -> Option<usize> {
 }
 
 /// Converts gains in percent to differences of logarithms.
-fn gains(percent: &[f64]) -> Vec<f64> {
+fn log_gains(percent: &[f64]) -> Vec<f64> {
     percent.iter().map(|percent| (1.0 + percent / 100.0).ln()).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use corewise_model::keep::Author;
+use corewise_model::keep::MaskAuthor;
 use corewise_sys::affinity_events::{self, AffinityEvent, AffinityEvents, AffinityWatch};
 
 /// Time for which a request is remembered. Masks are looked at more often than that.
@@ -12,31 +12,31 @@ const MEMORY: Duration = Duration::from_secs(10);
 const MOST_REQUESTS: usize = 10_000;
 
 /// Recent requests, by the thread that they changed.
-pub struct Authors<'a> {
+pub struct MaskSetters<'a> {
     source: &'a AffinityEvents,
     watch: AffinityWatch<'a>,
-    requests: BTreeMap<u32, (Instant, Option<affinity_events::Author>)>,
+    requests: BTreeMap<u32, (Instant, Option<affinity_events::MaskCaller>)>,
     batch: Vec<AffinityEvent>,
-    /// The threads for which others requested a mask since the last [`Authors::set`].
+    /// The threads for which others requested a mask since the last [`MaskSetters::take_set_masks`].
     set: BTreeSet<u32>,
 }
 
-impl<'a> Authors<'a> {
+impl<'a> MaskSetters<'a> {
     /// Begins to watch.
-    pub fn watch(source: &'a AffinityEvents) -> Result<Self, String> {
-        let watch = source.watch().map_err(|error| error.to_string())?;
+    pub fn watch_requests(source: &'a AffinityEvents) -> Result<Self, String> {
+        let watch = source.begin_watch().map_err(|error| error.to_string())?;
         Ok(Self { source, watch, requests: BTreeMap::new(), batch: Vec::new(), set: BTreeSet::new() })
     }
 
     /// Watches the cpus that are online now.
-    pub fn renew(&mut self) -> Result<(), String> {
-        Self::watch(self.source).map(|new| self.watch = new.watch)
+    pub fn renew_cpus(&mut self) -> Result<(), String> {
+        Self::watch_requests(self.source).map(|new| self.watch = new.watch)
     }
 
     /// Takes others' requests for wanted threads. After lost events no earlier request counts, since the lost one may be newer.
-    pub fn take(&mut self, is_wanted: impl Fn(u32) -> bool) {
+    pub fn take_requests(&mut self, is_wanted: impl Fn(u32) -> bool) {
         let now = Instant::now();
-        if self.watch.drain(is_wanted, &mut self.batch) > 0 || self.requests.len() > MOST_REQUESTS {
+        if self.watch.drain_events(is_wanted, &mut self.batch) > 0 || self.requests.len() > MOST_REQUESTS {
             self.requests.clear();
         }
         for event in self.batch.drain(..) {
@@ -46,31 +46,31 @@ impl<'a> Authors<'a> {
     }
 
     /// Returns the wanted threads for which others requested a mask since the last call.
-    pub fn set(&mut self, is_wanted: impl Fn(u32) -> bool) -> BTreeSet<u32> {
-        self.take(is_wanted);
+    pub fn take_set_masks(&mut self, is_wanted: impl Fn(u32) -> bool) -> BTreeSet<u32> {
+        self.take_requests(is_wanted);
         std::mem::take(&mut self.set)
     }
 
     /// Forgets old requests.
-    pub fn forget(&mut self) {
+    pub fn forget_old(&mut self) {
         self.requests.retain(|_, (at, _)| at.elapsed() < MEMORY);
     }
 
     /// Returns the author of the last request for a thread of a process.
-    pub fn of(&self, thread: u32, process: u32) -> Author {
-        self.requests.get(&thread).map_or(Author::Unknown, |(_, author)| named(author.as_ref(), process))
+    pub fn author_of(&self, thread: u32, process: u32) -> MaskAuthor {
+        self.requests.get(&thread).map_or(MaskAuthor::Unknown, |(_, author)| name_author(author.as_ref(), process))
     }
 }
 
 /// Converts an author to the rules' terms. An author without a known session may be a person's program, so it is unknown.
-fn named(author: Option<&affinity_events::Author>, process: u32) -> Author {
-    let Some(author) = author else { return Author::Unknown };
+fn name_author(author: Option<&affinity_events::MaskCaller>, process: u32) -> MaskAuthor {
+    let Some(author) = author else { return MaskAuthor::Unknown };
     let program = format!("{} ({})", author.name, author.process);
     match author.session {
-        _ if author.process == process => Author::Itself,
-        Some((_, true)) => Author::Person { program },
-        Some((_, false)) => Author::Program { program },
-        None => Author::Unknown,
+        _ if author.process == process => MaskAuthor::Itself,
+        Some((_, true)) => MaskAuthor::Person { program },
+        Some((_, false)) => MaskAuthor::Program { program },
+        None => MaskAuthor::Unknown,
     }
 }
 
@@ -81,13 +81,13 @@ mod tests {
     #[test]
     fn a_session_with_a_terminal_is_a_person() {
         let of = |process, session| {
-            let author = affinity_events::Author { process, name: "taskset".into(), session };
-            named(Some(&author), 7)
+            let author = affinity_events::MaskCaller { process, name: "taskset".into(), session };
+            name_author(Some(&author), 7)
         };
         let program = "taskset (9)".to_owned();
-        assert_eq!(of(9, Some((3, true))), Author::Person { program: program.clone() });
-        assert_eq!(of(9, Some((3, false))), Author::Program { program });
-        assert_eq!(of(7, Some((3, true))), Author::Itself);
-        assert_eq!((of(9, None), named(None, 7)), (Author::Unknown, Author::Unknown));
+        assert_eq!(of(9, Some((3, true))), MaskAuthor::Person { program: program.clone() });
+        assert_eq!(of(9, Some((3, false))), MaskAuthor::Program { program });
+        assert_eq!(of(7, Some((3, true))), MaskAuthor::Itself);
+        assert_eq!((of(9, None), name_author(None, 7)), (MaskAuthor::Unknown, MaskAuthor::Unknown));
     }
 }

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_model::keep::{ChargedUser, Fit, Held, HeldThread, Match, Process, Thread};
-use corewise_sys::process::Stat;
-use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
-use corewise_sys::processes::{self, Executable, Facts};
+use corewise_model::keep::{
+    ChargedUser, HeldThread, KeptProcess, MatchFit, ObservedProcess, ObservedThread, RuleMatch,
+};
+use corewise_sys::process::ProcessStat;
+use corewise_sys::process_events::{ProcessEvent, ProcessEventKind, ProcessEvents};
+use corewise_sys::processes::{self, ExecutableFile, ProcessFacts};
 use corewise_sys::{affinity, cpuset, task};
 
 /// Interval between polls if there are no events.
@@ -15,7 +17,7 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// Range of the processes that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ProcessScope {
     /// Processes of one user, by number.
     User(u32),
     /// Processes of all users.
@@ -24,7 +26,7 @@ pub enum Scope {
 
 /// Reason for which the loop woke up.
 #[derive(Debug, Default)]
-pub struct Wake {
+pub struct WakeReason {
     /// The processes to look at.
     pub processes: BTreeSet<u32>,
     /// True to look at all processes.
@@ -33,8 +35,8 @@ pub struct Wake {
     pub lost: bool,
 }
 
-pub struct Eyes {
-    scope: Scope,
+pub struct ProcessWatcher {
+    scope: ProcessScope,
     events: Result<ProcessEvents, String>,
     batch: Vec<ProcessEvent>,
     /// Start time and name of each process; used only without events.
@@ -43,19 +45,19 @@ pub struct Eyes {
     users: BTreeMap<u32, String>,
 }
 
-impl Eyes {
-    pub fn open(scope: Scope) -> Self {
-        let events = ProcessEvents::open(&[Kind::Exec, Kind::Rename]).map_err(|gap| gap.why);
+impl ProcessWatcher {
+    pub fn open(scope: ProcessScope) -> Self {
+        let events = ProcessEvents::open(&[ProcessEventKind::Exec, ProcessEventKind::Rename]).map_err(|gap| gap.why);
         Self { events, ..Self::without_events(scope) }
     }
 
-    fn without_events(scope: Scope) -> Self {
+    fn without_events(scope: ProcessScope) -> Self {
         let (known, users) = (BTreeMap::new(), BTreeMap::new());
         Self { scope, events: Err(String::new()), batch: Vec::new(), known, last_poll: Instant::now(), users }
     }
 
     /// Describes how processes are detected.
-    pub fn sight(&self) -> String {
+    pub fn describe_sight(&self) -> String {
         match &self.events {
             Ok(_) => "by events".to_owned(),
             Err(why) => format!("by looking at all every {} s: {why}", POLL.as_secs()),
@@ -63,11 +65,11 @@ impl Eyes {
     }
 
     /// Waits for events, at most for `patience`. Several events of one process count as one.
-    pub fn wait(&mut self, patience: Duration) -> io::Result<Wake> {
-        let mut wake = Wake::default();
+    pub fn wait_for_events(&mut self, patience: Duration) -> io::Result<WakeReason> {
+        let mut wake = WakeReason::default();
         match &mut self.events {
             Ok(events) => {
-                events.wait(patience, &mut self.batch)?;
+                events.wait_for_events(patience, &mut self.batch)?;
                 for event in self.batch.drain(..) {
                     match event {
                         ProcessEvent::Executed { process } | ProcessEvent::Renamed { process, .. } => {
@@ -82,7 +84,7 @@ impl Eyes {
                 std::thread::sleep(patience);
                 if self.last_poll.elapsed() >= POLL {
                     self.last_poll = Instant::now();
-                    wake.processes = self.poll();
+                    wake.processes = self.poll_processes();
                 }
             }
         }
@@ -90,39 +92,41 @@ impl Eyes {
     }
 
     /// Returns the processes that are new, or changed their start time or name.
-    fn poll(&mut self) -> BTreeSet<u32> {
-        let stat = |id: u32| Some((id, Stat::of(id).ok()??)).map(|(id, stat)| (id, (stat.start_ticks, stat.name)));
-        let now: BTreeMap<u32, (u64, String)> = processes::all().into_iter().filter_map(stat).collect();
+    fn poll_processes(&mut self) -> BTreeSet<u32> {
+        let stat = |id: u32| {
+            Some((id, ProcessStat::read_stat(id).ok()??)).map(|(id, stat)| (id, (stat.start_ticks, stat.name)))
+        };
+        let now: BTreeMap<u32, (u64, String)> = processes::all_processes().into_iter().filter_map(stat).collect();
         let changed = now.iter().filter(|(id, what)| self.known.get(id) != Some(what)).map(|(id, _)| *id).collect();
         self.known = now;
         changed
     }
 
     /// Returns all processes.
-    pub fn all(&self) -> BTreeSet<u32> {
-        processes::all().into_iter().collect()
+    pub fn all_processes(&self) -> BTreeSet<u32> {
+        processes::all_processes().into_iter().collect()
     }
 
     /// Reads a process without its threads and reachable cpus, which is enough to decide whether a rule matches. Returns `None` if it has
     /// ended, is a kernel thread or this process, or is out of scope. Reading the name of its parent costs another look.
-    pub fn facts(&mut self, id: u32, names_parent: bool) -> Option<Process> {
-        let facts = Facts::of(id).ok().flatten()?;
+    pub fn read_facts(&mut self, id: u32, names_parent: bool) -> Option<ObservedProcess> {
+        let facts = ProcessFacts::read_facts(id).ok().flatten()?;
         let is_in_scope = match self.scope {
-            Scope::User(user) => facts.user == user,
-            Scope::System => true,
+            ProcessScope::User(user) => facts.user == user,
+            ProcessScope::System => true,
         };
-        if !is_in_scope || facts.executable == Executable::Kernel || id == std::process::id() {
+        if !is_in_scope || facts.executable == ExecutableFile::Kernel || id == std::process::id() {
             return None;
         }
         let exe = match facts.executable {
-            Executable::File { path, .. } => Some(path.to_string_lossy().into_owned()),
-            Executable::Kernel | Executable::Unreadable(_) => None,
+            ExecutableFile::File { path, .. } => Some(path.to_string_lossy().into_owned()),
+            ExecutableFile::Kernel | ExecutableFile::Unreadable(_) => None,
         };
         let (user, real_user) = (self.name_user(facts.user), self.name_user(facts.real_user));
         let charged_to = ChargedUser { name: real_user, is_system: processes::is_system_user(facts.real_user) };
-        let parent = if names_parent { Stat::of(facts.parent).ok().flatten() } else { None };
+        let parent = if names_parent { ProcessStat::read_stat(facts.parent).ok().flatten() } else { None };
         let parent_name = parent.map(|stat| stat.name).unwrap_or_default();
-        Some(Process {
+        Some(ObservedProcess {
             id,
             start_ticks: facts.process.start_ticks,
             parent: facts.parent,
@@ -135,7 +139,7 @@ impl Eyes {
             // The unit in the user's own service manager is the user's choice, but it reaches no other user's processes.
             unit: facts.user_unit.or(facts.unit),
             cgroup: facts.cgroup,
-            ..Process::default()
+            ..ObservedProcess::default()
         })
     }
 
@@ -145,83 +149,86 @@ impl Eyes {
     }
 
     /// Reads a process as a whole.
-    pub fn process(&mut self, id: u32) -> Option<Process> {
-        self.facts(id, true).map(whole)
+    pub fn read_process(&mut self, id: u32) -> Option<ObservedProcess> {
+        self.read_facts(id, true).map(complete_process)
     }
 }
 
 /// Adds the threads and the reachable cpus to a process.
-pub fn whole(process: Process) -> Process {
-    let thread = |thread: processes::Thread| Thread {
+pub fn complete_process(process: ObservedProcess) -> ObservedProcess {
+    let thread = |thread: processes::ThreadFacts| ObservedThread {
         id: thread.identity.id,
         start_ticks: thread.identity.start_ticks,
         name: thread.name,
         cpus: thread.cpus,
     };
-    let threads = processes::threads(process.id).into_iter().map(thread).collect();
-    Process { reachable: cpuset::of(process.id), threads, ..process }
+    let threads = processes::process_threads(process.id).into_iter().map(thread).collect();
+    ObservedProcess { reachable: cpuset::cpuset_of(process.id), threads, ..process }
 }
 
 /// Returns true if the number of threads or the mask of one of them has changed since the last look. Costs one system call per thread.
-pub fn has_drifted(process: u32, held: &Held) -> bool {
+pub fn has_drifted(process: u32, held: &KeptProcess) -> bool {
     let has_other_mask =
-        |(thread, known): (&u32, &HeldThread)| affinity::of(*thread).ok().as_ref() != Some(&known.seen);
+        |(thread, known): (&u32, &HeldThread)| affinity::affinity_of(*thread).ok().as_ref() != Some(&known.seen);
     task::has_other_than(process, held.threads.len()) || held.threads.iter().any(has_other_mask)
 }
 
 /// Returns all processes in scope, as they are now.
-pub fn processes(scope: Scope) -> Vec<Process> {
-    let mut eyes = Eyes::without_events(scope);
-    let all = eyes.all();
-    all.into_iter().filter_map(|id| eyes.process(id)).collect()
+pub fn list_processes(scope: ProcessScope) -> Vec<ObservedProcess> {
+    let mut eyes = ProcessWatcher::without_events(scope);
+    let all = eyes.all_processes();
+    all.into_iter().filter_map(|id| eyes.read_process(id)).collect()
 }
 
 /// Returns the processes that match, without their threads and reachable cpus.
-pub fn fitting(scope: Scope, matches: &Match) -> Vec<Process> {
-    let mut eyes = Eyes::without_events(scope);
+pub fn matching_processes(scope: ProcessScope, matches: &RuleMatch) -> Vec<ObservedProcess> {
+    let mut eyes = ProcessWatcher::without_events(scope);
     let names_parent = matches.parent.is_some();
-    let all = eyes.all().into_iter().filter_map(|id| eyes.facts(id, names_parent));
-    all.filter(|process| matches.fit(process) == Fit::Yes).collect()
+    let all = eyes.all_processes().into_iter().filter_map(|id| eyes.read_facts(id, names_parent));
+    all.filter(|process| matches.fit_process(process) == MatchFit::Yes).collect()
 }
 
 /// Reads a process as it is now; `None` if it has ended, or is a kernel thread or this process.
-pub fn process(id: u32) -> Option<Process> {
-    Eyes::without_events(Scope::System).process(id)
+pub fn read_process_by_id(id: u32) -> Option<ObservedProcess> {
+    ProcessWatcher::without_events(ProcessScope::System).read_process(id)
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
-    use corewise_machine::placement::Context;
+    use corewise_machine::placement::ResolveContext;
     use corewise_machine::{CpuSet, Machine};
-    use corewise_model::keep::{Author, Keeper, resolve, rules};
+    use corewise_model::keep::{MaskAuthor, RuleKeeper, parse_rules, resolve_rules};
 
     use super::*;
 
     #[test]
     fn another_mask_and_an_end_are_drift() {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         if all.len() < 2 {
             return println!("skipped: one cpu alone leaves nothing to set");
         }
-        let one = CpuSet::of(all.highest().unwrap());
-        let online = cpuset::online();
+        let one = CpuSet::from_cpu(all.highest().unwrap());
+        let online = cpuset::online_cpus();
         let machine = Machine { possible: online.clone(), present: online.clone(), online, ..Machine::default() };
         let text = format!("[[rule]]\nname = \"x\"\nmatch = {{ name = \"sleep\" }}\non = \"{one}\"\n");
-        let context = Context { machine: &machine, reachable: &machine.online, quiet: None, worth: None };
-        let mut keeper = Keeper::new(resolve(&rules(&text).unwrap(), &context));
+        let context = ResolveContext { machine: &machine, reachable: &machine.online, quiet: None, worth: None };
+        let mut keeper = RuleKeeper::new(resolve_rules(&parse_rules(&text).unwrap(), &context));
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let id = child.id();
-        let seen = std::iter::repeat_with(|| process(id)).flatten().find(|process| process.name == "sleep").unwrap();
-        assert_eq!(keeper.look(&seen, Duration::ZERO, &|_| Author::Unknown).len(), 1);
+        let seen = std::iter::repeat_with(|| read_process_by_id(id))
+            .flatten()
+            .find(|process| process.name == "sleep")
+            .unwrap();
+        assert_eq!(keeper.plan_actions(&seen, Duration::ZERO, &|_| MaskAuthor::Unknown).len(), 1);
         let has_drifted = || has_drifted(id, &keeper.processes()[&id]);
         assert!(has_drifted(), "it was not placed");
-        affinity::set(id, &one).unwrap();
+        affinity::set_affinity(id, &one).unwrap();
         assert!(!has_drifted());
-        affinity::set(id, &all).unwrap();
+        affinity::set_affinity(id, &all).unwrap();
         assert!(has_drifted());
-        affinity::set(id, &one).unwrap();
+        affinity::set_affinity(id, &one).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(has_drifted());

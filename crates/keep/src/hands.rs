@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use corewise_machine::CpuSet;
-use corewise_model::keep::{Action, Original, Outcome};
+use corewise_model::keep::{KeepAction, KeepActionOutcome, OriginalMask};
 use corewise_sys::SysError;
-use corewise_sys::change::{AffinityChange, Change, Journal, Left, Standing, left_in};
-use corewise_sys::process::Process;
+use corewise_sys::change::{AbandonedJournal, AffinityChange, Change, ChangeJournal, JournalStanding, left_in};
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::{affinity, cpuset};
 
 /// Identity of a thread: its number and start time.
-type Identity = (u32, u64);
+type ThreadIdentity = (u32, u64);
 
 /// Maximum changes written to the journal at once. The journal may exceed the number of threads by as many.
 pub const MAX_CHANGES_AT_ONCE: usize = 500;
 /// Maximum masks remembered of a thread, the latest ones.
 const MAX_MASKS_OF_A_THREAD: usize = 8;
 
-pub struct Hands {
-    journal: Journal,
+pub struct MaskJournal {
+    journal: ChangeJournal,
     /// The journalled change of each thread. There is one, however often the thread was placed, so that a thread cannot fill the journal.
-    changes: BTreeMap<Identity, ThreadChange>,
+    changes: BTreeMap<ThreadIdentity, ThreadChange>,
 }
 
 /// A thread's change in the journal.
@@ -33,10 +33,10 @@ struct ThreadChange {
     at_ticks: u64,
 }
 
-impl Hands {
-    pub fn new(mut journal: Journal) -> Self {
+impl MaskJournal {
+    pub fn new(mut journal: ChangeJournal) -> Self {
         // If this fails, each placement reports why.
-        let _ = journal.stay();
+        let _ = journal.keep_file();
         Self { journal, changes: BTreeMap::new() }
     }
 
@@ -45,7 +45,7 @@ impl Hands {
     ///
     /// # Errors
     /// If the folder of journals cannot be read.
-    pub fn take_over(&mut self) -> Result<Vec<(Identity, Original, CpuSet)>, SysError> {
+    pub fn take_over(&mut self) -> Result<Vec<(ThreadIdentity, OriginalMask, CpuSet)>, SysError> {
         let mut placed = Vec::new();
         for mut left in left_in(self.journal.folder())?.into_iter().flatten().filter(is_of_keeper) {
             let masks = left.masks_in_force();
@@ -54,87 +54,105 @@ impl Hands {
                 left.hand_over(&masks);
                 for (mask, number) in masks.into_iter().zip(numbers) {
                     let thread = (mask.thread.id, mask.thread.start_ticks);
-                    let original = if mask.was_all { Original::All } else { Original::Only(mask.old) };
+                    let original = if mask.was_all { OriginalMask::All } else { OriginalMask::Only(mask.old) };
                     let given = [mask.in_turn, vec![mask.new.clone()]].concat();
                     let change = ThreadChange { number, given, at_ticks: mask.at_ticks };
                     self.replace_change(thread, change);
                     placed.push((thread, original, mask.new));
                 }
             }
-            left.undo();
-            let _ = left.clear()?;
+            left.undo_changes();
+            let _ = left.clear_journal()?;
         }
         Ok(placed)
     }
 
     /// Restores the threads that are not among `held`.
-    pub fn give_back_others(&mut self, held: &BTreeSet<Identity>) {
-        let others: Vec<Identity> = self.changes.keys().filter(|thread| !held.contains(thread)).copied().collect();
-        self.undo(others.into_iter());
+    pub fn give_back_others(&mut self, held: &BTreeSet<ThreadIdentity>) {
+        let others: Vec<ThreadIdentity> =
+            self.changes.keys().filter(|thread| !held.contains(thread)).copied().collect();
+        self.undo_threads(others.into_iter());
     }
 
     /// Places threads of a process; journals the changes together. The outcome is `None` for a thread with another mask than the one seen:
     /// the next look handles it.
-    pub fn place(&mut self, process: Process, reachable: &CpuSet, actions: &[Action]) -> Vec<Option<Outcome>> {
+    pub fn place_threads(
+        &mut self,
+        process: ProcessIdentity,
+        reachable: &CpuSet,
+        actions: &[KeepAction],
+    ) -> Vec<Option<KeepActionOutcome>> {
         let parts = actions.chunks(MAX_CHANGES_AT_ONCE);
         parts.flat_map(|actions| self.place_at_once(process, reachable, actions)).collect()
     }
 
-    fn place_at_once(&mut self, process: Process, reachable: &CpuSet, actions: &[Action]) -> Vec<Option<Outcome>> {
+    fn place_at_once(
+        &mut self,
+        process: ProcessIdentity,
+        reachable: &CpuSet,
+        actions: &[KeepAction],
+    ) -> Vec<Option<KeepActionOutcome>> {
         let mut outcomes = vec![None; actions.len()];
         let mut changes = Vec::new();
         for (index, action) in actions.iter().enumerate() {
-            let (thread, Some(cpus)) = (identity(action), &action.cpus) else { continue };
-            match affinity::of(thread.id) {
+            let (thread, Some(cpus)) = (thread_identity(action), &action.cpus) else { continue };
+            match affinity::affinity_of(thread.id) {
                 Ok(now) if now != action.seen => {}
-                Ok(_) if self.has(thread, cpus) => outcomes[index] = Some(outcome(thread.restrict(cpus))),
-                Ok(_) => match change(process, action, cpus, reachable) {
-                    Ok(change) => changes.push((index, self.containing_earlier(change))),
-                    Err(_) => outcomes[index] = Some(Outcome::Ended),
+                Ok(_) if self.has_change(thread, cpus) => {
+                    outcomes[index] = Some(to_outcome(thread.restrict_thread(cpus)))
+                }
+                Ok(_) => match change_mask(process, action, cpus, reachable) {
+                    Ok(change) => changes.push((index, self.include_earlier(change))),
+                    Err(_) => outcomes[index] = Some(KeepActionOutcome::Ended),
                 },
-                Err(_) => outcomes[index] = Some(Outcome::Ended),
+                Err(_) => outcomes[index] = Some(KeepActionOutcome::Ended),
             }
         }
         let places: Vec<(usize, u64)> = changes.iter().map(|(index, change)| (*index, change.at_ticks)).collect();
         match self.journal.make_all(changes.into_iter().map(|(_, change)| Change::Affinity(change)).collect()) {
             Ok(made) => {
                 for ((index, at_ticks), made) in places.into_iter().zip(made) {
-                    outcomes[index] = Some(self.remember(&actions[index], at_ticks, made));
+                    outcomes[index] = Some(self.remember_change(&actions[index], at_ticks, made));
                 }
             }
-            Err(error) => {
-                places.into_iter().for_each(|(index, _)| outcomes[index] = Some(Outcome::Refused(error.to_string())))
-            }
+            Err(error) => places
+                .into_iter()
+                .for_each(|(index, _)| outcomes[index] = Some(KeepActionOutcome::Refused(error.to_string()))),
         }
         outcomes
     }
 
-    fn has(&self, thread: Process, cpus: &CpuSet) -> bool {
+    fn has_change(&self, thread: ProcessIdentity, cpus: &CpuSet) -> bool {
         let changes = self.changes.get(&(thread.id, thread.start_ticks));
         changes.is_some_and(|change| change.given.contains(cpus))
     }
 
     /// Makes a change undo the thread's earlier masks too.
-    fn containing_earlier(&self, change: AffinityChange) -> AffinityChange {
+    fn include_earlier(&self, change: AffinityChange) -> AffinityChange {
         let Some(earlier) = self.changes.get(&(change.thread.id, change.thread.start_ticks)) else { return change };
         AffinityChange { at_ticks: earlier.at_ticks, ..change.and_in_turn(earlier.given.clone()) }
     }
 
-    fn remember(&mut self, action: &Action, at_ticks: u64, made: Result<u32, SysError>) -> Outcome {
+    fn remember_change(
+        &mut self,
+        action: &KeepAction,
+        at_ticks: u64,
+        made: Result<u32, SysError>,
+    ) -> KeepActionOutcome {
         match (made, &action.cpus) {
             (Ok(number), Some(cpus)) => {
                 let change = ThreadChange { number, given: vec![cpus.clone()], at_ticks };
                 self.replace_change((action.thread, action.start_ticks), change);
-                outcome(affinity::of(action.thread))
+                to_outcome(affinity::affinity_of(action.thread))
             }
-            (Err(SysError::Change { source, .. }), _) if affinity::has_ended(&source) => Outcome::Ended,
-            (Err(error), _) => Outcome::Refused(error.to_string()),
-            (Ok(_), None) => Outcome::Ended,
+            (Err(SysError::Change { source, .. }), _) if affinity::has_ended(&source) => KeepActionOutcome::Ended,
+            (Err(error), _) => KeepActionOutcome::Refused(error.to_string()),
+            (Ok(_), None) => KeepActionOutcome::Ended,
         }
     }
 
     /// Remembers the latest change of a thread, which contains the earlier ones.
-    fn replace_change(&mut self, thread: Identity, mut change: ThreadChange) {
+    fn replace_change(&mut self, thread: ThreadIdentity, mut change: ThreadChange) {
         if let Some(replaced) = self.changes.remove(&thread) {
             self.journal.forget_replaced(replaced.number);
             change.given = [replaced.given, change.given].concat();
@@ -145,107 +163,113 @@ impl Hands {
     }
 
     /// Restores the original masks of threads; returns the number restored.
-    pub fn give_back(&mut self, actions: &[Action]) -> usize {
-        let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
-        self.undo(actions.iter().map(|action| (action.thread, action.start_ticks)));
-        self.restore(&as_seen)
+    pub fn restore_masks(&mut self, actions: &[KeepAction]) -> usize {
+        let as_seen: Vec<&KeepAction> = actions.iter().filter(|action| is_as_seen(action)).collect();
+        self.undo_threads(actions.iter().map(|action| (action.thread, action.start_ticks)));
+        self.restore_inherited(&as_seen)
     }
 
     /// Restores everything, including changes that no action mentions; returns the number of the actions' threads restored.
-    pub fn give_back_all(&mut self, actions: &[Action]) -> usize {
-        let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
+    pub fn give_back_all(&mut self, actions: &[KeepAction]) -> usize {
+        let as_seen: Vec<&KeepAction> = actions.iter().filter(|action| is_as_seen(action)).collect();
         self.changes.clear();
         self.journal.undo_all();
-        self.restore(&as_seen)
+        self.restore_inherited(&as_seen)
     }
 
     /// Forgets threads that have ended: they need no restoring.
-    pub fn forget(&mut self, threads: impl Iterator<Item = Identity>) {
-        self.undo(threads);
+    pub fn forget_threads(&mut self, threads: impl Iterator<Item = ThreadIdentity>) {
+        self.undo_threads(threads);
     }
 
-    fn undo(&mut self, threads: impl Iterator<Item = Identity>) {
+    fn undo_threads(&mut self, threads: impl Iterator<Item = ThreadIdentity>) {
         let numbers = threads.filter_map(|thread| self.changes.remove(&thread)).map(|change| change.number);
         self.journal.undo_these(&numbers.collect());
     }
 
     /// Restores inherited masks, which have no journal entry of their own; no original setting is lost.
-    fn restore(&self, as_seen: &[&Action]) -> usize {
+    fn restore_inherited(&self, as_seen: &[&KeepAction]) -> usize {
         let restored = as_seen.iter().filter(|action| {
             let before = match &action.original {
-                Original::All => &cpuset::every(),
-                Original::Only(cpus) => cpus,
+                OriginalMask::All => &cpuset::possible_cpus(),
+                OriginalMask::Only(cpus) => cpus,
             };
-            identity(action).restrict(before).is_ok()
+            thread_identity(action).restrict_thread(before).is_ok()
         });
         restored.count()
     }
 }
 
 /// Returns true if a thread lives and its mask is still the one seen last.
-fn is_as_seen(action: &Action) -> bool {
-    identity(action).is_alive() && affinity::of(action.thread).is_ok_and(|cpus| cpus == action.seen)
+fn is_as_seen(action: &KeepAction) -> bool {
+    thread_identity(action).is_alive() && affinity::affinity_of(action.thread).is_ok_and(|cpus| cpus == action.seen)
 }
 
-fn identity(action: &Action) -> Process {
-    Process { id: action.thread, start_ticks: action.start_ticks }
+fn thread_identity(action: &KeepAction) -> ProcessIdentity {
+    ProcessIdentity { id: action.thread, start_ticks: action.start_ticks }
 }
 
-fn outcome(cpus: io::Result<CpuSet>) -> Outcome {
+fn to_outcome(cpus: io::Result<CpuSet>) -> KeepActionOutcome {
     match cpus {
-        Ok(cpus) => Outcome::Placed(cpus),
-        Err(error) if affinity::has_ended(&error) => Outcome::Ended,
-        Err(error) => Outcome::Refused(error.to_string()),
+        Ok(cpus) => KeepActionOutcome::Placed(cpus),
+        Err(error) if affinity::has_ended(&error) => KeepActionOutcome::Ended,
+        Err(error) => KeepActionOutcome::Refused(error.to_string()),
     }
 }
 
 /// Builds the journal's change. A thread that was placed before, or inherited its mask, had another original mask than the one seen now.
-fn change(process: Process, action: &Action, cpus: &CpuSet, reachable: &CpuSet) -> io::Result<AffinityChange> {
+fn change_mask(
+    process: ProcessIdentity,
+    action: &KeepAction,
+    cpus: &CpuSet,
+    reachable: &CpuSet,
+) -> io::Result<AffinityChange> {
     let (old, was_all) = match &action.original {
-        Original::All => (reachable.clone(), true),
-        Original::Only(cpus) => (cpus.clone(), false),
+        OriginalMask::All => (reachable.clone(), true),
+        OriginalMask::Only(cpus) => (cpus.clone(), false),
     };
-    AffinityChange::from_known(process, identity(action), old, was_all, cpus.clone())
+    AffinityChange::from_known(process, thread_identity(action), old, was_all, cpus.clone())
 }
 
 /// Returns true if a killed keeper left this journal: all its changes are masks.
-fn is_of_keeper(left: &Left) -> bool {
-    *left.standing() == Standing::Left && left.open_entries().all(|entry| matches!(entry.change, Change::Affinity(_)))
+fn is_of_keeper(left: &AbandonedJournal) -> bool {
+    *left.standing() == JournalStanding::Left
+        && left.open_entries().all(|entry| matches!(entry.change, Change::Affinity(_)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
-    use corewise_sys::process::Stat;
+    use corewise_sys::process::ProcessStat;
 
     use super::*;
 
     /// A thread whose mask is set to others again and again has one change in the journal, which gives back what it had at first.
     #[test]
     fn a_thread_has_one_change_however_often_it_is_placed() {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         if all.len() < 2 {
             return println!("skipped: one cpu alone leaves nothing to set");
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut hands = Hands::new(Journal::in_folder(folder.path().join("journals")));
+        let mut hands = MaskJournal::new(ChangeJournal::in_folder(folder.path().join("journals")));
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let id = child.id();
-        let process = Process { id, start_ticks: Stat::of(id).unwrap().unwrap().start_ticks };
-        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::of(cpu.unwrap()));
-        let mut seen = affinity::of(id).unwrap();
+        let process = ProcessIdentity { id, start_ticks: ProcessStat::read_stat(id).unwrap().unwrap().start_ticks };
+        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::from_cpu(cpu.unwrap()));
+        let mut seen = affinity::affinity_of(id).unwrap();
         for cpus in [&first, &last, &all, &first, &last] {
-            let (start_ticks, original) = (process.start_ticks, Original::All);
-            let action = Action { process: id, thread: id, start_ticks, cpus: Some(cpus.clone()), original, seen };
-            assert_eq!(hands.place(process, &all, &[action]), [Some(Outcome::Placed(cpus.clone()))]);
+            let (start_ticks, original) = (process.start_ticks, OriginalMask::All);
+            let action = KeepAction { process: id, thread: id, start_ticks, cpus: Some(cpus.clone()), original, seen };
+            assert_eq!(hands.place_threads(process, &all, &[action]), [Some(KeepActionOutcome::Placed(cpus.clone()))]);
             assert_eq!(hands.journal.entries().len(), 1);
             seen = cpus.clone();
         }
         // Where this loop is killed, the next one finds the same.
-        affinity::set(id, &first).unwrap();
+        affinity::set_affinity(id, &first).unwrap();
         hands.give_back_all(&[]);
-        assert_eq!(affinity::of(id).unwrap(), all, "what it was given before counts as well");
+        assert_eq!(affinity::affinity_of(id).unwrap(), all, "what it was given before counts as well");
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -1,4 +1,4 @@
-//! The loop that keeps rules in force. It watches processes, asks [`corewise_model::keep::Keeper`] what to do, does that through the
+//! The loop that keeps rules in force. It watches processes, asks [`corewise_model::run_loop::RuleKeeper`] what to do, does that through the
 //! journal, and gives everything back when it stops. It reads the rules from files that no other user can have written, and reads them
 //! again after they changed.
 //!
@@ -23,21 +23,23 @@ use std::time::{Duration, Instant};
 use corewise_machine::Machine;
 use corewise_machine::placement::MachineKnowledge;
 use corewise_machine::suggested_command;
-use corewise_machine::worth::Speed;
-use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process};
+use corewise_machine::worth::CpuSpeed;
+use corewise_model::keep::{
+    KeepAction, KeepActionOutcome, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, RuleKeeper,
+};
 use corewise_sys::affinity_events::AffinityEvents;
-use corewise_sys::change::Journal;
+use corewise_sys::change::ChangeJournal;
 use corewise_sys::{Root, SysError, cpuset, task, topology};
 use tracing::{info, warn};
 
-use authors::Authors;
+use authors::MaskSetters;
 use crowding::CrowdingLog;
-use eyes::Eyes;
-pub use eyes::{Scope, fitting, process, processes};
-use hands::Hands;
+use eyes::ProcessWatcher;
+pub use eyes::{ProcessScope, list_processes, matching_processes, read_process_by_id};
+use hands::MaskJournal;
 use rule_files::RuleReader;
 pub use rule_files::{RuleFiles, RuleFilesError};
-pub use status::{Status, metrics};
+pub use status::{KeepStatus, write_metrics};
 use sweep::SweepSchedule;
 use worth::WorthMap;
 
@@ -85,14 +87,14 @@ pub trait KeepHost {
     fn begin_reload(&mut self) -> Vec<(u32, ReleaseRequest)>;
 
     /// Returns the earlier measurements that expressions of rules need.
-    fn knowledge(&self) -> &dyn MachineKnowledge;
+    fn machine_knowledge(&self) -> &dyn MachineKnowledge;
 
     /// Returns the speeds of a machine's cpus, for the map of what they are worth.
-    fn speeds(&self, machine: &Machine) -> Vec<Speed>;
+    fn cpu_speeds(&self, machine: &Machine) -> Vec<CpuSpeed>;
 
     /// Takes the loop's status: after a change, at most once a second, and at once after the rules were read. Returns false if the status
     /// could not be written and is to be reported again.
-    fn report(&mut self, status: &Status<'_>) -> bool;
+    fn report_status(&mut self, status: &KeepStatus<'_>) -> bool;
 }
 
 /// Options of [`run`].
@@ -101,9 +103,9 @@ pub struct KeepOptions<'a> {
     /// The rules to keep in force.
     pub rules: RuleFiles,
     /// The journal of changes. The loop takes over the changes that a killed loop left in the same folder.
-    pub journal: Journal,
+    pub journal: ChangeJournal,
     /// The processes that had been released before.
-    pub left_alone: BTreeMap<u32, Held>,
+    pub left_alone: BTreeMap<u32, KeptProcess>,
     /// Folder of the worth map and interval between its updates; `None` for no map.
     pub worth_map: Option<(&'a Path, Duration)>,
 }
@@ -113,40 +115,40 @@ pub struct KeepOptions<'a> {
 ///
 /// # Errors
 /// If the rules cannot be read at the beginning, or processes cannot be watched.
-pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap<u32, Held>, String> {
+pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap<u32, KeptProcess>, String> {
     let KeepOptions { rules, journal, left_alone, worth_map } = options;
-    let eyes = Eyes::open(rules.scope());
+    let eyes = ProcessWatcher::open(rules.process_scope());
     let mut rules = RuleReader::new(rules);
-    let resolved = rules.read(host.knowledge()).map_err(|error| error.to_string())?;
+    let resolved = rules.read_resolved(host.machine_knowledge()).map_err(|error| error.to_string())?;
     let source = AffinityEvents::open().map_err(|gap| gap.why);
-    let (authors, author_gap) = match source.as_ref().map_err(Clone::clone).and_then(Authors::watch) {
+    let (authors, author_gap) = match source.as_ref().map_err(Clone::clone).and_then(MaskSetters::watch_requests) {
         Ok(authors) => (Some(authors), None),
         Err(why) => (None, Some(why)),
     };
     let worth = worth_map.and_then(|(folder, every)| {
         let created = read_speeds(host).and_then(|(machine, speeds)| {
-            WorthMap::create(folder, every, &machine, speeds).map_err(|error| error.to_string())
+            WorthMap::create_map(folder, every, &machine, speeds).map_err(|error| error.to_string())
         });
         created.inspect_err(|why| warn!("no map of worth in {}: {why}", folder.display())).ok()
     });
-    let mut daemon = Daemon {
-        keeper: Keeper::new(resolved),
+    let mut daemon = KeepLoop {
+        keeper: RuleKeeper::new(resolved),
         rules,
         eyes,
         authors,
         worth,
-        hands: Hands::new(journal),
+        hands: MaskJournal::new(journal),
         began: Instant::now(),
         sweeps: SweepSchedule::default(),
         room_at_sweep: 0,
         crowding: CrowdingLog::default(),
         loss_logged: None,
-        status: Status::default(),
+        status: KeepStatus::default(),
     };
-    daemon.status.sight = daemon.eyes.sight();
+    daemon.status.sight = daemon.eyes.describe_sight();
     info!(
         "started: {}; processes are seen {}; {}",
-        counted(daemon.keeper.rules().len(), "rule"),
+        format_count(daemon.keeper.rules().len(), "rule"),
         daemon.status.sight,
         author_gap
             .as_ref()
@@ -154,35 +156,35 @@ pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap
     );
     daemon.status.author_gap = author_gap;
     daemon.take_over(left_alone).map_err(|error| error.to_string())?;
-    let ended = daemon.keep(host).map_err(|error| format!("cannot wait for processes: {error}"));
+    let ended = daemon.run_loop(host).map_err(|error| format!("cannot wait for processes: {error}"));
     let left_alone = daemon.keeper.processes().iter().filter(|(_, held)| held.is_left_alone());
     let left_alone = left_alone.map(|(process, held)| (*process, held.clone())).collect();
     let actions = daemon.keeper.give_back_all();
     let given_back = daemon.hands.give_back_all(&actions);
-    daemon.report(host);
-    info!("stopped: {} given back", counted(given_back, "thread"));
+    daemon.report_status(host);
+    info!("stopped: {} given back", format_count(given_back, "thread"));
     ended.map(|()| left_alone)
 }
 
 /// Reads the machine as it is now, and the speeds of its cpus.
-fn read_speeds(host: &dyn KeepHost) -> Result<(Machine, Vec<Speed>), String> {
-    let machine = topology::read(&Root::live()).map_err(|error| error.to_string())?;
-    let speeds = host.speeds(&machine);
+fn read_speeds(host: &dyn KeepHost) -> Result<(Machine, Vec<CpuSpeed>), String> {
+    let machine = topology::read_machine(&Root::this_machine()).map_err(|error| error.to_string())?;
+    let speeds = host.cpu_speeds(&machine);
     Ok((machine, speeds))
 }
 
 /// Formats a count with its noun: "1 rule", "2 rules".
-fn counted(count: usize, noun: &str) -> String {
+fn format_count(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-struct Daemon<'a> {
-    keeper: Keeper,
+struct KeepLoop<'a> {
+    keeper: RuleKeeper,
     rules: RuleReader,
-    eyes: Eyes,
-    authors: Option<Authors<'a>>,
+    eyes: ProcessWatcher,
+    authors: Option<MaskSetters<'a>>,
     worth: Option<WorthMap>,
-    hands: Hands,
+    hands: MaskJournal,
     began: Instant,
     sweeps: SweepSchedule,
     /// Room that was taken after the last sweep.
@@ -190,19 +192,20 @@ struct Daemon<'a> {
     crowding: CrowdingLog,
     /// Time of the last log line about lost events.
     loss_logged: Option<Instant>,
-    status: Status<'static>,
+    status: KeepStatus<'static>,
 }
 
-impl Daemon<'_> {
-    fn keep(&mut self, host: &mut dyn KeepHost) -> io::Result<()> {
-        let mut online = cpuset::online();
+impl KeepLoop<'_> {
+    fn run_loop(&mut self, host: &mut dyn KeepHost) -> io::Result<()> {
+        let mut online = cpuset::online_cpus();
         let mut last_tick = Instant::now();
         self.look_at_all();
         self.give_back_others();
-        let (mut ticks, mut is_behind) = (0, !self.report(host));
+        let (mut ticks, mut is_behind) = (0, !self.report_status(host));
         loop {
-            let rest = self.sweeps.shorten(TICK.saturating_sub(last_tick.elapsed()), self.began.elapsed());
-            let mut wake = self.eyes.wait(self.worth.as_ref().map_or(rest, |map| rest.min(map.rest())))?;
+            let rest = self.sweeps.shorten_rest(TICK.saturating_sub(last_tick.elapsed()), self.began.elapsed());
+            let mut wake =
+                self.eyes.wait_for_events(self.worth.as_ref().map_or(rest, |map| rest.min(map.time_to_update())))?;
             if let Some(Err(error)) = self.worth.as_mut().map(WorthMap::update_in_time) {
                 warn!("no map of worth any more: {error}");
                 self.worth = None;
@@ -215,39 +218,39 @@ impl Daemon<'_> {
                 KeepOrder::Stop => return Ok(()),
                 KeepOrder::Continue if !self.rules.is_due() => {}
                 KeepOrder::Continue | KeepOrder::Reload => {
-                    host.begin_reload().into_iter().for_each(|(process, request)| self.grant(process, request));
-                    wake.all |= self.reload(host);
+                    host.begin_reload().into_iter().for_each(|(process, request)| self.grant_request(process, request));
+                    wake.all |= self.reload_rules(host);
                 }
             }
             if last_tick.elapsed() >= TICK {
                 (last_tick, ticks) = (Instant::now(), ticks + 1);
-                let now = cpuset::online();
+                let now = cpuset::online_cpus();
                 if now != online {
                     warn!("cpus {now} are online now, {online} were before");
                     online = now;
-                    wake.all |= self.reload(host);
-                    if let Some(Err(why)) = self.authors.as_mut().map(Authors::renew) {
+                    wake.all |= self.reload_rules(host);
+                    if let Some(Err(why)) = self.authors.as_mut().map(MaskSetters::renew_cpus) {
                         warn!("who sets masks is not known any more: {why}");
                         (self.authors, self.status.author_gap) = (None, Some(why));
                     }
                 }
                 if let Some(authors) = &mut self.authors {
-                    authors.forget();
+                    authors.forget_old();
                 }
                 let ticks_to_masks = if self.authors.is_some() { TICKS_TO_MASKS_WITH_EVENTS } else { TICKS_TO_MASKS };
                 if ticks % TICKS_TO_WHOLE == 0 {
-                    wake.processes.extend(self.held());
+                    wake.processes.extend(self.held_processes());
                 } else if ticks % ticks_to_masks == 0 {
-                    wake.processes.extend(self.drifted());
+                    wake.processes.extend(self.drifted_processes());
                 }
                 self.let_in_waiting(ticks % TICKS_TO_WHOLE == 0);
                 if ticks % TICKS_TO_REPORT == 0 && is_behind {
-                    is_behind = !self.report(host);
+                    is_behind = !self.report_status(host);
                 }
             }
             if wake.all || self.sweeps.is_due(self.began.elapsed()) {
                 self.look_at_all();
-                is_behind = !wake.all || !self.report(host);
+                is_behind = !wake.all || !self.report_status(host);
             } else {
                 for process in wake.processes {
                     is_behind |= self.look_at(process);
@@ -257,7 +260,7 @@ impl Daemon<'_> {
     }
 
     fn note_loss(&mut self) {
-        self.sweeps.request();
+        self.sweeps.request_sweep();
         self.status.lost += 1;
         if self.loss_logged.is_none_or(|at| at.elapsed() >= LOSS_LOG_PAUSE) {
             self.loss_logged = Some(Instant::now());
@@ -272,15 +275,15 @@ impl Daemon<'_> {
         }
         let is_roomier = self.keeper.room_taken() < self.room_at_sweep;
         if !self.keeper.waiting().is_empty() && (is_roomier || is_due) {
-            self.sweeps.request();
+            self.sweeps.request_sweep();
         }
     }
 
-    fn take_over(&mut self, left_alone: BTreeMap<u32, Held>) -> Result<(), SysError> {
+    fn take_over(&mut self, left_alone: BTreeMap<u32, KeptProcess>) -> Result<(), SysError> {
         let placed = self.hands.take_over()?;
         if !placed.is_empty() {
-            let masks = counted(placed.len(), "mask");
-            let run = suggested_command::keep_run().mention();
+            let masks = format_count(placed.len(), "mask");
+            let run = suggested_command::keep_run().quoted_line();
             warn!("an earlier {run} was killed: {masks} of it taken over");
         }
         self.keeper.take_over(placed, left_alone);
@@ -289,17 +292,18 @@ impl Daemon<'_> {
 
     /// Restores threads that were taken over and that no rule holds.
     fn give_back_others(&mut self) {
-        let threads = |held: &Held| held.threads.iter().map(|(id, known)| (*id, known.start_ticks)).collect::<Vec<_>>();
+        let threads =
+            |held: &KeptProcess| held.threads.iter().map(|(id, known)| (*id, known.start_ticks)).collect::<Vec<_>>();
         let held: BTreeSet<(u32, u64)> = self.keeper.processes().values().flat_map(threads).collect();
         self.hands.give_back_others(&held);
         self.keeper.forget_taken_over();
     }
 
-    fn grant(&mut self, process: u32, request: ReleaseRequest) {
+    fn grant_request(&mut self, process: u32, request: ReleaseRequest) {
         match request {
             ReleaseRequest::Release => {
-                let actions = self.keeper.release(process, self.began.elapsed());
-                self.hands.give_back(&actions);
+                let actions = self.keeper.release_process(process, self.began.elapsed());
+                self.hands.restore_masks(&actions);
                 info!(process, "process {process} is released on request");
             }
             ReleaseRequest::Hold => {
@@ -311,24 +315,25 @@ impl Daemon<'_> {
 
     /// Returns the held processes of which another program was to set a mask since the last call.
     fn set_by_others(&mut self) -> Vec<u32> {
-        let threads = self.authors.as_mut().map(|authors| authors.set(|thread| self.keeper.holds(thread)));
+        let threads =
+            self.authors.as_mut().map(|authors| authors.take_set_masks(|thread| self.keeper.holds_thread(thread)));
         let threads = threads.unwrap_or_default();
         let held = self.keeper.processes().iter().filter(|_| !threads.is_empty());
-        let is_set = |(_, held): &(&u32, &Held)| held.threads.keys().any(|thread| threads.contains(thread));
+        let is_set = |(_, held): &(&u32, &KeptProcess)| held.threads.keys().any(|thread| threads.contains(thread));
         held.filter(is_set).map(|(process, _)| *process).collect()
     }
 
     /// Reads the rules again, and the machine for the worth map. A broken file changes nothing.
-    fn reload(&mut self, host: &mut dyn KeepHost) -> bool {
+    fn reload_rules(&mut self, host: &mut dyn KeepHost) -> bool {
         if let Some(map) = &mut self.worth {
             match read_speeds(host) {
-                Ok((machine, speeds)) => map.renew(&machine, speeds),
+                Ok((machine, speeds)) => map.renew_machine(&machine, speeds),
                 Err(why) => warn!("the map of worth goes on as before: {why}"),
             }
         }
-        match self.rules.read(host.knowledge()) {
+        match self.rules.read_resolved(host.machine_knowledge()) {
             Ok(rules) => {
-                info!("{} read", counted(rules.len(), "rule"));
+                info!("{} read", format_count(rules.len(), "rule"));
                 self.status.broken = None;
                 self.keeper.set_rules(rules);
                 true
@@ -344,37 +349,37 @@ impl Daemon<'_> {
     fn look_at_all(&mut self) {
         let start = self.began.elapsed();
         self.status.unreadable.clear();
-        let mut gone: BTreeSet<u32> = self.held();
+        let mut gone: BTreeSet<u32> = self.held_processes();
         gone.extend(self.keeper.waiting().keys());
-        let all = self.eyes.all();
-        gone.difference(&all).for_each(|process| self.ended(*process));
+        let all = self.eyes.all_processes();
+        gone.difference(&all).for_each(|process| self.forget_process(*process));
         for process in all {
             self.look_at(process);
         }
         self.room_at_sweep = self.keeper.room_taken();
-        self.sweeps.finish(start, self.began.elapsed());
+        self.sweeps.finish_sweep(start, self.began.elapsed());
     }
 
-    fn held(&self) -> BTreeSet<u32> {
+    fn held_processes(&self) -> BTreeSet<u32> {
         self.keeper.processes().keys().copied().collect()
     }
 
-    fn ended(&mut self, process: u32) {
+    fn forget_process(&mut self, process: u32) {
         if let Some(held) = self.keeper.processes().get(&process) {
-            self.hands.forget(held.threads.iter().map(|(thread, known)| (*thread, known.start_ticks)));
+            self.hands.forget_threads(held.threads.iter().map(|(thread, known)| (*thread, known.start_ticks)));
         }
-        self.keeper.ended(process);
+        self.keeper.forget_process(process);
     }
 
     /// Returns the held processes with other threads or masks than at the last look.
-    fn drifted(&self) -> BTreeSet<u32> {
+    fn drifted_processes(&self) -> BTreeSet<u32> {
         let held = self.keeper.processes().iter().filter(|(_, held)| !held.is_left_alone());
         held.filter(|(process, held)| eyes::has_drifted(**process, held)).map(|(process, _)| *process).collect()
     }
 
     /// Looks at a process and acts on it, again if it started unplaced threads meanwhile. Returns true if a rule matches it, or did.
     fn look_at(&mut self, id: u32) -> bool {
-        let is_known = |keeper: &Keeper| keeper.processes().contains_key(&id) || keeper.waiting().contains_key(&id);
+        let is_known = |keeper: &RuleKeeper| keeper.processes().contains_key(&id) || keeper.waiting().contains_key(&id);
         let was_known = is_known(&self.keeper);
         let _ = (0..MOST_LOOKS).find(|_| !self.look_once(id));
         was_known || is_known(&self.keeper)
@@ -384,13 +389,13 @@ impl Daemon<'_> {
     fn look_once(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
         let names_parents = self.keeper.rules().iter().any(|rule| rule.rule.matches.parent.is_some());
-        let Some(process) = self.eyes.facts(id, names_parents) else {
-            self.ended(id);
+        let Some(process) = self.eyes.read_facts(id, names_parents) else {
+            self.forget_process(id);
             return false;
         };
         self.status.looks += 1;
         self.note_unreadable(&process);
-        if !self.keeper.concerns(&process) {
+        if !self.keeper.concerns_process(&process) {
             return false;
         }
         let now = self.began.elapsed();
@@ -399,32 +404,33 @@ impl Daemon<'_> {
         if threads.is_some_and(|threads| self.keeper.turns_away(&process, threads, now)) {
             return false;
         }
-        let process = eyes::whole(process);
+        let process = eyes::complete_process(process);
         // After the masks were seen: their setters have been reported by now.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
-            authors.take(|thread| self.keeper.holds(thread));
+            authors.take_requests(|thread| self.keeper.holds_thread(thread));
         }
         let authors = self.authors.as_ref();
-        let author = |thread| authors.map_or(Author::Unknown, |authors| authors.of(thread, id));
-        let actions = self.keeper.look(&process, now, &author);
-        let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
+        let author = |thread| authors.map_or(MaskAuthor::Unknown, |authors| authors.author_of(thread, id));
+        let actions = self.keeper.plan_actions(&process, now, &author);
+        let (places, back): (Vec<KeepAction>, Vec<KeepAction>) =
+            actions.into_iter().partition(|action| action.cpus.is_some());
         // Restoring may take long, so it comes last if the journal has room for both.
         let comes_last = places.len() <= hands::MAX_CHANGES_AT_ONCE;
-        self.hands.give_back(if comes_last { &[] } else { &back });
-        let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };
-        for (action, outcome) in places.iter().zip(self.hands.place(identity, &process.reachable, &places)) {
+        self.hands.restore_masks(if comes_last { &[] } else { &back });
+        let identity = corewise_sys::process::ProcessIdentity { id, start_ticks: process.start_ticks };
+        for (action, outcome) in places.iter().zip(self.hands.place_threads(identity, &process.reachable, &places)) {
             if let Some(outcome) = outcome {
-                self.status.placed += u64::from(matches!(outcome, Outcome::Placed(_)));
-                self.keeper.settle(action, outcome, now);
+                self.status.placed += u64::from(matches!(outcome, KeepActionOutcome::Placed(_)));
+                self.keeper.settle_action(action, outcome, now);
             }
         }
-        self.hands.give_back(if comes_last { &back } else { &[] });
+        self.hands.restore_masks(if comes_last { &back } else { &[] });
         self.log_news(&process, now);
         !places.is_empty() && task::has_other_than(id, process.threads.len())
     }
 
     /// Logs what was noted of a process in this look.
-    fn log_news(&self, process: &Process, now: Duration) {
+    fn log_news(&self, process: &ObservedProcess, now: Duration) {
         let Some(held) = self.keeper.processes().get(&process.id) else { return };
         let (id, name, rule) = (process.id, process.name.as_str(), held.rule.as_str());
         let is_bad = held.is_left_alone() || held.threads.values().any(|thread| thread.refused.is_some());
@@ -437,17 +443,20 @@ impl Daemon<'_> {
     }
 
     /// Counts a process with an unreadable executable, for each rule that matches by executable.
-    fn note_unreadable(&mut self, process: &Process) {
+    fn note_unreadable(&mut self, process: &ObservedProcess) {
         for rule in self.keeper.rules() {
-            if process.exe.is_none() && rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Unreadable {
+            if process.exe.is_none()
+                && rule.is_in_force()
+                && rule.rule.matches.fit_process(process) == MatchFit::Unreadable
+            {
                 *self.status.unreadable.entry(rule.rule.name.clone()).or_default() += 1;
             }
         }
     }
 
-    fn report(&mut self, host: &mut dyn KeepHost) -> bool {
+    fn report_status(&mut self, host: &mut dyn KeepHost) -> bool {
         self.status.running = self.began.elapsed();
-        host.report(&Status {
+        host.report_status(&KeepStatus {
             processes: Cow::Borrowed(self.keeper.processes()),
             waiting: Cow::Borrowed(self.keeper.waiting()),
             rules: Cow::Borrowed(self.keeper.rules()),

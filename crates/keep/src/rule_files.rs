@@ -7,17 +7,17 @@ use std::time::{Duration, Instant, SystemTime};
 use corewise_machine::placement::{KnownMachine, MachineKnowledge};
 use corewise_machine::{Machine, SuggestedCommand, suggested_command};
 use corewise_model::keep::{self, EditError, ResolvedRule, Rule, RulesError};
-use corewise_sys::input::{self, Input, InputKind};
+use corewise_sys::input::{self, InputFile, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{Root, SysError, files, output, process, topology};
 
-use crate::eyes::Scope;
+use crate::eyes::ProcessScope;
 
 /// Folder of the system's rules, within the folder of the system's settings.
 const SYSTEM_FOLDER: &str = "corewise/rules.d";
 /// File of the user's rules, within the user's folder for corewise.
 const USER_FILE: &str = "rules.toml";
-/// The file of the system's rules that [`RuleFiles::add`] writes.
+/// The file of the system's rules that [`RuleFiles::add_rule`] writes.
 const WRITTEN_FILE: &str = "corewise.toml";
 /// Pause between two looks at whether files have changed.
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(1);
@@ -123,7 +123,7 @@ pub enum RuleFilesError {
 
 impl RuleFilesError {
     /// Returns what to do next; `mention` writes a command in a sentence.
-    pub fn hint(&self, mention: impl Fn(&SuggestedCommand) -> String) -> Option<String> {
+    pub fn suggest_hint(&self, mention: impl Fn(&SuggestedCommand) -> String) -> Option<String> {
         Some(match self {
             Self::NoSystemFolder => "Name a file or folder with --rules PATH.".to_owned(),
             Self::Shared { file, .. } => {
@@ -150,7 +150,11 @@ impl RuleFiles {
     ///
     /// # Errors
     /// If the user has no such folder, or this system has none for its settings.
-    pub fn find(named: Option<&Path>, of_system: bool, user_settings: Option<&Path>) -> Result<Self, RuleFilesError> {
+    pub fn find_files(
+        named: Option<&Path>,
+        of_system: bool,
+        user_settings: Option<&Path>,
+    ) -> Result<Self, RuleFilesError> {
         let place = match (named, of_system) {
             (Some(path), _) => path.to_owned(),
             (None, true) => files::system_settings().ok_or(RuleFilesError::NoSystemFolder)?.join(SYSTEM_FOLDER),
@@ -160,15 +164,15 @@ impl RuleFiles {
     }
 
     /// Returns the scope of the rules: this user or all users.
-    pub fn scope(&self) -> Scope {
-        if self.of_system { Scope::System } else { Scope::User(process::effective_user()) }
+    pub fn process_scope(&self) -> ProcessScope {
+        if self.of_system { ProcessScope::System } else { ProcessScope::User(process::effective_user()) }
     }
 
     /// Reads all rules, in their order; none if there is no file.
     ///
     /// # Errors
     /// If a file has no valid rules, or another user can have written it; if two rules have the same name.
-    pub fn read(&self) -> Result<Vec<Rule>, RuleFilesError> {
+    pub fn read_rules(&self) -> Result<Vec<Rule>, RuleFilesError> {
         let mut all: Vec<Rule> = Vec::new();
         for file in self.list_files()? {
             for rule in self.parse(&file, &read_private_text(&file)?)? {
@@ -186,10 +190,10 @@ impl RuleFiles {
     /// # Errors
     /// As [`Self::read`], and if there is no such rule.
     pub fn read_rule(&self, name: &str) -> Result<Rule, RuleFilesError> {
-        self.read()?.into_iter().find(|rule| rule.name == name).ok_or_else(|| self.missing(name))
+        self.read_rules()?.into_iter().find(|rule| rule.name == name).ok_or_else(|| self.missing_rule(name))
     }
 
-    fn missing(&self, name: &str) -> RuleFilesError {
+    fn missing_rule(&self, name: &str) -> RuleFilesError {
         RuleFilesError::Missing { rule: name.to_owned(), place: self.place.clone() }
     }
 
@@ -205,7 +209,8 @@ impl RuleFiles {
     }
 
     fn parse(&self, file: &Path, text: &str) -> Result<Vec<Rule>, RuleFilesError> {
-        let found = keep::rules(text).map_err(|source| RuleFilesError::Invalid { file: file.to_owned(), source })?;
+        let found =
+            keep::parse_rules(text).map_err(|source| RuleFilesError::Invalid { file: file.to_owned(), source })?;
         match found.iter().find(|rule| self.of_system && !rule.matches.is_trustworthy()) {
             Some(rule) => Err(RuleFilesError::Untrustworthy { file: file.to_owned(), rule: rule.name.clone() }),
             None => Ok(found),
@@ -216,21 +221,21 @@ impl RuleFiles {
     ///
     /// # Errors
     /// As [`Self::read`]; if the rule is invalid or its name in use; if the file cannot be written.
-    pub fn add(&self, rule: &Rule) -> Result<PathBuf, RuleFilesError> {
-        if let Some(what) = rule.wrong() {
+    pub fn add_rule(&self, rule: &Rule) -> Result<PathBuf, RuleFilesError> {
+        if let Some(what) = rule.find_error() {
             return Err(RuleFilesError::WrongRule(what));
         }
-        if self.read()?.iter().any(|known| known.name == rule.name) {
+        if self.read_rules()?.iter().any(|known| known.name == rule.name) {
             return Err(RuleFilesError::Exists { rule: rule.name.clone() });
         }
         let file = self.file_for_new_rules();
         let before = if file.symlink_metadata().is_ok() { read_private_text(&file)? } else { String::new() };
         let after =
-            keep::added(&before, rule).map_err(|source| RuleFilesError::Unedited { file: file.clone(), source })?;
+            keep::add_rule(&before, rule).map_err(|source| RuleFilesError::Unedited { file: file.clone(), source })?;
         self.parse(&file, &after)?;
         let unwritten = |source| RuleFilesError::Unwritten { file: file.clone(), source };
         file.parent().map_or(Ok(()), output::make_folder).map_err(unwritten)?;
-        output::replace(&file, after.as_bytes()).map_err(unwritten)?;
+        output::replace_file(&file, after.as_bytes()).map_err(unwritten)?;
         Ok(file)
     }
 
@@ -244,7 +249,7 @@ impl RuleFiles {
     ///
     /// # Errors
     /// As [`Self::read`]; if there is no such rule; if the file cannot be written.
-    pub fn edit(
+    pub fn edit_rule(
         &self,
         name: &str,
         change: impl Fn(&str) -> Result<String, EditError>,
@@ -254,12 +259,12 @@ impl RuleFiles {
             if self.parse(&file, &before)?.iter().any(|rule| rule.name == name) {
                 let after =
                     change(&before).map_err(|source| RuleFilesError::Unedited { file: file.clone(), source })?;
-                output::replace(&file, after.as_bytes())
+                output::replace_file(&file, after.as_bytes())
                     .map_err(|source| RuleFilesError::Unwritten { file: file.clone(), source })?;
                 return Ok(file);
             }
         }
-        Err(self.missing(name))
+        Err(self.missing_rule(name))
     }
 
     /// Reads the rules and this machine, and resolves them on it, whatever cpus this process may use itself.
@@ -267,21 +272,21 @@ impl RuleFiles {
     /// # Errors
     /// As [`Self::read`], and if the machine cannot be read.
     pub fn resolve_here(&self, knowledge: &dyn MachineKnowledge) -> Result<Vec<ResolvedRule>, RuleFilesError> {
-        let rules = self.read()?;
-        let machine = topology::read(&Root::live()).map_err(RuleFilesError::UnreadMachine)?;
+        let rules = self.read_rules()?;
+        let machine = topology::read_machine(&Root::this_machine()).map_err(RuleFilesError::UnreadMachine)?;
         Ok(resolve_on(&machine, &rules, knowledge))
     }
 
-    fn stamps(&self) -> Vec<FileStamp> {
-        self.list_files().unwrap_or_default().into_iter().map(FileStamp::read).collect()
+    fn file_stamps(&self) -> Vec<FileStamp> {
+        self.list_files().unwrap_or_default().into_iter().map(FileStamp::read_stamp).collect()
     }
 }
 
 /// Resolves rules on a machine; they may use all of its online cpus.
 pub fn resolve_on(machine: &Machine, rules: &[Rule], knowledge: &dyn MachineKnowledge) -> Vec<ResolvedRule> {
-    let known = KnownMachine::load(machine, rules.iter().flat_map(Rule::expressions), knowledge)
+    let known = KnownMachine::load_knowledge(machine, rules.iter().flat_map(Rule::placement_expressions), knowledge)
         .with_allowed_cpus(machine.online.clone());
-    let mut resolved = keep::resolve(rules, &known.context(&machine.online));
+    let mut resolved = keep::resolve_rules(rules, &known.resolve_context(&machine.online));
     for rule in resolved.iter_mut().filter(|rule| !HAVE_CONTROL_GROUPS && needs_control_groups(&rule.rule)) {
         let what = "it matches nothing, since processes have neither units nor control groups on this system";
         rule.problem.get_or_insert_with(|| what.to_owned());
@@ -295,10 +300,10 @@ fn needs_control_groups(rule: &Rule) -> bool {
 
 /// Reads the text of a file that no other user can have written.
 fn read_private_text(file: &Path) -> Result<String, RuleFilesError> {
-    let input = Input::open(file, InputKind::Rules).map_err(RuleFilesError::Unread)?;
+    let input = InputFile::open(file, InputKind::Rules).map_err(RuleFilesError::Unread)?;
     match input.origin().writers() {
         Some(why) => Err(RuleFilesError::Shared { file: file.to_owned(), why: why.to_owned() }),
-        None => input.text().map_err(RuleFilesError::Unread),
+        None => input.read_text().map_err(RuleFilesError::Unread),
     }
 }
 
@@ -311,7 +316,7 @@ struct FileStamp {
 }
 
 impl FileStamp {
-    fn read(path: PathBuf) -> Self {
+    fn read_stamp(path: PathBuf) -> Self {
         let metadata = path.metadata().ok();
         let written = metadata.as_ref().and_then(|file| file.modified().ok());
         Self { path, written, bytes: metadata.map(|file| file.len()) }
@@ -332,9 +337,12 @@ impl RuleReader {
         Self { files, stamps: Vec::new(), looked: Instant::now() }
     }
 
-    pub(crate) fn read(&mut self, knowledge: &dyn MachineKnowledge) -> Result<Vec<ResolvedRule>, RuleFilesError> {
+    pub(crate) fn read_resolved(
+        &mut self,
+        knowledge: &dyn MachineKnowledge,
+    ) -> Result<Vec<ResolvedRule>, RuleFilesError> {
         // Before they are read: a file that is written meanwhile is read again.
-        self.stamps = self.files.stamps();
+        self.stamps = self.files.file_stamps();
         self.files.resolve_here(knowledge)
     }
 
@@ -348,7 +356,7 @@ impl RuleReader {
     }
 
     fn have_changed(&self) -> bool {
-        self.files.stamps() != self.stamps
+        self.files.file_stamps() != self.stamps
     }
 }
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use corewise_model::keep::{Held, ResolvedRule, Standing, WaitingProcess};
+use corewise_model::keep::{KeptProcess, ProcessStanding, ResolvedRule, WaitingProcess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Status of the loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Status<'a> {
+pub struct KeepStatus<'a> {
     /// Running time. Times of processes count from its beginning.
     pub running: Duration,
     /// Way of detecting processes: "by events", or "by looking at all every 1 s" with the reason.
@@ -19,7 +19,7 @@ pub struct Status<'a> {
     /// Reason why it is not known which program sets a mask; `None` if it is known.
     pub author_gap: Option<String>,
     /// The processes that rules match.
-    pub processes: Cow<'a, BTreeMap<u32, Held>>,
+    pub processes: Cow<'a, BTreeMap<u32, KeptProcess>>,
     /// The processes that rules match but that are not held for lack of room. If there are very many, only some are listed.
     pub waiting: Cow<'a, BTreeMap<u32, WaitingProcess>>,
     /// Reason why the rules in force differ from the files; `None` if they do not.
@@ -38,7 +38,7 @@ pub struct Status<'a> {
 }
 
 /// Formats the status as a Prometheus text file, with a bounded number of series: four for each rule.
-pub fn metrics(status: &Status<'_>) -> String {
+pub fn write_metrics(status: &KeepStatus<'_>) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, series: Vec<(String, u64)>| {
         let _ = writeln!(text, "# HELP corewise_keep_{name} {help}\n# TYPE corewise_keep_{name} {kind}");
@@ -53,7 +53,7 @@ pub fn metrics(status: &Status<'_>) -> String {
     };
     let held = |rule: &ResolvedRule| {
         let of_rule = status.processes.values().filter(|held| held.rule == rule.rule.name);
-        of_rule.filter(|held| held.standing == Standing::Held).map(|held| held.threads.len() as u64).sum()
+        of_rule.filter(|held| held.standing == ProcessStanding::Held).map(|held| held.threads.len() as u64).sum()
     };
     let corrections = |rule: &ResolvedRule| {
         let of_rule = status.processes.values().filter(|held| held.rule == rule.rule.name);

@@ -14,7 +14,7 @@ pub struct SweepSchedule {
 
 impl SweepSchedule {
     /// Requests a sweep as soon as one may begin.
-    pub fn request(&mut self) {
+    pub fn request_sweep(&mut self) {
         self.is_wanted = true;
     }
 
@@ -24,12 +24,12 @@ impl SweepSchedule {
     }
 
     /// Shortens a rest so that a requested sweep begins in time.
-    pub fn shorten(&self, rest: Duration, now: Duration) -> Duration {
+    pub fn shorten_rest(&self, rest: Duration, now: Duration) -> Duration {
         if self.is_wanted { rest.min(self.not_before.saturating_sub(now)) } else { rest }
     }
 
     /// Records that all processes were looked at between `start` and `end`.
-    pub fn finish(&mut self, start: Duration, end: Duration) {
+    pub fn finish_sweep(&mut self, start: Duration, end: Duration) {
         (self.is_wanted, self.not_before) = (false, end + end.saturating_sub(start) * PAUSE_PER_SWEEP);
     }
 }
@@ -43,14 +43,14 @@ mod tests {
         let second = Duration::from_secs(1);
         let (mut schedule, mut now, mut swept) = (SweepSchedule::default(), second, Duration::ZERO);
         assert!(!schedule.is_due(now), "nobody wants one");
-        assert_eq!(schedule.shorten(second, now), second);
+        assert_eq!(schedule.shorten_rest(second, now), second);
         while now < 1_000 * second {
-            schedule.request();
+            schedule.request_sweep();
             if schedule.is_due(now) {
-                schedule.finish(now, now + 2 * second);
+                schedule.finish_sweep(now, now + 2 * second);
                 (now, swept) = (now + 2 * second, swept + 2 * second);
             } else {
-                let rest = schedule.shorten(20 * second, now);
+                let rest = schedule.shorten_rest(20 * second, now);
                 assert!(rest > Duration::ZERO && rest <= 8 * second, "{rest:?}");
                 now += rest;
             }

@@ -1,38 +1,43 @@
-//! Holds the links' kind `channel` against the same loop written straight, in turn: ours, the loop, the loop, ours. Prints, for a channel
-//! of 64 and for one without a bound, the medians in nanoseconds a send and the median of the ratios within rounds, with its 95 % interval.
+//! Compares the link kind `channel` with the same loop written directly, in turn: ours, the loop, the loop, ours. Prints the medians in
+//! nanoseconds per send, and the median ratio within rounds with its 95 % interval, for a channel of 64 and an unbounded one.
 //!
-//! `channel_paired [ROUNDS]`, between the first two allowed cpus. The loop: one thread sends as fast as it can, another receives, and the
-//! sends are counted; the clock is read once in 64 sends.
+//! `channel_paired [ROUNDS]`, between the first two allowed cpus. In the loop, one thread sends as fast as it can and counts its sends, and
+//! another receives. The clock is read once in 64 sends.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
+use corewise_lab::probe::links::{self, ClockWarmth, LIMIT, LinkVisit, MemoryHome};
 use corewise_machine::Gap;
-use corewise_machine::random::Random;
-use corewise_model::links::What;
+use corewise_machine::random::RandomGenerator;
+use corewise_model::links::TalkWay;
 use corewise_model::stats::order::{median, median_interval, quantile};
 use corewise_sys::affinity;
-use corewise_sys::clock::Clock;
+use corewise_sys::clock::TickClock;
 use crossbeam_channel::{bounded, unbounded};
 
-/// As long as a visit of the kind.
+/// Duration of the loop: that of a visit.
 const TIME: Duration = Duration::from_millis(20);
 const SENDS_A_LOOK: u64 = 64;
-/// Before each visit: where this runs before all others (`chrt -f 1`), the kernel stops it for a while after 0.95 s in a second.
+/// Pause before each measurement. Under `chrt -f 1` the kernel throttles this program after 0.95 s in each second.
 const REST: Duration = Duration::from_millis(10);
 
 fn main() -> ExitCode {
     let rounds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(100);
-    let cpus: Vec<u32> = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
+    let cpus: Vec<u32> = affinity::current_affinity().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
     let [first, second] = cpus[..] else {
         eprintln!("channel_paired: two allowed cpus are needed");
         return ExitCode::from(3);
     };
-    let mut ours =
-        Ours { clock: Clock::calibrated(), warmth: Warmth::default(), random: Random::new(1), first, second };
+    let mut ours = PairedLinks {
+        clock: TickClock::calibrate_best(),
+        warmth: ClockWarmth::default(),
+        random: RandomGenerator::new(1),
+        first,
+        second,
+    };
     for bound in [Some(64), None] {
         let (mut kind, mut loops, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
@@ -66,21 +71,22 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The kind of the links.
-struct Ours {
-    clock: Clock,
-    warmth: Warmth,
-    random: Random,
+/// Measures the link kind `channel`.
+struct PairedLinks {
+    clock: TickClock,
+    warmth: ClockWarmth,
+    random: RandomGenerator,
     first: u32,
     second: u32,
 }
 
-impl Ours {
+impl PairedLinks {
     fn send_ns(&mut self, bound: Option<u32>) -> Result<f64, Gap> {
         thread::sleep(REST);
         let (first, second) = (self.first, self.second);
-        let visit = Visit { what: What::Channel { bound }, first, second, home: Home::First, limit: LIMIT };
-        let visited = links::visit(&self.clock, &visit, &self.warmth, &mut self.random, &AtomicBool::new(false));
+        let visit =
+            LinkVisit { what: TalkWay::Channel { bound }, first, second, home: MemoryHome::First, limit: LIMIT };
+        let visited = links::visit_pair(&self.clock, &visit, &self.warmth, &mut self.random, &AtomicBool::new(false));
         visited
             .map_err(|missed| missed.gap)?
             .map(|visited| visited.cost_ns)

@@ -1,35 +1,35 @@
-//! Visits one pair of cpus by compare-and-swap until the 95 % interval of its cost reaches no farther than 2 %, and prints how many
-//! milliseconds that took, how many visits, and the cost in nanoseconds; as `corewise links` goes on with a pair that is not sure.
+//! Visits one pair of cpus by compare-and-swap until the 95 % interval of its cost reaches no farther than 2 %, as `corewise links` does
+//! with an unsure pair. Prints the time in milliseconds, the number of visits, and the cost in nanoseconds.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use corewise_lab::links::{SURE, reach};
-use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
-use corewise_machine::random::Random;
-use corewise_model::links::What;
+use corewise_lab::links::{SURE, interval_reach};
+use corewise_lab::probe::links::{self, ClockWarmth, LIMIT, LinkVisit, MemoryHome};
+use corewise_machine::random::RandomGenerator;
+use corewise_model::links::TalkWay;
 use corewise_model::stats::order::median;
 use corewise_sys::affinity;
-use corewise_sys::clock::Clock;
+use corewise_sys::clock::TickClock;
 
-/// More visits than this would not help.
+/// Maximum number of visits; more would not help.
 const MOST: usize = 1000;
-/// So many visits that give nothing are enough to give up.
+/// Number of failed visits after which the program gives up.
 const FAILURES: usize = 20;
 
 fn main() -> ExitCode {
-    let cpus: Vec<u32> = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
+    let cpus: Vec<u32> = affinity::current_affinity().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
     let [first, second] = cpus[..] else {
         eprintln!("link_interval: two allowed cpus are needed");
         return ExitCode::from(3);
     };
-    let visit = Visit { what: What::Cas, first, second, home: Home::First, limit: LIMIT };
-    let (clock, warmth, mut random) = (Clock::calibrated(), Warmth::default(), Random::new(1));
+    let visit = LinkVisit { what: TalkWay::Cas, first, second, home: MemoryHome::First, limit: LIMIT };
+    let (clock, warmth, mut random) = (TickClock::calibrate_best(), ClockWarmth::default(), RandomGenerator::new(1));
     let stop = AtomicBool::new(false);
     let (begun, mut visits, mut failures) = (Instant::now(), Vec::new(), 0);
-    while visits.len() < MOST && reach(&visits) > SURE {
-        match links::visit(&clock, &visit, &warmth, &mut random, &stop) {
+    while visits.len() < MOST && interval_reach(&visits) > SURE {
+        match links::visit_pair(&clock, &visit, &warmth, &mut random, &stop) {
             Ok(visited) => visits.extend(visited.map(|visited| visited.cost_ns)),
             Err(missed) => {
                 eprintln!("link_interval: {}: {}", missed.gap.what, missed.gap.why);

@@ -1,30 +1,30 @@
-//! Prints what one way of talking between two cpus costs, in nanoseconds: the median of a few visits.
+//! Prints the cost of one way to communicate between two cpus, in nanoseconds: the median of a few visits.
 //!
-//! `link_once [KIND] [A B]`: compare-and-swap between the first two allowed cpus where nothing else is named.
+//! `link_once [KIND] [A B]`; by default compare-and-swap between the first two allowed cpus.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
-use corewise_machine::random::Random;
-use corewise_machine::ring::Slots;
-use corewise_model::links::What;
+use corewise_lab::probe::links::{self, ClockWarmth, LIMIT, LinkVisit, MemoryHome};
+use corewise_machine::random::RandomGenerator;
+use corewise_machine::ring::RingSlots;
+use corewise_model::links::TalkWay;
 use corewise_model::stats::order::median;
 use corewise_sys::affinity;
-use corewise_sys::clock::Clock;
+use corewise_sys::clock::TickClock;
 
-const KINDS: [(&str, What); 11] = [
-    ("cas", What::Cas),
-    ("store", What::Store),
-    ("oneway", What::Oneway),
-    ("bandwidth-4k", What::Bandwidth { block_bytes: 4 << 10 }),
-    ("bandwidth-64k", What::Bandwidth { block_bytes: 64 << 10 }),
-    ("bandwidth-1m", What::Bandwidth { block_bytes: 1 << 20 }),
-    ("channel", What::Channel { bound: Some(64) }),
-    ("channel-unbounded", What::Channel { bound: None }),
-    ("queue-packed", What::Queue { slots: Slots::Packed }),
-    ("queue-padded", What::Queue { slots: Slots::Padded }),
-    ("wakeup", What::Wakeup),
+const KINDS: [(&str, TalkWay); 11] = [
+    ("cas", TalkWay::Cas),
+    ("store", TalkWay::Store),
+    ("oneway", TalkWay::Oneway),
+    ("bandwidth-4k", TalkWay::Bandwidth { block_bytes: 4 << 10 }),
+    ("bandwidth-64k", TalkWay::Bandwidth { block_bytes: 64 << 10 }),
+    ("bandwidth-1m", TalkWay::Bandwidth { block_bytes: 1 << 20 }),
+    ("channel", TalkWay::Channel { bound: Some(64) }),
+    ("channel-unbounded", TalkWay::Channel { bound: None }),
+    ("queue-packed", TalkWay::Queue { slots: RingSlots::Packed }),
+    ("queue-padded", TalkWay::Queue { slots: RingSlots::Padded }),
+    ("wakeup", TalkWay::Wakeup),
 ];
 
 fn main() -> ExitCode {
@@ -40,18 +40,18 @@ fn main() -> ExitCode {
     };
     let mut cpus: Vec<u32> = words.iter().filter_map(|word| word.parse().ok()).collect();
     if cpus.is_empty() {
-        cpus = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
+        cpus = affinity::current_affinity().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
     }
     let [first, second] = cpus[..] else {
         eprintln!("link_once: two allowed cpus are needed");
         return ExitCode::from(3);
     };
-    let visit = Visit { what, first, second, home: Home::First, limit: LIMIT };
-    let (clock, warmth, mut random) = (Clock::calibrated(), Warmth::default(), Random::new(1));
+    let visit = LinkVisit { what, first, second, home: MemoryHome::First, limit: LIMIT };
+    let (clock, warmth, mut random) = (TickClock::calibrate_best(), ClockWarmth::default(), RandomGenerator::new(1));
     let stop = AtomicBool::new(false);
     let mut visits = Vec::new();
     for _ in 0..24 {
-        match links::visit(&clock, &visit, &warmth, &mut random, &stop) {
+        match links::visit_pair(&clock, &visit, &warmth, &mut random, &stop) {
             Ok(visited) => visits.extend(visited.map(|visited| visited.cost_ns)),
             Err(missed) => eprintln!("link_once: {}: {}", missed.gap.what, missed.gap.why),
         }

@@ -1,47 +1,47 @@
-//! What an iteration of the spin loop takes: bare, and as the tail probe records it.
+//! Measures the time of an iteration of the spin loop: bare, and as the tail probe records it.
 //!
-//! `cargo xtask bench-loop` runs it in the release profile; it ends with 1 where the loop costs more than it may.
+//! `cargo xtask bench-loop` runs it in the release profile; it ends with 1 if the loop costs more than it may.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use corewise_lab::probe::stalls::Stalls;
+use corewise_lab::probe::stalls::VisitStalls;
 use corewise_lab::probe::tail::time_pieces;
-use corewise_lab::probe::work::Spin;
-use corewise_model::histogram::Histogram;
+use corewise_lab::probe::work::SpinWork;
+use corewise_model::histogram::TickHistogram;
 use corewise_model::stats::order::quantile;
 use corewise_sys::affinity;
-use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 
-/// An iteration that only reads the clock and compares may take so long, in nanoseconds.
+/// Time limit of an iteration that only reads the clock and compares, in nanoseconds.
 const BARE_AT_MOST_NS: f64 = 12.0;
-/// One that is recorded may take so much more.
+/// Limit of the extra time of a recorded iteration, in nanoseconds.
 const MORE_AT_MOST_NS: f64 = 10.0;
-/// How often both are measured, in turn.
+/// Number of rounds, in each of which all loops are measured.
 const ROUNDS: usize = 101;
-/// Each time for about so long, in nanoseconds: a few of the kernel's ticks.
+/// Approximate duration of one measurement, in nanoseconds: a few of the kernel's ticks.
 const ROUND_NS: f64 = 20e6;
-/// From so much on it is a stall, in nanoseconds.
+/// Shortest stall, in nanoseconds.
 const STALL_NS: f64 = 5_000.0;
 
 fn main() -> ExitCode {
-    let clock = Clock::calibrated();
-    if let Some(cpu) = affinity::current().ok().and_then(|allowed| allowed.iter().last())
+    let clock = TickClock::calibrate_best();
+    if let Some(cpu) = affinity::current_affinity().ok().and_then(|allowed| allowed.iter().last())
         && affinity::pin_current(cpu).is_ok()
     {
         println!("cpu {cpu}, clock {}", clock.name);
     }
     let times = match clock.source {
-        Source::Counter(ticks) => times(&clock, ticks.unordered()),
-        Source::System(ticks) => times(&clock, ticks),
+        ClockSource::Counter(ticks) => iteration_times(&clock, ticks.to_unordered()),
+        ClockSource::System(ticks) => iteration_times(&clock, ticks),
     };
     let column = |which: fn(&[f64; 3]) -> f64| times.iter().map(which).collect::<Vec<f64>>();
-    let [reading, bare, recorded] =
-        [column(|row| row[0]), column(|row| row[1]), column(|row| row[2])].map(|column| Spread::of(&column));
+    let [reading, bare, recorded] = [column(|row| row[0]), column(|row| row[1]), column(|row| row[2])]
+        .map(|column| MedianSpread::from_values(&column));
     println!("ns an iteration, medians of {ROUNDS} rounds in turn [lower, upper quartile]");
-    println!("  readings of the clock alone  {}", reading.words());
-    println!("  with a comparison            {}", bare.words());
-    println!("  recorded                     {}", recorded.words());
+    println!("  readings of the clock alone  {}", reading.format_spread());
+    println!("  with a comparison            {}", bare.format_spread());
+    println!("  recorded                     {}", recorded.format_spread());
     let more = recorded.median - bare.median;
     println!("  recording costs              {more:.2}");
     let is_cheap = bare.median <= BARE_AT_MOST_NS && more <= MORE_AT_MOST_NS;
@@ -49,62 +49,69 @@ fn main() -> ExitCode {
     if is_cheap { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-struct Spread {
+struct MedianSpread {
     median: f64,
     quartiles: [f64; 2],
 }
 
-impl Spread {
-    fn of(values: &[f64]) -> Self {
+impl MedianSpread {
+    fn from_values(values: &[f64]) -> Self {
         Self { median: quantile(values, 0.5), quartiles: [quantile(values, 0.25), quantile(values, 0.75)] }
     }
 
-    fn words(&self) -> String {
+    fn format_spread(&self) -> String {
         format!("{:.2} [{:.2}, {:.2}]", self.median, self.quartiles[0], self.quartiles[1])
     }
 }
 
-/// Of each round the time of an iteration in nanoseconds: readings alone, with a comparison, recorded.
-fn times<T: Ticks>(clock: &Clock, ticks: T) -> Vec<[f64; 3]> {
+/// Returns the times of an iteration in each round, in nanoseconds: readings alone, with a comparison, recorded.
+fn iteration_times<T: TickSource>(clock: &TickClock, ticks: T) -> Vec<[f64; 3]> {
     let duration = (ROUND_NS / clock.nanoseconds_per_tick) as u64;
     let from = (STALL_NS / clock.nanoseconds_per_tick) as u64;
-    let (mut pieces, mut stalls) = (Histogram::new(clock.nanoseconds_per_tick), Stalls::new());
+    let (mut pieces, mut stalls) = (TickHistogram::new(clock.nanoseconds_per_tick), VisitStalls::new());
     let round = || {
-        pieces.clear();
-        stalls.begin(ticks, from);
+        pieces.clear_counts();
+        stalls.begin_visit(ticks, from);
         let in_ns = |(elapsed, count): (u64, u64)| elapsed as f64 / count as f64 * clock.nanoseconds_per_tick;
-        let (reading, bare) = (readings(ticks, duration), bare(ticks, duration, from));
-        let elapsed =
-            time_pieces(ticks, &mut Spin, ticks.now(), duration, &AtomicBool::new(false), &mut pieces, &mut stalls);
+        let (reading, bare) = (count_readings(ticks, duration), run_bare_loop(ticks, duration, from));
+        let elapsed = time_pieces(
+            ticks,
+            &mut SpinWork,
+            ticks.read_ticks(),
+            duration,
+            &AtomicBool::new(false),
+            &mut pieces,
+            &mut stalls,
+        );
         [in_ns(reading), in_ns(bare), in_ns((elapsed, pieces.count()))]
     };
     std::iter::repeat_with(round).take(ROUNDS).collect()
 }
 
-/// Reads the clock until a time; how long that took, and how many readings there were. The time of stalls is in it.
+/// Reads the clock for a duration. Returns the elapsed ticks, stalls included, and the number of readings.
 #[inline(never)]
-fn readings<T: Ticks>(ticks: T, duration: u64) -> (u64, u64) {
-    let (start, mut count) = (ticks.now(), 0);
+fn count_readings<T: TickSource>(ticks: T, duration: u64) -> (u64, u64) {
+    let (start, mut count) = (ticks.read_ticks(), 0);
     loop {
         for _ in 0..1024 {
-            std::hint::black_box(ticks.now());
+            std::hint::black_box(ticks.read_ticks());
         }
         count += 1024;
-        let elapsed = ticks.now() - start;
+        let elapsed = ticks.read_ticks() - start;
         if elapsed >= duration {
             return (elapsed, count);
         }
     }
 }
 
-/// The same loop as the probe's, which records nothing.
+/// Runs the probe's loop without recording. Returns the elapsed ticks and the number of iterations.
 #[inline(never)]
-fn bare<T: Ticks>(ticks: T, duration: u64, from: u64) -> (u64, u64) {
-    let start = ticks.now();
+fn run_bare_loop<T: TickSource>(ticks: T, duration: u64, from: u64) -> (u64, u64) {
+    let start = ticks.read_ticks();
     let (mut last, mut count, mut stalls) = (start, 0, 0_u64);
     loop {
         for _ in 0..512 {
-            let now = ticks.now();
+            let now = ticks.read_ticks();
             if now.saturating_sub(last) >= from {
                 stalls = std::hint::black_box(stalls + 1);
             }

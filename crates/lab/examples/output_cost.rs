@@ -1,4 +1,4 @@
-//! The time of a program that writes much: run as a trial, with a metric and without, beside a pipe that is only drained.
+//! Measures the time of a program with much output: as a trial with and without a metric, and with a pipe that is only drained.
 //!
 //! `cargo xtask bench-output` runs it in the release profile; it ends with 1 if reading the output costs more than it may.
 
@@ -10,19 +10,19 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use corewise_lab::experiment::process::ProcessRunner;
-use corewise_lab::experiment::{Runner as _, TrialRequest};
+use corewise_lab::experiment::{TrialRequest, TrialRunner as _};
 use corewise_model::metric_line;
 use corewise_model::stats::order::{median, quantile};
-use corewise_model::trial::{Arm, Metric, Outcome, Workload};
+use corewise_model::trial::{PlacementArm, TrialMetric, TrialOutcome, TriedWorkload};
 use corewise_sys::affinity;
 
-/// A trial may take this many times as long as the drained pipe.
+/// Largest allowed ratio of a trial's time to the drained pipe's.
 const LARGEST_RATIO: f64 = 1.3;
-/// Rounds, in each of which everything is run once.
+/// Number of rounds, in each of which everything runs once.
 const ROUNDS: usize = 31;
 /// Lines of the output: 50 MB.
 const LINES: u32 = 1_000_000;
-/// How the drained pipe and the trials are called.
+/// Names of the drained pipe and the trials.
 const NAMES: [&str; 4] =
     ["drained pipe", "trial without a metric", "trial, a metric in the first line", "trial, a metric in every line"];
 
@@ -31,9 +31,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let file = folder.path().join("output");
     write_output(&file)?;
     let command = vec!["cat".to_owned(), file.to_string_lossy().into_owned()];
-    let (stop, cpus) = (AtomicBool::new(false), affinity::current()?);
+    let (stop, cpus) = (AtomicBool::new(false), affinity::current_affinity()?);
     let metrics = [None, Some("score"), Some("line")];
-    let workloads = metrics.map(|name| Workload::new(command.clone(), "/".into(), metric(name)));
+    let workloads = metrics.map(|name| TriedWorkload::new(command.clone(), "/".into(), choose_metric(name)));
     let mut runners = Vec::new();
     for workload in &workloads {
         runners.push(ProcessRunner::new(workload, cpus.clone(), 1, &stop)?);
@@ -65,15 +65,15 @@ fn write_output(file: &std::path::Path) -> io::Result<()> {
     writer.flush()
 }
 
-fn metric(name: Option<&str>) -> Metric {
-    name.map_or_else(Metric::wall_time, |name| Metric {
+fn choose_metric(name: Option<&str>) -> TrialMetric {
+    name.map_or_else(TrialMetric::wall_time, |name| TrialMetric {
         name: name.to_owned(),
-        pattern: Some(metric_line::pattern(name)),
-        ..Metric::wall_time()
+        pattern: Some(metric_line::metric_pattern(name)),
+        ..TrialMetric::wall_time()
     })
 }
 
-/// Runs the command with its output in a pipe that is read and dropped; the whole time in seconds.
+/// Runs the command with its output in a pipe that is read and dropped. Returns the whole time in seconds.
 fn drain_s(command: &[String]) -> io::Result<f64> {
     let began = Instant::now();
     let mut child =
@@ -86,14 +86,15 @@ fn drain_s(command: &[String]) -> io::Result<f64> {
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Makes a trial of one run; the whole time in seconds.
+/// Makes a trial of one run. Returns the whole time in seconds.
 fn trial_s(runner: &mut ProcessRunner<'_>) -> Result<f64, Box<dyn Error>> {
     let request = TrialRequest { repeats: 1, trial: 1, longest: None, until: None };
     let began = Instant::now();
-    let ran = runner.run(&Arm::new("OS default", None, ""), 0, request).map_err(|ended| format!("{ended:?}"))?;
+    let ran =
+        runner.run(&PlacementArm::new("OS default", None, ""), 0, request).map_err(|ended| format!("{ended:?}"))?;
     let time_s = began.elapsed().as_secs_f64();
     match ran.outcome {
-        Outcome::Value(_) => Ok(time_s),
-        Outcome::Failed { why, .. } => Err(why.into()),
+        TrialOutcome::Value(_) => Ok(time_s),
+        TrialOutcome::Failed { why, .. } => Err(why.into()),
     }
 }

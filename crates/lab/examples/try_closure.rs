@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let subject = ClosureSubject::timed(|| black_box(numbers.iter().fold(0_u64, |sum, x| sum.rotate_left(3) ^ x)));
     let experiment = ExperimentBuilder::new().on("0")?.on("1")?.budget(Duration::from_secs(20));
     let record = experiment.run(&subject)?;
-    for (arm, standing) in record.experiment.arms.iter().zip(record.conclude().standing.arms) {
+    for (arm, standing) in record.experiment.arms.iter().zip(record.draw_conclusions().standing.arms) {
         println!(
             "{:<12} median {:.6} s in {} runs",
             arm.name,
@@ -21,6 +21,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             standing.runs
         );
     }
-    println!("{:?}", record.conclude().standing.verdict);
+    println!("{:?}", record.draw_conclusions().standing.verdict);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Watches a program that runs, without running on its cpus: who interrupts it, from the kernel's events or its accounts.
+//! Watches a running program for interruptions, by the kernel's events or accounts, without running on the program's cpus.
 
 mod accounts;
 
@@ -7,41 +7,41 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::event::EventSource;
 use corewise_machine::{CpuSet, Gap};
-use corewise_model::beside::{Follow, Seen};
+use corewise_model::beside::{BesideOutcome, ProgramFollower};
 use corewise_sys::cpuset;
-use corewise_sys::events::{Interest, Recorder};
+use corewise_sys::events::{EventInterest, EventRecorder};
 use corewise_sys::process::sees_all_numbers;
 use corewise_sys::task;
 use corewise_sys::thread::{monotonic_raw_ns, own_number};
 
-pub use accounts::Accounting;
+pub use accounts::AccountsReader;
 
-use crate::kernel_events::{MORE_FILES, surroundings};
-use crate::streams::{Batch, Streams};
+use crate::kernel_events::{MORE_FILES, read_surroundings};
+use crate::streams::{CpuStreams, EventBatch};
 
-/// What is wanted of the cpus that the program runs on.
-const OF_ITS_CPUS: [Interest; 7] = [
-    Interest::Interrupts,
-    Interest::Switches,
-    Interest::PageFaults,
-    Interest::Functions,
-    Interest::Senders,
-    Interest::Migrations,
-    Interest::Tasks,
+/// Events recorded on the program's cpus.
+const OF_ITS_CPUS: [EventInterest; 7] = [
+    EventInterest::Interrupts,
+    EventInterest::Switches,
+    EventInterest::PageFaults,
+    EventInterest::Functions,
+    EventInterest::Senders,
+    EventInterest::Migrations,
+    EventInterest::Tasks,
 ];
-/// What is wanted of all others: what they do to the program's.
-const OF_OTHERS: [Interest; 3] = [Interest::Senders, Interest::Migrations, Interest::Tasks];
+/// Events recorded on all other cpus: their effects on the program's cpus.
+const OF_OTHERS: [EventInterest; 3] = [EventInterest::Senders, EventInterest::Migrations, EventInterest::Tasks];
 
-/// How often events are taken out of their buffers.
+/// Interval at which events are taken out of their buffers.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Opens the way to the kernel's events.
+/// Opens a recorder of the kernel's events, by perf if possible.
 ///
 /// # Errors
-/// The gap that says why there is none.
-pub fn recorder() -> Result<Recorder, Gap> {
-    let recorder = Recorder::open(EventSource::Perf, &[&OF_ITS_CPUS])?;
-    // perf tells which events are of the thread that starts the program; ftrace has numbers alone.
+/// A gap with the reason if events are not available.
+pub fn open_recorder() -> Result<EventRecorder, Gap> {
+    let recorder = EventRecorder::open(EventSource::Perf, &[&OF_ITS_CPUS])?;
+    // perf identifies the events of the thread that starts the program; ftrace has only numbers.
     if recorder.event_source() == EventSource::Ftrace && !sees_all_numbers() {
         return Err(Gap::new(
             "causes of stalls",
@@ -52,40 +52,40 @@ pub fn recorder() -> Result<Recorder, Gap> {
     Ok(recorder)
 }
 
-/// A program that is watched by the kernel's events.
+/// Watches a program by the kernel's events.
 #[derive(Debug)]
-pub struct Watcher<'a> {
-    recorder: &'a Recorder,
-    streams: Streams<'a>,
-    follow: Follow,
+pub struct EventWatcher<'a> {
+    recorder: &'a EventRecorder,
+    streams: CpuStreams<'a>,
+    follow: ProgramFollower,
     watched: CpuSet,
     refused: CpuSet,
     gaps: Vec<Gap>,
 }
 
-impl<'a> Watcher<'a> {
-    /// Makes the tracepoints live and begins to watch some cpus, for a program that the calling thread starts afterwards.
+impl<'a> EventWatcher<'a> {
+    /// Enables the tracepoints and begins to watch some cpus, for a program that the calling thread starts afterwards.
     /// The cpus are at rest again some 100 ms later.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
-        let online = cpuset::online();
+    /// The kernel's error if the tracepoints cannot be enabled or the first cpu cannot be watched.
+    pub fn new(recorder: &'a EventRecorder, cpus: &CpuSet) -> io::Result<Self> {
+        let online = cpuset::online_cpus();
         let others = online.difference(cpus);
-        let enabled = recorder.enable(&OF_ITS_CPUS)?;
+        let enabled = recorder.enable_events(&OF_ITS_CPUS)?;
         let mut watcher = Self {
             recorder,
-            streams: Streams::new(enabled, online.len()),
-            follow: Follow::new(surroundings(None)),
+            streams: CpuStreams::new(enabled, online.len()),
+            follow: ProgramFollower::new(read_surroundings(None)),
             watched: CpuSet::default(),
             refused: CpuSet::default(),
             gaps: recorder.gaps.clone(),
         };
         for cpu in cpus.iter() {
-            match watcher.watch(cpu) {
+            match watcher.watch_cpu(cpu) {
                 Err(error) if watcher.watched.is_empty() => return Err(error),
                 Err(error) => {
-                    watcher.refuse(cpu, &error);
+                    watcher.refuse_cpu(cpu, &error);
                     break;
                 }
                 Ok(()) => {}
@@ -101,15 +101,15 @@ impl<'a> Watcher<'a> {
         Ok(watcher)
     }
 
-    fn watch(&mut self, cpu: u32) -> io::Result<()> {
+    fn watch_cpu(&mut self, cpu: u32) -> io::Result<()> {
         self.streams.open(cpu, &OF_ITS_CPUS)?;
-        self.follow.watch(cpu);
+        self.follow.watch_cpu(cpu);
         self.watched.insert(cpu);
         Ok(())
     }
 
-    /// A cpu cannot be watched; said once, since those after it cannot either.
-    fn refuse(&mut self, cpu: u32, error: &io::Error) {
+    /// Notes a cpu that cannot be watched. Only the first one adds a gap, since the following cpus cannot be watched either.
+    fn refuse_cpu(&mut self, cpu: u32, error: &io::Error) {
         if self.refused.is_empty() {
             let what = format!("what it did on cpu {cpu} and others");
             self.gaps.push(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
@@ -117,63 +117,68 @@ impl<'a> Watcher<'a> {
         self.refused.insert(cpu);
     }
 
-    /// The program was started; its first process has this number for the calling thread, which started it.
-    pub fn started(&mut self, child: u32) {
+    /// Begins to follow the program, which the calling thread has started. `child` is its first process's number, as that thread sees it.
+    pub fn begin_program(&mut self, child: u32) {
         let batch = self.streams.drain_all();
         let starter = if batch.own_task == 0 { own_number() } else { batch.own_task };
         self.follow.expect_child_of(starter);
-        self.step(&batch);
+        self.take_batch(&batch);
         if !self.follow.has_threads() {
-            // Its making was lost. Where this process does not see the whole system, the number is another's there.
-            self.follow.adopt(child, &task::name(child, child).unwrap_or_default());
+            // The event of its creation was lost. If this process does not see the whole system, that number may be another task's.
+            self.follow.adopt_task(child, &task::thread_name(child, child).unwrap_or_default());
         }
     }
 
-    /// Takes the events out of their buffers; how long to wait for the next time.
-    pub fn look(&mut self) -> Duration {
+    /// Takes the events out of their buffers. Returns the time to wait before the next call.
+    pub fn drain_events(&mut self) -> Duration {
         let begun = Instant::now();
-        let batch = self.streams.drain();
-        self.step(&batch);
+        let batch = self.streams.drain_settled();
+        self.take_batch(&batch);
         for cpu in self.follow.take_unwatched().difference(&self.refused).iter() {
-            if let Err(error) = self.watch(cpu) {
-                self.refuse(cpu, &error);
+            if let Err(error) = self.watch_cpu(cpu) {
+                self.refuse_cpu(cpu, &error);
             }
         }
-        // Where there is more to do than time, the buffers are emptied without a pause.
+        // If emptying the buffers takes longer than the interval, there is no pause.
         INTERVAL.saturating_sub(begun.elapsed())
     }
 
-    fn step(&mut self, batch: &Batch) {
-        batch.lost.iter().for_each(|(cpu, events)| self.follow.lost(*cpu, *events));
-        batch.events.iter().for_each(|event| self.follow.step(event));
-        // Numbers of tasks are the system's; they mean the same here only where this process sees the whole system.
+    fn take_batch(&mut self, batch: &EventBatch) {
+        batch.lost.iter().for_each(|(cpu, events)| self.follow.note_lost(*cpu, *events));
+        batch.events.iter().for_each(|event| self.follow.take_event(event));
+        // Task numbers in events are the system's. They are valid here only if this process sees the whole system.
         if batch.own_task == 0 || batch.own_task == own_number() {
-            for number in self.follow.unnamed() {
-                self.follow.name(number, task::name(number, number).unwrap_or_default());
+            for number in self.follow.unnamed_senders() {
+                self.follow.name_task(number, task::thread_name(number, number).unwrap_or_default());
             }
         }
     }
 
-    /// Ends watching.
-    pub fn finish(mut self) -> Watched {
+    /// Ends watching and returns the result.
+    pub fn finish_watching(mut self) -> WatchedCommand {
         let until_ns = monotonic_raw_ns();
         let batch = self.streams.drain_all();
-        self.step(&batch);
+        self.take_batch(&batch);
         let event_source = self.recorder.event_source();
-        let report = self.follow.finish(until_ns, event_source);
-        Watched { event_source, cpus: self.watched, seen: Seen::Events(Box::new(report)), gaps: self.gaps }
+        let report = self.follow.into_report(until_ns, event_source);
+        WatchedCommand {
+            event_source,
+            cpus: self.watched,
+            seen: BesideOutcome::Events(Box::new(report)),
+            gaps: self.gaps,
+        }
     }
 }
 
-/// What was seen of a program.
+/// Result of watching a program.
 #[derive(Debug)]
-pub struct Watched {
-    /// How much could be seen.
+pub struct WatchedCommand {
+    /// Source of the observations.
     pub event_source: EventSource,
     /// The cpus that were watched.
     pub cpus: CpuSet,
-    /// What interrupted it.
-    pub seen: Seen,
-    /// What could not be seen.
+    /// Interruptions of the program.
+    pub seen: BesideOutcome,
+    /// Facts that are not available.
     pub gaps: Vec<Gap>,
 }

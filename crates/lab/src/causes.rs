@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::event::EventSource;
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::attribution::{CpuStalls, DividedVisit, Perturbation, divide, perturbation, settle};
-use corewise_model::stall::{Surroundings, Visit};
-use corewise_model::survey::{Scope, WORST_OF_SURVEY, WORST_OF_TAIL};
-use corewise_sys::events::Recorder;
+use corewise_model::attribution::{
+    CpuStalls, DividedVisit, RecordingPerturbation, divide_stalls, measure_perturbation, settle_visits,
+};
+use corewise_model::stall::{CauseSurroundings, StallVisit};
+use corewise_model::survey::{SurveyScope, WORST_OF_SURVEY, WORST_OF_TAIL};
+use corewise_sys::events::EventRecorder;
 
-use crate::kernel_events::{Watching, surroundings};
+use crate::kernel_events::{LiveTracepoints, read_surroundings};
 
 /// Time that is not used after the tracepoints are enabled or disabled.
 pub const SETTLING: Duration = Duration::from_millis(100);
@@ -22,40 +24,40 @@ const ROOM_FOR_EVENTS: usize = 2_000_000;
 
 /// Causes in the making.
 #[derive(Debug, Default)]
-pub struct Causes<'a> {
-    recorder: Option<&'a Recorder>,
+pub struct CauseCollector<'a> {
+    recorder: Option<&'a EventRecorder>,
     cpus: CpuSet,
     /// Current watching, if any.
-    pub watching: Option<Watching<'a>>,
-    surroundings: Surroundings,
+    pub watching: Option<LiveTracepoints<'a>>,
+    surroundings: CauseSurroundings,
     divided: Vec<DividedVisit>,
     stalls: usize,
     events: usize,
-    visits: Option<Vec<Visit>>,
+    visits: Option<Vec<StallVisit>>,
     /// Whether the kernel has refused to record events.
     is_refused: bool,
 }
 
 /// Causes at the end.
 #[derive(Debug)]
-pub struct Settled {
+pub struct CollectedCauses {
     /// Source of the events.
     pub event_source: EventSource,
     /// Stalls of each cpu.
     pub by_cpu: BTreeMap<u32, CpuStalls>,
     /// Cost of watching.
-    pub perturbation: Option<Perturbation>,
+    pub perturbation: Option<RecordingPerturbation>,
     /// Data that the causes are computed from, if it was to be kept.
-    pub recorded: Option<(Surroundings, Vec<Visit>)>,
+    pub recorded: Option<(CauseSurroundings, Vec<StallVisit>)>,
 }
 
-impl<'a> Causes<'a> {
+impl<'a> CauseCollector<'a> {
     /// Returns causes before any watching.
-    pub fn new(recorder: Option<&'a Recorder>, machine: &Machine, keep_events: bool) -> Self {
+    pub fn new(recorder: Option<&'a EventRecorder>, machine: &Machine, keep_events: bool) -> Self {
         Self {
             recorder,
             cpus: machine.online.clone(),
-            surroundings: surroundings(machine.system.hypervisor.as_deref()),
+            surroundings: read_surroundings(machine.system.hypervisor.as_deref()),
             visits: keep_events.then(Vec::new),
             ..Self::default()
         }
@@ -72,7 +74,7 @@ impl<'a> Causes<'a> {
     }
 
     /// Turns watching on or off. Returns a gap if it could not.
-    pub fn turn(&mut self, on: bool, stop: &AtomicBool) -> Option<Gap> {
+    pub fn turn_watching(&mut self, on: bool, stop: &AtomicBool) -> Option<Gap> {
         let recorder = self.recorder?;
         if on == self.watching.is_some() || (on && self.is_refused) {
             return None;
@@ -80,7 +82,7 @@ impl<'a> Causes<'a> {
         self.watching = None;
         let mut gap = None;
         if on {
-            match Watching::new(recorder, &self.cpus) {
+            match LiveTracepoints::new(recorder, &self.cpus) {
                 Ok(watching) => {
                     gap.clone_from(&watching.unwatched);
                     self.watching = Some(watching);
@@ -99,7 +101,7 @@ impl<'a> Causes<'a> {
     }
 
     /// Divides the stalls of a visit.
-    pub fn add(&mut self, mut visit: Visit) {
+    pub fn add_visit(&mut self, mut visit: StallVisit) {
         let names = self.watching.iter().flat_map(|watching| &watching.tasks);
         // A task that has ended has no name any more.
         let told = names.filter(|(_, name)| !name.is_empty()).map(|(number, name)| (*number, name.clone()));
@@ -109,20 +111,20 @@ impl<'a> Causes<'a> {
         visit.cut_to_stalls(if is_full { 0 } else { ROOM.saturating_sub(self.stalls) });
         self.stalls += visit.stalls.len();
         self.events += visit.events.len();
-        self.divided.push(divide(&visit, &self.surroundings));
+        self.divided.push(divide_stalls(&visit, &self.surroundings));
         if let Some(visits) = &mut self.visits {
             visits.push(visit);
         }
     }
 
     /// Settles the causes.
-    pub fn finish(mut self, scope: Scope) -> Settled {
+    pub fn settle_causes(mut self, scope: SurveyScope) -> CollectedCauses {
         self.watching = None;
         let worst = if scope.is_machine() { WORST_OF_SURVEY } else { WORST_OF_TAIL };
-        Settled {
-            event_source: self.recorder.map_or(EventSource::Thread, Recorder::event_source),
-            perturbation: perturbation(&self.divided),
-            by_cpu: settle(self.divided, &self.surroundings, worst),
+        CollectedCauses {
+            event_source: self.recorder.map_or(EventSource::Thread, EventRecorder::event_source),
+            perturbation: measure_perturbation(&self.divided),
+            by_cpu: settle_visits(self.divided, &self.surroundings, worst),
             recorded: self.visits.map(|visits| (self.surroundings, visits)),
         }
     }

@@ -1,67 +1,67 @@
-//! Watching what the kernel tells while cpus are visited: the events of the visited cpu, and who sends it interrupts.
+//! Records kernel events while cpus are visited: the events of the visited cpu, and the senders of its interrupts.
 
 use std::collections::BTreeMap;
 use std::io;
 
-use corewise_machine::event::{Event, EventSource, What};
+use corewise_machine::event::{EventKind, EventSource, KernelEvent};
 use corewise_machine::{CpuSet, Gap};
-use corewise_model::stall::{self, Surroundings};
-use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Stream};
-use corewise_sys::interrupts::Source;
+use corewise_model::stall::{self, CauseSurroundings};
+use corewise_sys::events::{DrainedEvents, EnabledEvents, EventInterest, EventRecorder, EventStream};
+use corewise_sys::interrupts::InterruptRow;
 use corewise_sys::open_files::{OpenFiles, are_too_many};
 use corewise_sys::thread::own_number;
 use corewise_sys::{Root, irq, task};
 
-/// What is wanted of the visited cpu.
-const OF_CPU: [Interest; 4] = [Interest::Interrupts, Interest::Switches, Interest::PageFaults, Interest::Functions];
-/// What is wanted of all others.
-const OF_OTHERS: [Interest; 1] = [Interest::Senders];
-/// What is collected together: the visited cpu's own events, and what all others send it.
-pub const GROUPS: [&[Interest]; 2] = [&OF_CPU, &OF_OTHERS];
-/// Room for the events of a visit: some 80,000.
+/// Events recorded on the visited cpu.
+const OF_CPU: [EventInterest; 4] =
+    [EventInterest::Interrupts, EventInterest::Switches, EventInterest::PageFaults, EventInterest::Functions];
+/// Events recorded on all other cpus.
+const OF_OTHERS: [EventInterest; 1] = [EventInterest::Senders];
+/// Events collected together: the visited cpu's own, and interrupts sent by all other cpus.
+pub const GROUPS: [&[EventInterest]; 2] = [&OF_CPU, &OF_OTHERS];
+/// Buffer size for the events of a visit: some 80,000.
 const BUFFER_BYTES: usize = 8 << 20;
-/// What helps against that.
+/// Cure for a gap that is due to the limit of open files.
 pub const MORE_FILES: &str = "raise the limit of open files (ulimit -Hn)";
-/// So many senders' streams are given up for the tracepoints of a visited cpu: each has at least one open file, a visit some 35.
+/// Number of senders' streams closed to leave open files for a visit. Each stream has at least one; a visit needs some 35.
 const ROOM_FOR_VISITS: usize = 64;
-/// Room for what one of the others sends meanwhile.
+/// Buffer size for the interrupts that one other cpu sends during a visit.
 const OTHERS_BUFFER_BYTES: usize = 1 << 18;
 
-/// Opens the way to the kernel's events: ftrace's before perf's, which makes the timer's stalls longer (`cargo xtask compare-watching`).
+/// Opens a recorder of the kernel's events. Prefers ftrace, since perf lengthens the timer's stalls (`cargo xtask compare-watching`).
 ///
 /// # Errors
-/// The gap that says why there is none.
-pub fn recorder() -> Result<Recorder, Gap> {
-    // Each tracepoint of each cpu is an open file. Where the limit cannot be raised, fewer cpus are watched.
-    let _ = OpenFiles::raise();
-    Recorder::open(EventSource::Ftrace, &GROUPS)
+/// A gap with the reason if events are not available.
+pub fn open_recorder() -> Result<EventRecorder, Gap> {
+    // Each tracepoint of each cpu is an open file. If the limit cannot be raised, fewer cpus are watched.
+    let _ = OpenFiles::raise_limit();
+    EventRecorder::open(EventSource::Ftrace, &GROUPS)
 }
 
-/// The kernel's tracepoints while they are live.
+/// The kernel's enabled tracepoints.
 #[derive(Debug)]
-pub struct Watching<'a> {
-    enabled: Enabled<'a>,
-    senders: BTreeMap<u32, Stream<'a>>,
-    /// The names of tasks that sent interrupts, by number.
+pub struct LiveTracepoints<'a> {
+    enabled: EnabledEvents<'a>,
+    senders: BTreeMap<u32, EventStream<'a>>,
+    /// Names of the tasks that sent interrupts, by number.
     pub tasks: BTreeMap<u32, String>,
-    /// On which cpus nobody watches what they send, and why.
+    /// Cpus with unwatched senders, and the reason; `None` if all are watched.
     pub unwatched: Option<Gap>,
 }
 
-impl<'a> Watching<'a> {
-    /// Makes the tracepoints live, and begins to watch who sends what on some cpus.
+impl<'a> LiveTracepoints<'a> {
+    /// Enables the tracepoints, and begins to watch the interrupts that some cpus send.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
-        let enabled = recorder.enable(&GROUPS.concat())?;
+    /// The kernel's error if the tracepoints cannot be enabled.
+    pub fn new(recorder: &'a EventRecorder, cpus: &CpuSet) -> io::Result<Self> {
+        let enabled = recorder.enable_events(&GROUPS.concat())?;
         let mut senders = BTreeMap::new();
         let mut unwatched = None;
         for cpu in cpus.iter() {
-            match enabled.stream(cpu, &OF_OTHERS, OTHERS_BUFFER_BYTES) {
+            match enabled.stream_events(cpu, &OF_OTHERS, OTHERS_BUFFER_BYTES) {
                 Ok(stream) => _ = senders.insert(cpu, stream),
-                // Too many cpus for this user's open files: who sends from the last ones stays unnamed, so that a visited cpu can be
-                // watched at all.
+                // Too many cpus for this user's open files. Senders on the last cpus stay unnamed, so that visits can be watched at all.
                 Err(error) if are_too_many(&error) => {
                     (0..ROOM_FOR_VISITS).for_each(|_| _ = senders.pop_last());
                     let watched: CpuSet = senders.keys().copied().collect();
@@ -76,41 +76,42 @@ impl<'a> Watching<'a> {
         Ok(Self { enabled, senders, tasks: BTreeMap::new(), unwatched })
     }
 
-    /// Begins to watch a cpu; to be called on it.
+    /// Begins to watch a cpu. Must be called on that cpu.
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn begin(&mut self, cpu: u32) -> io::Result<Watched<'_, 'a>> {
-        let own = self.enabled.stream(cpu, &OF_CPU, BUFFER_BYTES)?;
-        // What others sent before is nobody's concern.
+    /// The kernel's error if the cpu's events cannot be opened.
+    pub fn watch_cpu(&mut self, cpu: u32) -> io::Result<WatchedCpu<'_, 'a>> {
+        let own = self.enabled.stream_events(cpu, &OF_CPU, BUFFER_BYTES)?;
+        // Interrupts sent before the visit do not count.
         let mut before = Vec::new();
         self.senders.values_mut().for_each(|stream| {
             stream.drain_now(&mut before);
             before.clear();
         });
-        Ok(Watched { cpu, own, senders: &mut self.senders, tasks: &mut self.tasks })
+        Ok(WatchedCpu { cpu, own, senders: &mut self.senders, tasks: &mut self.tasks })
     }
 }
 
 /// A cpu that is watched.
 #[derive(Debug)]
-pub struct Watched<'w, 'a> {
+pub struct WatchedCpu<'w, 'a> {
     cpu: u32,
-    own: Stream<'a>,
-    senders: &'w mut BTreeMap<u32, Stream<'a>>,
+    own: EventStream<'a>,
+    senders: &'w mut BTreeMap<u32, EventStream<'a>>,
     tasks: &'w mut BTreeMap<u32, String>,
 }
 
-impl Watched<'_, '_> {
-    /// Adds the events of a visit to it.
-    pub fn end(&mut self, visit: &mut stall::Visit) {
+impl WatchedCpu<'_, '_> {
+    /// Stores the events recorded during `visit` in it.
+    pub fn add_events(&mut self, visit: &mut stall::StallVisit) {
         let mut events = Vec::new();
-        let Drained { mut lost, own_task, nothing_before_ns, nothing_after_ns } = self.own.drain(&mut events);
+        let DrainedEvents { mut lost, own_task, nothing_before_ns, nothing_after_ns } =
+            self.own.drain_events(&mut events);
         let mut sent = Vec::new();
         let others = self.senders.iter_mut().filter(|(cpu, _)| **cpu != self.cpu);
         others.for_each(|(_, stream)| lost += stream.drain_now(&mut sent).lost);
-        sent.retain(|event| matches!(&event.what, What::Sent { to, .. } if to.contains(self.cpu)));
-        // Numbers of tasks are the system's; they mean the same here only where this process sees the whole system.
+        sent.retain(|event| matches!(&event.what, EventKind::Sent { to, .. } if to.contains(self.cpu)));
+        // Task numbers in events are the system's. They are valid here only if this process sees the whole system.
         if own_task == own_number() {
             self.name_tasks(&sent);
         }
@@ -121,23 +122,23 @@ impl Watched<'_, '_> {
         visit.cut_to(nothing_before_ns.unwrap_or(0), nothing_after_ns.unwrap_or(u64::MAX));
     }
 
-    fn name_tasks(&mut self, sent: &[Event]) {
+    fn name_tasks(&mut self, sent: &[KernelEvent]) {
         for event in sent {
-            let name = || task::name(event.task, event.task).unwrap_or_default();
+            let name = || task::thread_name(event.task, event.task).unwrap_or_default();
             self.tasks.entry(event.task).or_insert_with(|| if event.task == 0 { "idle".to_owned() } else { name() });
         }
     }
 }
 
-/// What has to be known of this machine to name causes.
-pub fn surroundings(hypervisor: Option<&str>) -> Surroundings {
-    let device = |source: &Source| {
+/// Reads the facts of this machine that are needed to name causes.
+pub fn read_surroundings(hypervisor: Option<&str>) -> CauseSurroundings {
+    let device = |source: &InterruptRow| {
         let number = source.name.parse().ok()?;
         (!source.device.is_empty()).then(|| (number, source.device.clone()))
     };
-    Surroundings {
+    CauseSurroundings {
         has_hypervisor: hypervisor.is_some(),
-        devices: irq::table(&Root::live()).sources.iter().filter_map(device).collect(),
+        devices: irq::read_table(&Root::this_machine()).sources.iter().filter_map(device).collect(),
         tasks: BTreeMap::new(),
     }
 }

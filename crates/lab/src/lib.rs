@@ -27,5 +27,5 @@ pub use error::LabError;
 /// # Errors
 /// [`LabError::Unreadable`] if neither /sys nor /proc can be read.
 pub fn this_machine() -> Result<Machine, LabError> {
-    Ok(corewise_sys::topology::read(&Root::live())?)
+    Ok(corewise_sys::topology::read_machine(&Root::this_machine())?)
 }

@@ -13,13 +13,13 @@ pub mod simulated;
 use std::time::Duration;
 
 use corewise_machine::{CpuSet, Gap};
-use corewise_model::clock::Clock;
-use corewise_model::links::What;
-use corewise_model::links::explore::Limits;
-use corewise_model::links::map::{Origin, Spoiled};
+use corewise_model::clock::ClockRecord;
+use corewise_model::links::TalkWay;
+use corewise_model::links::explore::ExploreLimits;
+use corewise_model::links::map::{LinkMapOrigin, SpoiledSamples};
 
-pub use mapping::map;
-pub use pairs::reach;
+pub use mapping::map_links;
+pub use pairs::interval_reach;
 
 /// Seed of random choices. It is the same in every map, so that two maps of a machine have pairs in common; a plan's
 /// seed only determines the order of visits.
@@ -29,15 +29,15 @@ pub const SURE: f64 = 0.02;
 
 /// Parameters of a map.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LinksPlan {
     /// Cpus to measure.
     pub cpus: CpuSet,
     /// Ways to talk; pairs are chosen by the first of them.
-    pub kinds: Vec<What>,
+    pub kinds: Vec<TalkWay>,
     /// Time limit.
     pub budget: Duration,
     /// Limits of the number of pairs.
-    pub limits: Limits,
+    pub limits: ExploreLimits,
     /// Seed of the random orders.
     pub seed: u64,
     /// Seed of random choices: [`CHOICES`], so that two maps of a machine have pairs in common.
@@ -48,9 +48,9 @@ pub struct Plan {
 
 /// Visit to make: the first cpu owns the memory, begins and takes the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ordered {
+pub struct VisitOrder {
     /// Way to talk.
-    pub what: What,
+    pub what: TalkWay,
     /// Cpu that begins.
     pub first: u32,
     /// Cpu that answers.
@@ -59,9 +59,9 @@ pub struct Ordered {
 
 /// Result of a visit.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum LinkVisitOutcome {
     /// A cost.
-    Visited(Visited),
+    Visited(VisitedPair),
     /// It was ended from outside.
     Stopped,
     /// Not available now, since another program uses a cpu.
@@ -72,11 +72,11 @@ pub enum Outcome {
 
 /// Observations of a visit.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Visited {
+pub struct VisitedPair {
     /// Cost in nanoseconds, in the unit of its kind.
     pub cost_ns: f64,
     /// Samples that were discarded.
-    pub spoiled: Spoiled,
+    pub spoiled: SpoiledSamples,
     /// Clock rates of the first and the second cpu, if they were read.
     pub gigahertz: [Option<f64>; 2],
     /// Node that the first cpu's memory was really on, if known.
@@ -84,19 +84,19 @@ pub struct Visited {
 }
 
 /// Visitor of pairs.
-pub trait Talk {
+pub trait PairVisitor {
     /// Visits pairs without common cores, all at the same time; one outcome each.
-    fn visit(&mut self, visits: &[Ordered]) -> Vec<Outcome>;
+    fn visit_pairs(&mut self, visits: &[VisitOrder]) -> Vec<LinkVisitOutcome>;
     /// Returns the total time of all visits if they are simulated; `None` if real time counts.
-    fn made_up(&self) -> Option<Duration> {
+    fn simulated_elapsed(&self) -> Option<Duration> {
         None
     }
     /// Returns the maximum number of pairs that can be visited at the same time.
-    fn at_a_time(&self) -> usize;
+    fn pairs_at_once(&self) -> usize;
     /// Returns the clock that times, for the record.
-    fn clock(&self) -> Option<Clock>;
+    fn timing_clock(&self) -> Option<ClockRecord>;
     /// Returns the origin of the map.
-    fn origin(&self) -> Origin;
+    fn map_origin(&self) -> LinkMapOrigin;
 }
 
 #[cfg(test)]

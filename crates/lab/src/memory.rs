@@ -12,14 +12,16 @@ use std::time::Duration;
 
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::clock::Clock;
-use corewise_model::links::map::{Origin, Provenance};
-use corewise_model::memory::plan::{PAUSES_NS, Plan, Seen, Visit, buffer_bytes, caches_bytes};
-use corewise_model::memory::{Bandwidth, Cell, Curve, MemoryMap, Pages, Point, Staircase, Step};
+use corewise_model::clock::ClockRecord;
+use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance};
+use corewise_model::memory::plan::{MemoryPlan, MemoryReading, MemoryVisit, PAUSES_NS, buffer_bytes, caches_bytes};
+use corewise_model::memory::{
+    LatencyStaircase, LoadStep, LoadedLatency, MemoryMap, NodeBandwidth, NodeCost, PageKind, StaircaseStep,
+};
 
-use crate::session::{Budget, Progress, Session, unix_ms};
-pub use described::Simulated;
-pub use measured::Measured;
+use crate::session::{ProbeSession, SessionBudget, StepProgress, unix_ms};
+pub use described::DescribedMemory;
+pub use measured::MeasuredMemory;
 
 /// Sufficient number of rounds: the interval of their median leaves out the least and the greatest.
 const ROUNDS: u32 = 9;
@@ -38,7 +40,7 @@ const BUFFERS: f64 = 3.5;
 
 /// Parameters of a map.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct MemoryRequest {
     /// Cpus to measure.
     pub cpus: CpuSet,
     /// Time limit, including the making of buffers.
@@ -54,9 +56,9 @@ pub struct Request {
 
 /// Result of a visit.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum MemoryVisitOutcome {
     /// Measured values.
-    Seen(Seen),
+    Seen(MemoryReading),
     /// It was ended from outside.
     Stopped,
     /// Not available.
@@ -64,126 +66,140 @@ pub enum Outcome {
 }
 
 /// Source of answers to visits.
-pub trait Answers {
+pub trait MemoryVisitor {
     /// Returns the maximum size in bytes of a buffer on each node.
     fn most_bytes(&self, machine: &Machine) -> u64;
     /// Prepares for the visits of a plan, each of this duration; returns gaps for unavailable parts.
-    fn prepare(&mut self, plan: &Plan, machine: &Machine, visit: Duration) -> Vec<Gap>;
+    fn prepare_visits(&mut self, plan: &MemoryPlan, machine: &Machine, visit: Duration) -> Vec<Gap>;
     /// Makes a visit.
-    fn visit(&mut self, visit: &Visit) -> Outcome;
+    fn visit_memory(&mut self, visit: &MemoryVisit) -> MemoryVisitOutcome;
     /// Returns a gap if it should end now, because memory is short.
-    fn trouble(&mut self) -> Option<Gap> {
+    fn reason_to_end(&mut self) -> Option<Gap> {
         None
     }
     /// Returns gaps that are only known at the end.
-    fn finish(&mut self) -> Vec<Gap> {
+    fn finish_visits(&mut self) -> Vec<Gap> {
         Vec::new()
     }
     /// Returns the total time of all visits if they are simulated; `None` if real time counts.
-    fn made_up(&self) -> Option<Duration> {
+    fn simulated_elapsed(&self) -> Option<Duration> {
         None
     }
     /// Returns the clock that times, for the record.
-    fn clock(&self) -> Option<Clock>;
+    fn timing_clock(&self) -> Option<ClockRecord>;
     /// Returns the origin of the map.
-    fn origin(&self) -> Origin;
+    fn map_origin(&self) -> LinkMapOrigin;
 }
 
 /// Makes a map. Within half a second of `stop` becoming true, it ends with a partial map.
-pub fn map(
-    request: &Request,
+pub fn map_memory(
+    request: &MemoryRequest,
     machine: Machine,
-    answers: &mut dyn Answers,
+    answers: &mut dyn MemoryVisitor,
     stop: &AtomicBool,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&StepProgress),
 ) -> MemoryMap {
     let started_unix_ms = unix_ms();
     let wanted_bytes = request.buffer_bytes.unwrap_or_else(|| buffer_bytes(&machine));
     let buffer_bytes = wanted_bytes.min(answers.most_bytes(&machine));
     // Random choices are the same in every map, so that two maps of a machine have cells in common.
-    let plan = Plan::new(&machine, &request.cpus, buffer_bytes, crate::links::CHOICES);
-    let mut session = Session::new(Budget::new(Some(request.budget), stop), !request.seed, progress);
-    session.report("making buffers".to_owned());
-    let mut map = empty(request, machine, &plan, answers, started_unix_ms);
-    let visits = map.visits(0).into_iter().map(|part| part.len()).sum::<usize>();
+    let plan = MemoryPlan::new(&machine, &request.cpus, buffer_bytes, crate::links::CHOICES);
+    let mut session = ProbeSession::new(SessionBudget::new(Some(request.budget), stop), !request.seed, progress);
+    session.report_step("making buffers".to_owned());
+    let mut map = empty_map(request, machine, &plan, answers, started_unix_ms);
+    let visits = map.round_visits(0).into_iter().map(|part| part.len()).sum::<usize>();
     let each = request.budget.mul_f64(SHARE_OF_VISITS) / (visits.max(1) as u32 * ROUNDS_WITH_INTERVALS);
-    map.gaps = answers.prepare(&plan, &map.machine, each.clamp(SHORTEST_VISIT, VISIT));
+    map.gaps = answers.prepare_visits(&plan, &map.machine, each.clamp(SHORTEST_VISIT, VISIT));
     for round in 0..ROUNDS {
-        if !made(&mut map, round, answers, &mut session) {
+        if !make_round(&mut map, round, answers, &mut session) {
             break;
         }
         map.rounds += 1;
     }
-    map.gaps.extend(answers.finish());
+    map.gaps.extend(answers.finish_visits());
     map.gaps.sort();
     map.gaps.dedup();
-    if let Some(gap) = (map.rounds == 0 && !session.budget.is_stopped()).then(too_short) {
+    if let Some(gap) = (map.rounds == 0 && !session.budget.is_stopped()).then(too_short_gap) {
         map.gaps.push(gap);
     }
     map.provenance.partial = session.budget.is_stopped() || map.rounds == 0;
-    map.provenance.elapsed_s = session.budget.elapsed().as_secs_f64();
+    map.provenance.elapsed_s = session.budget.elapsed_time().as_secs_f64();
     map
 }
 
-fn too_short() -> Gap {
+fn too_short_gap() -> Gap {
     Gap::new("part of the map", "the budget ended before everything was visited once")
         .cured_by(suggested_command::memory_longer("5m"))
 }
 
 /// Makes the visits of a round; returns false if the session ended before the last of them.
-fn made(map: &mut MemoryMap, round: u32, answers: &mut dyn Answers, session: &mut Session<'_>) -> bool {
-    let [sweeps, mut others] = map.visits(round);
+fn make_round(
+    map: &mut MemoryMap,
+    round: u32,
+    answers: &mut dyn MemoryVisitor,
+    session: &mut ProbeSession<'_>,
+) -> bool {
+    let [sweeps, mut others] = map.round_visits(round);
     session.random.shuffle(&mut others);
     // Sweeps come first in one round and last in the next.
-    let order: Vec<Place> = if round.is_multiple_of(2) { [sweeps, others].concat() } else { [others, sweeps].concat() };
+    let order: Vec<ValuePlace> =
+        if round.is_multiple_of(2) { [sweeps, others].concat() } else { [others, sweeps].concat() };
     for (index, place) in order.iter().enumerate() {
         if session.budget.is_over() {
             return false;
         }
-        session.report(format!("{}, round {} of {ROUNDS}", place.words(map), round + 1));
+        session.report_step(format!("{}, round {} of {ROUNDS}", place.describe_place(map), round + 1));
         if index % 16 == 0
-            && let Some(gap) = answers.trouble()
+            && let Some(gap) = answers.reason_to_end()
         {
             map.gaps.push(gap);
             return false;
         }
-        let outcome = answers.visit(&place.visit(map));
-        session.budget.makes_up(answers.made_up());
-        session.budget.visited();
+        let outcome = answers.visit_memory(&place.to_visit(map));
+        session.budget.set_simulated_elapsed(answers.simulated_elapsed());
+        session.budget.count_visit();
         match outcome {
-            Outcome::Seen(seen) => place.take(map, seen),
-            Outcome::Stopped => return false,
-            Outcome::Failed(gap) => map.gaps.push(gap),
+            MemoryVisitOutcome::Seen(seen) => place.store_value(map, seen),
+            MemoryVisitOutcome::Stopped => return false,
+            MemoryVisitOutcome::Failed(gap) => map.gaps.push(gap),
         }
     }
     true
 }
 
 /// Returns a map with everything to visit and no values.
-fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers, started_unix_ms: i64) -> MemoryMap {
+fn empty_map(
+    request: &MemoryRequest,
+    machine: Machine,
+    plan: &MemoryPlan,
+    answers: &dyn MemoryVisitor,
+    started_unix_ms: i64,
+) -> MemoryMap {
     let steps = || {
         plan.sizes_bytes
             .iter()
-            .map(|bytes| Step { bytes: *bytes, visits_ns: Vec::new(), visits_gigahertz: Vec::new() })
+            .map(|bytes| StaircaseStep { bytes: *bytes, visits_ns: Vec::new(), visits_gigahertz: Vec::new() })
             .collect()
     };
     let cell = |&(initiator, node): &(usize, usize)| {
         let (initiator, node) = (&plan.initiators[initiator], plan.nodes[node]);
-        let stream = |(operation, cpus)| Bandwidth { operation, cpus, visits_gb_s: Vec::new() };
-        Cell {
+        let stream = |(operation, cpus)| NodeBandwidth { operation, cpus, visits_gb_s: Vec::new() };
+        NodeCost {
             initiator: initiator.cpus.clone(),
             cpu: initiator.cpu,
             node,
             huge_ns: Vec::new(),
             small_ns: Vec::new(),
-            bandwidth: plan.streams(&machine, initiator, node).into_iter().map(stream).collect(),
+            bandwidth: plan.planned_streams(&machine, initiator, node).into_iter().map(stream).collect(),
         }
     };
-    let point = |pause_ns: &Option<u64>| Point { pause_ns: *pause_ns, visits_gb_s: Vec::new(), visits_ns: Vec::new() };
-    let curve = |(cpu, node, loaders)| Curve { cpu, node, loaders, points: PAUSES_NS.iter().map(point).collect() };
+    let point =
+        |pause_ns: &Option<u64>| LoadStep { pause_ns: *pause_ns, visits_gb_s: Vec::new(), visits_ns: Vec::new() };
+    let curve =
+        |(cpu, node, loaders)| LoadedLatency { cpu, node, loaders, points: PAUSES_NS.iter().map(point).collect() };
     MemoryMap {
-        provenance: Provenance {
-            origin: answers.origin(),
+        provenance: LinkMapProvenance {
+            origin: answers.map_origin(),
             corewise: request.corewise.to_owned(),
             started_unix_ms,
             elapsed_s: 0.0,
@@ -191,13 +207,13 @@ fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers
             seed: request.seed,
             partial: false,
         },
-        clock: answers.clock(),
+        clock: answers.timing_clock(),
         cpus: request.cpus.clone(),
         buffer_bytes: plan.buffer_bytes,
         caches_bytes: caches_bytes(&machine),
-        staircases: plan.staircases.iter().map(|cpu| Staircase { cpu: *cpu, steps: steps() }).collect(),
+        staircases: plan.staircases.iter().map(|cpu| LatencyStaircase { cpu: *cpu, steps: steps() }).collect(),
         cells: plan.cells.iter().map(cell).collect(),
-        curves: plan.curves(&machine).into_iter().map(curve).collect(),
+        curves: plan.planned_curves(&machine).into_iter().map(curve).collect(),
         rounds: 0,
         gaps: Vec::new(),
         machine,
@@ -206,11 +222,11 @@ fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers
 
 /// Position in a map of a visit's values.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ValuePlace {
     /// A staircase and its step.
     Step(usize, usize),
     /// A cell.
-    Latency(usize, Pages),
+    Latency(usize, PageKind),
     /// A cell and its stream.
     Stream(usize, usize),
     /// A curve and its point.
@@ -218,60 +234,62 @@ enum Place {
 }
 
 /// Visits of a round: sweeps over working sets in order, and everything else.
-trait Visits {
-    fn visits(&self, round: u32) -> [Vec<Place>; 2];
+trait RoundVisits {
+    fn round_visits(&self, round: u32) -> [Vec<ValuePlace>; 2];
 }
 
-impl Visits for MemoryMap {
-    fn visits(&self, round: u32) -> [Vec<Place>; 2] {
-        let sweep = |(index, staircase): (usize, &Staircase)| {
-            let mut steps: Vec<Place> = (0..staircase.steps.len()).map(|step| Place::Step(index, step)).collect();
+impl RoundVisits for MemoryMap {
+    fn round_visits(&self, round: u32) -> [Vec<ValuePlace>; 2] {
+        let sweep = |(index, staircase): (usize, &LatencyStaircase)| {
+            let mut steps: Vec<ValuePlace> =
+                (0..staircase.steps.len()).map(|step| ValuePlace::Step(index, step)).collect();
             if !round.is_multiple_of(2) {
                 steps.reverse();
             }
             steps
         };
         let cells = self.cells.iter().enumerate().flat_map(|(index, cell)| {
-            let latencies = [Pages::Huge, Pages::Small].map(|pages| Place::Latency(index, pages));
-            latencies.into_iter().chain((0..cell.bandwidth.len()).map(move |stream| Place::Stream(index, stream)))
+            let latencies = [PageKind::Huge, PageKind::Small].map(|pages| ValuePlace::Latency(index, pages));
+            latencies.into_iter().chain((0..cell.bandwidth.len()).map(move |stream| ValuePlace::Stream(index, stream)))
         });
         let curves = self.curves.iter().enumerate();
-        let points = curves.flat_map(|(index, curve)| (0..curve.points.len()).map(move |at| Place::Point(index, at)));
+        let points =
+            curves.flat_map(|(index, curve)| (0..curve.points.len()).map(move |at| ValuePlace::Point(index, at)));
         [self.staircases.iter().enumerate().flat_map(sweep).collect(), cells.chain(points).collect()]
     }
 }
 
-impl Place {
-    fn visit(self, map: &MemoryMap) -> Visit {
+impl ValuePlace {
+    fn to_visit(self, map: &MemoryMap) -> MemoryVisit {
         match self {
             Self::Step(index, step) => {
                 let staircase = &map.staircases[index];
-                Visit::Step { cpu: staircase.cpu, bytes: staircase.steps[step].bytes }
+                MemoryVisit::Step { cpu: staircase.cpu, bytes: staircase.steps[step].bytes }
             }
             Self::Latency(cell, pages) => {
-                Visit::Latency { cpu: map.cells[cell].cpu, node: map.cells[cell].node, pages }
+                MemoryVisit::Latency { cpu: map.cells[cell].cpu, node: map.cells[cell].node, pages }
             }
             Self::Stream(cell, stream) => {
                 let (node, stream) = (map.cells[cell].node, &map.cells[cell].bandwidth[stream]);
-                Visit::Bandwidth { cpus: stream.cpus.clone(), node, operation: stream.operation }
+                MemoryVisit::Bandwidth { cpus: stream.cpus.clone(), node, operation: stream.operation }
             }
             Self::Point(curve, point) => {
                 let curve = &map.curves[curve];
                 let (loaders, pause_ns) = (curve.loaders.clone(), curve.points[point].pause_ns);
-                Visit::Loaded { cpu: curve.cpu, node: curve.node, loaders, pause_ns }
+                MemoryVisit::Loaded { cpu: curve.cpu, node: curve.node, loaders, pause_ns }
             }
         }
     }
 
-    fn take(self, map: &mut MemoryMap, seen: Seen) {
+    fn store_value(self, map: &mut MemoryMap, seen: MemoryReading) {
         match self {
             Self::Step(index, step) => {
                 let step = &mut map.staircases[index].steps[step];
                 step.visits_ns.push(seen.value);
                 step.visits_gigahertz.extend(seen.gigahertz);
             }
-            Self::Latency(cell, Pages::Huge) => map.cells[cell].huge_ns.push(seen.value),
-            Self::Latency(cell, Pages::Small) => map.cells[cell].small_ns.push(seen.value),
+            Self::Latency(cell, PageKind::Huge) => map.cells[cell].huge_ns.push(seen.value),
+            Self::Latency(cell, PageKind::Small) => map.cells[cell].small_ns.push(seen.value),
             Self::Stream(cell, stream) => map.cells[cell].bandwidth[stream].visits_gb_s.push(seen.value),
             Self::Point(curve, point) => {
                 let point = &mut map.curves[curve].points[point];
@@ -281,7 +299,7 @@ impl Place {
         }
     }
 
-    fn words(self, map: &MemoryMap) -> String {
+    fn describe_place(self, map: &MemoryMap) -> String {
         match self {
             Self::Step(index, _) => format!("working sets of cpu {}", map.staircases[index].cpu),
             Self::Latency(cell, _) => format!("latency of node {}", map.cells[cell].node),

@@ -3,14 +3,16 @@
 
 use std::io::{self, ErrorKind};
 
-use corewise_machine::placement::hold::{Role, Threads};
-use corewise_machine::placement::memory::{MemoryPolicy, Mode};
+use corewise_machine::placement::hold::{HoldRole, HoldSpread};
+use corewise_machine::placement::memory::{MemoryMode, MemoryPolicy};
 use corewise_machine::placement::roles::TypedRole;
-use corewise_machine::placement::{Expression, KnownMachine, LeftOut, MachineKnowledge, PlacementError, Resolution};
+use corewise_machine::placement::{
+    ExcludedCpus, KnownMachine, MachineKnowledge, PlacementError, PlacementExpression, ResolvedExpression,
+};
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::trial::ArmMemory;
-use corewise_sys::memory_policy::{self, Policy};
+use corewise_sys::memory_policy::{self, KernelMemoryPolicy};
 use corewise_sys::{affinity, cpuset};
 
 /// Resolves an expression on the machine that this program runs on.
@@ -18,12 +20,12 @@ use corewise_sys::{affinity, cpuset};
 /// # Errors
 /// If an expression selects no cpu that this process can use.
 pub fn resolve_here(
-    expression: &Expression,
+    expression: &PlacementExpression,
     machine: &Machine,
     known: &dyn MachineKnowledge,
-) -> Result<Resolution, PlacementError> {
-    let loaded = KnownMachine::load(machine, [expression], known);
-    expression.resolve(&loaded.context(&reachable_here(machine)))
+) -> Result<ResolvedExpression, PlacementError> {
+    let loaded = KnownMachine::load_knowledge(machine, [expression], known);
+    expression.resolve_on(&loaded.resolve_context(&reachable_here(machine)))
 }
 
 /// Resolves an expression on this machine, regardless of which cpus this process may use.
@@ -31,12 +33,12 @@ pub fn resolve_here(
 /// # Errors
 /// If an expression selects no cpu that is online.
 pub fn resolve_for_all(
-    expression: &Expression,
+    expression: &PlacementExpression,
     machine: &Machine,
     known: &dyn MachineKnowledge,
-) -> Result<Resolution, PlacementError> {
-    let loaded = KnownMachine::load(machine, [expression], known).with_allowed_cpus(machine.online.clone());
-    expression.resolve(&loaded.context(&machine.online))
+) -> Result<ResolvedExpression, PlacementError> {
+    let loaded = KnownMachine::load_knowledge(machine, [expression], known).with_allowed_cpus(machine.online.clone());
+    expression.resolve_on(&loaded.resolve_context(&machine.online))
 }
 
 /// Resolves an expression on this machine to cpus that a process may use, by its cpuset.
@@ -44,14 +46,14 @@ pub fn resolve_for_all(
 /// # Errors
 /// If an expression selects none of these, or names other cpus by number.
 pub fn resolve_for_process(
-    expression: &Expression,
+    expression: &PlacementExpression,
     machine: &Machine,
     process: u32,
     known: &dyn MachineKnowledge,
-) -> Result<Resolution, PlacingError> {
-    let reachable = cpuset::of(process);
-    let loaded = KnownMachine::load(machine, [expression], known).with_allowed_cpus(reachable.clone());
-    let found = expression.resolve(&loaded.context(&reachable))?;
+) -> Result<ResolvedExpression, PlacingError> {
+    let reachable = cpuset::cpuset_of(process);
+    let loaded = KnownMachine::load_knowledge(machine, [expression], known).with_allowed_cpus(reachable.clone());
+    let found = expression.resolve_on(&loaded.resolve_context(&reachable))?;
     refuse_named_outside(&found.left_out, || Some(reachable))?;
     Ok(found)
 }
@@ -59,12 +61,12 @@ pub fn resolve_for_process(
 /// Returns the cpus that the cpuset lets this process use. If the kernel does not answer, it is the inherited mask,
 /// which is known to be allowed.
 pub fn reachable_here(machine: &Machine) -> CpuSet {
-    cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone())
+    cpuset::reachable_cpus().unwrap_or_else(|_| machine.allowed.clone())
 }
 
 /// Distribution of threads over a placement.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Spread {
+pub enum ThreadSpread {
     /// Each may use all of it.
     Together,
     /// Each on a cpu of its own.
@@ -75,32 +77,32 @@ pub enum Spread {
 
 /// Requested placement of a program.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
+pub struct PlacementRequest {
     /// Cpus.
-    pub on: Expression,
+    pub on: PlacementExpression,
     /// Memory policy; unchanged if `None`.
     pub memory: Option<MemoryPolicy>,
     /// Distribution of its threads.
-    pub spread: Spread,
+    pub spread: ThreadSpread,
     /// Whether a control group holds it, with the same nodes.
     pub in_group: bool,
 }
 
 /// Resolved placement of a program.
 #[derive(Debug)]
-pub struct Place {
+pub struct ResolvedPlacement {
     /// Cpus, and the cpus that were left out.
-    pub resolution: Resolution,
+    pub resolution: ResolvedExpression,
     /// Distribution of its threads over them.
-    pub threads: Threads,
-    memory: Option<(MemoryPolicy, Policy)>,
+    pub threads: HoldSpread,
+    memory: Option<(MemoryPolicy, KernelMemoryPolicy)>,
 }
 
-/// Cpus and memory policy of a thread before a [`Place`] was put in force.
+/// Cpus and memory policy of a thread before a [`ResolvedPlacement`] was put in force.
 #[derive(Debug)]
-pub struct Before {
+pub struct SavedAffinity {
     cpus: CpuSet,
-    memory: Option<Policy>,
+    memory: Option<KernelMemoryPolicy>,
 }
 
 /// Reason why a program cannot be placed.
@@ -110,10 +112,10 @@ pub enum PlacingError {
     #[error(transparent)]
     Expression(#[from] PlacementError),
     /// Cpus were named by number that are not available.
-    #[error("{}", named(left_out))]
+    #[error("{}", name_left_out(left_out))]
     Unusable {
         /// Those cpus.
-        left_out: Vec<LeftOut>,
+        left_out: Vec<ExcludedCpus>,
         /// Cpus that this process can use, if the kernel reports them.
         reachable: Option<CpuSet>,
     },
@@ -166,17 +168,17 @@ pub enum PlacingError {
     Unreadable(io::Error),
 }
 
-fn named(left_out: &[LeftOut]) -> String {
-    let is = |out: &LeftOut| {
+fn name_left_out(left_out: &[ExcludedCpus]) -> String {
+    let is = |out: &ExcludedCpus| {
         let (noun, verb) = if out.named.len() == 1 { ("cpu", "is") } else { ("cpus", "are") };
-        format!("{noun} {} {verb} {}", out.named, out.reason.words())
+        format!("{noun} {} {verb} {}", out.named, out.reason.reason_words())
     };
     left_out.iter().map(is).collect::<Vec<_>>().join(", ")
 }
 
 impl PlacingError {
     /// Returns advice on what to do next.
-    pub fn hint(&self) -> Option<String> {
+    pub fn suggest_hint(&self) -> Option<String> {
         Some(match self {
             Self::Expression(error) => return error.hint.clone(),
             Self::Unusable { reachable: Some(reachable), .. } => {
@@ -185,7 +187,7 @@ impl PlacingError {
             Self::Unusable { reachable: None, .. } => "Nothing was started.".to_owned(),
             Self::Role { .. } => "The cpus of a role must be inside those of --on.".to_owned(),
             Self::Nodes { .. } => {
-                format!("{} shows the nodes and their memory.", suggested_command::topology().mention())
+                format!("{} shows the nodes and their memory.", suggested_command::topology().quoted_line())
             }
             Self::Memory { since: Some(since), .. } => format!("It needs Linux {since} or newer."),
             Self::Memory { since: None, error, .. } if error.kind() == ErrorKind::Unsupported => {
@@ -198,7 +200,7 @@ impl PlacingError {
             Self::Mask { error, .. } if error.kind() == ErrorKind::Unsupported => {
                 format!(
                     "Nothing was started. {} prefers cpus of several groups.",
-                    suggested_command::run_softly().mention()
+                    suggested_command::run_softly().quoted_line()
                 )
             }
             Self::Mask { .. } | Self::Unreadable(_) => return None,
@@ -210,33 +212,38 @@ impl PlacingError {
 ///
 /// # Errors
 /// [`PlacingError::Unusable`] if there are any.
-pub fn refuse_named(left_out: &[LeftOut]) -> Result<(), PlacingError> {
-    refuse_named_outside(left_out, || cpuset::reachable().ok())
+pub fn refuse_named(left_out: &[ExcludedCpus]) -> Result<(), PlacingError> {
+    refuse_named_outside(left_out, || cpuset::reachable_cpus().ok())
 }
 
-fn refuse_named_outside(left_out: &[LeftOut], reachable: impl FnOnce() -> Option<CpuSet>) -> Result<(), PlacingError> {
-    let named: Vec<LeftOut> = left_out.iter().filter(|out| !out.named.is_empty()).cloned().collect();
+fn refuse_named_outside(
+    left_out: &[ExcludedCpus],
+    reachable: impl FnOnce() -> Option<CpuSet>,
+) -> Result<(), PlacingError> {
+    let named: Vec<ExcludedCpus> = left_out.iter().filter(|out| !out.named.is_empty()).cloned().collect();
     if named.is_empty() { Ok(()) } else { Err(PlacingError::Unusable { left_out: named, reachable: reachable() }) }
 }
 
-impl Wish {
+impl PlacementRequest {
     /// Puts a list or mask in force without reading the machine. Returns false, without any change, if more must be
     /// known.
     ///
     /// # Errors
     /// If the mask cannot be read, or the memory policy is refused.
-    pub fn at_once(&self) -> Result<bool, PlacingError> {
-        let is_plain_memory = self.memory.as_ref().is_none_or(|memory| memory.mode == Mode::Local);
+    pub fn try_apply_plain_list(&self) -> Result<bool, PlacingError> {
+        let is_plain_memory = self.memory.as_ref().is_none_or(|memory| memory.mode == MemoryMode::Local);
         let Some(cpus) = self.on.plain_cpus().filter(|_| is_plain_memory) else { return Ok(false) };
         let cpus: CpuSet = cpus.into_iter().collect();
-        let before = affinity::current().map_err(PlacingError::Unreadable)?;
+        let before = affinity::current_affinity().map_err(PlacingError::Unreadable)?;
         // The kernel silently leaves out cpus that are offline or not in the cpuset.
-        if affinity::set_current(&cpus).is_err() || affinity::current().map_err(PlacingError::Unreadable)? != cpus {
+        if affinity::set_current(&cpus).is_err()
+            || affinity::current_affinity().map_err(PlacingError::Unreadable)? != cpus
+        {
             let _ = affinity::set_current(&before);
             return Ok(false);
         }
         if let Some(memory) = &self.memory {
-            put_memory_in_force(memory, &Policy::new(memory.mode, Vec::new()))?;
+            put_memory_in_force(memory, &KernelMemoryPolicy::new(memory.mode, Vec::new()))?;
         }
         Ok(true)
     }
@@ -245,21 +252,25 @@ impl Wish {
     ///
     /// # Errors
     /// If the machine has no such cpus, nodes or roles, or this process may not use them.
-    pub fn find(&self, machine: &Machine, known: &dyn MachineKnowledge) -> Result<Place, PlacingError> {
+    pub fn resolve_placement(
+        &self,
+        machine: &Machine,
+        known: &dyn MachineKnowledge,
+    ) -> Result<ResolvedPlacement, PlacingError> {
         let resolution = resolve_here(&self.on, machine, known)?;
         refuse_named(&resolution.left_out)?;
         let threads = match &self.spread {
-            Spread::Together => Threads::Together,
-            Spread::OnePerThread => Threads::OnePerThread(resolution.order.clone()),
-            Spread::Roles(roles) => {
-                let role = |typed| role(typed, &resolution.cpus, machine, known);
-                Threads::Roles(roles.iter().map(role).collect::<Result<_, _>>()?)
+            ThreadSpread::Together => HoldSpread::Together,
+            ThreadSpread::OnePerThread => HoldSpread::OnePerThread(resolution.order.clone()),
+            ThreadSpread::Roles(roles) => {
+                let role = |typed| resolve_role(typed, &resolution.cpus, machine, known);
+                HoldSpread::Roles(roles.iter().map(role).collect::<Result<_, _>>()?)
             }
         };
         let memory = self.memory.as_ref().map(|memory| find_memory(memory, machine)).transpose()?;
         let memory =
             memory.map(|(memory, policy)| (memory, if self.in_group { policy.through_cpusets() } else { policy }));
-        Ok(Place { resolution, threads, memory })
+        Ok(ResolvedPlacement { resolution, threads, memory })
     }
 }
 
@@ -269,37 +280,37 @@ impl Wish {
 /// If a node does not exist, has no memory or is not allowed; if the kernel refuses the policy.
 pub fn memory_to_try(memory: &MemoryPolicy, machine: &Machine) -> Result<ArmMemory, PlacingError> {
     let (memory, policy) = find_memory(memory, machine)?;
-    policy.check().map_err(|error| refused(&memory, &policy, error))?;
+    policy.check_accepted().map_err(|error| explain_refusal(&memory, &policy, error))?;
     Ok(ArmMemory { policy: memory.to_string(), nodes: policy.nodes().iter().copied().collect() })
 }
 
-fn find_memory(memory: &MemoryPolicy, machine: &Machine) -> Result<(MemoryPolicy, Policy), PlacingError> {
+fn find_memory(memory: &MemoryPolicy, machine: &Machine) -> Result<(MemoryPolicy, KernelMemoryPolicy), PlacingError> {
     let allowed = memory_policy::allowed_nodes().ok();
     match memory.node_numbers(machine, allowed.as_deref()) {
-        Ok(nodes) => Ok((memory.clone(), Policy::new(memory.mode, nodes))),
+        Ok(nodes) => Ok((memory.clone(), KernelMemoryPolicy::new(memory.mode, nodes))),
         Err(error) => Err(PlacingError::Nodes { policy: memory.clone(), why: error.to_string() }),
     }
 }
 
-fn role(
+fn resolve_role(
     typed: &TypedRole,
     boundary: &CpuSet,
     machine: &Machine,
     known: &dyn MachineKnowledge,
-) -> Result<Role, PlacingError> {
+) -> Result<HoldRole, PlacingError> {
     let found = resolve_here(&typed.expression, machine, known)?;
     refuse_named(&found.left_out)?;
     let cpus = found.cpus.intersection(boundary);
     if cpus.is_empty() {
         return Err(PlacingError::Role { name: typed.name.clone(), cpus: found.cpus, boundary: boundary.clone() });
     }
-    Ok(Role { name: typed.name.clone(), pattern: typed.regex.clone(), cpus })
+    Ok(HoldRole { name: typed.name.clone(), pattern: typed.regex.clone(), cpus })
 }
 
-impl Place {
+impl ResolvedPlacement {
     /// Returns the memory nodes that the program is bound to, if any.
     pub fn bound_nodes(&self) -> Option<CpuSet> {
-        let (_, policy) = self.memory.as_ref().filter(|(memory, _)| memory.mode == Mode::Bind)?;
+        let (_, policy) = self.memory.as_ref().filter(|(memory, _)| memory.mode == MemoryMode::Bind)?;
         Some(policy.nodes().iter().copied().collect())
     }
 
@@ -307,12 +318,12 @@ impl Place {
     ///
     /// # Errors
     /// If the kernel refuses, or grants less than was requested.
-    pub fn put_in_force(&self) -> Result<Before, PlacingError> {
-        let cpus = affinity::current().map_err(PlacingError::Unreadable)?;
-        let before = Before { cpus, memory: Policy::current().ok() };
+    pub fn apply_to_thread(&self) -> Result<SavedAffinity, PlacingError> {
+        let cpus = affinity::current_affinity().map_err(PlacingError::Unreadable)?;
+        let before = SavedAffinity { cpus, memory: KernelMemoryPolicy::current_policy().ok() };
         let asked = &self.resolution.cpus;
         affinity::set_current(asked).map_err(|error| PlacingError::Mask { cpus: asked.clone(), error })?;
-        let got = affinity::current().map_err(PlacingError::Unreadable)?;
+        let got = affinity::current_affinity().map_err(PlacingError::Unreadable)?;
         if got != *asked {
             return Err(PlacingError::Changed { got, asked: asked.clone() });
         }
@@ -323,10 +334,10 @@ impl Place {
     }
 }
 
-impl Before {
+impl SavedAffinity {
     /// Restores the calling thread, but off the cpus of the program if it has others: a watcher should not be in the
     /// way.
-    pub fn give_back(&self, placement: &CpuSet) {
+    pub fn restore_outside(&self, placement: &CpuSet) {
         let others = self.cpus.difference(placement);
         let cpus = if others.is_empty() { &self.cpus } else { &others };
         // The program runs already: failing to restore a mask is no reason to end it.
@@ -337,11 +348,11 @@ impl Before {
     }
 }
 
-fn put_memory_in_force(memory: &MemoryPolicy, policy: &Policy) -> Result<(), PlacingError> {
-    policy.set_current().map_err(|error| refused(memory, policy, error))
+fn put_memory_in_force(memory: &MemoryPolicy, policy: &KernelMemoryPolicy) -> Result<(), PlacingError> {
+    policy.set_current().map_err(|error| explain_refusal(memory, policy, error))
 }
 
-fn refused(memory: &MemoryPolicy, policy: &Policy, error: io::Error) -> PlacingError {
-    let since = policy.since().filter(|_| error.kind() == ErrorKind::InvalidInput);
+fn explain_refusal(memory: &MemoryPolicy, policy: &KernelMemoryPolicy, error: io::Error) -> PlacingError {
+    let since = policy.first_kernel().filter(|_| error.kind() == ErrorKind::InvalidInput);
     PlacingError::Memory { policy: memory.clone(), since, error }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_sys::execution::{End, Execution};
+use corewise_sys::execution::{CommandExecution, ExecutionEnd};
 
 /// Maximum time of a script, so that a hanging one does not block the others.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -13,7 +13,7 @@ const KEPT_LINES: usize = 20;
 
 /// Reason why a script or a service did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ScriptError {
     /// corewise was asked to stop.
     Interrupted,
     /// It failed.
@@ -32,30 +32,31 @@ pub(crate) fn run(
     script: &str,
     environment: &[(OsString, Option<OsString>)],
     stop: &AtomicBool,
-) -> Result<(), Trouble> {
+) -> Result<(), ScriptError> {
     let (program, arguments, stops) = ("sh".into(), ["-e".into(), "-c".into(), script.into()], [stop]);
-    let execution = Execution { environment, timeout: Some(LONGEST), ..Execution::new(&program, &arguments, &stops) };
-    let failed = |why: String, output: String| Err(Trouble::Failed { why, output });
+    let execution =
+        CommandExecution { environment, timeout: Some(LONGEST), ..CommandExecution::new(&program, &arguments, &stops) };
+    let failed = |why: String, output: String| Err(ScriptError::Failed { why, output });
     let ran = match execution.run(&mut |_| {}) {
         Ok(ran) => ran,
         Err(error) => return failed(format!("{what} could not be started: {error}"), String::new()),
     };
     // A stop may end all processes at once: that is not a failure of the script.
-    let is_done = ran.end == End::Exited(0) && ran.left_behind == 0;
+    let is_done = ran.end == ExecutionEnd::Exited(0) && ran.left_behind == 0;
     if stop.load(Ordering::SeqCst) && !is_done {
-        return Err(Trouble::Interrupted);
+        return Err(ScriptError::Interrupted);
     }
     let why = match ran.end {
-        End::Exited(0) if ran.left_behind > 0 => {
+        ExecutionEnd::Exited(0) if ran.left_behind > 0 => {
             let plural = if ran.left_behind == 1 { "" } else { "es" };
             format!("{what} left {} running process{plural} behind, which corewise ended", ran.left_behind)
         }
-        End::Exited(0) => return Ok(()),
-        End::Exited(status) => format!("{what} failed: exit status {status}"),
-        End::Interrupted | End::NothingToFollow => format!("{what} was interrupted"),
-        End::Killed(signal) => format!("{what} was killed by signal {signal}"),
-        End::Stopped => format!("{what} was ended: it tried to use the terminal"),
-        End::TimedOut => format!("{what} was ended: it took longer than {} minutes", LONGEST.as_secs() / 60),
+        ExecutionEnd::Exited(0) => return Ok(()),
+        ExecutionEnd::Exited(status) => format!("{what} failed: exit status {status}"),
+        ExecutionEnd::Interrupted | ExecutionEnd::NothingToFollow => format!("{what} was interrupted"),
+        ExecutionEnd::Killed(signal) => format!("{what} was killed by signal {signal}"),
+        ExecutionEnd::Stopped => format!("{what} was ended: it tried to use the terminal"),
+        ExecutionEnd::TimedOut => format!("{what} was ended: it took longer than {} minutes", LONGEST.as_secs() / 60),
     };
     failed(why, last_lines(&ran.output))
 }

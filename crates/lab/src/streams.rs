@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use corewise_machine::CpuSet;
-use corewise_machine::event::Event;
-use corewise_sys::events::{Drained, Enabled, Interest, Stream};
+use corewise_machine::event::KernelEvent;
+use corewise_sys::events::{DrainedEvents, EnabledEvents, EventInterest, EventStream};
 use corewise_sys::thread::monotonic_raw_ns;
 
 /// Age, in nanoseconds, at which an event has surely reached its buffer. Between its time and its record there are
@@ -18,9 +18,9 @@ const MOST_BYTES: usize = 4 << 20;
 
 /// Events in order of time.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct EventBatch {
     /// The events.
-    pub events: Vec<Event>,
+    pub events: Vec<KernelEvent>,
     /// Number of events without room since the last batch, by cpu.
     pub lost: Vec<(u32, u64)>,
     /// Number of the draining thread in the system as a whole, if an event had it; 0 otherwise.
@@ -29,17 +29,17 @@ pub struct Batch {
 
 /// Streams of several cpus.
 #[derive(Debug)]
-pub struct Streams<'a> {
-    enabled: Enabled<'a>,
+pub struct CpuStreams<'a> {
+    enabled: EnabledEvents<'a>,
     buffer_bytes: usize,
-    streams: BTreeMap<u32, Stream<'a>>,
+    streams: BTreeMap<u32, EventStream<'a>>,
     /// Drained events that are too young to be put in order.
-    young: Vec<Event>,
+    young: Vec<KernelEvent>,
 }
 
-impl<'a> Streams<'a> {
+impl<'a> CpuStreams<'a> {
     /// Returns no streams yet, on live tracepoints; buffers are sized for this many cpus.
-    pub fn new(enabled: Enabled<'a>, cpus: usize) -> Self {
+    pub fn new(enabled: EnabledEvents<'a>, cpus: usize) -> Self {
         let share = ALL_BYTES / cpus.max(1);
         let buffer_bytes = (share / 2 + 1).next_power_of_two().clamp(LEAST_BYTES, MOST_BYTES);
         Self { enabled, buffer_bytes, streams: BTreeMap::new(), young: Vec::new() }
@@ -50,10 +50,10 @@ impl<'a> Streams<'a> {
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn open(&mut self, cpu: u32, interests: &[Interest]) -> io::Result<()> {
-        let stream = self.enabled.stream(cpu, interests, self.buffer_bytes)?;
+    pub fn open(&mut self, cpu: u32, interests: &[EventInterest]) -> io::Result<()> {
+        let stream = self.enabled.stream_events(cpu, interests, self.buffer_bytes)?;
         if let Some(mut before) = self.streams.insert(cpu, stream) {
-            before.drain(&mut self.young);
+            before.drain_events(&mut self.young);
         }
         Ok(())
     }
@@ -64,20 +64,20 @@ impl<'a> Streams<'a> {
     }
 
     /// Returns the settled events; others follow with the next batch.
-    pub fn drain(&mut self) -> Batch {
+    pub fn drain_settled(&mut self) -> EventBatch {
         let settled_ns = monotonic_raw_ns().saturating_sub(SETTLED_NS);
-        self.collect(settled_ns)
+        self.collect_until(settled_ns)
     }
 
     /// Returns all events until now.
-    pub fn drain_all(&mut self) -> Batch {
-        self.collect(u64::MAX)
+    pub fn drain_all(&mut self) -> EventBatch {
+        self.collect_until(u64::MAX)
     }
 
-    fn collect(&mut self, until_ns: u64) -> Batch {
-        let mut batch = Batch { events: std::mem::take(&mut self.young), ..Batch::default() };
+    fn collect_until(&mut self, until_ns: u64) -> EventBatch {
+        let mut batch = EventBatch { events: std::mem::take(&mut self.young), ..EventBatch::default() };
         for (cpu, stream) in &mut self.streams {
-            let Drained { lost, own_task, .. } = stream.drain_now(&mut batch.events);
+            let DrainedEvents { lost, own_task, .. } = stream.drain_now(&mut batch.events);
             if lost > 0 {
                 batch.lost.push((*cpu, lost));
             }

@@ -7,22 +7,22 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_machine::Machine;
-use corewise_model::experiment::Policy;
+use corewise_model::experiment::JudgingPolicy;
 use corewise_model::suite::results::RowResult;
-use corewise_model::suite::{BUILT_IN, Benchmark, Part, Suite};
-use corewise_model::trial::{self, Arm, Experiment, Trial, Workload, race};
+use corewise_model::suite::{BUILT_IN, BenchmarkSuite, SuiteBenchmark, SuitePart};
+use corewise_model::trial::{self, Experiment, PlacementArm, Trial, TriedWorkload, race_of_trials};
 use corewise_sys::file_place::FileOrigin;
-use corewise_sys::input::{Input, InputKind};
+use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::installed::is_installed;
 use tempfile::TempDir;
 
 use crate::LabError;
-use crate::experiment::{Begun, Ending, begun_now};
-use crate::script::{self, Trouble};
-use crate::session::Budget;
+use crate::experiment::{ExperimentEnd, OpenExperiment, create_experiment};
+use crate::script::{self, ScriptError};
+use crate::session::SessionBudget;
 
 /// Keeps a suite's experiments, and observes it.
-pub trait Keeper {
+pub trait SuiteHost {
     /// Error that ends the suite.
     type Error;
 
@@ -30,26 +30,30 @@ pub trait Keeper {
     ///
     /// # Errors
     /// If it cannot be stored.
-    fn keep(&mut self, experiment: Experiment) -> Result<Begun, Self::Error>;
+    fn keep_experiment(&mut self, experiment: Experiment) -> Result<OpenExperiment, Self::Error>;
 
     /// Continues an experiment in the current folder, within a budget. Returns all trials, including the earlier ones.
     ///
     /// # Errors
     /// If its trials cannot be made or stored.
-    fn go_on(&mut self, begun: &Begun, budget: Option<Duration>) -> Result<(Vec<Trial>, Ending), Self::Error>;
+    fn continue_experiment(
+        &mut self,
+        begun: &OpenExperiment,
+        budget: Option<Duration>,
+    ) -> Result<(Vec<Trial>, ExperimentEnd), Self::Error>;
 
     /// Called when a script of a benchmark failed without deciding its result.
-    fn warn(&mut self, benchmark: &Benchmark, why: &str, output: &str);
+    fn warn_of_script(&mut self, benchmark: &SuiteBenchmark, why: &str, output: &str);
 
     /// Called when a benchmark that was begun is over; they count from 0.
-    fn ended(&mut self, number: usize, benchmark: &Benchmark, result: &RowResult);
+    fn end_benchmark(&mut self, number: usize, benchmark: &SuiteBenchmark, result: &RowResult);
 }
 
 /// Suite, and the parameters of trying it.
 #[derive(Clone, Copy, Debug)]
 pub struct SuitePlan<'a> {
     /// The suite.
-    pub suite: &'a Suite,
+    pub suite: &'a BenchmarkSuite,
     /// Folder that its paths are relative to.
     pub folder: &'a Path,
     /// Folders to search for programs, in the form of `PATH`.
@@ -57,9 +61,9 @@ pub struct SuitePlan<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// Arms in each benchmark: the operating system's choice first.
-    pub arms: &'a [Arm],
+    pub arms: &'a [PlacementArm],
     /// Policy of judging each.
-    pub policy: &'a Policy,
+    pub policy: &'a JudgingPolicy,
     /// Seed of the random orders; from the clock if `None`.
     pub seed: Option<u64>,
     /// Maximum runs of an experiment.
@@ -72,9 +76,9 @@ pub struct SuitePlan<'a> {
 
 /// Suite that was read.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct SuiteSource {
     /// The suite.
-    pub suite: Suite,
+    pub suite: BenchmarkSuite,
     /// Folder of its file, which its paths are relative to.
     pub folder: PathBuf,
     /// Text of its file.
@@ -87,29 +91,29 @@ pub struct Source {
 ///
 /// # Errors
 /// [`LabError::Unreadable`], or [`LabError::Suite`] if it is not valid.
-pub fn read(file: &str) -> Result<Source, LabError> {
+pub fn read_suite(file: &str) -> Result<SuiteSource, LabError> {
     let path = Path::new(file);
     let held = BUILT_IN.iter().find(|(name, _)| *name == file);
-    let read = Input::open(path, InputKind::Suite).and_then(Input::text_with_origin);
+    let read = InputFile::open(path, InputKind::Suite).and_then(InputFile::text_with_origin);
     let (text, origin) = match (read, held) {
         (Ok((text, origin)), _) => (text, Some(origin)),
         (Err(_), Some((_, text))) => ((*text).to_owned(), None),
         (Err(source), None) => return Err(source.into()),
     };
     let folder = origin.as_ref().and_then(|origin| origin.path().parent()).map(Path::to_owned).unwrap_or_default();
-    let suite = Suite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;
-    Ok(Source { suite, folder, text, origin })
+    let suite = BenchmarkSuite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;
+    Ok(SuiteSource { suite, folder, text, origin })
 }
 
 /// Returns the programs of a benchmark that are not installed. Those with a path are relative to the suite's folder.
 /// Others are searched in the folders of `search`, in the form of `PATH`.
-pub fn missing(benchmark: &Benchmark, folder: &Path, search: Option<&OsStr>) -> Vec<String> {
-    let is_missing = |program: &&String| !is_installed(&from(folder, program), search);
-    benchmark.programs().iter().filter(is_missing).cloned().collect()
+pub fn missing_programs(benchmark: &SuiteBenchmark, folder: &Path, search: Option<&OsStr>) -> Vec<String> {
+    let is_missing = |program: &&String| !is_installed(&resolve_program(folder, program), search);
+    benchmark.needed_programs().iter().filter(is_missing).cloned().collect()
 }
 
 /// Resolves a program with a path relative to the suite's folder.
-fn from(folder: &Path, program: &str) -> String {
+fn resolve_program(folder: &Path, program: &str) -> String {
     if program.contains(std::path::is_separator) {
         folder.join(program).display().to_string()
     } else {
@@ -122,180 +126,192 @@ fn from(folder: &Path, program: &str) -> String {
 ///
 /// # Errors
 /// Those of the keeper.
-pub fn conduct<K: Keeper>(
+pub fn conduct_suite<K: SuiteHost>(
     plan: SuitePlan<'_>,
-    mut earlier: Vec<Begun>,
-    budget: Budget<'_>,
+    mut earlier: Vec<OpenExperiment>,
+    budget: SessionBudget<'_>,
     keeper: &mut K,
 ) -> Result<Vec<RowResult>, K::Error> {
-    let is_known = |benchmark: &Benchmark| {
+    let is_known = |benchmark: &SuiteBenchmark| {
         earlier.iter().any(|begun| plan.is_of(&begun.experiment, benchmark) && is_decided(begun))
     };
     let decided = plan.suite.benchmarks.iter().map(is_known).collect();
-    let mut session = Session { plan, begun_unix_ms: plan.begun_unix_ms, decided, budget, keeper };
+    let mut session = SuiteSession { plan, begun_unix_ms: plan.begun_unix_ms, decided, budget, keeper };
     let results = plan.suite.benchmarks.iter().enumerate().map(|(number, benchmark)| {
         let known = earlier.iter().position(|begun| plan.is_of(&begun.experiment, benchmark));
         let known = known.map(|known| earlier.swap_remove(known));
-        session.benchmark(number, benchmark, known)
+        session.try_benchmark(number, benchmark, known)
     });
     results.collect()
 }
 
 impl SuitePlan<'_> {
     /// Returns true if an experiment is that of a benchmark in its present form.
-    fn is_of(&self, experiment: &Experiment, benchmark: &Benchmark) -> bool {
+    fn is_of(&self, experiment: &Experiment, benchmark: &SuiteBenchmark) -> bool {
         let part = experiment.suite.as_ref();
         part.is_some_and(|part| part.benchmark == benchmark.name && part.setup == benchmark.setup)
             && experiment.workload.timeout_s == benchmark.timeout_s
             && experiment.workload.metric_file == benchmark.metric_file
-            && experiment.workload.metric == benchmark.metric()
-            && experiment.workload.command == self.command(benchmark)
+            && experiment.workload.metric == benchmark.deciding_metric()
+            && experiment.workload.command == self.benchmark_command(benchmark)
     }
 
-    fn command(&self, benchmark: &Benchmark) -> Vec<String> {
+    fn benchmark_command(&self, benchmark: &SuiteBenchmark) -> Vec<String> {
         let mut command = benchmark.command.clone();
         if let Some(program) = command.first_mut() {
-            *program = from(self.folder, program);
+            *program = resolve_program(self.folder, program);
         }
         command
     }
 
-    fn experiment(&self, number: usize, benchmark: &Benchmark, folder: &Path) -> Experiment {
-        let metric = benchmark.metric();
+    fn new_experiment(&self, number: usize, benchmark: &SuiteBenchmark, folder: &Path) -> Experiment {
+        let metric = benchmark.deciding_metric();
         let least_blocks = self.policy.blocks_of_a_mean(self.arms.len() - 1);
-        let policy = Policy { least_blocks, margin: metric.usual_margin(self.policy), ..self.policy.clone() };
-        let workload = Workload {
+        let policy = JudgingPolicy { least_blocks, margin: metric.usual_margin(self.policy), ..self.policy.clone() };
+        let workload = TriedWorkload {
             metric_file: benchmark.metric_file.clone(),
             timeout_s: benchmark.timeout_s,
-            ..Workload::new(
-                self.command(benchmark),
-                trial::Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
+            ..TriedWorkload::new(
+                self.benchmark_command(benchmark),
+                trial::FolderText::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
                 metric,
             )
         };
         // Each experiment has orders of its own.
         let seed = self.seed.map(|seed| seed.wrapping_add(number as u64));
-        begun_now(self.corewise, self.machine.clone(), workload, self.arms.to_vec(), policy, seed)
+        create_experiment(self.corewise, self.machine.clone(), workload, self.arms.to_vec(), policy, seed)
     }
 }
 
-fn is_decided(begun: &Begun) -> bool {
-    race(&begun.experiment, &begun.trials).is_decided()
+fn is_decided(begun: &OpenExperiment) -> bool {
+    race_of_trials(&begun.experiment, &begun.trials).is_decided()
 }
 
-fn of_known(begun: Begun) -> RowResult {
-    RowResult::of(begun.experiment, begun.trials, begun.stored)
+fn known_row(begun: OpenExperiment) -> RowResult {
+    RowResult::from_trials(begun.experiment, begun.trials, begun.stored)
 }
 
-struct Session<'a, 'k, K> {
+struct SuiteSession<'a, 'k, K> {
     plan: SuitePlan<'a>,
     /// Begin of the suite; set by its first experiment if unknown.
     begun_unix_ms: Option<i64>,
     /// Whether earlier sessions have decided each benchmark.
     decided: Vec<bool>,
-    budget: Budget<'a>,
+    budget: SessionBudget<'a>,
     keeper: &'k mut K,
 }
 
 /// Reason why a benchmark was not tried to its end.
-enum Cut<E> {
+enum CutBenchmark<E> {
     /// It ends this benchmark only.
     Row(RowResult),
     /// It ends the suite.
     Suite(E),
 }
 
-impl<K: Keeper> Session<'_, '_, K> {
+impl<K: SuiteHost> SuiteSession<'_, '_, K> {
     /// Tries a benchmark, unless it is decided or the time is up.
-    fn benchmark(&mut self, number: usize, benchmark: &Benchmark, known: Option<Begun>) -> Result<RowResult, K::Error> {
-        let missing = missing(benchmark, self.plan.folder, self.plan.search);
-        let is_over = self.budget.is_stopped() || self.share(number).is_some_and(|share| share.is_zero());
+    fn try_benchmark(
+        &mut self,
+        number: usize,
+        benchmark: &SuiteBenchmark,
+        known: Option<OpenExperiment>,
+    ) -> Result<RowResult, K::Error> {
+        let missing = missing_programs(benchmark, self.plan.folder, self.plan.search);
+        let is_over = self.budget.is_stopped() || self.time_share(number).is_some_and(|share| share.is_zero());
         let instead = match () {
             () if !missing.is_empty() => Some(RowResult::Missing(missing)),
             () if is_over => Some(RowResult::NotTried),
             () => None,
         };
         if instead.is_some() || known.as_ref().is_some_and(is_decided) {
-            return Ok(known.map(of_known).or(instead).unwrap_or(RowResult::NotTried));
+            return Ok(known.map(known_row).or(instead).unwrap_or(RowResult::NotTried));
         }
         let began = std::env::current_dir().ok();
-        let tried = self.in_its_folder(number, benchmark, known);
+        let tried = self.try_in_folder(number, benchmark, known);
         if let Some(began) = began {
             let _ = std::env::set_current_dir(began);
         }
         let result = match tried {
-            Ok(result) | Err(Cut::Row(result)) => result,
-            Err(Cut::Suite(error)) => return Err(error),
+            Ok(result) | Err(CutBenchmark::Row(result)) => result,
+            Err(CutBenchmark::Suite(error)) => return Err(error),
         };
-        self.keeper.ended(number, benchmark, &result);
+        self.keeper.end_benchmark(number, benchmark, &result);
         Ok(result)
     }
 
     /// Returns a benchmark's part of the remaining time, shared with later ones that can be tried and are not decided
     /// yet.
-    fn share(&self, number: usize) -> Option<Duration> {
+    fn time_share(&self, number: usize) -> Option<Duration> {
         let suite = self.plan.suite.benchmarks.iter().zip(&self.decided).skip(number);
         let waits = suite.filter(|(benchmark, decided)| {
-            !**decided && missing(benchmark, self.plan.folder, self.plan.search).is_empty()
+            !**decided && missing_programs(benchmark, self.plan.folder, self.plan.search).is_empty()
         });
         let waiting = waits.count();
-        self.budget.left().map(|left| left / waiting.max(1) as u32)
+        self.budget.time_left().map(|left| left / waiting.max(1) as u32)
     }
 
     /// Sets a benchmark up, tries it, and cleans up.
-    fn in_its_folder(
+    fn try_in_folder(
         &mut self,
         number: usize,
-        benchmark: &Benchmark,
-        known: Option<Begun>,
-    ) -> Result<RowResult, Cut<K::Error>> {
-        let folder = Folder::of(benchmark, self.plan.folder).map_err(Cut::Row)?;
-        std::env::set_current_dir(folder.path())
-            .map_err(|error| Cut::Row(failed(format!("{}: {error}", folder.path().display()))))?;
+        benchmark: &SuiteBenchmark,
+        known: Option<OpenExperiment>,
+    ) -> Result<RowResult, CutBenchmark<K::Error>> {
+        let folder = BenchmarkFolder::from_benchmark(benchmark, self.plan.folder).map_err(CutBenchmark::Row)?;
+        std::env::set_current_dir(folder.folder_path())
+            .map_err(|error| CutBenchmark::Row(failed_row(format!("{}: {error}", folder.folder_path().display()))))?;
         if let Some(script) = &benchmark.setup
-            && let Err(result) = scripted("set-up", script, self.budget.stop())
+            && let Err(result) = run_script("set-up", script, self.budget.stop())
         {
-            let Some(known) = known.filter(|known| !known.trials.is_empty()) else { return Err(Cut::Row(result)) };
+            let Some(known) = known.filter(|known| !known.trials.is_empty()) else {
+                return Err(CutBenchmark::Row(result));
+            };
             // Earlier results stay; there are just no new ones.
             if let RowResult::Failed { why, output, .. } = &result {
-                self.keeper.warn(benchmark, why, output);
+                self.keeper.warn_of_script(benchmark, why, output);
             }
-            return Ok(of_known(known));
+            return Ok(known_row(known));
         }
-        let share = self.share(number);
-        let result = self.tried(number, benchmark, known, folder.path(), share);
+        let share = self.time_share(number);
+        let result = self.conduct_benchmark(number, benchmark, known, folder.folder_path(), share);
         // It undoes the set-up's work elsewhere, so Ctrl-C must not end it.
         if let Some(script) = &benchmark.cleanup
-            && let Err(RowResult::Failed { why, .. }) = scripted("clean-up", script, &AtomicBool::new(false))
+            && let Err(RowResult::Failed { why, .. }) = run_script("clean-up", script, &AtomicBool::new(false))
         {
-            self.keeper.warn(benchmark, &why, "");
+            self.keeper.warn_of_script(benchmark, &why, "");
         }
-        result.map_err(Cut::Suite)
+        result.map_err(CutBenchmark::Suite)
     }
 
-    fn tried(
+    fn conduct_benchmark(
         &mut self,
         number: usize,
-        benchmark: &Benchmark,
-        known: Option<Begun>,
+        benchmark: &SuiteBenchmark,
+        known: Option<OpenExperiment>,
         folder: &Path,
         share: Option<Duration>,
     ) -> Result<RowResult, K::Error> {
         let mut begun = match known {
             Some(begun) => begun,
-            None => self.begin(number, benchmark, folder)?,
+            None => self.begin_experiment(number, benchmark, folder)?,
         };
         begun.experiment.policy.most_runs = self.plan.most_runs;
-        let (trials, ending) = self.keeper.go_on(&begun, share)?;
-        if trials.is_empty() || (ending == Ending::Stopped && trials.iter().all(|trial| trial.block == 0)) {
+        let (trials, ending) = self.keeper.continue_experiment(&begun, share)?;
+        if trials.is_empty() || (ending == ExperimentEnd::Stopped && trials.iter().all(|trial| trial.block == 0)) {
             return Ok(RowResult::NotTried);
         }
-        Ok(RowResult::of(begun.experiment, trials, begun.stored))
+        Ok(RowResult::from_trials(begun.experiment, trials, begun.stored))
     }
 
-    fn begin(&mut self, number: usize, benchmark: &Benchmark, folder: &Path) -> Result<Begun, K::Error> {
-        let mut experiment = self.plan.experiment(number, benchmark, folder);
-        experiment.suite = Some(Part {
+    fn begin_experiment(
+        &mut self,
+        number: usize,
+        benchmark: &SuiteBenchmark,
+        folder: &Path,
+    ) -> Result<OpenExperiment, K::Error> {
+        let mut experiment = self.plan.new_experiment(number, benchmark, folder);
+        experiment.suite = Some(SuitePart {
             suite: self.plan.suite.name.clone(),
             begun_unix_ms: *self.begun_unix_ms.get_or_insert(experiment.started_unix_ms),
             benchmark: benchmark.name.clone(),
@@ -303,29 +319,29 @@ impl<K: Keeper> Session<'_, '_, K> {
             setup: benchmark.setup.clone(),
             policy: self.plan.policy.clone(),
         });
-        self.keeper.keep(experiment)
+        self.keeper.keep_experiment(experiment)
     }
 }
 
 /// Folder that a benchmark runs in; a temporary one is removed with this value.
-enum Folder {
+enum BenchmarkFolder {
     Own(TempDir),
     Named(PathBuf),
 }
 
-impl Folder {
-    fn of(benchmark: &Benchmark, suite: &Path) -> Result<Self, RowResult> {
+impl BenchmarkFolder {
+    fn from_benchmark(benchmark: &SuiteBenchmark, suite: &Path) -> Result<Self, RowResult> {
         match &benchmark.folder {
             Some(folder) => Ok(Self::Named(suite.join(folder))),
             None => tempfile::Builder::new()
                 .prefix("corewise-")
                 .tempdir()
                 .map(Self::Own)
-                .map_err(|error| failed(format!("its folder cannot be created: {error}"))),
+                .map_err(|error| failed_row(format!("its folder cannot be created: {error}"))),
         }
     }
 
-    fn path(&self) -> &Path {
+    fn folder_path(&self) -> &Path {
         match self {
             Self::Own(folder) => folder.path(),
             Self::Named(folder) => folder,
@@ -333,14 +349,14 @@ impl Folder {
     }
 }
 
-fn failed(why: String) -> RowResult {
+fn failed_row(why: String) -> RowResult {
     RowResult::Failed { why, output: String::new(), stored: None }
 }
 
 /// Runs a script of a benchmark.
-fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult> {
+fn run_script(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult> {
     script::run(&format!("its {what}"), script, &[], stop).map_err(|trouble| match trouble {
-        Trouble::Interrupted => RowResult::NotTried,
-        Trouble::Failed { why, output } => RowResult::Failed { why, output, stored: None },
+        ScriptError::Interrupted => RowResult::NotTried,
+        ScriptError::Failed { why, output } => RowResult::Failed { why, output, stored: None },
     })
 }

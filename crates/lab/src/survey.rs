@@ -13,25 +13,25 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::Survey;
-use corewise_model::links::Links;
-use corewise_model::survey::{Provenance, Recording, Scope};
-use corewise_sys::clock::Clock;
+use corewise_model::links::LinkFindings;
+use corewise_model::survey::{SurveyProvenance, SurveyRecording, SurveyScope};
+use corewise_sys::clock::TickClock;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::cpuset;
 use corewise_sys::thread::process_cpu_time;
 
 use crate::kernel_events;
-use crate::session::{Budget, Progress, Session, clock_facts, unix_ms};
+use crate::session::{ProbeSession, SessionBudget, StepProgress, clock_facts, unix_ms};
 use links::LinkProbe;
 pub use tail::TailPlan;
-use tail::{Look, TailProbe};
+use tail::{TailProbe, WatchedAndUnwatched};
 
 /// Grace period of a stall survey, in which it begins and ends watching.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Options of a survey.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SurveyPlan {
     /// The cpus to visit, whatever mask this process inherited. Unavailable ones become gaps.
     pub cpus: CpuSet,
     /// Measuring time. Set-up (clock calibration) is not included.
@@ -46,103 +46,114 @@ pub struct Plan {
 
 /// A survey and the recording it was made from.
 #[derive(Debug)]
-pub struct Surveyed {
+pub struct SurveyResult {
     /// The survey.
     pub survey: Survey,
     /// The data from which its causes are computed, if it was to be kept.
-    pub recording: Option<Recording>,
+    pub recording: Option<SurveyRecording>,
 }
 
 /// Surveys the machine with every probe. Ends within half a second after `stop` becomes true, with a partial result.
-pub fn survey(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Surveyed {
-    made(Scope::Machine, plan, machine, stop, progress)
+pub fn run_survey(
+    plan: &SurveyPlan,
+    machine: Machine,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(&StepProgress),
+) -> SurveyResult {
+    run_probes(SurveyScope::Machine, plan, machine, stop, progress)
 }
 
 /// Surveys stalls alone and their causes. Ends early as [`survey`] does.
-pub fn look(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Surveyed {
-    made(Scope::Tail, plan, machine, stop, progress)
-}
-
-fn made(
-    scope: Scope,
-    plan: &Plan,
+pub fn survey_stalls(
+    plan: &SurveyPlan,
     machine: Machine,
     stop: &AtomicBool,
-    progress: &mut dyn FnMut(&Progress),
-) -> Surveyed {
-    let (recorder, refused) = match plan.tail.explain.then(kernel_events::recorder).transpose() {
+    progress: &mut dyn FnMut(&StepProgress),
+) -> SurveyResult {
+    run_probes(SurveyScope::Tail, plan, machine, stop, progress)
+}
+
+fn run_probes(
+    scope: SurveyScope,
+    plan: &SurveyPlan,
+    machine: Machine,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(&StepProgress),
+) -> SurveyResult {
+    let (recorder, refused) = match plan.tail.explain.then(kernel_events::open_recorder).transpose() {
         Ok(recorder) => (recorder, None),
         Err(gap) => (None, Some(gap)),
     };
-    progress(&Progress { step: "calibrating the clock".into(), done: 0.0, left: plan.budget });
-    let start = Start::now();
-    let clock = Clock::calibrated();
-    let reachable = cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone());
+    progress(&StepProgress { step: "calibrating the clock".into(), done: 0.0, left: plan.budget });
+    let start = SessionStart::from_now();
+    let clock = TickClock::calibrate_best();
+    let reachable = cpuset::reachable_cpus().unwrap_or_else(|_| machine.allowed.clone());
     let cpus = plan.cpus.intersection(&reachable);
-    let mut gaps: Vec<Gap> = refused.into_iter().chain(out_of_reach(&plan.cpus.difference(&reachable))).collect();
+    let mut gaps: Vec<Gap> = refused.into_iter().chain(unreachable_gap(&plan.cpus.difference(&reachable))).collect();
 
     let count_every = schedule::count_every(start.counts.reading, plan.budget, cpus.len());
     let mut tail = TailProbe::new(&plan.tail, clock, &machine, &cpus, recorder.as_ref(), count_every);
-    let (work, mut links) = (tail.work(), None);
+    let (work, mut links) = (tail.timed_work(), None);
     let rounds = match scope {
-        Scope::Machine => {
+        SurveyScope::Machine => {
             // All of it is watched; a stall survey measures what that costs.
-            tail.turn(true, stop);
+            tail.set_watching(true, stop);
             links = Some(LinkProbe::new(clock, &machine, &cpus));
-            schedule::rounds(plan.budget, cpus.len())
+            schedule::count_rounds(plan.budget, cpus.len())
         }
-        Scope::Tail => schedule::tail_rounds(plan.budget, cpus.len(), plan.tail.first_in_line),
+        SurveyScope::Tail => schedule::tail_rounds(plan.budget, cpus.len(), plan.tail.first_in_line),
     };
     let grace = if links.is_some() { Duration::ZERO } else { GRACE };
-    let mut session = Session::new(Budget::new(Some(plan.budget), stop).with_grace(grace), plan.seed, progress);
+    let mut session =
+        ProbeSession::new(SessionBudget::new(Some(plan.budget), stop).with_grace(grace), plan.seed, progress);
     let made = match &mut links {
-        Some(links) => session.rounds(rounds, &mut [&mut tail, links]),
-        None => session.rounds(rounds, &mut [&mut Look(&mut tail)]),
+        Some(links) => session.run_rounds(rounds, &mut [&mut tail, links]),
+        None => session.run_rounds(rounds, &mut [&mut WatchedAndUnwatched(&mut tail)]),
     };
 
-    let cure = cure(plan.budget);
+    let cure = longer_budget_option(plan.budget);
     if !session.budget.is_stopped() {
-        gaps.extend(missed(rounds, made, links.as_ref().map_or(0, LinkProbe::waiting), &cure));
+        gaps.extend(missed_visits(rounds, made, links.as_ref().map_or(0, LinkProbe::waiting_pairs), &cure));
     }
-    let seen = tail.finish(scope, &cure);
+    let seen = tail.finish_probe(scope, &cure);
     gaps.extend(seen.gaps);
     gaps.sort();
     gaps.dedup();
     let survey = Survey {
-        provenance: start.provenance(scope, plan, made, made < rounds),
+        provenance: start.build_provenance(scope, plan, made, made < rounds),
         clock: clock_facts(&clock),
         work,
-        links: links.map_or_else(Links::default, |links| links.links()),
+        links: links.map_or_else(LinkFindings::default, |links| links.conclude_links()),
         watch: Some(seen.watch),
         cpus: seen.cpus,
         machine,
         gaps,
     };
     let recording =
-        seen.recorded.map(|(surroundings, visits)| Recording { survey: survey.clone(), surroundings, visits });
-    Surveyed { survey, recording }
+        seen.recorded.map(|(surroundings, visits)| SurveyRecording { survey: survey.clone(), surroundings, visits });
+    SurveyResult { survey, recording }
 }
 
 /// Start of a session, and the machine's counters then.
-struct Start {
+struct SessionStart {
     at: Instant,
     unix_ms: i64,
     counts: KernelCounts,
     cpu_time: Duration,
 }
 
-impl Start {
-    fn now() -> Self {
+impl SessionStart {
+    fn from_now() -> Self {
         Self {
             at: Instant::now(),
             unix_ms: unix_ms(),
-            counts: KernelCounts::now(),
+            counts: KernelCounts::read_now(),
             cpu_time: process_cpu_time().unwrap_or_default(),
         }
     }
 
-    fn provenance(&self, scope: Scope, plan: &Plan, rounds: u32, partial: bool) -> Provenance {
-        Provenance {
+    fn build_provenance(&self, scope: SurveyScope, plan: &SurveyPlan, rounds: u32, partial: bool) -> SurveyProvenance {
+        SurveyProvenance {
             scope,
             corewise: plan.corewise.to_owned(),
             started_unix_ms: self.unix_ms,
@@ -151,31 +162,31 @@ impl Start {
             seed: plan.seed,
             rounds,
             partial,
-            others_busy: self.others_busy(),
+            others_busy: self.share_of_others(),
         }
     }
 
     /// Returns the share of all cpus' time that other programs used since the start: the kernel's busy time less this process's own.
-    fn others_busy(&self) -> Option<f64> {
+    fn share_of_others(&self) -> Option<f64> {
         let own = process_cpu_time().ok()?.saturating_sub(self.cpu_time);
-        KernelCounts::now().busy_since(&self.counts, own)
+        KernelCounts::read_now().busy_since(&self.counts, own)
     }
 }
 
 /// The option that doubles the budget.
-fn cure(budget: Duration) -> String {
+fn longer_budget_option(budget: Duration) -> String {
     format!("--budget {}s", (budget.as_secs_f64() * 2.0).ceil().max(1.0))
 }
 
 /// Returns gaps for everything that the budget was too short for: rounds, and pairs never visited.
-fn missed(rounds: u32, made: u32, pairs: usize, cure: &str) -> Vec<Gap> {
+fn missed_visits(rounds: u32, made: u32, pairs: usize, cure: &str) -> Vec<Gap> {
     let gap = |what: String| Gap::new(what, "the budget ended first").cured_by(cure);
     let rounds = (made < rounds).then(|| gap(format!("{} of {rounds} rounds", rounds - made)));
     let pairs = (pairs > 0).then(|| gap(format!("links of {pairs} pairs")));
     rounds.into_iter().chain(pairs).collect()
 }
 
-fn out_of_reach(missing: &CpuSet) -> Option<Gap> {
+fn unreachable_gap(missing: &CpuSet) -> Option<Gap> {
     let why = "this process may not use them, or they are offline";
     (!missing.is_empty()).then(|| Gap::new(format!("cpus {missing}"), why))
 }

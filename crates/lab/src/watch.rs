@@ -1,4 +1,4 @@
-//! Looks at all cpus and at the threads of a program, again and again at little cost, for `corewise watch`.
+//! Samples all cpus and a program's threads repeatedly and at little cost, for `corewise watch`.
 
 mod events;
 mod pace;
@@ -9,68 +9,69 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_machine::Machine;
-use corewise_machine::thread::ThreadLook;
-use corewise_machine::worth::Speed;
-use corewise_model::watch::{CpuNow, Frame, Frames, Holds, InterruptLook, Look, SourceNow, Struck};
+use corewise_machine::thread::ThreadSnapshot;
+use corewise_machine::worth::CpuSpeed;
+use corewise_model::watch::{
+    CpuNow, CpuStruck, FrameMaker, InterruptLook, RuleHolds, SourceNow, WatchFrame, WatchReading,
+};
 use corewise_sys::clock_rates::ClockRates;
-use corewise_sys::interrupts::Interrupts;
+use corewise_sys::interrupts::InterruptTable;
 use corewise_sys::task;
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::thread_reader::ThreadReader;
 use corewise_sys::worth::ProcessorTime;
 use corewise_sys::{Root, irq};
 
-pub use events::EventEye;
-pub use pace::Pace;
+pub use events::SwitchWatcher;
+pub use pace::WatchPace;
 
-/// Of each source of interrupts so many cpus are named.
+/// Maximum number of cpus listed for each source of interrupts.
 const MOST_CPUS: usize = 32;
 
-/// Looks again and again.
+/// Takes frames of a machine repeatedly.
 #[derive(Debug)]
-pub struct Monitor {
+pub struct MachineMonitor {
     time: ProcessorTime,
     clocks: ClockRates,
     interrupts: InterruptRates,
     readers: BTreeMap<u32, ThreadReader>,
-    /// Where threads are read, if not of this machine.
+    /// Folder from which threads are read; `None` for this machine's /proc.
     proc: Option<PathBuf>,
-    frames: Frames,
+    frames: FrameMaker,
 }
 
-/// What a look is about, beside the machine.
+/// Contents of a frame besides the machine.
 #[derive(Clone, Debug, Default)]
-pub struct Subject {
+pub struct WatchSubject {
     /// The processes of the program.
     pub processes: Vec<u32>,
-    /// What rules hold.
-    pub holds: Holds,
-    /// What became of the program; nothing while it runs.
+    /// Placements that rules keep in force.
+    pub holds: RuleHolds,
+    /// Description of the program's end; `None` while it runs.
     pub end: Option<String>,
 }
 
-impl Monitor {
-    /// Of this machine, whose cpus have these [speeds](corewise_model::worth::speeds).
+impl MachineMonitor {
+    /// Creates a monitor of this machine, with the [speeds](corewise_model::worth::cpu_speeds) of its cpus.
     ///
     /// # Errors
-    /// Where the times of cpus cannot be read.
-    pub fn new(machine: &Machine, speeds: Vec<Speed>) -> io::Result<Self> {
+    /// The error if the cpus' times cannot be opened.
+    pub fn new(machine: &Machine, speeds: Vec<CpuSpeed>) -> io::Result<Self> {
         Ok(Self {
             time: ProcessorTime::open()?,
             clocks: ClockRates::new(),
-            interrupts: InterruptRates::new(Root::live()),
+            interrupts: InterruptRates::new(Root::this_machine()),
             readers: BTreeMap::new(),
             proc: None,
-            frames: Frames::new(machine, speeds),
+            frames: FrameMaker::new(machine, speeds),
         })
     }
 
-    /// Of a folder with the files of another machine, as they lie in its root; its interrupts
-    /// are those of a root.
+    /// Creates a monitor of a recorded machine, from a folder laid out like its root. Interrupts are read from `root`.
     ///
     /// # Errors
-    /// Where the times of cpus cannot be read.
-    pub fn of_recording(folder: &Path, root: Root, machine: &Machine, speeds: Vec<Speed>) -> io::Result<Self> {
+    /// The error if the cpus' times cannot be opened.
+    pub fn from_recording(folder: &Path, root: Root, machine: &Machine, speeds: Vec<CpuSpeed>) -> io::Result<Self> {
         let proc = folder.join("proc");
         Ok(Self {
             time: ProcessorTime::in_folder(&proc)?,
@@ -78,97 +79,97 @@ impl Monitor {
             interrupts: InterruptRates::new(root),
             readers: BTreeMap::new(),
             proc: Some(proc),
-            frames: Frames::new(machine, speeds),
+            frames: FrameMaker::new(machine, speeds),
         })
     }
 
-    /// Looks, and makes a frame of this look and the one before.
+    /// Takes a reading, and makes a frame from it and the previous one.
     ///
     /// # Errors
-    /// Where the times of cpus cannot be read.
-    pub fn look(&mut self, subject: &Subject, events: Option<&EventEye>) -> io::Result<Frame> {
-        let threads = self.threads(&subject.processes);
+    /// The error if the cpus' times cannot be read.
+    pub fn take_frame(&mut self, subject: &WatchSubject, events: Option<&SwitchWatcher>) -> io::Result<WatchFrame> {
+        let threads = self.read_threads(&subject.processes);
         let at_ns = monotonic_ns();
-        let ticks = self.time.read()?.to_vec();
-        let clocks_mhz = self.clocks.read(ticks.len());
+        let ticks = self.time.read_counters()?.to_vec();
+        let clocks_mhz = self.clocks.read_rates(ticks.len());
         let cpus = clocks_mhz.iter().map(|clock_mhz| CpuNow { clock_mhz: *clock_mhz, ..CpuNow::default() }).collect();
-        let (tasks, why_no_events) = match events.map(EventEye::take) {
+        let (tasks, why_no_events) = match events.map(SwitchWatcher::take_switches) {
             Some(Ok(tasks)) => (Some(tasks), String::new()),
             Some(Err(why)) => (None, why),
             None => (None, "no program was chosen".to_owned()),
         };
-        Ok(self.frames.next(Look {
+        Ok(self.frames.next(WatchReading {
             at_ns,
             at_unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64),
             ticks,
             cpus,
-            interrupts: self.interrupts.read(),
+            interrupts: self.interrupts.read_rates(),
             threads,
             tasks,
             why_no_events,
             holds: subject.holds.clone(),
-            own: task::threads(std::process::id()),
+            own: task::thread_numbers(std::process::id()),
             end: subject.end.clone(),
         }))
     }
 
-    /// The next look reads all that there is, however long that takes.
-    pub fn hurry(&mut self) {
-        self.interrupts.pace = Pace::default();
+    /// Makes the next frame read the interrupt table even if it is not due yet.
+    pub fn hurry_next(&mut self) {
+        self.interrupts.pace = WatchPace::default();
     }
 
-    fn threads(&mut self, processes: &[u32]) -> Vec<ThreadLook> {
+    fn read_threads(&mut self, processes: &[u32]) -> Vec<ThreadSnapshot> {
         self.readers.retain(|process, _| processes.contains(process));
         let mut threads = Vec::new();
         for process in processes {
             let proc = self.proc.as_deref();
             let reader =
                 || proc.map_or_else(|| ThreadReader::new(*process), |proc| ThreadReader::in_folder(proc, *process));
-            self.readers.entry(*process).or_insert_with(reader).read(&mut threads);
+            self.readers.entry(*process).or_insert_with(reader).read_threads(&mut threads);
         }
         threads
     }
 }
 
-/// How often sources of interrupts struck each cpu: on many cpus the kernel takes long to write its table, so it is read less often there.
+/// Rates of interrupts by source and cpu. With many cpus the kernel takes long to write its table, so it is then read less often.
 #[derive(Debug)]
 struct InterruptRates {
     root: Root,
-    pace: Pace,
-    before: Option<(Instant, Interrupts)>,
+    pace: WatchPace,
+    before: Option<(Instant, InterruptTable)>,
     rates: Option<InterruptLook>,
 }
 
 impl InterruptRates {
     fn new(root: Root) -> Self {
-        Self { root, pace: Pace::default(), before: None, rates: None }
+        Self { root, pace: WatchPace::default(), before: None, rates: None }
     }
 
-    /// The rates over the latest stretch; nothing before the second reading, or where there is no table.
-    fn read(&mut self) -> Option<InterruptLook> {
-        if let Some(begun) = self.pace.begin() {
-            let (now, table) = (Instant::now(), irq::table(&self.root));
+    /// Returns the rates between the latest two readings; `None` before the second reading, or if there is no table.
+    fn read_rates(&mut self) -> Option<InterruptLook> {
+        if let Some(begun) = self.pace.begin_if_due() {
+            let (now, table) = (Instant::now(), irq::read_table(&self.root));
             if let Some((then, before)) = &self.before {
                 let elapsed_s = now.duration_since(*then).as_secs_f64();
-                self.rates = (!table.cpus.is_empty()).then(|| rates(before, &table, elapsed_s));
+                self.rates = (!table.cpus.is_empty()).then(|| compute_rates(before, &table, elapsed_s));
             }
             self.before = Some((now, table));
-            self.pace.end(begun);
+            self.pace.end_turn(begun);
         }
         self.rates.clone()
     }
 }
 
-fn rates(before: &Interrupts, now: &Interrupts, elapsed_s: f64) -> InterruptLook {
+fn compute_rates(before: &InterruptTable, now: &InterruptTable, elapsed_s: f64) -> InterruptLook {
     let rate = |count: u64| (count as f64 / elapsed_s * 10.0).round() as f32 / 10.0;
     let mut all = vec![0; now.cpus.iter().max().map_or(0, |cpu| *cpu as usize + 1)];
     let mut sources = Vec::new();
     for (source, mut counts) in now.struck_since(before) {
         counts.iter().for_each(|(cpu, count)| all[*cpu as usize] += count);
         counts.sort_by(|(a, first), (b, second)| second.cmp(first).then(a.cmp(b)));
-        let most = counts.iter().take(MOST_CPUS).map(|(cpu, count)| Struck { cpu: *cpu, per_second: rate(*count) });
+        let most = counts.iter().take(MOST_CPUS).map(|(cpu, count)| CpuStruck { cpu: *cpu, per_second: rate(*count) });
         sources.push(SourceNow {
-            source: source.label(),
+            source: source.row_label(),
             per_second: rate(counts.iter().map(|(_, count)| count).sum()),
             cpus: most.collect(),
             others: counts.len().saturating_sub(MOST_CPUS),
@@ -182,20 +183,20 @@ fn rates(before: &Interrupts, now: &Interrupts, elapsed_s: f64) -> InterruptLook
 mod tests {
     use std::time::Duration;
 
-    use corewise_model::worth::speeds;
+    use corewise_model::worth::cpu_speeds;
     use corewise_sys::topology;
 
     use super::*;
 
-    fn table(counts: [u64; 4]) -> Interrupts {
+    fn table(counts: [u64; 4]) -> InterruptTable {
         let [a, b, c, d] = counts;
-        Interrupts::parse(&format!("CPU0 CPU2\n 36: {a} {b} PCI-MSI 1-edge disk\nLOC: {c} {d} Local timer\n"))
+        InterruptTable::parse(&format!("CPU0 CPU2\n 36: {a} {b} PCI-MSI 1-edge disk\nLOC: {c} {d} Local timer\n"))
     }
 
     #[test]
     fn rates_of_sources_are_by_cpu_and_the_most_frequent_come_first() {
-        let rates = rates(&table([10, 5, 100, 100]), &table([10, 25, 1_100, 100]), 2.0);
-        let struck = |cpu, per_second| Struck { cpu, per_second };
+        let rates = compute_rates(&table([10, 5, 100, 100]), &table([10, 25, 1_100, 100]), 2.0);
+        let struck = |cpu, per_second| CpuStruck { cpu, per_second };
         let source = |source: &str, cpu, per_second| SourceNow {
             source: source.into(),
             per_second,
@@ -208,13 +209,13 @@ mod tests {
 
     #[test]
     fn this_machine_is_seen_with_the_threads_of_this_process() {
-        let machine = topology::read(&Root::live()).unwrap();
-        let mut monitor = Monitor::new(&machine, speeds(&machine, None)).unwrap();
-        let subject = Subject { processes: vec![std::process::id()], ..Subject::default() };
-        let first = monitor.look(&subject, None).unwrap();
+        let machine = topology::read_machine(&Root::this_machine()).unwrap();
+        let mut monitor = MachineMonitor::new(&machine, cpu_speeds(&machine, None)).unwrap();
+        let subject = WatchSubject { processes: vec![std::process::id()], ..WatchSubject::default() };
+        let first = monitor.take_frame(&subject, None).unwrap();
         assert_eq!(first.cpus.iter().map(|cpu| cpu.cpu).collect::<corewise_machine::CpuSet>(), machine.online);
         std::thread::sleep(Duration::from_millis(30));
-        let second = monitor.look(&subject, None).unwrap();
+        let second = monitor.take_frame(&subject, None).unwrap();
         assert!(second.elapsed_s >= 0.03 && second.cpus.iter().any(|cpu| cpu.shares.is_some()), "{second:?}");
         let own = corewise_sys::thread::own_number();
         let thread = second.threads.iter().find(|thread| thread.thread == own).unwrap();

@@ -3,33 +3,33 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_lab::session::Progress;
-use corewise_lab::survey::{Plan, TailPlan};
-use corewise_machine::assemble::assemble;
+use corewise_lab::session::StepProgress;
+use corewise_lab::survey::{SurveyPlan, TailPlan};
+use corewise_machine::assemble::assemble_machine;
 use corewise_machine::facts::{CpuFacts, MachineFacts};
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::Survey;
 use corewise_sys::affinity;
 
 fn machine() -> Machine {
-    let allowed = affinity::current().unwrap();
+    let allowed = affinity::current_affinity().unwrap();
     let cpu = |number| CpuFacts { number, core: Some(i64::from(number)), ..CpuFacts::default() };
-    assemble(MachineFacts {
+    assemble_machine(MachineFacts {
         cpus: allowed.iter().map(cpu).collect(),
         allowed: Some(allowed),
         ..MachineFacts::default()
     })
 }
 
-fn plan(cpus: CpuSet, milliseconds: u64) -> Plan {
+fn plan(cpus: CpuSet, milliseconds: u64) -> SurveyPlan {
     // Where no piece is a stall, all of the time is in pieces: what it takes to look at a stall is in none. To watch the kernel takes
     // as long to begin as it takes, and tests/truth does it.
-    let tail = TailPlan { threshold: Duration::from_secs(3_600), explain: false, ..TailPlan::of_survey() };
-    Plan { cpus, budget: Duration::from_millis(milliseconds), seed: 7, corewise: "test", tail }
+    let tail = TailPlan { threshold: Duration::from_secs(3_600), explain: false, ..TailPlan::for_survey() };
+    SurveyPlan { cpus, budget: Duration::from_millis(milliseconds), seed: 7, corewise: "test", tail }
 }
 
-fn survey(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Survey {
-    corewise_lab::survey::survey(plan, machine, stop, progress).survey
+fn survey(plan: &SurveyPlan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&StepProgress)) -> Survey {
+    corewise_lab::survey::run_survey(plan, machine, stop, progress).survey
 }
 
 fn check(survey: &Survey) {
@@ -76,7 +76,7 @@ fn every_allowed_cpu_is_visited_in_every_round() {
 #[test]
 fn one_cpu_has_a_tail_and_no_links() {
     let machine = machine();
-    let one = CpuSet::of(machine.allowed.lowest().unwrap());
+    let one = CpuSet::from_cpu(machine.allowed.lowest().unwrap());
     let survey = survey(&plan(one.clone(), 400), machine, &AtomicBool::new(false), &mut |_| {});
     check(&survey);
     assert_eq!(survey.cpus.len(), 1);
@@ -112,7 +112,7 @@ fn a_survey_whose_budget_is_over_at_once_has_one_visit() {
 #[test]
 fn cpus_that_may_not_be_used_are_a_gap() {
     let machine = machine();
-    let wanted = machine.allowed.union(&CpuSet::of(8000));
+    let wanted = machine.allowed.union(&CpuSet::from_cpu(8000));
     let survey = survey(&plan(wanted, 300), machine, &AtomicBool::new(false), &mut |_| {});
     assert!(survey.gaps.iter().any(|gap| gap.what == "cpus 8000"), "{:?}", survey.gaps);
 }

@@ -7,15 +7,15 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use corewise_machine::generate::expression;
+use corewise_machine::generate::random_expression;
 use corewise_machine::machine_file::BUILT_IN;
-use corewise_machine::placement::notation::{Notation, NotationLine, print, read};
-use corewise_machine::placement::{Context, Resolution, parse};
-use corewise_machine::random::Random;
+use corewise_machine::placement::notation::{Notation, NotationLine, print_notation, read_notation};
+use corewise_machine::placement::{ResolveContext, ResolvedExpression, parse};
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
 
 const MACHINE: &str = "simulated-1536-cpus";
-/// How often each thing is timed.
+/// Number of times that each thing is timed.
 const REPEATS: usize = 11;
 
 /// Every form of the language; large objects and counts, since those take longest. Some have no cpu here, and that is
@@ -84,7 +84,7 @@ struct Times {
 fn main() -> Result<(), Box<dyn Error>> {
     let count = std::env::args().nth(1).map_or(Ok(4000), |count| count.parse())?;
     let built_in = BUILT_IN.iter().find(|built_in| built_in.name == MACHINE).ok_or("the machine is built in")?;
-    let machine = built_in.read()?.machine;
+    let machine = built_in.read_machine()?.machine;
     println!("{MACHINE}: microseconds; the median and the longest of {REPEATS} repeats");
     forms(&machine)?;
     let resolved = random_expressions(&machine, count)?;
@@ -105,12 +105,12 @@ fn forms(machine: &Machine) -> Result<(), Box<dyn Error>> {
 }
 
 /// The median and the worst of random expressions; gives what they are.
-fn random_expressions(machine: &Machine, count: usize) -> Result<Vec<Resolution>, Box<dyn Error>> {
-    let mut random = Random::new(1536);
+fn random_expressions(machine: &Machine, count: usize) -> Result<Vec<ResolvedExpression>, Box<dyn Error>> {
+    let mut random = RandomGenerator::new(1536);
     let (mut parsings, mut resolvings, mut resolved) = (Vec::new(), Vec::new(), Vec::new());
     let mut slowest = (0.0, String::new());
     for _ in 0..count {
-        let text = expression(&mut random, machine, 3);
+        let text = random_expression(&mut random, machine, 3);
         let (parsing, resolving, resolution) = expression_times(machine, &text)?;
         if resolving.median_us > slowest.0 {
             slowest = (resolving.median_us, text);
@@ -127,25 +127,28 @@ fn random_expressions(machine: &Machine, count: usize) -> Result<Vec<Resolution>
     Ok(resolved)
 }
 
-/// Times to parse and to resolve one expression, and what it is, where it has a cpu here.
-fn expression_times(machine: &Machine, text: &str) -> Result<(Times, Times, Option<Resolution>), Box<dyn Error>> {
-    let quiet = CpuSet::first(700);
-    let context = Context { machine, reachable: &machine.online, quiet: Some(&quiet), worth: None };
+/// Returns the times to parse and to resolve one expression, and its resolution; `None` if it cannot be resolved.
+fn expression_times(
+    machine: &Machine,
+    text: &str,
+) -> Result<(Times, Times, Option<ResolvedExpression>), Box<dyn Error>> {
+    let quiet = CpuSet::first_cpus(700);
+    let context = ResolveContext { machine, reachable: &machine.online, quiet: Some(&quiet), worth: None };
     let (parsing, parsed) = times(|| parse(text));
     let parsed = parsed?;
-    let (resolving, resolution) = times(|| parsed.resolve(&context));
+    let (resolving, resolution) = times(|| parsed.resolve_on(&context));
     Ok((parsing, resolving, resolution.ok()))
 }
 
 /// Prints and reads what the expressions are in every notation.
-fn notations(machine: &Machine, resolved: &[Resolution]) {
+fn notations(machine: &Machine, resolved: &[ResolvedExpression]) {
     let resolved = &resolved[..resolved.len().min(200)];
     println!("\nnotations of {} sets", resolved.len());
     println!("{HEAD}");
     for notation in Notation::ALL {
         let (mut printings, mut readings) = (Vec::new(), Vec::new());
-        for Resolution { cpus, order, .. } in resolved {
-            let (printing, lines) = times(|| print(notation, cpus, order, machine));
+        for ResolvedExpression { cpus, order, .. } in resolved {
+            let (printing, lines) = times(|| print_notation(notation, cpus, order, machine));
             printings.push(printing);
             // A mask of one processor group says nothing without its group.
             let text = |line: &NotationLine| {
@@ -154,7 +157,7 @@ fn notations(machine: &Machine, resolved: &[Resolution]) {
             };
             let texts: Vec<String> = lines.iter().filter(|line| !line.secondary).filter_map(text).collect();
             if notation.is_readable() && !texts.is_empty() {
-                readings.push(times(|| read(notation, &texts.join("\n"), machine)).0);
+                readings.push(times(|| read_notation(notation, &texts.join("\n"), machine)).0);
             }
         }
         summary(&format!("print {notation}"), &printings);

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use corewise_machine::Machine;
 use corewise_machine::machine_file::{BUILT_IN, parse};
-use corewise_machine::placement::plan::{USUAL_MOST, plan};
+use corewise_machine::placement::plan::{USUAL_MOST, plan_placements};
 
 /// Two packages of 128 cores with two threads, eight cores to a last-level cache, four nodes to a package.
 const SERVER: &str = r#"
@@ -39,7 +39,7 @@ const REPEATS: usize = 11;
 fn main() -> Result<(), Box<dyn Error>> {
     let largest = BUILT_IN.iter().find(|built_in| built_in.name == "simulated-1536-cpus").ok_or("it is built in")?;
     println!("| cpus | threads | candidates | classes | median, ms | longest, ms |\n|--:|--:|--:|--:|--:|--:|");
-    for machine in [parse(SERVER)?.machine, largest.read()?.machine] {
+    for machine in [parse(SERVER)?.machine, largest.read_machine()?.machine] {
         for threads in [Some(2), Some(16), Some(64), Some(machine.online.len() as u32 / 2), None] {
             row(&machine, threads);
         }
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn row(machine: &Machine, threads: Option<u32>) {
-    let make = || plan(black_box(machine), &machine.online, threads, Some(1), USUAL_MOST);
+    let make = || plan_placements(black_box(machine), &machine.online, threads, Some(1), USUAL_MOST);
     let made = make();
     let mut times: Vec<f64> = Vec::new();
     for _ in 0..REPEATS {

@@ -21,30 +21,31 @@ use crate::{CpuSet, Machine};
 /// core share all its caches. A level that the source does not report takes the objects of the next level outwards. So every online cpu is
 /// in exactly one package, die, llc, cluster and core, whatever the facts are. Facts without any cpu give a machine without objects. If
 /// files contradict each other, [`agree`] decides before the facts are made.
-pub fn assemble(facts: MachineFacts) -> Machine {
-    let mut facts = tidy::tidied(facts);
+pub fn assemble_machine(facts: MachineFacts) -> Machine {
+    let mut facts = tidy::tidy_facts(facts);
     let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
-    let cores = cores::cores(&facts);
+    let cores = cores::build_cores(&facts);
     caches::share_in_cores(&mut facts, &cores);
-    let packages = places::packages(&facts, &cores);
-    let books = places::around(&facts, &packages, |cpu| cpu.book_cpus.as_ref());
-    let drawers =
-        places::around(&facts, if books.is_empty() { &packages } else { &books }, |cpu| cpu.drawer_cpus.as_ref());
-    let caches = caches::caches(&facts);
-    let llcs = caches::llcs(&facts, &packages);
-    let clusters = clusters::clusters(&facts, &cores, &llcs);
-    let dies = places::dies(&facts, &packages);
-    let nodes = places::nodes(&facts, &online);
-    let kinds = kinds::kinds(&facts, &cores);
+    let packages = places::build_packages(&facts, &cores);
+    let books = places::build_outer_objects(&facts, &packages, |cpu| cpu.book_cpus.as_ref());
+    let drawers = places::build_outer_objects(&facts, if books.is_empty() { &packages } else { &books }, |cpu| {
+        cpu.drawer_cpus.as_ref()
+    });
+    let caches = caches::list_caches(&facts);
+    let llcs = caches::list_llcs(&facts, &packages);
+    let clusters = clusters::build_clusters(&facts, &cores, &llcs);
+    let dies = places::build_dies(&facts, &packages);
+    let nodes = places::build_nodes(&facts, &online);
+    let kinds = kinds::find_kinds(&facts, &cores);
     let mut gaps = std::mem::take(&mut facts.gaps);
     gaps.extend(places::node_gaps(&facts, &nodes, &online));
-    gaps.extend(caches::gap(&llcs));
+    gaps.extend(caches::missing_llc_gap(&llcs));
     let present = facts.present.unwrap_or_default().union(&online);
     let unlisted = facts.unlisted.unwrap_or_default().intersection(&present).difference(&online);
     let allowed_memory = places::allowed_memory(facts.allowed_memory, &nodes, &mut gaps);
     Machine {
         possible: facts.possible.unwrap_or_default().union(&present),
-        allowed: tidy::allowed(facts.allowed, &online, &mut gaps),
+        allowed: tidy::allowed_cpus(facts.allowed, &online, &mut gaps),
         allowed_memory,
         unlisted,
         isolated: facts.isolated.unwrap_or_default().intersection(&online),
@@ -66,7 +67,7 @@ pub fn assemble(facts: MachineFacts) -> Machine {
         memory_costs: Vec::new(),
         caches,
         kinds,
-        devices: devices::devices(facts.devices),
+        devices: devices::order_devices(facts.devices),
         gaps,
     }
 }

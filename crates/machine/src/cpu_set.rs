@@ -77,12 +77,12 @@ impl CpuSet {
     }
 
     /// Returns the set of one cpu.
-    pub fn of(cpu: u32) -> Self {
+    pub fn from_cpu(cpu: u32) -> Self {
         Self::from_runs(vec![(cpu, cpu)])
     }
 
     /// Returns the set of cpus `0..count`.
-    pub fn first(count: u32) -> Self {
+    pub fn first_cpus(count: u32) -> Self {
         Self::from_runs(count.checked_sub(1).map(|last| (0, last)).into_iter().collect())
     }
 
@@ -122,7 +122,7 @@ impl CpuSet {
     pub fn remove(&mut self, cpu: u32) -> bool {
         let present = self.contains(cpu);
         if present {
-            *self = self.difference(&Self::of(cpu));
+            *self = self.difference(&Self::from_cpu(cpu));
         }
         present
     }
@@ -139,7 +139,7 @@ impl CpuSet {
     }
 
     /// Returns the number of runs of consecutive cpus.
-    pub fn runs(&self) -> usize {
+    pub fn run_count(&self) -> usize {
         self.runs.len()
     }
 
@@ -172,11 +172,11 @@ impl CpuSet {
     /// Returns the cpus in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        Self::from_runs(self.shared(other).collect())
+        Self::from_runs(self.shared_runs(other).collect())
     }
 
     /// Iterates over the runs in both sets, ascending.
-    fn shared<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, u32)> + 'a {
+    fn shared_runs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let (mut mine, mut theirs) = (self.runs.iter().peekable(), other.runs.iter().peekable());
         std::iter::from_fn(move || {
             loop {
@@ -211,11 +211,11 @@ impl CpuSet {
 
     /// Returns true if the sets have no cpu in common.
     pub fn is_disjoint(&self, other: &Self) -> bool {
-        self.shared(other).next().is_none()
+        self.shared_runs(other).next().is_none()
     }
 
     /// Returns the set as a bit mask for `sched_setaffinity`: bit `c % 64` of word `c / 64` is cpu `c`, and the last word is not zero.
-    pub fn words(&self) -> Vec<u64> {
+    pub fn to_words(&self) -> Vec<u64> {
         let mut words = vec![0; self.highest().map_or(0, |highest| highest as usize / 64 + 1)];
         self.iter().for_each(|cpu| words[cpu as usize / 64] |= 1 << (cpu % 64));
         words
@@ -290,7 +290,7 @@ impl CpuSet {
 
     /// Formats the mask in hexadecimal without prefix or commas, as `taskset` and `start /affinity` take it; "0" if empty.
     pub fn to_hexadecimal(&self) -> String {
-        let words = self.words();
+        let words = self.to_words();
         let mut words = words.iter().rev();
         let Some(top) = words.next() else { return "0".into() };
         let mut text = format!("{top:x}");

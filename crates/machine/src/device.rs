@@ -10,15 +10,15 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Device;
-use crate::machine::{ABOUT_AS_MUCH, Node};
+use crate::facts::PciDevice;
+use crate::machine::{ABOUT_AS_MUCH, NumaNode};
 use crate::{CpuSet, Machine};
-pub use find::{Unfound, find};
+pub use find::{UnknownDevice, find_device};
 
 /// The cpus near a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Near {
+pub struct NearCpus {
     /// Online cpus of the device's node, or closer ones; all online cpus if nothing is known.
     pub cpus: CpuSet,
     /// Reason for these cpus, in words that follow a colon: "node 1, as the system reports".
@@ -30,12 +30,12 @@ pub struct Near {
     pub is_known: bool,
 }
 
-impl Near {
-    fn sure(cpus: CpuSet, reason: String) -> Self {
+impl NearCpus {
+    fn without_doubt(cpus: CpuSet, reason: String) -> Self {
         Self { cpus, reason, doubt: None, is_known: true }
     }
 
-    fn doubted(self, doubt: String) -> Self {
+    fn with_doubt(self, doubt: String) -> Self {
         Self { doubt: Some(doubt), ..self }
     }
 }
@@ -44,32 +44,32 @@ impl Near {
 ///
 /// The device's node decides if it has cpus; its local cpus decide if they are some of that node's. For a node without cpus, the nearest
 /// node with cpus is used, by distance. Without a node the local cpus decide, unless they are all of the cpus.
-pub fn near(device: &Device, machine: &Machine) -> Near {
+pub fn cpus_near(device: &PciDevice, machine: &Machine) -> NearCpus {
     let local = device.local_cpus.as_ref().map(|cpus| cpus.intersection(&machine.online));
     let local = local.filter(|cpus| !cpus.is_empty());
     let Some(number) = device.node else { return without_node(local, machine) };
     match machine.nodes.iter().find(|node| node.number == number) {
         Some(node) if !node.cpus.is_empty() => of_node(node, local),
-        Some(node) => nearest(node, machine).unwrap_or_else(|| {
+        Some(node) => cpus_nearest(node, machine).unwrap_or_else(|| {
             let doubt = format!("node {number} has no cpus, and no distances are reported");
-            without_node(local, machine).doubted(doubt)
+            without_node(local, machine).with_doubt(doubt)
         }),
         None => {
             let doubt = format!("node {number} is reported, which this machine does not have");
-            without_node(local, machine).doubted(doubt)
+            without_node(local, machine).with_doubt(doubt)
         }
     }
 }
 
-fn of_node(node: &Node, local: Option<CpuSet>) -> Near {
+fn of_node(node: &NumaNode, local: Option<CpuSet>) -> NearCpus {
     let number = node.number;
-    let whole = || Near::sure(node.cpus.clone(), format!("node {number}, as the system reports"));
+    let whole = || NearCpus::without_doubt(node.cpus.clone(), format!("node {number}, as the system reports"));
     match local {
         Some(local) if local == node.cpus => whole(),
         Some(local) if local.is_subset(&node.cpus) => {
-            Near::sure(local, format!("local cpus, a part of node {number}, as the system reports"))
+            NearCpus::without_doubt(local, format!("local cpus, a part of node {number}, as the system reports"))
         }
-        Some(local) => whole().doubted(format!(
+        Some(local) => whole().with_doubt(format!(
             "the reports contradict each other: node {number} (cpus {}), but local cpus {local}; the node is used",
             node.cpus
         )),
@@ -78,7 +78,7 @@ fn of_node(node: &Node, local: Option<CpuSet>) -> Near {
 }
 
 /// Returns the cpus nearest to a node without cpus: by measured memory cost, otherwise by distance. `None` if neither is known.
-fn nearest(node: &Node, machine: &Machine) -> Option<Near> {
+fn cpus_nearest(node: &NumaNode, machine: &Machine) -> Option<NearCpus> {
     if let Some(near) = nearest_as_measured(node, machine) {
         return Some(near);
     }
@@ -89,30 +89,33 @@ fn nearest(node: &Node, machine: &Machine) -> Option<Near> {
     let numbers: CpuSet = nodes().map(|other| other.number).collect();
     let noun = if numbers.len() == 1 { "node" } else { "nodes" };
     let reason = format!("node {} has no cpus; {noun} {numbers} is nearest, at distance {least}", node.number);
-    Some(Near::sure(cpus, if numbers.len() == 1 { reason } else { reason.replace(" is nearest", " are nearest") }))
+    Some(NearCpus::without_doubt(
+        cpus,
+        if numbers.len() == 1 { reason } else { reason.replace(" is nearest", " are nearest") },
+    ))
 }
 
 /// Returns the cpus with the cheapest access to a node's memory, or `None` without a map of memory.
-fn nearest_as_measured(node: &Node, machine: &Machine) -> Option<Near> {
+fn nearest_as_measured(node: &NumaNode, machine: &Machine) -> Option<NearCpus> {
     let costs = || machine.memory_costs.iter().filter(|cost| cost.node == node.number);
     let least = costs().map(|cost| cost.ns).min()?;
     let is_cheap = |ns: u64| ns as f64 <= ABOUT_AS_MUCH * least as f64;
     let cpus = costs().filter(|cost| is_cheap(cost.ns)).fold(CpuSet::new(), |all, cost| all.union(&cost.cpus));
     let cpus = cpus.intersection(&machine.online);
     let reason = format!("node {} has no cpus; these pay least for its memory, {least} ns as measured", node.number);
-    (!cpus.is_empty()).then(|| Near::sure(cpus, reason))
+    (!cpus.is_empty()).then(|| NearCpus::without_doubt(cpus, reason))
 }
 
-fn without_node(local: Option<CpuSet>, machine: &Machine) -> Near {
+fn without_node(local: Option<CpuSet>, machine: &Machine) -> NearCpus {
     if let Some(local) = local.filter(|local| *local != machine.online) {
-        return Near::sure(local, "local cpus, as the system reports, without a node".to_owned());
+        return NearCpus::without_doubt(local, "local cpus, as the system reports, without a node".to_owned());
     }
     let all = machine.online.clone();
     if machine.nodes.iter().filter(|node| !node.cpus.is_empty()).count() < 2 {
-        return Near::sure(all, "all cpus are of one node".to_owned());
+        return NearCpus::without_doubt(all, "all cpus are of one node".to_owned());
     }
     let doubt =
         "no node is reported for it (numa_node is -1 or absent), and all cpus as local; its firmware may not say";
-    let unknown = Near { cpus: all, reason: "where it is, is not known".to_owned(), doubt: None, is_known: false };
-    unknown.doubted(doubt.to_owned())
+    let unknown = NearCpus { cpus: all, reason: "where it is, is not known".to_owned(), doubt: None, is_known: false };
+    unknown.with_doubt(doubt.to_owned())
 }

@@ -9,7 +9,7 @@ use crate::CpuSet;
 /// Something that happened on a cpu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Event {
+pub struct KernelEvent {
     /// Time in nanoseconds of the recording's clock (CLOCK_MONOTONIC_RAW).
     pub at_ns: u64,
     /// The cpu of the event.
@@ -17,23 +17,23 @@ pub struct Event {
     /// The current task, by its global number; 0 if the cpu was idle.
     pub task: u32,
     /// Kind of the event with its details.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// Kind of an event with its details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum What {
+pub enum EventKind {
     /// A handler begins.
     Enter {
         /// Source of the interrupt.
-        source: Source,
+        source: InterruptSource,
     },
     /// A handler ends.
     Exit {
         /// Source of the interrupt.
-        source: Source,
+        source: InterruptSource,
     },
     /// A handler of a non-maskable interrupt ended.
     NonMaskable {
@@ -118,7 +118,7 @@ pub enum What {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "source", content = "number", rename_all = "kebab-case")]
-pub enum Source {
+pub enum InterruptSource {
     /// A device, by its number in /proc/interrupts.
     Device(u32),
     /// A soft interrupt, by its vector (include/linux/interrupt.h).
@@ -150,7 +150,7 @@ pub enum Source {
 /// The kernel's names of the soft interrupts (kernel/softirq.c, `softirq_to_name`).
 const SOFT: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-impl Source {
+impl InterruptSource {
     /// Returns the plain name. For a device it contains the number, since only /proc/interrupts has the name.
     pub fn name(self) -> String {
         match self {
@@ -205,20 +205,21 @@ mod tests {
 
     #[test]
     fn sources_have_the_names_of_the_kernels_tables() {
-        assert_eq!(Source::Soft(7).name(), "softirq SCHED");
-        assert_eq!(Source::Soft(12).name(), "softirq 12");
-        assert_eq!(Source::Device(36).name(), "interrupt 36");
-        assert_eq!(Source::LocalTimer.name(), "timer");
+        assert_eq!(InterruptSource::Soft(7).name(), "softirq SCHED");
+        assert_eq!(InterruptSource::Soft(12).name(), "softirq 12");
+        assert_eq!(InterruptSource::Device(36).name(), "interrupt 36");
+        assert_eq!(InterruptSource::LocalTimer.name(), "timer");
     }
 
     #[test]
     fn an_event_is_one_flat_object() {
-        let event = Event { at_ns: 12, cpu: 1, task: 7, what: What::Enter { source: Source::Device(36) } };
+        let event =
+            KernelEvent { at_ns: 12, cpu: 1, task: 7, what: EventKind::Enter { source: InterruptSource::Device(36) } };
         let json = serde_json::to_string(&event).unwrap();
         assert_eq!(
             json,
             r#"{"at_ns":12,"cpu":1,"task":7,"what":{"kind":"enter","source":{"source":"device","number":36}}}"#
         );
-        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), event);
+        assert_eq!(serde_json::from_str::<KernelEvent>(&json).unwrap(), event);
     }
 }

@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{CpuSet, Gap};
-pub use device::{Device, DeviceKind, Link};
+pub use device::{DeviceKind, PciDevice, PcieLink};
 
 /// All facts that a reader found about one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineFacts {
     /// The processor's names and numbers.
-    pub processor: Processor,
+    pub processor: ProcessorFacts,
     /// Kernel, architecture, hypervisor.
-    pub system: System,
+    pub system: SystemFacts,
     /// Online cpus, in any order.
     pub cpus: Vec<CpuFacts>,
     /// Cpus that the kernel could ever have.
@@ -42,7 +42,7 @@ pub struct MachineFacts {
     /// NUMA nodes, by number.
     pub nodes: Vec<NodeFacts>,
     /// Network cards, disks, graphics cards and the like.
-    pub devices: Vec<Device>,
+    pub devices: Vec<PciDevice>,
     /// Classes of core that the source names itself (`/sys/devices/cpu_core/cpus`, cpuid leaf 0x1a).
     pub named_kinds: Vec<NamedKind>,
     /// Facts that could not be read.
@@ -119,7 +119,7 @@ pub struct CacheFacts {
 /// The processor's names and numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Processor {
+pub struct ProcessorFacts {
     /// Model name with white space tidied: "AMD Ryzen 9 9950X3D 16-Core Processor".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_name: Option<String>,
@@ -143,7 +143,7 @@ pub struct Processor {
 /// Kernel, architecture, hypervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct System {
+pub struct SystemFacts {
     /// Architecture, if known: "x86_64", "aarch64".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
@@ -165,7 +165,7 @@ pub struct System {
     pub scheduling: BTreeMap<String, String>,
 }
 
-impl System {
+impl SystemFacts {
     /// Returns the system and its version: "Linux 6.18.2-arch1", "Windows 10.0.26100".
     pub fn title(&self) -> Option<String> {
         let kernel = self.kernel.as_ref()?;
@@ -287,7 +287,8 @@ mod tests {
 
     #[test]
     fn a_system_is_linux_unless_it_says_otherwise() {
-        let title = |kernel: &str| System { kernel: Some(kernel.to_owned()), ..System::default() }.title().unwrap();
+        let title =
+            |kernel: &str| SystemFacts { kernel: Some(kernel.to_owned()), ..SystemFacts::default() }.title().unwrap();
         assert_eq!((title("6.18.2-arch1").as_str(), title("Wine 8.0").as_str()), ("Linux 6.18.2-arch1", "Wine 8.0"));
     }
 }

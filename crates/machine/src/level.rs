@@ -29,12 +29,12 @@ impl Level {
         [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
 
     /// Returns the levels around this one, outermost first.
-    pub fn around(self) -> impl DoubleEndedIterator<Item = Self> {
+    pub fn levels_around(self) -> impl DoubleEndedIterator<Item = Self> {
         Self::ALL.into_iter().filter(move |other| *other < self)
     }
 
     /// Returns the levels inside this one, outermost first, without the cpu.
-    pub fn inside(self) -> impl Iterator<Item = Self> {
+    pub fn levels_inside(self) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(move |other| *other > self && *other < Self::Cpu)
     }
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{CacheKind, CoreType, Device, MemoryKind};
-pub use crate::facts::{Processor, ProcessorGroup, System};
+use crate::facts::{CacheKind, CoreType, MemoryKind, PciDevice};
+pub use crate::facts::{ProcessorFacts, ProcessorGroup, SystemFacts};
 use crate::{CpuSet, Gap, Level};
 
 /// A machine, built by [`crate::assemble::assemble`].
@@ -18,9 +18,9 @@ use crate::{CpuSet, Gap, Level};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// The processor's names and numbers.
-    pub processor: Processor,
+    pub processor: ProcessorFacts,
     /// Kernel, architecture, hypervisor.
-    pub system: System,
+    pub system: SystemFacts,
     /// Cpus that the kernel could ever have.
     pub possible: CpuSet,
     /// Cpus that are plugged in. Those of them neither online nor in `unlisted` are "offline".
@@ -41,25 +41,25 @@ pub struct Machine {
     pub nohz_full: CpuSet,
     /// Drawers, in order of their lowest cpu; empty if the system reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drawers: Vec<Object>,
+    pub drawers: Vec<MachineObject>,
     /// Books, in order of their lowest cpu; empty if the system reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub books: Vec<Object>,
+    pub books: Vec<MachineObject>,
     /// Processor groups, by number; empty except on Windows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processor_groups: Vec<ProcessorGroup>,
     /// Sockets, in order of their lowest cpu.
-    pub packages: Vec<Object>,
+    pub packages: Vec<MachineObject>,
     /// NUMA nodes, in order of their numbers.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NumaNode>,
     /// Dies, in order of their lowest cpu.
-    pub dies: Vec<Object>,
+    pub dies: Vec<MachineObject>,
     /// Last-level cache domains, in order of their lowest cpu.
     pub llcs: Vec<Llc>,
     /// Clusters (cores that share an L2), in order of their lowest cpu.
-    pub clusters: Vec<Object>,
+    pub clusters: Vec<MachineObject>,
     /// Physical cores, in order of their lowest cpu.
-    pub cores: Vec<Object>,
+    pub cores: Vec<MachineObject>,
     /// Groups proven by a map of links, in order of their lowest cpu; empty without a map. No system reports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<CpuSet>,
@@ -69,10 +69,10 @@ pub struct Machine {
     /// Every cache once, by level, then kind, then lowest cpu.
     pub caches: Vec<Cache>,
     /// Kinds of core, best first; empty if all cores are alike.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<CoreKind>,
     /// Network cards, disks, graphics cards and other devices, in order of their places on the bus; empty if none are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub devices: Vec<Device>,
+    pub devices: Vec<PciDevice>,
     /// Unknown facts about this machine.
     pub gaps: Vec<Gap>,
 }
@@ -80,7 +80,7 @@ pub struct Machine {
 /// A package, die, cluster or core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Object {
+pub struct MachineObject {
     /// The operating system's own number, if it has one (not always unique, not always dense).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os_number: Option<i64>,
@@ -91,7 +91,7 @@ pub struct Object {
 /// A NUMA node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Node {
+pub struct NumaNode {
     /// The operating system's number; may be sparse.
     pub number: u32,
     /// Online cpus; empty for a node of memory only.
@@ -156,7 +156,7 @@ pub struct Cache {
 /// A class of cores that differ from the machine's other cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Kind {
+pub struct CoreKind {
     /// The class.
     pub core_type: CoreType,
     /// Online cpus.
@@ -169,8 +169,8 @@ pub struct Kind {
 pub const ABOUT_AS_MUCH: f64 = 1.1;
 impl Machine {
     /// Returns the cpu sets of a level's objects in machine order; memory-only nodes give empty sets.
-    pub fn objects(&self, level: Level) -> Vec<CpuSet> {
-        let of = |objects: &[Object]| objects.iter().map(|object| object.cpus.clone()).collect();
+    pub fn objects_of(&self, level: Level) -> Vec<CpuSet> {
+        let of = |objects: &[MachineObject]| objects.iter().map(|object| object.cpus.clone()).collect();
         match level {
             Level::Drawer | Level::Book => of(self.around_packages(level)),
             Level::Package => of(&self.packages),
@@ -180,7 +180,7 @@ impl Machine {
             Level::Llc | Level::Group => self.llcs.iter().map(|llc| llc.cpus.clone()).collect(),
             Level::Cluster => of(&self.clusters),
             Level::Core => of(&self.cores),
-            Level::Cpu => self.online.iter().map(CpuSet::of).collect(),
+            Level::Cpu => self.online.iter().map(CpuSet::from_cpu).collect(),
         }
     }
 
@@ -201,7 +201,7 @@ impl Machine {
         }
     }
 
-    fn around_packages(&self, level: Level) -> &[Object] {
+    fn around_packages(&self, level: Level) -> &[MachineObject] {
         match level {
             Level::Drawer if !self.drawers.is_empty() => &self.drawers,
             _ if !self.books.is_empty() => &self.books,
@@ -210,19 +210,19 @@ impl Machine {
     }
 
     /// Returns the machine's levels, outermost first, without groups. Books and drawers are included only if its system reports them.
-    pub fn levels(&self) -> impl Iterator<Item = Level> {
+    pub fn levels_present(&self) -> impl Iterator<Item = Level> {
         let drawers = (!self.drawers.is_empty()).then_some(Level::Drawer);
         let books = (!self.books.is_empty()).then_some(Level::Book);
         drawers.into_iter().chain(books).chain(Level::EVERYWHERE)
     }
 
     /// Returns the cpus that are plugged in but switched off.
-    pub fn offline(&self) -> CpuSet {
+    pub fn offline_cpus(&self) -> CpuSet {
         self.present.difference(&self.online).difference(&self.unlisted)
     }
 
     /// Returns true if this process may use memory of a node, as far as is known.
-    pub fn has_memory(&self, node: &Node) -> bool {
+    pub fn has_memory(&self, node: &NumaNode) -> bool {
         node.memory_bytes != Some(0) && self.allowed_memory.as_ref().is_none_or(|allowed| allowed.contains(node.number))
     }
 
@@ -244,7 +244,7 @@ impl Machine {
     }
 
     /// Returns the kind of a cpu, or `None` if the machine has no kinds.
-    pub fn kind_of(&self, cpu: u32) -> Option<&Kind> {
+    pub fn kind_of(&self, cpu: u32) -> Option<&CoreKind> {
         self.kinds.iter().find(|kind| kind.cpus.contains(cpu))
     }
 
@@ -276,8 +276,8 @@ impl Machine {
         feed(self.processor.model_name.as_deref().unwrap_or(""));
         feed(&format!("{:?} {:?} {:?}", self.processor.family, self.processor.model, self.processor.stepping));
         feed(&self.present.to_string());
-        for level in self.levels() {
-            for cpus in self.objects(level) {
+        for level in self.levels_present() {
+            for cpus in self.objects_of(level) {
                 feed(&format!("{level}:{cpus}"));
             }
         }

@@ -1,6 +1,6 @@
 //! Machine files (TOML), so that a placement can be planned for a machine that is not at hand.
 //!
-//! A text becomes a [`document::Document`], then [`crate::facts::MachineFacts`], then a [`crate::Machine`] by the same rules as a machine
+//! A text becomes a [`document::MachineDocument`], then [`crate::facts_of_document::MachineFacts`], then a [`crate::Machine`] by the same rules as a machine
 //! that was read. docs/machines.md describes the format.
 
 mod built_in;
@@ -16,9 +16,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::{Level, Machine, assemble};
-pub use built_in::{BUILT_IN, BuiltIn, Found, find};
-use check::Problem;
-use document::Document;
+pub use built_in::{BUILT_IN, BuiltInMachine, MachineMatch, find_built_in};
+use check::DocumentProblem;
+use document::MachineDocument;
 
 /// A machine described in a file, with the file's description.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,13 +26,13 @@ pub struct MachineFile {
     /// The machine, as if it had been read.
     pub machine: Machine,
     /// The file's description of itself.
-    pub description: Description,
+    pub description: MachineDescription,
 }
 
 /// Description that a machine file gives of itself; each part may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Description {
+pub struct MachineDescription {
     /// Summary of the machine in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
@@ -63,28 +63,28 @@ pub struct MachineFileError {
 /// [`MachineFileError`] if the text is no TOML, has unknown keys or values, or describes an impossible machine (a cpu in two cores, a
 /// missing distance).
 pub fn parse(text: &str) -> Result<MachineFile, MachineFileError> {
-    let document: Document = toml::from_str(text).map_err(|error| MachineFileError {
+    let document: MachineDocument = toml::from_str(text).map_err(|error| MachineFileError {
         line: line_of(text, error.span().map_or(0, |span| span.start)),
         what: error.message().to_owned(),
     })?;
-    described(document)
+    describe_machine(document)
         .map_err(|problem| MachineFileError { line: line_of(text, problem.span.start), what: problem.what })
 }
 
-fn described(document: Document) -> Result<MachineFile, Problem> {
-    check::check(&document)?;
-    let machine = assemble::assemble(facts::facts(&document)?);
+fn describe_machine(document: MachineDocument) -> Result<MachineFile, DocumentProblem> {
+    check::check_document(&document)?;
+    let machine = assemble::assemble_machine(facts::facts_of_document(&document)?);
     if let Some(clusters) = &document.clusters {
         // Assembly drops a cluster that reaches beyond its last-level cache; in a file it is a mistake.
-        let kept = machine.objects(Level::Cluster);
-        for cpus in clusters.get_ref().sets().map(|cpus| cpus.intersection(&machine.online)) {
+        let kept = machine.objects_of(Level::Cluster);
+        for cpus in clusters.get_ref().object_sets().map(|cpus| cpus.intersection(&machine.online)) {
             if !cpus.is_empty() && !kept.contains(&cpus) {
                 let what = format!("cluster {cpus} is not inside one last-level cache");
-                return Err(Problem { span: clusters.span(), what });
+                return Err(DocumentProblem { span: clusters.span(), what });
             }
         }
     }
-    let description = Description {
+    let description = MachineDescription {
         about: document.about,
         numbering: document.numbering,
         sources: document.sources,

@@ -1,6 +1,6 @@
 //! The placement language: expressions for "on these cpus" that hold on any machine, and the cpus they mean on this one.
 //!
-//! [`parse`] turns a text into an [`Expression`]; [`Expression::resolve`] returns its cpus on a machine in the order of use, and the
+//! [`parse`] turns a text into an [`PlacementExpression`]; [`PlacementExpression::resolve`] returns its cpus on a machine in the order of use, and the
 //! excluded cpus with reasons. The language is described in docs/placement.md.
 
 mod describe;
@@ -28,12 +28,12 @@ mod sample;
 #[cfg(test)]
 mod tests;
 
-pub use describe::describe;
+pub use describe::describe_cpus;
 pub use error::PlacementError;
-pub use expression::{Expression, Name, Operator, Pattern};
-pub use indices::Indices;
+pub use expression::{CpuSetName, PlacementExpression, PlacementPattern, SetOperator};
+pub use indices::ObjectIndices;
 pub use knowledge::{KnownMachine, MachineKnowledge};
 pub use language::{LanguageForm, language_forms, language_table};
-pub use order::list;
+pub use order::format_list;
 pub use parse::parse;
-pub use resolve::{Context, LeftOut, Reason, Resolution};
+pub use resolve::{ExcludedCpus, ExclusionReason, ResolveContext, ResolvedExpression};

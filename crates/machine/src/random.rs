@@ -4,11 +4,11 @@
 ///
 /// xoshiro256++ 1.0 by David Blackman and Sebastiano Vigna (<https://prng.di.unimi.it/>), public domain.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct RandomGenerator {
     state: [u64; 4],
 }
 
-impl Random {
+impl RandomGenerator {
     /// Creates a generator; every seed is good, zero too.
     pub fn new(seed: u64) -> Self {
         let mut mix = seed;
@@ -22,7 +22,7 @@ impl Random {
     }
 
     /// Returns the next 64 random bits.
-    pub fn bits(&mut self) -> u64 {
+    pub fn next_bits(&mut self) -> u64 {
         let [s0, s1, s2, s3] = &mut self.state;
         let result = s0.wrapping_add(*s3).rotate_left(23).wrapping_add(*s0);
         let shifted = *s1 << 17;
@@ -39,12 +39,12 @@ impl Random {
     ///
     /// # Panics
     /// If `bound` is zero.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub fn next_below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "no number is below zero");
         let bound = bound as u64;
         let threshold = bound.wrapping_neg() % bound;
         loop {
-            let product = u128::from(self.bits()) * u128::from(bound);
+            let product = u128::from(self.next_bits()) * u128::from(bound);
             if product as u64 >= threshold {
                 return (product >> 64) as usize;
             }
@@ -52,20 +52,20 @@ impl Random {
     }
 
     /// Returns a number in `[0, 1)`.
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    pub fn next_unit(&mut self) -> f64 {
+        (self.next_bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Returns a standard normal number (Box and Muller).
-    pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
+    pub fn next_normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.next_unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.next_unit()).cos()
     }
 
     /// Shuffles the items into a uniformly random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
+            items.swap(last, self.next_below(last + 1));
         }
     }
 }
@@ -77,14 +77,14 @@ mod tests {
     /// The first outputs of xoshiro256++ for the state (1, 2, 3, 4), from the authors' reference implementation.
     #[test]
     fn the_sequence_is_the_reference_one() {
-        let mut random = Random { state: [1, 2, 3, 4] };
-        let first: Vec<u64> = (0..4).map(|_| random.bits()).collect();
+        let mut random = RandomGenerator { state: [1, 2, 3, 4] };
+        let first: Vec<u64> = (0..4).map(|_| random.next_bits()).collect();
         assert_eq!(first, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
     }
 
     #[test]
     fn every_order_of_three_is_equally_likely() {
-        let mut random = Random::new(7);
+        let mut random = RandomGenerator::new(7);
         let mut seen = std::collections::BTreeMap::new();
         for _ in 0..60_000 {
             let mut items = [0, 1, 2];

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Slots {
+pub enum RingSlots {
     /// Adjacent: neighbours share a cache line.
     Packed,
     /// Each in its own pair of lines (128 bytes), since the hardware fetches lines in pairs.
     Padded,
 }
 
-impl Slots {
+impl RingSlots {
     /// Both layouts.
     pub const ALL: [Self; 2] = [Self::Packed, Self::Padded];
 

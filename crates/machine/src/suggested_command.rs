@@ -33,13 +33,13 @@ impl SuggestedCommand {
     }
 
     /// Returns the line as it is typed in a shell.
-    pub fn line(&self) -> String {
-        self.words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    pub fn shell_line(&self) -> String {
+        self.words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the line between backquotes, for use in a sentence.
-    pub fn mention(&self) -> String {
-        format!("`{}`", self.line())
+    pub fn quoted_line(&self) -> String {
+        format!("`{}`", self.shell_line())
     }
 
     /// Adds options before `--` and the words after it.
@@ -50,31 +50,31 @@ impl SuggestedCommand {
         self
     }
 
-    fn flag(self, name: &str) -> Self {
+    fn with_flag(self, name: &str) -> Self {
         self.with_options([name.to_owned()])
     }
 
     fn flag_if(self, is_set: bool, name: &str) -> Self {
-        if is_set { self.flag(name) } else { self }
+        if is_set { self.with_flag(name) } else { self }
     }
 
-    fn option(self, name: &str, value: impl Display) -> Self {
+    fn with_option(self, name: &str, value: impl Display) -> Self {
         self.with_options([name.to_owned(), value.to_string()])
     }
 
     fn option_if(self, name: &str, value: Option<impl Display>) -> Self {
         match value {
-            Some(value) => self.option(name, value),
+            Some(value) => self.with_option(name, value),
             None => self,
         }
     }
 
-    fn argument(mut self, value: impl Display) -> Self {
+    fn with_argument(mut self, value: impl Display) -> Self {
         self.words.push(value.to_string());
         self
     }
 
-    fn running<T: AsRef<str>>(mut self, program: &[T]) -> Self {
+    fn with_program<T: AsRef<str>>(mut self, program: &[T]) -> Self {
         self.words.push("--".to_owned());
         self.words.extend(program.iter().map(|word| word.as_ref().to_owned()));
         self
@@ -83,7 +83,7 @@ impl SuggestedCommand {
 
 impl From<SuggestedCommand> for String {
     fn from(command: SuggestedCommand) -> Self {
-        command.line()
+        command.shell_line()
     }
 }
 
@@ -96,7 +96,7 @@ const APP: [&str; 1] = ["./app"];
 /// Placeholder for the user's program in messages about the command line.
 const COMMAND: [&str; 1] = ["COMMAND"];
 
-fn corewise(command: &str) -> SuggestedCommand {
+fn corewise_command(command: &str) -> SuggestedCommand {
     other_program(&format!("{PROGRAM} {command}"))
 }
 
@@ -104,7 +104,7 @@ fn other_program(line: &str) -> SuggestedCommand {
     SuggestedCommand { words: line.split(' ').map(str::to_owned).collect() }
 }
 
-fn quote(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN_CHARACTERS.contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
@@ -155,122 +155,122 @@ macro_rules! suggestions {
 
 suggestions! {
     // Survey
-    help() => corewise("--help");
+    help() => corewise_command("--help");
     first_survey() => other_program(PROGRAM);
-    survey() => corewise("survey");
-    survey_longer(cpus: Option<&CpuSet> = Some(&CpuSet::of(1)), budget: &str = "2m") =>
-        corewise("survey").option_if("--cpus", cpus).option("--budget", budget);
-    survey_of_cpus(cpus: &str = "LIST") => corewise("survey").option("--cpus", cpus);
-    topology() => corewise("topology");
-    topology_devices() => corewise("topology --devices");
-    topology_machines() => corewise("topology --machine list");
-    topology_of(machine: &str = "2990wx") => corewise("topology").option("--machine", machine);
-    tail() => corewise("tail");
-    tail_explain() => corewise("tail --explain");
-    tail_explain_cpus(cpus: &str = "0-3") => corewise("tail --explain").option("--cpus", cpus);
-    tail_record() => corewise("tail --explain --record FILE");
+    survey() => corewise_command("survey");
+    survey_longer(cpus: Option<&CpuSet> = Some(&CpuSet::from_cpu(1)), budget: &str = "2m") =>
+        corewise_command("survey").option_if("--cpus", cpus).with_option("--budget", budget);
+    survey_of_cpus(cpus: &str = "LIST") => corewise_command("survey").with_option("--cpus", cpus);
+    topology() => corewise_command("topology");
+    topology_devices() => corewise_command("topology --devices");
+    topology_machines() => corewise_command("topology --machine list");
+    topology_of(machine: &str = "2990wx") => corewise_command("topology").with_option("--machine", machine);
+    tail() => corewise_command("tail");
+    tail_explain() => corewise_command("tail --explain");
+    tail_explain_cpus(cpus: &str = "0-3") => corewise_command("tail --explain").with_option("--cpus", cpus);
+    tail_record() => corewise_command("tail --explain --record FILE");
     tail_again(how: &TailOptions = &TailOptions { work: Some("syscall".to_owned()), threshold_ns: Some(5000), ..TailOptions::default() }, budget: &str = "40s") =>
-        corewise("tail")
+        corewise_command("tail")
             .option_if("--cpus", how.cpus.as_ref())
             .flag_if(how.explains, "--explain")
             .flag_if(how.is_fifo, "--fifo")
             .option_if("--threshold", how.threshold_ns.map(format_duration))
-            .option("--budget", budget)
+            .with_option("--budget", budget)
             .option_if("--work", how.work.as_ref());
-    links() => corewise("links");
-    links_json() => corewise("links --json");
+    links() => corewise_command("links");
+    links_json() => corewise_command("links --json");
     links_simulated(file: &str = "map.csv", seed: u64 = 1) =>
-        corewise("links").option("--simulate", file).option("--seed", seed);
-    links_import(file: &str = "map.csv") => corewise("links import").argument(file);
+        corewise_command("links").with_option("--simulate", file).with_option("--seed", seed);
+    links_import(file: &str = "map.csv") => corewise_command("links import").with_argument(file);
     links_compare(before: &str = "before.csv", after: &str = "after.csv") =>
-        corewise("links compare").argument(before).argument(after);
-    links_import_in(unit: &str = "us") => corewise("links import FILE").option("--unit", unit);
-    links_show(number: &str = "N") => corewise("links show").argument(number);
-    memory() => corewise("memory");
-    memory_longer(budget: &str = "5m") => corewise("memory").option("--budget", budget);
-    memory_import(file: &str = "mlc.txt") => corewise("memory").option("--import", file);
+        corewise_command("links compare").with_argument(before).with_argument(after);
+    links_import_in(unit: &str = "us") => corewise_command("links import FILE").with_option("--unit", unit);
+    links_show(number: &str = "N") => corewise_command("links show").with_argument(number);
+    memory() => corewise_command("memory");
+    memory_longer(budget: &str = "5m") => corewise_command("memory").with_option("--budget", budget);
+    memory_import(file: &str = "mlc.txt") => corewise_command("memory").with_option("--import", file);
     memory_simulated(machine: &str = "fx-8150", seed: u64 = 1) =>
-        corewise("memory").option("--simulate", machine).option("--seed", seed);
-    worth() => corewise("worth");
-    watch_and_save() => corewise("watch --save FILE");
-    doctor() => corewise("doctor");
+        corewise_command("memory").with_option("--simulate", machine).with_option("--seed", seed);
+    worth() => corewise_command("worth");
+    watch_and_save() => corewise_command("watch --save FILE");
+    doctor() => corewise_command("doctor");
 
     // Try
-    try_command() => corewise("try").running(&COMMAND);
+    try_command() => corewise_command("try").with_program(&COMMAND);
     try_on(places: &[String] = &["llc:0".to_owned(), "pack(4, group)".to_owned()]) =>
-        places.iter().fold(corewise("try"), |command, place| command.option("--on", place)).running(&APP);
-    try_both_of() => corewise("try --on A --on B").running(&COMMAND);
-    try_near(device: &str = "eth0") => corewise("try").option("--near", device).running(&APP);
+        places.iter().fold(corewise_command("try"), |command, place| command.with_option("--on", place)).with_program(&APP);
+    try_both_of() => corewise_command("try --on A --on B").with_program(&COMMAND);
+    try_near(device: &str = "eth0") => corewise_command("try").with_option("--near", device).with_program(&APP);
     try_threads(counts: [usize; 2] = [4, 8]) =>
-        corewise("try").option("--threads", counts.map(|count| count.to_string()).join(",")).running(&["./app", "-t", "{threads}"]);
+        corewise_command("try").with_option("--threads", counts.map(|count| count.to_string()).join(",")).with_program(&["./app", "-t", "{threads}"]);
     try_threads_drawn() =>
-        corewise("try --threads 1,2,4,8 --svg scaling.svg").running(&["./app", "-t", "{threads}"]);
-    try_process(process: u32 = 4711) => corewise("try").option("--pid", process).option("--metric", "run-delay");
+        corewise_command("try --threads 1,2,4,8 --svg scaling.svg").with_program(&["./app", "-t", "{threads}"]);
+    try_process(process: u32 = 4711) => corewise_command("try").with_option("--pid", process).with_option("--metric", "run-delay");
     try_suite(suite: &str = "review", places: &[String] = &["all - core:0".to_owned()]) =>
-        places.iter().fold(corewise("try").option("--suite", suite), |command, place| command.option("--on", place));
-    try_suite_install() => corewise("try --suite review --install");
-    try_suite_resume() => corewise("try --suite SUITE --resume");
-    try_resume(number: i64 = 12) => corewise("try").flag(&format!("--resume={number}"));
-    try_again(number: i64 = 12) => corewise("try").option("--again", number);
+        places.iter().fold(corewise_command("try").with_option("--suite", suite), |command, place| command.with_option("--on", place));
+    try_suite_install() => corewise_command("try --suite review --install");
+    try_suite_resume() => corewise_command("try --suite SUITE --resume");
+    try_resume(number: i64 = 12) => corewise_command("try").with_flag(&format!("--resume={number}"));
+    try_again(number: i64 = 12) => corewise_command("try").with_option("--again", number);
     try_with(options: &[String] = &["--on".to_owned(), "all - core:0".to_owned(), "--higher".to_owned(), "--metric".to_owned(), "fps".to_owned()], program: &[String] = &["./game".to_owned(), "two words".to_owned()]) =>
-        corewise("try").with_options(options.iter().cloned()).running(program);
-    try_placement(place: &str = "llc:0") => corewise("try").option("--on", place).running(&COMMAND);
-    place_help() => corewise("place --help");
-    place_json() => corewise("place EXPR --json");
+        corewise_command("try").with_options(options.iter().cloned()).with_program(program);
+    try_placement(place: &str = "llc:0") => corewise_command("try").with_option("--on", place).with_program(&COMMAND);
+    place_help() => corewise_command("place --help");
+    place_json() => corewise_command("place EXPR --json");
     place_from(options: &[String] = &["--from".to_owned(), "taskset".to_owned()], text: &[String] = &["-c".to_owned(), "0-3".to_owned()]) =>
-        corewise("place").with_options(options.iter().cloned()).running(text);
-    article() => corewise("article NAME");
-    article_quickly() => corewise("article NAME --quick");
-    article_all() => corewise("article all");
-    article_printed() => corewise("article core0 --print");
+        corewise_command("place").with_options(options.iter().cloned()).with_program(text);
+    article() => corewise_command("article NAME");
+    article_quickly() => corewise_command("article NAME --quick");
+    article_all() => corewise_command("article all");
+    article_printed() => corewise_command("article core0 --print");
 
     // Keep
-    run_on(place: &str = "all - core:0") => corewise("run").option("--on", place).running(&APP);
-    run_with_memory(policy: &str = "bind:0") => corewise("run --on all").option("--memory", policy).running(&APP);
+    run_on(place: &str = "all - core:0") => corewise_command("run").with_option("--on", place).with_program(&APP);
+    run_with_memory(policy: &str = "bind:0") => corewise_command("run --on all").with_option("--memory", policy).with_program(&APP);
     run_winner(on: &str = "llc:0", memory: Option<&str> = Some("bind:0"), roles: Option<&str> = Some("io=^io-:0"), program: &[String] = &["./app".to_owned(), "-v".to_owned()]) =>
-        corewise("run").option("--on", on).option_if("--memory", memory).option_if("--roles", roles).running(program);
-    run_at_full_speed(program: &[String] = &["./app".to_owned()]) => corewise("run --on all --full-speed").running(program);
-    run_somewhere() => corewise("run --on EXPR").running(&COMMAND);
-    run_enforced() => corewise("run --on EXPR --enforce exact").running(&COMMAND);
-    run_softly() => corewise("run --on EXPR --soft").running(&COMMAND);
-    run_in_group() => corewise("run --on EXPR --cgroup").running(&COMMAND);
-    run_process(on: &str = "llc:0", process: u32 = 4711) => corewise("run").option("--on", on).option("--pid", process);
-    keep() => corewise("keep");
-    keep_add() => corewise("keep add NAME --match exe=*/PROGRAM --on EXPR");
-    keep_add_winner(number: &str = "N") => corewise("keep add").option("--from", number);
+        corewise_command("run").with_option("--on", on).option_if("--memory", memory).option_if("--roles", roles).with_program(program);
+    run_at_full_speed(program: &[String] = &["./app".to_owned()]) => corewise_command("run --on all --full-speed").with_program(program);
+    run_somewhere() => corewise_command("run --on EXPR").with_program(&COMMAND);
+    run_enforced() => corewise_command("run --on EXPR --enforce exact").with_program(&COMMAND);
+    run_softly() => corewise_command("run --on EXPR --soft").with_program(&COMMAND);
+    run_in_group() => corewise_command("run --on EXPR --cgroup").with_program(&COMMAND);
+    run_process(on: &str = "llc:0", process: u32 = 4711) => corewise_command("run").with_option("--on", on).with_option("--pid", process);
+    keep() => corewise_command("keep");
+    keep_add() => corewise_command("keep add NAME --match exe=*/PROGRAM --on EXPR");
+    keep_add_winner(number: &str = "N") => corewise_command("keep add").with_option("--from", number);
     keep_add_winner_for(number: i64 = 12, matches: &[String] = &["unit=nginx.service".to_owned()]) =>
-        matches.iter().fold(corewise("keep add").option("--from", number), |command, text| command.option("--match", text));
-    keep_plan() => corewise("keep plan");
-    keep_run() => corewise("keep run");
-    keep_why(process: &str = "PID") => corewise("keep why").argument(process);
-    keep_release(process: &str = "PID") => corewise("keep release").argument(process);
-    keep_remove(rule: &str = "redis") => corewise("keep remove").argument(rule);
-    keep_disable(rule: &str = "redis") => corewise("keep disable").argument(rule);
-    keep_reload() => corewise("keep reload");
-    irq() => corewise("irq");
-    irq_away_from(cpus: &str = "all - core:0") => corewise("irq").option("--away-from", cpus);
-    irq_see_away_from(cpus: &str = "3") => corewise("irq").option("--away-from", cpus).flag("--dry-run");
-    irq_near(device: &str = "eth0") => corewise("irq").option("--near", device);
-    irq_see_near(device: &str = "eth0") => corewise("irq").option("--near", device).flag("--dry-run");
-    undo() => corewise("undo");
+        matches.iter().fold(corewise_command("keep add").with_option("--from", number), |command, text| command.with_option("--match", text));
+    keep_plan() => corewise_command("keep plan");
+    keep_run() => corewise_command("keep run");
+    keep_why(process: &str = "PID") => corewise_command("keep why").with_argument(process);
+    keep_release(process: &str = "PID") => corewise_command("keep release").with_argument(process);
+    keep_remove(rule: &str = "redis") => corewise_command("keep remove").with_argument(rule);
+    keep_disable(rule: &str = "redis") => corewise_command("keep disable").with_argument(rule);
+    keep_reload() => corewise_command("keep reload");
+    irq() => corewise_command("irq");
+    irq_away_from(cpus: &str = "all - core:0") => corewise_command("irq").with_option("--away-from", cpus);
+    irq_see_away_from(cpus: &str = "3") => corewise_command("irq").with_option("--away-from", cpus).with_flag("--dry-run");
+    irq_near(device: &str = "eth0") => corewise_command("irq").with_option("--near", device);
+    irq_see_near(device: &str = "eth0") => corewise_command("irq").with_option("--near", device).with_flag("--dry-run");
+    undo() => corewise_command("undo");
 
     // Records
-    history() => corewise("history");
-    history_all() => corewise("history --all");
-    history_of_kind(kind: &str = "links") => corewise("history").option("--kind", kind);
-    history_show(number: &str = "N") => corewise("history show").argument(number);
-    history_show_json(number: i64 = 12) => corewise("history show").argument(number).flag("--json");
-    history_draw() => corewise("history show N --svg FILE");
-    history_compare(numbers: [i64; 2] = [3, 7]) => corewise("history compare").argument(numbers[0]).argument(numbers[1]);
-    history_import() => corewise("history import FILE");
-    report() => corewise("report");
-    report_on(number: i64 = 12) => corewise("report").argument(number);
-    report_figures(number: i64 = 12) => corewise("report").argument(number).option("--figures", "FOLDER");
-    record() => corewise("record --output FILE");
-    record_to_pipe() => corewise("record -o -");
+    history() => corewise_command("history");
+    history_all() => corewise_command("history --all");
+    history_of_kind(kind: &str = "links") => corewise_command("history").with_option("--kind", kind);
+    history_show(number: &str = "N") => corewise_command("history show").with_argument(number);
+    history_show_json(number: i64 = 12) => corewise_command("history show").with_argument(number).with_flag("--json");
+    history_draw() => corewise_command("history show N --svg FILE");
+    history_compare(numbers: [i64; 2] = [3, 7]) => corewise_command("history compare").with_argument(numbers[0]).with_argument(numbers[1]);
+    history_import() => corewise_command("history import FILE");
+    report() => corewise_command("report");
+    report_on(number: i64 = 12) => corewise_command("report").with_argument(number);
+    report_figures(number: i64 = 12) => corewise_command("report").with_argument(number).with_option("--figures", "FOLDER");
+    record() => corewise_command("record --output FILE");
+    record_to_pipe() => corewise_command("record -o -");
 
     // Other programs
-    ethtool_queues(device: &str = "eth0") => other_program("ethtool -l").argument(device);
+    ethtool_queues(device: &str = "eth0") => other_program("ethtool -l").with_argument(device);
 }
 
 #[cfg(test)]
@@ -279,17 +279,17 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_a_shell() {
-        assert_eq!(run_on("all - core:0").line(), "corewise run --on 'all - core:0' -- ./app");
-        assert_eq!(try_threads([4, 8]).line(), "corewise try --threads 4,8 -- ./app -t '{threads}'");
-        assert_eq!(run_winner("0", None, None, &["it's".to_owned()]).line(), r"corewise run --on 0 -- 'it'\''s'");
-        assert_eq!(history_show("3").mention(), "`corewise history show 3`");
+        assert_eq!(run_on("all - core:0").shell_line(), "corewise run --on 'all - core:0' -- ./app");
+        assert_eq!(try_threads([4, 8]).shell_line(), "corewise try --threads 4,8 -- ./app -t '{threads}'");
+        assert_eq!(run_winner("0", None, None, &["it's".to_owned()]).shell_line(), r"corewise run --on 0 -- 'it'\''s'");
+        assert_eq!(history_show("3").quoted_line(), "`corewise history show 3`");
     }
 
     #[test]
     fn options_stand_before_the_program() {
         let options = ["--store".to_owned(), "x.db".to_owned()];
-        assert_eq!(run_on("0").with_options(options.clone()).line(), "corewise run --on 0 --store x.db -- ./app");
-        assert_eq!(doctor().with_options(options).line(), "corewise doctor --store x.db");
+        assert_eq!(run_on("0").with_options(options.clone()).shell_line(), "corewise run --on 0 --store x.db -- ./app");
+        assert_eq!(doctor().with_options(options).shell_line(), "corewise doctor --store x.db");
         assert_eq!((doctor().command(), ethtool_queues("eth0").command()), (Some("doctor"), None));
     }
 }

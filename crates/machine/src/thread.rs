@@ -22,7 +22,7 @@ pub struct ThreadUse {
 
 /// State of a thread at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadLook {
+pub struct ThreadSnapshot {
     /// Number of the process.
     pub process: u32,
     /// Number of the thread.

@@ -2,7 +2,7 @@
 //!
 //! The speed is that of the latest survey, relative to the fastest cpu of the machine. The share is what fair scheduling gives one more
 //! thread. It is the larger of two: the idle share, or half of what interrupts, the host and real-time tasks leave. Nothing here depends on
-//! an operating system: [`Board::update`] takes counters as they were read.
+//! an operating system: [`WorthTable::update_records`] takes counters as they were read.
 
 mod now;
 mod record;
@@ -11,14 +11,15 @@ use serde::Serialize;
 
 pub use now::WorthNow;
 pub use record::{
-    HEADER_BYTES, HEADER_WORDS, Head, LAYOUT_VERSION, MAGIC, RECORD_BYTES, RECORD_WORDS, Record, Shares, SpeedSource,
+    HEADER_BYTES, HEADER_WORDS, LAYOUT_VERSION, MAGIC, RECORD_BYTES, RECORD_WORDS, SpeedSource, WorthHeader,
+    WorthRecord, WorthShares,
 };
 
 use crate::{Level, Machine};
 
 /// Time of a cpu since boot by use, in the system's ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ticks {
+pub struct CpuTicks {
     /// Programs, and the kernel on their behalf.
     pub busy: u64,
     /// Idle, or waiting for input and output.
@@ -33,7 +34,7 @@ pub struct Ticks {
 
 /// A relative speed and its source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Speed {
+pub struct CpuSpeed {
     /// Speed relative to the machine's fastest cpu, above 0 and at most 1.
     pub relative: f32,
     /// Source of the speed.
@@ -48,18 +49,18 @@ pub struct CpuWorth {
     pub cpu: u32,
     /// Its record.
     #[serde(flatten)]
-    pub record: Record,
+    pub record: WorthRecord,
 }
 
 /// Returns the speed of each cpu of a machine, by number, relative to the fastest cpu. `measured` holds cpus and their times for a fixed
 /// piece of work, in nanoseconds. Unmeasured cpus are ranked by the hardware's own numbers for the kinds of core.
-pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<Speed> {
+pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<CpuSpeed> {
     let fastest = measured.iter().map(|(_, nanoseconds)| *nanoseconds).fold(f64::INFINITY, f64::min);
     let of = |cpu: u32| {
         let own = measured.iter().find(|(seen, _)| *seen == cpu);
         own.map_or_else(
-            || ranked(machine, cpu),
-            |(_, nanoseconds)| Speed { relative: (fastest / nanoseconds) as f32, source: SpeedSource::Measured },
+            || ranked_speed(machine, cpu),
+            |(_, nanoseconds)| CpuSpeed { relative: (fastest / nanoseconds) as f32, source: SpeedSource::Measured },
         )
     };
     (0..=machine.possible.union(&machine.online).highest().unwrap_or(0)).map(of).collect()
@@ -67,28 +68,28 @@ pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<Speed>
 
 /// Reads the hardware's ranking from the number that ends each kind's reason ("cpu_capacity 446"). It is only a prior: some machines rank
 /// all cores alike, or the wrong way round.
-fn ranked(machine: &Machine, cpu: u32) -> Speed {
+fn ranked_speed(machine: &Machine, cpu: u32) -> CpuSpeed {
     let number = |reason: &str| reason.rsplit(' ').next()?.parse::<f32>().ok().filter(|number| *number > 0.0);
     let numbers: Option<Vec<f32>> = machine.kinds.iter().map(|kind| number(&kind.reason)).collect();
     let best = numbers.unwrap_or_default().into_iter().fold(0.0, f32::max);
     match machine.kind_of(cpu).and_then(|kind| number(&kind.reason)).filter(|_| best > 0.0) {
-        Some(own) => Speed { relative: own / best, source: SpeedSource::Hardware },
-        None => Speed { relative: 1.0, source: SpeedSource::Unknown },
+        Some(own) => CpuSpeed { relative: own / best, source: SpeedSource::Hardware },
+        None => CpuSpeed { relative: 1.0, source: SpeedSource::Unknown },
     }
 }
 
 /// Records of all cpus, kept up to date from counters.
 #[derive(Clone, Debug)]
-pub struct Board {
-    speeds: Vec<Speed>,
+pub struct WorthTable {
+    speeds: Vec<CpuSpeed>,
     places: Vec<(Option<u16>, Option<u16>, Option<u8>)>,
-    before: Vec<Option<Ticks>>,
-    records: Vec<Record>,
+    before: Vec<Option<CpuTicks>>,
+    records: Vec<WorthRecord>,
 }
 
-impl Board {
+impl WorthTable {
     /// Creates the board of a machine with these [speeds](relative_speeds); shares are unknown until the first update.
-    pub fn new(machine: &Machine, speeds: Vec<Speed>) -> Self {
+    pub fn new(machine: &Machine, speeds: Vec<CpuSpeed>) -> Self {
         let index = |level, cpu| machine.index_of(level, cpu).and_then(|index| u16::try_from(index).ok());
         let node = |cpu| machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.number);
         let kind = |cpu| machine.kinds.iter().position(|kind| kind.cpus.contains(cpu));
@@ -97,39 +98,39 @@ impl Board {
             (index(Level::Llc, cpu), node, kind(cpu).and_then(|kind| u8::try_from(kind).ok()))
         };
         let places = (0..speeds.len() as u32).map(place).collect();
-        let records = vec![Record::default(); speeds.len()];
+        let records = vec![WorthRecord::default(); speeds.len()];
         Self { before: vec![None; speeds.len()], speeds, places, records }
     }
 
     /// Replaces the speeds, and the machine, which may have other cpus. Earlier counters stay.
-    pub fn renew(&mut self, machine: &Machine, speeds: Vec<Speed>) {
+    pub fn replace_speeds(&mut self, machine: &Machine, speeds: Vec<CpuSpeed>) {
         let Self { speeds, places, .. } = Self::new(machine, speeds);
         self.before.resize(speeds.len(), None);
-        self.records.resize(speeds.len(), Record::default());
+        self.records.resize(speeds.len(), WorthRecord::default());
         (self.speeds, self.places) = (speeds, places);
     }
 
     /// Returns the records, by cpu number.
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[WorthRecord] {
         &self.records
     }
 
     /// Takes the counters of each cpu (`None` for offline ones), and the times each was throttled, if known. Shares cover the time since
     /// the last update. A cpu with unchanged counters keeps its shares.
-    pub fn update(&mut self, at_ns: u64, now: &[Option<Ticks>], throttled: impl Fn(u32) -> Option<u32>) {
+    pub fn update_records(&mut self, at_ns: u64, now: &[Option<CpuTicks>], throttled: impl Fn(u32) -> Option<u32>) {
         for (index, record) in self.records.iter_mut().enumerate() {
             let (speed, (llc, node, kind)) = (self.speeds[index], self.places[index]);
             let now = now.get(index).copied().flatten();
-            let seen = self.before[index].zip(now).and_then(|(before, now)| shares(&before, &now));
+            let seen = self.before[index].zip(now).and_then(|(before, now)| time_shares(&before, &now));
             let (shares, confidence) = match (now, seen) {
-                (None, _) => (Shares::default(), 0),
-                (Some(_), Some((shares, ticks))) => (shares, confidence(ticks, speed.source)),
+                (None, _) => (WorthShares::default(), 0),
+                (Some(_), Some((shares, ticks))) => (shares, confidence_percent(ticks, speed.source)),
                 (Some(_), None) => (record.shares, record.confidence),
             };
-            *record = Record {
+            *record = WorthRecord {
                 at_ns,
                 online: now.is_some(),
-                worth: if now.is_some() { speed.relative * available(&shares) } else { 0.0 },
+                worth: if now.is_some() { speed.relative * available_share(&shares) } else { 0.0 },
                 speed: speed.relative,
                 speed_source: speed.source,
                 shares,
@@ -149,8 +150,8 @@ impl Board {
 
 /// Returns the shares of the time between two readings, and its length in ticks; `None` if no tick passed. Some kernel counters go back at
 /// times (waiting for input and output); such a step counts as zero.
-fn shares(before: &Ticks, now: &Ticks) -> Option<(Shares, u64)> {
-    let passed = |of: fn(&Ticks) -> u64| of(now).saturating_sub(of(before));
+fn time_shares(before: &CpuTicks, now: &CpuTicks) -> Option<(WorthShares, u64)> {
+    let passed = |of: fn(&CpuTicks) -> u64| of(now).saturating_sub(of(before));
     let parts = [
         passed(|ticks| ticks.busy),
         passed(|ticks| ticks.idle),
@@ -161,7 +162,7 @@ fn shares(before: &Ticks, now: &Ticks) -> Option<(Shares, u64)> {
     let all: u64 = parts.iter().sum();
     let share = |index: usize| parts[index] as f32 / all as f32;
     (all > 0).then(|| {
-        let shares = Shares {
+        let shares = WorthShares {
             busy: share(0),
             interrupts: share(2),
             soft_interrupts: share(3),
@@ -173,14 +174,14 @@ fn shares(before: &Ticks, now: &Ticks) -> Option<(Shares, u64)> {
 }
 
 /// Returns the share of a cpu that fair scheduling gives to one more thread.
-fn available(shares: &Shares) -> f32 {
+fn available_share(shares: &WorthShares) -> f32 {
     let left = 1.0 - shares.interrupts - shares.soft_interrupts - shares.stolen - shares.realtime.unwrap_or(0.0);
     (left - shares.busy).max(left / 2.0).max(0.0)
 }
 
 /// Returns the confidence in a record, in percent. Shares of few ticks are coarse, and an unmeasured speed leaves half of the worth
 /// unknown.
-fn confidence(ticks: u64, source: SpeedSource) -> u8 {
+fn confidence_percent(ticks: u64, source: SpeedSource) -> u8 {
     let shares = 100 - (100 / ticks.max(1)).min(100);
     let known = match source {
         SpeedSource::Measured => shares,
@@ -195,14 +196,14 @@ mod tests {
     use super::*;
     use crate::CpuSet;
 
-    fn board(relative: &[f32]) -> Board {
-        let speed = |relative: &f32| Speed { relative: *relative, source: SpeedSource::Measured };
-        let machine = Machine { online: CpuSet::first(relative.len() as u32), ..Machine::default() };
-        Board::new(&machine, relative.iter().map(speed).collect())
+    fn board(relative: &[f32]) -> WorthTable {
+        let speed = |relative: &f32| CpuSpeed { relative: *relative, source: SpeedSource::Measured };
+        let machine = Machine { online: CpuSet::first_cpus(relative.len() as u32), ..Machine::default() };
+        WorthTable::new(&machine, relative.iter().map(speed).collect())
     }
 
-    fn ticks(busy: u64, idle: u64, interrupts: u64, soft_interrupts: u64, stolen: u64) -> Option<Ticks> {
-        Some(Ticks { busy, idle, interrupts, soft_interrupts, stolen })
+    fn ticks(busy: u64, idle: u64, interrupts: u64, soft_interrupts: u64, stolen: u64) -> Option<CpuTicks> {
+        Some(CpuTicks { busy, idle, interrupts, soft_interrupts, stolen })
     }
 
     fn close(a: f32, b: f32) -> bool {
@@ -213,11 +214,11 @@ mod tests {
     fn worth_is_speed_times_what_a_new_thread_gets() {
         let mut board = board(&[1.0, 0.5, 1.0, 1.0, 1.0]);
         let zero = ticks(0, 0, 0, 0, 0);
-        board.update(1, &[zero; 5], |_| None);
+        board.update_records(1, &[zero; 5], |_| None);
         assert!(board.records().iter().all(|record| record.confidence == 0), "one reading has no shares");
         let now =
             [ticks(0, 100, 0, 0, 0), ticks(0, 100, 0, 0, 0), ticks(100, 0, 0, 0, 0), ticks(0, 50, 10, 20, 20), None];
-        board.update(2, &now, |cpu| (cpu == 3).then_some(7));
+        board.update_records(2, &now, |cpu| (cpu == 3).then_some(7));
         let worth: Vec<f32> = board.records().iter().map(|record| record.worth).collect();
         for (found, expected) in worth.iter().zip([1.0, 0.5, 0.5, 0.5, 0.0]) {
             assert!(close(*found, expected), "{worth:?}");
@@ -231,35 +232,35 @@ mod tests {
     #[test]
     fn a_thief_is_seen_in_the_next_update() {
         let mut board = board(&[1.0]);
-        board.update(0, &[ticks(0, 0, 0, 0, 0)], |_| None);
-        board.update(100_000_000, &[ticks(0, 10, 0, 0, 0)], |_| None);
+        board.update_records(0, &[ticks(0, 0, 0, 0, 0)], |_| None);
+        board.update_records(100_000_000, &[ticks(0, 10, 0, 0, 0)], |_| None);
         assert!(close(board.records()[0].worth, 1.0));
-        board.update(200_000_000, &[ticks(10, 10, 0, 0, 0)], |_| None);
+        board.update_records(200_000_000, &[ticks(10, 10, 0, 0, 0)], |_| None);
         assert!(close(board.records()[0].worth, 0.5));
     }
 
     #[test]
     fn counters_that_stand_still_or_go_back_are_no_shares() {
         let mut board = board(&[1.0]);
-        board.update(1, &[ticks(10, 10, 0, 0, 0)], |_| None);
-        board.update(2, &[ticks(20, 20, 0, 0, 0)], |_| None);
+        board.update_records(1, &[ticks(10, 10, 0, 0, 0)], |_| None);
+        board.update_records(2, &[ticks(20, 20, 0, 0, 0)], |_| None);
         let before = board.records()[0];
-        board.update(3, &[ticks(20, 20, 0, 0, 0)], |_| None);
+        board.update_records(3, &[ticks(20, 20, 0, 0, 0)], |_| None);
         let after = board.records()[0];
         assert_eq!((after.shares, after.at_ns), (before.shares, 3));
-        board.update(4, &[ticks(30, 15, 0, 0, 0)], |_| None);
+        board.update_records(4, &[ticks(30, 15, 0, 0, 0)], |_| None);
         assert!(close(board.records()[0].shares.busy, 1.0), "idle went back");
     }
 
     #[test]
     fn the_hardwares_ranking_is_a_prior_alone() {
-        let kind = |list: &str, reason: &str| crate::machine::Kind {
+        let kind = |list: &str, reason: &str| crate::machine::CoreKind {
             core_type: crate::facts::CoreType::Performance,
             cpus: CpuSet::parse_list(list).unwrap(),
             reason: reason.into(),
         };
         let kinds = vec![kind("0-1", "cpu_capacity 1024"), kind("2-3", "cpu_capacity 512")];
-        let machine = Machine { online: CpuSet::first(4), kinds, ..Machine::default() };
+        let machine = Machine { online: CpuSet::first_cpus(4), kinds, ..Machine::default() };
         let of = |machine: &Machine| {
             relative_speeds(machine, &[]).iter().map(|speed| (speed.relative, speed.source)).collect::<Vec<_>>()
         };

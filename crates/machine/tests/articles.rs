@@ -1,20 +1,20 @@
 //! The placements of the articles this project grew from, said in words and resolved on the machines they were written for.
 
-use corewise_machine::machine_file::{Found, MachineFile, find};
-use corewise_machine::placement::{Context, Resolution, parse};
+use corewise_machine::machine_file::{MachineFile, MachineMatch, find_built_in};
+use corewise_machine::placement::{ResolveContext, ResolvedExpression, parse};
 use corewise_machine::{CpuSet, Level};
 
 fn machine(name: &str) -> MachineFile {
-    match find(name) {
-        Found::Exactly(built_in) | Found::ByPart(built_in) => built_in.read().unwrap(),
+    match find_built_in(name) {
+        MachineMatch::Exactly(built_in) | MachineMatch::ByPart(built_in) => built_in.read_machine().unwrap(),
         found => panic!("{name}: {found:?}"),
     }
 }
 
-fn resolved(name: &str, expression: &str) -> Resolution {
+fn resolved(name: &str, expression: &str) -> ResolvedExpression {
     let machine = machine(name).machine;
-    let context = Context { machine: &machine, reachable: &machine.allowed, quiet: None, worth: None };
-    parse(expression).unwrap().resolve(&context).unwrap_or_else(|error| panic!("{expression} on {name}: {error}"))
+    let context = ResolveContext { machine: &machine, reachable: &machine.allowed, quiet: None, worth: None };
+    parse(expression).unwrap().resolve_on(&context).unwrap_or_else(|error| panic!("{expression} on {name}: {error}"))
 }
 
 /// Expressions, and the cpus that the articles, or what they say of their machines, make of them.
@@ -85,5 +85,5 @@ fn sizes_and_distances_are_the_published_ones() {
         assert_eq!(node.distances, distances, "node {at}");
         assert_eq!(node.memory_bytes == Some(0), at % 2 == 1, "node {at}");
     }
-    assert_eq!(threadripper.objects(Level::Die), threadripper.objects(Level::Node), "each die is a node");
+    assert_eq!(threadripper.objects_of(Level::Die), threadripper.objects_of(Level::Node), "each die is a node");
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use corewise_machine::machine_file::BUILT_IN;
-use corewise_machine::placement::notation::{Notation, read};
-use corewise_machine::placement::{Context, PlacementError, Resolution, parse};
+use corewise_machine::placement::notation::{Notation, read_notation};
+use corewise_machine::placement::{PlacementError, ResolveContext, ResolvedExpression, parse};
 use corewise_machine::{CpuSet, Machine};
 
 const DOCUMENT: &str = include_str!("../../../docs/placement.md");
 
 /// A row of a table: the last heading, the header's cells, and its own.
-struct Row {
+struct DocumentRow {
     heading: &'static str,
     header: Vec<&'static str>,
     cells: Vec<&'static str>,
@@ -20,7 +20,7 @@ fn cells(line: &'static str) -> Vec<&'static str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<DocumentRow> {
     let (mut rows, mut heading, mut header) = (Vec::new(), "", None);
     for line in DOCUMENT.lines() {
         match line.strip_prefix('#') {
@@ -29,7 +29,7 @@ fn rows() -> Vec<Row> {
             None if line.starts_with("|---") => {}
             None => match &header {
                 None => header = Some(cells(line)),
-                Some(header) => rows.push(Row { heading, header: header.clone(), cells: cells(line) }),
+                Some(header) => rows.push(DocumentRow { heading, header: header.clone(), cells: cells(line) }),
             },
         }
     }
@@ -47,14 +47,14 @@ fn only_span(cell: &str) -> String {
     code_spans(cell).first().unwrap_or_else(|| panic!("no code in {cell}")).clone()
 }
 
-fn resolve(expression: &str, machine: &Machine) -> Result<Resolution, PlacementError> {
-    parse(expression)?.resolve(&Context { machine, reachable: &machine.allowed, quiet: None, worth: None })
+fn resolve(expression: &str, machine: &Machine) -> Result<ResolvedExpression, PlacementError> {
+    parse(expression)?.resolve_on(&ResolveContext { machine, reachable: &machine.allowed, quiet: None, worth: None })
 }
 
 #[test]
 fn other_tools_texts_are_the_cpus_of_the_expressions_beside_them() {
     // Other tools do not leave out isolated cpus as our words do.
-    let machines = BUILT_IN.iter().map(|built_in| built_in.read().unwrap().machine);
+    let machines = BUILT_IN.iter().map(|built_in| built_in.read_machine().unwrap().machine);
     let machines: Vec<Machine> = machines.filter(|machine| machine.isolated.is_empty()).collect();
     let mut tools = BTreeSet::new();
     for row in rows().into_iter().filter(|row| row.header[1] == "EXPR" && row.header[0] != "machine") {
@@ -63,7 +63,9 @@ fn other_tools_texts_are_the_cpus_of_the_expressions_beside_them() {
         parse(&ours).unwrap_or_else(|error| panic!("{ours}: {error}"));
         let mut compared = 0;
         for machine in &machines {
-            let (Ok(theirs), Ok(ours)) = (read(notation, &theirs, machine), resolve(&ours, machine)) else { continue };
+            let (Ok(theirs), Ok(ours)) = (read_notation(notation, &theirs, machine), resolve(&ours, machine)) else {
+                continue;
+            };
             // Threads to a core and missing cpus are what the two sides may take differently; the text says so.
             let beyond = !theirs.cpus.is_subset(&machine.online) || !ours.left_out.is_empty();
             let threads_matter = row.cells[2].starts_with("with two threads to a core");
@@ -89,7 +91,7 @@ fn examples_are_the_cpus_they_say() {
     let mut seen = 0;
     for row in rows().into_iter().filter(|row| row.header[0] == "machine") {
         let built_in = BUILT_IN.iter().find(|built_in| built_in.name == row.cells[0]).unwrap();
-        let machine = built_in.read().unwrap().machine;
+        let machine = built_in.read_machine().unwrap().machine;
         let expression = only_span(row.cells[1]);
         let cpus = resolve(&expression, &machine).unwrap_or_else(|error| panic!("{expression}: {error}")).cpus;
         assert_eq!(cpus, CpuSet::parse_list(row.cells[2]).unwrap(), "{expression} on {}", row.cells[0]);
@@ -137,8 +139,9 @@ fn commands_hold_valid_expressions_and_names() {
         let Some(expression) = expression else { continue };
         match after("--from") {
             Some(from) if from != "TOOL" => {
-                let machine = BUILT_IN[7].read().unwrap().machine;
-                read(from.parse().unwrap(), expression, &machine).unwrap_or_else(|error| panic!("{command}: {error}"));
+                let machine = BUILT_IN[7].read_machine().unwrap().machine;
+                read_notation(from.parse().unwrap(), expression, &machine)
+                    .unwrap_or_else(|error| panic!("{command}: {error}"));
             }
             Some(_) => {}
             None => drop(parse(expression).unwrap_or_else(|error| panic!("{command}: {error}"))),

@@ -23,13 +23,13 @@ pub struct Article {
     pub look: String,
     /// Commands to run, in this order.
     #[serde(rename = "step")]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ArticleStep>,
 }
 
 /// One command line of corewise.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct ArticleStep {
     /// Heading: the point that this step shows.
     pub title: String,
     /// The words behind `corewise`. "{level}" and "{n}" stand for the level and the number that `shared` and `threads`
@@ -57,7 +57,7 @@ pub struct Step {
 
 /// A step as it is run on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ArticleLine {
     /// The words behind `corewise`.
     pub words: Vec<String>,
     /// Variables of the environment.
@@ -98,7 +98,7 @@ impl Article {
             what: error.message().to_owned(),
         })?;
         for step in &article.steps {
-            if let Some(what) = step.wrong() {
+            if let Some(what) = step.find_error() {
                 return Err(ArticleError::Step { title: step.title.clone(), what });
             }
         }
@@ -106,8 +106,8 @@ impl Article {
     }
 }
 
-impl Step {
-    fn wrong(&self) -> Option<String> {
+impl ArticleStep {
+    fn find_error(&self) -> Option<String> {
         let known = ["survey", "tail", "try", "links", "irq", "topology", "workload"];
         if !self.command.first().is_some_and(|word| known.contains(&word.as_str())) {
             return Some(format!("its command must begin with one of {}", known.join(", ")));
@@ -121,7 +121,7 @@ impl Step {
     ///
     /// # Errors
     /// The reason why the step shows nothing on this machine.
-    pub fn on(&self, machine: &Machine, quick: bool) -> Result<Line, String> {
+    pub fn step_for_machine(&self, machine: &Machine, quick: bool) -> Result<ArticleLine, String> {
         if let Some((level, objects)) = first_several(machine, &self.without) {
             return Err(format!(
                 "this machine has a better comparison: {objects} objects of the level {level} with several parts each"
@@ -144,7 +144,7 @@ impl Step {
         let more = if quick { &self.quick } else { &self.usual };
         let end = self.command.iter().position(|word| word == "--").unwrap_or(self.command.len());
         let (before, behind) = self.command.split_at(end);
-        Ok(Line {
+        Ok(ArticleLine {
             words: before.iter().chain(more).chain(behind).map(put).collect(),
             environment: self.environment.iter().map(|(name, value)| (name.clone(), put(value))).collect(),
             remark: filled.map(|_| format!("{threads} threads over {objects} objects of the level {level}")),
@@ -154,16 +154,16 @@ impl Step {
 
 /// Returns the first level with at least two objects of several parts each, and their number.
 fn first_several(machine: &Machine, levels: &[Level]) -> Option<(Level, usize)> {
-    let several = levels.iter().map(|&level| (level, several(machine, level)));
+    let several = levels.iter().map(|&level| (level, count_shared_objects(machine, level)));
     several.into_iter().find(|(_, objects)| *objects >= 2)
 }
 
 /// Counts the objects of a level that have two or more usable cores (for cores: cpus).
-fn several(machine: &Machine, level: Level) -> usize {
+fn count_shared_objects(machine: &Machine, level: Level) -> usize {
     let inside = |cpu| if level == Level::Core { Some(cpu as usize) } else { machine.index_of(Level::Core, cpu) };
     let parts =
         |object: &CpuSet| object.intersection(&machine.allowed).iter().map(inside).collect::<BTreeSet<_>>().len();
-    machine.objects(level).iter().filter(|object| parts(object) >= 2).count()
+    machine.objects_of(level).iter().filter(|object| parts(object) >= 2).count()
 }
 
 /// Articles that are compiled into the program, by name.
@@ -178,8 +178,8 @@ pub const BUILT_IN: [(&str, &str); 5] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::layout::Layout;
-    use corewise_machine::machine_file::{self, Found};
+    use crate::simulate::layout::MachineLayout;
+    use corewise_machine::machine_file::{self, MachineMatch};
 
     fn held(name: &str) -> Article {
         Article::parse(BUILT_IN.iter().find(|(held, _)| *held == name).unwrap().1).unwrap()
@@ -198,33 +198,38 @@ mod tests {
     fn four_threads_are_packed_or_spread_over_what_a_machine_has() {
         let article = held("modules");
         let step = article.steps.iter().find(|step| !step.shared.is_empty()).unwrap();
-        let line = |machine: &Machine| step.on(machine, true).unwrap().words.join(" ");
+        let line = |machine: &Machine| step.step_for_machine(machine, true).unwrap().words.join(" ");
         // Modules of two cores; threads of cores; caches of cores.
-        let Found::Exactly(fx) = machine_file::find("fx-8150") else { panic!("it is held") };
-        let fx = fx.read().unwrap().machine;
+        let MachineMatch::Exactly(fx) = machine_file::find_built_in("fx-8150") else { panic!("it is held") };
+        let fx = fx.read_machine().unwrap().machine;
         assert!(line(&fx).contains("spread(4, cluster)") && line(&fx).contains("pack(4, cluster)"), "{}", line(&fx));
-        let smt = Layout { packages: 1, caches: 1, cores: 3, threads: 2, adjacent: true }.machine();
+        let smt = MachineLayout { packages: 1, caches: 1, cores: 3, threads: 2, adjacent: true }.build_machine();
         assert!(line(&smt).contains("spread(3, core)"), "{}", line(&smt));
-        let caches = Layout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.machine();
+        let caches = MachineLayout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.build_machine();
         assert!(line(&caches).contains("spread(2, llc)"), "{}", line(&caches));
-        let none = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
-        let why = step.on(&none, true).unwrap_err();
+        let none = MachineLayout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.build_machine();
+        let why = step.step_for_machine(&none, true).unwrap_err();
         assert!(why.contains("not have two clusters or cores or"), "{why}");
     }
 
     #[test]
     fn where_cpus_share_nothing_one_cpu_takes_its_place() {
-        let alone = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
-        let caches = Layout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.machine();
+        let alone = MachineLayout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.build_machine();
+        let caches = MachineLayout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.build_machine();
         for name in ["modules", "channels"] {
             let article = held(name);
             let step = article.steps.iter().find(|step| !step.without.is_empty()).unwrap();
-            let line = step.on(&alone, true).unwrap();
+            let line = step.step_for_machine(&alone, true).unwrap();
             assert!(line.words.contains(&"pack(1, core)".to_owned()) && line.remark.is_none(), "{line:?}");
-            let why = step.on(&caches, true).unwrap_err();
+            let why = step.step_for_machine(&caches, true).unwrap_err();
             assert!(why.ends_with("2 objects of the level llc with several parts each"), "{why}");
             // One of the two can always be made.
-            assert!(article.steps.iter().any(|step| !step.shared.is_empty() && step.on(&caches, true).is_ok()));
+            assert!(
+                article
+                    .steps
+                    .iter()
+                    .any(|step| !step.shared.is_empty() && step.step_for_machine(&caches, true).is_ok())
+            );
         }
     }
 
@@ -242,10 +247,10 @@ mod tests {
             quick = ["--budget", "9s"]
             usual = ["--budget", "9m"]
         "#;
-        let machine = Layout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.machine();
+        let machine = MachineLayout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.build_machine();
         let step = &Article::parse(text).unwrap().steps[0];
-        assert_eq!(step.on(&machine, true).unwrap().words, ["try", "--budget", "9s", "--", "x"]);
-        assert_eq!(step.on(&machine, false).unwrap().words, ["try", "--budget", "9m", "--", "x"]);
+        assert_eq!(step.step_for_machine(&machine, true).unwrap().words, ["try", "--budget", "9s", "--", "x"]);
+        assert_eq!(step.step_for_machine(&machine, false).unwrap().words, ["try", "--budget", "9m", "--", "x"]);
         for (wrong, told) in [
             (text.replace("[\"try\"", "[\"rm\""), "step \"f\": its command must begin with"),
             (text.replace("\"x\"]", "\"{n}\"]"), "step \"f\": {level} and {n} need `shared`"),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::followed::Followed;
+use crate::followed::TrendValue;
 pub(crate) use number::check_numbers;
 
 /// A measured result that is stored: a survey, a link map, an experiment. It holds observations; conclusions are
@@ -24,30 +24,30 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     ///
     /// # Errors
     /// One sentence about the first problem.
-    fn check(&self) -> Result<(), String>;
+    fn check_loaded(&self) -> Result<(), String>;
 
     /// Returns its origin: machine, time, version, seed.
-    fn origin(&self) -> Origin<'_>;
+    fn origin(&self) -> ArtifactOrigin<'_>;
 
     /// Describes its contents in a few words for lists: "32 cpus, 24 rounds in 30 s".
-    fn what(&self) -> String;
+    fn describe_contents(&self) -> String;
 
     /// Computes the conclusions.
-    fn conclude(&self) -> Self::Conclusions;
+    fn draw_conclusions(&self) -> Self::Conclusions;
 
     /// Returns the numbers to show as trends over the history.
-    fn followed(&self) -> Vec<Followed>;
+    fn trend_values(&self) -> Vec<TrendValue>;
 
     /// Returns true if another artifact of the same kind and machine, with this summary, belongs to the same trend.
-    fn is_followed_with(&self, _other: &Summary) -> bool {
+    fn is_followed_with(&self, _other: &ArtifactSummary) -> bool {
         true
     }
 
     /// Returns its entry for lists.
-    fn summary(&self) -> Summary {
-        let Origin { machine, corewise, seed, partial, .. } = self.origin();
-        Summary {
-            what: self.what(),
+    fn summarize_artifact(&self) -> ArtifactSummary {
+        let ArtifactOrigin { machine, corewise, seed, partial, .. } = self.origin();
+        ArtifactSummary {
+            what: self.describe_contents(),
             partial,
             processor: machine.and_then(|machine| machine.processor.model_name.clone()),
             kernel: machine.and_then(|machine| machine.system.kernel.clone()),
@@ -60,7 +60,7 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
 
 /// Origin of an artifact.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct ArtifactOrigin<'a> {
     /// The machine it was made on, with its environment ([`Machine::system`]); `None` if unknown.
     pub machine: Option<&'a Machine>,
     /// The beginning, in milliseconds since 1970-01-01 UTC.
@@ -75,7 +75,7 @@ pub struct Origin<'a> {
 
 /// An artifact's entry in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
+pub struct ArtifactSummary {
     /// Its contents in a few words: "32 cpus, 24 rounds in 30 s".
     pub what: String,
     /// True if it was ended before its plan was complete.
@@ -97,6 +97,6 @@ pub struct Summary {
 }
 
 /// Formats a number with its unit: "1 cpu", "32 cpus".
-pub(crate) fn count(number: usize, unit: &str) -> String {
+pub(crate) fn format_count(number: usize, unit: &str) -> String {
     format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }

@@ -14,26 +14,26 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use corewise_machine::event::Source;
+use corewise_machine::event::InterruptSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use divide::divide;
-pub use perturbation::{Perturbation, perturbation};
-pub use senders::Sender;
-pub use settle::settle;
-pub use summary::{CauseSummary, CpuStalls, Timeline};
+pub use divide::divide_stalls;
+pub use perturbation::{RecordingPerturbation, measure_perturbation};
+pub use senders::InterruptSender;
+pub use settle::settle_visits;
+pub use summary::{CauseSummary, CpuStalls, StallTimeline};
 
 use crate::stall::Stall;
 
 /// A cause of lost time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
-pub enum Cause {
+pub enum StallCause {
     /// An interrupt; soft interrupts are included.
     Interrupt {
         /// Origin of the interrupt.
-        source: Source,
+        source: InterruptSource,
         /// A device's name, or the function that another cpu had called; empty if neither is known.
         detail: String,
     },
@@ -73,7 +73,7 @@ pub enum Cause {
 /// Phase of a cause that a part belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Phase {
+pub enum CausePhase {
     /// Before the kernel's first event: the way into it.
     Delivery,
     /// In a handler, or while another task runs.
@@ -86,23 +86,23 @@ pub enum Phase {
 
 /// A part of a stall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
+pub struct StallPart {
     /// The cause of this part.
     #[serde(flatten)]
-    pub cause: Cause,
+    pub cause: StallCause,
     /// The phase of that cause.
-    pub phase: Phase,
+    pub phase: CausePhase,
     /// Length in nanoseconds.
     pub length_ns: u64,
 }
 
 /// A stall with its parts, in order of time; their lengths add up to its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Divided {
+pub struct DividedStall {
     /// The stall.
     pub stall: Stall,
     /// Its parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StallPart>,
     /// True if the kernel recorded events within the stall.
     pub has_events: bool,
 }
@@ -121,7 +121,7 @@ pub struct DividedVisit {
     /// End of timing, on the same clock.
     pub end_ns: u64,
     /// The stalls.
-    pub stalls: Vec<Divided>,
+    pub stalls: Vec<DividedStall>,
     /// Stalls for which there was no room.
     pub not_kept: u64,
     /// Events that were lost because the buffers were full.
@@ -129,17 +129,17 @@ pub struct DividedVisit {
     /// Median time between two interrupts of the cpu's own timer, in nanoseconds; 0 if unknown.
     pub tick_ns: u64,
     /// Senders of interrupts to this cpu.
-    pub senders: Vec<Sender>,
+    pub senders: Vec<InterruptSender>,
 }
 
 /// A stall of unknown cause is counted with the host if the host took at least 1/4 of it.
 const HOSTS_LEAST_PART: u64 = 4;
 
-impl Cause {
+impl StallCause {
     /// Returns the plain name.
-    pub fn name(&self) -> String {
+    pub fn plain_name(&self) -> String {
         match self {
-            Self::Interrupt { source: Source::Device(number), detail } if !detail.is_empty() => {
+            Self::Interrupt { source: InterruptSource::Device(number), detail } if !detail.is_empty() => {
                 format!("{detail} (interrupt {number})")
             }
             Self::Interrupt { source, detail } if detail.is_empty() => source.name(),
@@ -169,29 +169,29 @@ impl Cause {
     }
 }
 
-impl Divided {
+impl DividedStall {
     /// Returns the cause that the stall is counted with: the other task that ran longest, if any, since its wake-up is
     /// its own doing. Otherwise it is the cause with the most time. Time around a host's preemption is often
     /// unaccounted: unknown stalls count with the host if it accounts for at least a quarter.
-    pub fn main(&self) -> &Cause {
-        let sums = self.sums();
-        let longest = |is_wanted: fn(&Cause) -> bool| {
+    pub fn main(&self) -> &StallCause {
+        let sums = self.cause_sums();
+        let longest = |is_wanted: fn(&StallCause) -> bool| {
             let wanted = sums.iter().filter(|(cause, _)| is_wanted(cause));
             wanted.max_by_key(|(_, length_ns)| *length_ns).map(|(cause, _)| *cause)
         };
-        let stolen_ns = self.time_of(|cause| *cause == Cause::Stolen);
-        match longest(Cause::is_task).or_else(|| longest(|cause| *cause != Cause::Work)) {
-            Some(Cause::Unknown) if stolen_ns * HOSTS_LEAST_PART >= self.stall.length_ns() && stolen_ns > 0 => {
-                &Cause::Stolen
+        let stolen_ns = self.time_of(|cause| *cause == StallCause::Stolen);
+        match longest(StallCause::is_task).or_else(|| longest(|cause| *cause != StallCause::Work)) {
+            Some(StallCause::Unknown) if stolen_ns * HOSTS_LEAST_PART >= self.stall.length_ns() && stolen_ns > 0 => {
+                &StallCause::Stolen
             }
             Some(cause) => cause,
-            None => &Cause::Unknown,
+            None => &StallCause::Unknown,
         }
     }
 
     /// Sums the time by cause over all phases, in the order of first parts.
-    pub fn sums(&self) -> Vec<(&Cause, u64)> {
-        let mut sums: Vec<(&Cause, u64)> = Vec::new();
+    pub fn cause_sums(&self) -> Vec<(&StallCause, u64)> {
+        let mut sums: Vec<(&StallCause, u64)> = Vec::new();
         for part in &self.parts {
             match sums.iter_mut().find(|(cause, _)| **cause == part.cause) {
                 Some((_, length_ns)) => *length_ns += part.length_ns,
@@ -202,7 +202,7 @@ impl Divided {
     }
 
     /// Sums the time of the parts with a wanted cause, in nanoseconds.
-    pub fn time_of(&self, is_wanted: impl Fn(&Cause) -> bool) -> u64 {
+    pub fn time_of(&self, is_wanted: impl Fn(&StallCause) -> bool) -> u64 {
         self.parts.iter().filter(|part| is_wanted(&part.cause)).map(|part| part.length_ns).sum()
     }
 }

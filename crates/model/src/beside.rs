@@ -1,6 +1,6 @@
 //! Interruptions of a running program: the kernel's events of the cpus that its threads run on, reduced as they arrive.
 //!
-//! [`Follow`] consumes events in order of time. It follows the program's threads from creation to end and keeps only
+//! [`ProgramFollower`] consumes events in order of time. It follows the program's threads from creation to end and keeps only
 //! sums and the longest interruptions, so its memory stays bounded.
 
 mod cpu;
@@ -11,22 +11,22 @@ mod sums;
 mod tests;
 mod thread;
 
-use corewise_machine::counts::Count;
-use corewise_machine::event::Source;
+use corewise_machine::counts::SourceCount;
+use corewise_machine::event::InterruptSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use follow::Follow;
+pub use follow::ProgramFollower;
 
-use crate::attribution::{Cause, Part};
-use crate::histogram::Histogram;
+use crate::attribution::{StallCause, StallPart};
+use crate::histogram::TickHistogram;
 
 /// Interruptions of a program, by the kernel's events.
 ///
 /// Shares refer to the time in which the program's threads could have run: on a cpu, or preempted and waiting for one.
 /// A thread's own waits (for a lock, a read, a sleep) and the way to a cpu after them do not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
+pub struct BesideReport {
     /// From the beginning of the program to its end, or to the end of watching, in seconds.
     pub watched_s: f64,
     /// Time of its threads on cpus, in seconds: their sum, including handlers that ran meanwhile.
@@ -45,15 +45,15 @@ pub struct Report {
     /// Preemptions by the program's own threads alone do not count.
     pub interruptions: u64,
     /// Lengths of the interruptions, in ticks of a nanosecond, without the time of the program's own threads.
-    pub lengths: Histogram,
+    pub lengths: TickHistogram,
     /// The handlers that interrupted it on all cpus, longest total time first.
-    pub handlers: Vec<Handled>,
+    pub handlers: Vec<HandledCause>,
     /// Tasks that ran while its threads were preempted, longest total time first.
-    pub instead: Vec<Instead>,
+    pub instead: Vec<PreemptedBy>,
     /// The same cpu by cpu.
-    pub cpus: Vec<OnCpu>,
+    pub cpus: Vec<CpuBesideReport>,
     /// Senders of interrupts from other cpus, most first.
-    pub senders: Vec<SentBy>,
+    pub senders: Vec<ProgramInterruptSender>,
     /// Number of preemptions: switches away from a thread that could have continued. A thread that yields
     /// (sched_yield(2)) counts as preempted: the kernel does not distinguish them.
     pub preemptions: u64,
@@ -66,16 +66,16 @@ pub struct Report {
     /// Page faults in kernel code on its behalf.
     pub page_faults_kernel: u64,
     /// The interruptions that took most, longest first.
-    pub worst: Vec<Interruption>,
+    pub worst: Vec<ProgramInterruption>,
     /// Cost of watching the program.
-    pub cost: Cost,
+    pub cost: WatchCost,
     /// Number of events processed.
     pub events: u64,
     /// Events that were lost because the buffers were full.
     pub events_lost: u64,
 }
 
-impl Report {
+impl BesideReport {
     /// Returns the time in which its threads could have run, in seconds.
     pub fn wanted_s(&self) -> f64 {
         self.on_cpu_s + self.waited_s
@@ -84,10 +84,10 @@ impl Report {
 
 /// Time that handlers of one source took from the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Handled {
+pub struct HandledCause {
     /// The source; the function that another cpu had called is given with its sender.
     #[serde(flatten)]
-    pub cause: Cause,
+    pub cause: StallCause,
     /// Number of handler runs.
     pub count: u64,
     /// Time in its handler, in seconds, without other handlers that ran in it.
@@ -95,12 +95,12 @@ pub struct Handled {
     /// Its share of the time in which the program could have run, 0 to 1.
     pub share: f64,
     /// The duration of the handler, in ticks of a nanosecond. Empty if the kernel does not report its end.
-    pub lengths: Histogram,
+    pub lengths: TickHistogram,
 }
 
 /// A task that ran while threads of the program were preempted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Task {
+pub struct PreemptingTask {
     /// True for other threads of the program, all of which are combined.
     pub is_own: bool,
     /// Its name; empty if several are combined.
@@ -113,10 +113,10 @@ pub struct Task {
 
 /// Time that one such task took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Instead {
+pub struct PreemptedBy {
     /// The task.
     #[serde(flatten)]
-    pub task: Task,
+    pub task: PreemptingTask,
     /// Number of waits of the program's threads while it ran.
     pub count: u64,
     /// Waiting time in seconds; if two threads waited at once, both count.
@@ -129,7 +129,7 @@ pub struct Instead {
 
 /// Interruptions of the program on one cpu.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OnCpu {
+pub struct CpuBesideReport {
     /// The cpu.
     pub cpu: u32,
     /// Time of its threads there, in seconds.
@@ -139,15 +139,15 @@ pub struct OnCpu {
     /// Number of preemptions there.
     pub preemptions: u64,
     /// The handlers that interrupted them there, longest total time first.
-    pub handlers: Vec<HandledOnCpu>,
+    pub handlers: Vec<CpuHandledCause>,
 }
 
 /// Time that handlers of one source took on one cpu.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HandledOnCpu {
+pub struct CpuHandledCause {
     /// The source.
     #[serde(flatten)]
-    pub cause: Cause,
+    pub cause: StallCause,
     /// Number of handler runs.
     pub count: u64,
     /// Time in its handler, in seconds.
@@ -156,9 +156,9 @@ pub struct HandledOnCpu {
 
 /// A sender of interrupts to the program from another cpu.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct SentBy {
+pub struct ProgramInterruptSender {
     /// Kind of interrupt.
-    pub source: Source,
+    pub source: InterruptSource,
     /// The cpu that it came from; `None` if no sender was seen.
     pub cpu: Option<u32>,
     /// Thread id of the task that was current there, in the system's namespace; 0 if that cpu was idle.
@@ -175,7 +175,7 @@ pub struct SentBy {
 
 /// One interruption from its beginning to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Interruption {
+pub struct ProgramInterruption {
     /// Begin, in nanoseconds since the program began.
     pub begin_ns: u64,
     /// The cpu.
@@ -189,12 +189,12 @@ pub struct Interruption {
     /// Time of it that other tasks and handlers took, in nanoseconds.
     pub taken_ns: u64,
     /// Its parts, in the order in which they ended; they add up to its length.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StallPart>,
 }
 
 /// Estimated cost of watching the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cost {
+pub struct WatchCost {
     /// Events that were recorded while a thread of the program was on the cpu.
     pub events: u64,
     /// Time to record one event, in nanoseconds, from a measurement elsewhere.
@@ -205,7 +205,7 @@ pub struct Cost {
 
 /// The kernel's accounting of a running program, which any user may read if the kernel's events are refused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Accounts {
+pub struct ProgramAccounts {
     /// Time of watching, in seconds.
     pub watched_s: f64,
     /// Number of threads seen; threads that ended between two readings are missing.
@@ -228,15 +228,15 @@ pub struct CpuInterrupts {
     /// The cpu.
     pub cpu: u32,
     /// Counts by source, most first.
-    pub sources: Vec<Count>,
+    pub sources: Vec<SourceCount>,
 }
 
 /// Result of watching a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
-pub enum Seen {
+pub enum BesideOutcome {
     /// Its interruptions, by the kernel's events.
-    Events(Box<Report>),
+    Events(Box<BesideReport>),
     /// The kernel's accounts of its threads.
-    Accounts(Accounts),
+    Accounts(ProgramAccounts),
 }

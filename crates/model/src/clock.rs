@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The clock that timed everything.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Clock {
+pub struct ClockRecord {
     /// "invariant TSC", "CNTVCT_EL0" or "operating system clock".
     pub source: String,
     /// The length of a tick in nanoseconds.

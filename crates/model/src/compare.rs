@@ -4,8 +4,8 @@
 //! other programs run. A number therefore counts as changed only if the 99 % intervals of its median over the rounds do
 //! not overlap after the lower one is raised by two ratios:
 //!
-//! - the usual ratio for the quantity ([`Quantity::least_ratio`], over [`Quantity::floor`]);
-//! - its drift during the survey ([`Estimate::drift`], the larger one of both surveys). A machine that changed
+//! - the usual ratio for the quantity ([`ComparedQuantity::least_ratio`], over [`ComparedQuantity::comparison_floor`]);
+//! - its drift during the survey ([`MedianEstimate::measure_drift`], the larger one of both surveys). A machine that changed
 //!   by a tenth within half a minute may also do so between two surveys, without any cause.
 //!
 //! The intervals are distribution-free ([`median_interval`]). If rounds were independent, an unchanged number would be
@@ -24,16 +24,16 @@ use corewise_machine::{CpuSet, Gap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::links::Relation;
+use crate::links::CpuRelation;
 use crate::stats::order::{median, median_interval};
-pub use surveys::compare;
+pub use surveys::compare_surveys;
 
 /// The confidence of each interval.
 pub const CONFIDENCE: f64 = 0.99;
 
 /// Differences between two surveys; lists are empty if nothing changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Comparison {
+pub struct SurveyComparison {
     /// True if the fingerprints are equal: the same processor with the same topology.
     pub same_machine: bool,
     /// Cpus that are online in the later survey only.
@@ -47,7 +47,7 @@ pub struct Comparison {
     /// Number of comparable numbers, changed or not.
     pub compared: u64,
     /// The quantities of these numbers.
-    pub quantities: Vec<Quantity>,
+    pub quantities: Vec<ComparedQuantity>,
     /// Comparisons that were not possible, with reasons.
     pub gaps: Vec<Gap>,
 }
@@ -68,14 +68,14 @@ pub struct FactChange {
 /// A number that moved beyond its uncertainty and the usual ratio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NumberChange {
-    /// The quantity; its unit is [`Quantity::unit`].
-    pub quantity: Quantity,
+    /// The quantity; its unit is [`ComparedQuantity::unit`].
+    pub quantity: ComparedQuantity,
     /// The cpu or links that were measured.
-    pub subject: Subject,
+    pub subject: ComparedSubject,
     /// The earlier survey's value.
-    pub before: Estimate,
+    pub before: MedianEstimate,
     /// The later survey's value.
-    pub after: Estimate,
+    pub after: MedianEstimate,
     /// The later median over the earlier; `None` if one of them is zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
@@ -84,16 +84,16 @@ pub struct NumberChange {
 /// The cpu or links that a number belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Subject {
+pub enum ComparedSubject {
     /// One cpu, by the operating system's number.
     Cpu(u32),
     /// The pairs of cpus of one relation.
-    Links(Relation),
+    Links(CpuRelation),
 }
 
 /// A quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum Quantity {
+pub enum ComparedQuantity {
     /// The median of the fixed piece of work, in nanoseconds.
     #[serde(rename = "p50")]
     P50,
@@ -114,9 +114,9 @@ pub enum Quantity {
     LinkCost,
 }
 
-impl Quantity {
+impl ComparedQuantity {
     /// Returns the name for people.
-    pub const fn words(self) -> &'static str {
+    pub const fn quantity_name(self) -> &'static str {
         match self {
             Self::P50 => "p50",
             Self::P99_9 => "p99.9",
@@ -164,7 +164,7 @@ impl Quantity {
 
     /// Returns the amount added to both sides before the comparison, in the quantity's unit. A loss of one part in
     /// 10,000 of the time is negligible, so the ratio of smaller losses is meaningless.
-    pub const fn floor(self) -> f64 {
+    pub const fn comparison_floor(self) -> f64 {
         match self {
             Self::Lost => 0.01,
             Self::P50 | Self::P99_9 | Self::Frequency | Self::InterruptRate | Self::LinkCost => 0.0,
@@ -174,7 +174,7 @@ impl Quantity {
 
 /// A median with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
+pub struct MedianEstimate {
     /// The median over the rounds (for links, over the visits).
     pub median: f64,
     /// The lower end of its 99 % interval.
@@ -188,12 +188,12 @@ pub struct Estimate {
     pub drift: f64,
 }
 
-impl Estimate {
+impl MedianEstimate {
     /// Computes the estimate from values in order of time; `None` for too few of them. For drift, `none` is added to
     /// all values: an amount that is negligible in this quantity.
-    fn of(values: &[f64], none: f64) -> Option<Self> {
+    fn from_values(values: &[f64], none: f64) -> Option<Self> {
         let (low, high) = median_interval(values, CONFIDENCE)?;
-        let drift = drift(values, none);
+        let drift = measure_drift(values, none);
         Some(Self { median: median(values), low, high, count: values.len() as u64, drift })
     }
 
@@ -203,12 +203,12 @@ impl Estimate {
         self.low + floor > (other.high + floor) * ratio
     }
 
-    fn scaled(self, by: f64) -> Self {
+    fn scale_by(self, by: f64) -> Self {
         Self { median: self.median * by, low: self.low * by, high: self.high * by, ..self }
     }
 }
 
-fn drift(values: &[f64], none: f64) -> f64 {
+fn measure_drift(values: &[f64], none: f64) -> f64 {
     let count = values.len();
     let parts = (count / 4).clamp(1, 4);
     let medians = (0..parts).map(|part| median(&values[part * count / parts..(part + 1) * count / parts]));
@@ -218,19 +218,25 @@ fn drift(values: &[f64], none: f64) -> f64 {
     if greatest > least { greatest / least } else { 1.0 }
 }
 
-impl Comparison {
+impl SurveyComparison {
     /// Returns true if nothing comparable changed.
     pub fn is_empty(&self) -> bool {
         self.facts.is_empty() && self.numbers.is_empty() && self.appeared.is_empty() && self.gone.is_empty()
     }
 
     /// Judges two estimates of one number by the rule of this module.
-    fn judge(&mut self, quantity: Quantity, subject: Subject, before: Estimate, after: Estimate) {
+    fn judge_change(
+        &mut self,
+        quantity: ComparedQuantity,
+        subject: ComparedSubject,
+        before: MedianEstimate,
+        after: MedianEstimate,
+    ) {
         self.compared += 1;
         if !self.quantities.contains(&quantity) {
             self.quantities.push(quantity);
         }
-        let (least, floor) = (quantity.least_ratio() * before.drift.max(after.drift), quantity.floor());
+        let (least, floor) = (quantity.least_ratio() * before.drift.max(after.drift), quantity.comparison_floor());
         let apart = after.is_above(&before, least, floor) || before.is_above(&after, least, floor);
         if apart && (after.median - before.median).abs() >= quantity.least_difference() {
             let ratio = (before.median > 0.0 && after.median > 0.0).then(|| after.median / before.median);

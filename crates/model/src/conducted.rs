@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Artifact, Origin, Summary, check_numbers};
-use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
-use crate::followed::Followed;
+use crate::artifact::{Artifact, ArtifactOrigin, ArtifactSummary, check_numbers};
+use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKind};
+use crate::followed::TrendValue;
 use crate::quantity::{QuantityUnit, QuotedQuantity};
-use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, metric_units, standing, threads};
+use crate::trial::{
+    Experiment, ThreadsReport, Trial, TriedWorkload, count_boots, experiment_standing, metric_units, threads_report,
+};
 
 /// Upper limit on the number of trials times the largest number of trials of one placement: judging takes time in
 /// proportion.
@@ -19,7 +21,7 @@ const MOST_EMPTY_BLOCKS: usize = 1_000;
 
 /// An experiment and its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Conducted {
+pub struct ExperimentRecord {
     /// The workload, the placements and the policy.
     pub experiment: Experiment,
     /// The trials, in the order in which they were made.
@@ -30,7 +32,7 @@ pub struct Conducted {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExperimentConclusions {
     /// The verdict, each placement's part in it, and the checks on the experiment itself.
-    pub standing: Standing,
+    pub standing: ExperimentStanding,
     /// The unit of the metric's values in all trials, and of the medians; empty for bare numbers.
     pub unit: QuantityUnit,
     /// The units of the guards' values.
@@ -38,7 +40,7 @@ pub struct ExperimentConclusions {
     /// Numbers behind the verdicts, in the metric's own unit and as ratios; absent for numbers of threads, and if slow
     /// runs decide, which have no ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub numbers: Option<Numbers>,
+    pub numbers: Option<VerdictNumbers>,
     /// Results for numbers of threads, if these were tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<ThreadsReport>,
@@ -47,7 +49,7 @@ pub struct ExperimentConclusions {
 /// Numbers behind the verdicts. The e-values of `standing` decide when they reach `e_value_needed`, the bounds here
 /// when they reach a margin.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Numbers {
+pub struct VerdictNumbers {
     /// The false-positive rate.
     pub error_rate: f64,
     /// The e-value that counts as proof: 1 / error rate.
@@ -80,12 +82,12 @@ pub struct ArmNumbers {
     pub verdict: Option<ArmVerdict>,
 }
 
-impl Numbers {
-    fn of(experiment: &Experiment, trials: &[Trial], standing: &Standing) -> Self {
+impl VerdictNumbers {
+    fn from_standing(experiment: &Experiment, trials: &[Trial], standing: &ExperimentStanding) -> Self {
         let policy = &experiment.policy;
         let of_arm = |arm: &ArmStanding| ArmNumbers {
             arm: arm.arm,
-            median: arm.median.map(|x| experiment.workload.metric.value(x)),
+            median: arm.median.map(|x| experiment.workload.metric.metric_value(x)),
             ratio: arm.effect.map(|effect| effect.estimate.exp()),
             at_least: arm.effect.and_then(|effect| effect.low).map(f64::exp),
             at_most: arm.effect.and_then(|effect| effect.high).map(f64::exp),
@@ -93,30 +95,30 @@ impl Numbers {
         };
         Self {
             error_rate: policy.error_rate,
-            e_value_needed: policy.enough(),
+            e_value_needed: policy.needed_evidence(),
             margin_ratio: 1.0 + policy.margin,
             guard_margin_ratio: 1.0 + policy.guard_margin,
-            boots: boots(trials),
+            boots: count_boots(trials),
             arms: standing.arms.iter().map(of_arm).collect(),
         }
     }
 }
 
-impl From<Experiment> for Conducted {
+impl From<Experiment> for ExperimentRecord {
     /// Creates an experiment before its first trial.
     fn from(experiment: Experiment) -> Self {
         Self { experiment, trials: Vec::new() }
     }
 }
 
-impl Artifact for Conducted {
+impl Artifact for ExperimentRecord {
     const KIND: &'static str = "experiment";
     const SCHEMA: &'static str = "corewise/experiment/2";
     type Conclusions = ExperimentConclusions;
 
-    fn check(&self) -> Result<(), String> {
+    fn check_loaded(&self) -> Result<(), String> {
         let Self { experiment, trials } = self;
-        experiment.check()?;
+        experiment.check_loaded()?;
         check_numbers(self)?;
         let mut of_arms = vec![0_usize; experiment.arms.len()];
         let most_blocks = trials.len() + MOST_EMPTY_BLOCKS;
@@ -134,22 +136,28 @@ impl Artifact for Conducted {
         if runs.all(QuotedQuantity::is_bounded) { Ok(()) } else { Err("one of its lines is too long".to_owned()) }
     }
 
-    fn origin(&self) -> Origin<'_> {
+    fn origin(&self) -> ArtifactOrigin<'_> {
         let Experiment { machine, started_unix_ms, corewise, seed, .. } = &self.experiment;
-        Origin { machine: Some(machine), started_unix_ms: *started_unix_ms, corewise, seed: *seed, partial: false }
+        ArtifactOrigin {
+            machine: Some(machine),
+            started_unix_ms: *started_unix_ms,
+            corewise,
+            seed: *seed,
+            partial: false,
+        }
     }
 
-    fn what(&self) -> String {
-        let Workload { command, live, .. } = &self.experiment.workload;
+    fn describe_contents(&self) -> String {
+        let TriedWorkload { command, live, .. } = &self.experiment.workload;
         let what = command.join(" ");
         if live.is_some() { format!("{what} (running)") } else { what }
     }
 
-    fn conclude(&self) -> ExperimentConclusions {
+    fn draw_conclusions(&self) -> ExperimentConclusions {
         let Self { experiment, trials } = self;
-        let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
-        let has_ratios = threads.is_none() && experiment.policy.what != What::Tail;
-        let numbers = has_ratios.then(|| Numbers::of(experiment, trials, &standing));
+        let (standing, threads) = (experiment_standing(experiment, trials), threads_report(experiment, trials));
+        let has_ratios = threads.is_none() && experiment.policy.what != QuestionKind::Tail;
+        let numbers = has_ratios.then(|| VerdictNumbers::from_standing(experiment, trials, &standing));
         let mut units = metric_units(experiment, trials);
         let unit = units.remove(0);
         ExperimentConclusions { standing, unit, guard_units: units, numbers, threads }
@@ -157,32 +165,36 @@ impl Artifact for Conducted {
 
     /// Returns each placement's effect with its any-time interval. Numbers of threads have no trend: the best number is
     /// not a value of one of them.
-    fn followed(&self) -> Vec<Followed> {
+    fn trend_values(&self) -> Vec<TrendValue> {
         let Self { experiment, trials } = self;
         let what = experiment.policy.what;
         let (quantity, value): (&str, fn(f64) -> f64) = match what {
-            What::Typical => ("better than the OS default, %", |effect| 100.0 * (effect.exp() - 1.0)),
-            What::Mean => ("better than the OS default in the mean, %", |effect| 100.0 * (effect.exp() - 1.0)),
-            What::Tail => ("fewer slow runs of 100 than with the OS default", |effect| 100.0 * effect),
+            QuestionKind::Typical => ("better than the OS default, %", |effect| 100.0 * (effect.exp() - 1.0)),
+            QuestionKind::Mean => ("better than the OS default in the mean, %", |effect| 100.0 * (effect.exp() - 1.0)),
+            QuestionKind::Tail => ("fewer slow runs of 100 than with the OS default", |effect| 100.0 * effect),
         };
         let quantity = format!("{}: {quantity}", experiment.workload.metric.name);
         let of = |arm: &ArmStanding| {
             let effect = arm.effect?;
             let ends = [effect.low, effect.high].map(|end| end.map(value));
-            Some(Followed {
+            Some(TrendValue {
                 quantity: quantity.clone(),
-                of: experiment.arms.get(arm.arm)?.spoken(),
+                of: experiment.arms.get(arm.arm)?.spoken_name(),
                 value: value(effect.estimate),
                 interval: (ends != [None, None]).then_some(ends),
             })
         };
         let has_threads = experiment.arms.iter().any(|arm| arm.threads.is_some());
-        if has_threads { Vec::new() } else { standing(experiment, trials).arms.iter().skip(1).filter_map(of).collect() }
+        if has_threads {
+            Vec::new()
+        } else {
+            experiment_standing(experiment, trials).arms.iter().skip(1).filter_map(of).collect()
+        }
     }
 
     /// Returns true for experiments with the same command.
-    fn is_followed_with(&self, other: &Summary) -> bool {
-        other.what == self.what()
+    fn is_followed_with(&self, other: &ArtifactSummary) -> bool {
+        other.what == self.describe_contents()
     }
 }
 

@@ -1,47 +1,57 @@
 //! Recommended changes for devices: interrupts far from their card, an unusable node, too few queues.
 
-use corewise_machine::device::{Near, near};
-use corewise_machine::facts::{Device, DeviceKind};
-use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_machine::device::{NearCpus, cpus_near};
+use corewise_machine::facts::{DeviceKind, PciDevice};
+use corewise_machine::interrupt::device::{DeviceInterrupt, InterruptMobility};
 use corewise_machine::{CpuSet, Machine};
 
-use crate::finding::{Finding, Topic};
+use crate::finding::{Finding, FindingTopic};
 use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// Returns the interrupts of a device.
-pub fn interrupts_of<'a>(device: &Device, all: &'a [DeviceInterrupt]) -> Vec<&'a DeviceInterrupt> {
+pub fn interrupts_of<'a>(device: &PciDevice, all: &'a [DeviceInterrupt]) -> Vec<&'a DeviceInterrupt> {
     let is_its = |interrupt: &&DeviceInterrupt| device.address.is_some() && interrupt.device == device.address;
     all.iter().filter(is_its).collect()
 }
 
 /// Returns recommended changes, device by device. A device of unknown location is skipped, except for its queues.
-pub fn findings(machine: &Machine, interrupts: &[DeviceInterrupt]) -> Vec<Finding> {
-    let of_device = |device: &Device| {
-        let near = near(device, machine);
+pub fn list_device_findings(machine: &Machine, interrupts: &[DeviceInterrupt]) -> Vec<Finding> {
+    let of_device = |device: &PciDevice| {
+        let near = cpus_near(device, machine);
         let own = interrupts_of(device, interrupts);
-        let found = [far(device, &near, &own, machine), unusable(device, &near, machine), few(device, machine)];
+        let found = [
+            find_far_interrupts(device, &near, &own, machine),
+            find_unusable_device(device, &near, machine),
+            find_few_queues(device, machine),
+        ];
         found.into_iter().flatten().collect::<Vec<_>>()
     };
     machine.devices.iter().flat_map(of_device).collect()
 }
 
-fn finding(cpus: CpuSet, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
-    Finding { topic: Topic::Devices, cpus, statement, advice: advice.to_owned(), command, effects: Vec::new() }
+fn build_finding(cpus: CpuSet, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
+    Finding { topic: FindingTopic::Devices, cpus, statement, advice: advice.to_owned(), command, effects: Vec::new() }
 }
 
 /// Finds movable interrupts that go to no cpu near the device. Queues spread by the kernel serve every cpu, so some of
 /// them are rightly far.
-fn far(device: &Device, near: &Near, interrupts: &[&DeviceInterrupt], machine: &Machine) -> Option<Finding> {
+fn find_far_interrupts(
+    device: &PciDevice,
+    near: &NearCpus,
+    interrupts: &[&DeviceInterrupt],
+    machine: &Machine,
+) -> Option<Finding> {
     if !near.is_known || near.cpus == machine.online {
         return None;
     }
     let is_far = |interrupt: &&&DeviceInterrupt| {
-        let goes = interrupt.cpus().map(|cpus| cpus.intersection(&machine.online));
-        interrupt.mobility == Mobility::Movable
+        let goes = interrupt.handling_cpus().map(|cpus| cpus.intersection(&machine.online));
+        interrupt.mobility == InterruptMobility::Movable
             && goes.is_some_and(|cpus| !cpus.is_empty() && cpus.is_disjoint(&near.cpus))
     };
     let far: Vec<&&DeviceInterrupt> = interrupts.iter().filter(is_far).collect();
-    let cpus = far.iter().filter_map(|interrupt| interrupt.cpus()).fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    let cpus =
+        far.iter().filter_map(|interrupt| interrupt.handling_cpus()).fold(CpuSet::new(), |all, cpus| all.union(cpus));
     if far.is_empty() {
         return None;
     }
@@ -53,11 +63,11 @@ fn far(device: &Device, near: &Near, interrupts: &[&DeviceInterrupt], machine: &
     };
     let statement = format!("{of} of {name} {go} to {noun} {cpus}, away from it (near: {}).", near.cpus);
     let command = in_shell(device).map(|name| suggested_command::irq_see_near(&name));
-    Some(finding(cpus, statement, "To see what moving them near it would change:", command))
+    Some(build_finding(cpus, statement, "To see what moving them near it would change:", command))
 }
 
 /// Finds a device near which this process may not run.
-fn unusable(device: &Device, near: &Near, machine: &Machine) -> Option<Finding> {
+fn find_unusable_device(device: &PciDevice, near: &NearCpus, machine: &Machine) -> Option<Finding> {
     if !near.is_known || !near.cpus.is_disjoint(&machine.allowed) {
         return None;
     }
@@ -67,11 +77,11 @@ fn unusable(device: &Device, near: &Near, machine: &Machine) -> Option<Finding> 
         machine.allowed
     );
     let advice = "Allow one of them in the cpuset (cpuset.cpus, AllowedCPUs=) or the affinity mask, or use a device of an allowed node.";
-    Some(finding(cpus.clone(), statement, advice, None))
+    Some(build_finding(cpus.clone(), statement, advice, None))
 }
 
 /// Finds a device with fewer queues than there are last-level caches with allowed cpus.
-fn few(device: &Device, machine: &Machine) -> Option<Finding> {
+fn find_few_queues(device: &PciDevice, machine: &Machine) -> Option<Finding> {
     let queues = device.queues.filter(|queues| *queues > 0)? as usize;
     let llcs = machine.llcs.iter().filter(|llc| !llc.cpus.is_disjoint(&machine.allowed)).count();
     if queues >= llcs {
@@ -90,11 +100,11 @@ fn few(device: &Device, machine: &Machine) -> Option<Finding> {
         }
         _ => "Give it more queues if its driver's parameters, or a guest's host, allow that.",
     };
-    Some(finding(machine.allowed.clone(), statement, advice, command))
+    Some(build_finding(machine.allowed.clone(), statement, advice, command))
 }
 
 /// Returns the device's name if a shell takes it literally: a network interface may have almost any name.
-fn in_shell(device: &Device) -> Option<String> {
+fn in_shell(device: &PciDevice) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '@' | '-');
     Some(device.title()).filter(|title| title.chars().all(is_plain) && !title.starts_with('-'))
 }

@@ -1,6 +1,6 @@
 //! Experiments: finding the best placement of a program from runs in randomised blocks, at any time.
 //!
-//! A [`Race`] is fed one [`Block`] after the other and reports the state at any time ([`Race::standing`]). The formulas
+//! A [`PlacementRace`] is fed one [`RunBlock`] after the other and reports the state at any time ([`PlacementRace::standing`]). The formulas
 //! and their proofs are in docs/statistics.md.
 
 mod carry_over;
@@ -22,21 +22,23 @@ mod threads;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use effect::effect;
-pub use evidence::{Evidence, Wealth};
-pub use law::{Fit, Interval, Law, OpenInterval};
+pub(crate) use effect::estimate_effect;
+pub use evidence::{BettorWealth, EffectEvidence};
+pub use law::{LawFit, OpenInterval, ScalingLaw, ValueInterval};
 pub use mean::{MeanEffect, mean_effect};
-pub use outcome::Outcome;
-pub(crate) use question::Question;
-pub use question::What;
-pub use race::Race;
-pub(crate) use race::closed;
-pub(crate) use slots::Slots;
+pub use outcome::BlockOutcome;
+pub(crate) use question::PlacementQuestion;
+pub use question::QuestionKind;
+pub use race::PlacementRace;
+pub(crate) use race::closed_test;
+pub(crate) use slots::SlotBlocks;
 pub use standing::{
-    Answer, AnswerVerdict, ArmStanding, ArmState, ArmVerdict, CarryOver, Checks, Doubt, Effect, GuardStanding,
-    GuardVerdict, OutReason, Standing, Verdict,
+    AnswerVerdict, ArmStanding, ArmState, ArmVerdict, BaselineEffect, CarryOverEffect, ExperimentChecks,
+    ExperimentDoubt, ExperimentStanding, GuardStanding, GuardVerdict, OutReason, QuestionAnswer, Verdict,
 };
-pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, ThreadsStanding, arrange};
+pub use threads::{
+    CellStanding, CountsStanding, PinnedStanding, ThreadsCell, ThreadsRace, ThreadsStanding, arrange_cells,
+};
 
 /// Default number of failures after which a candidate is out, if it failed more than twice as often as the baseline.
 pub const MOST_FAILURES: u32 = 2;
@@ -54,13 +56,13 @@ pub const FIRST_GREEDY_BLOCK_OF_RARE: usize = 4;
 
 /// Rules by which an experiment is judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Policy {
+pub struct JudgingPolicy {
     /// The false-positive rate over all looks and all candidates; between 0 and 1.
     pub error_rate: f64,
     /// The smallest ratio that matters: 0.03 is 3 %. Effects, which are logarithms, are compared with `ln(1 + margin)`.
     pub margin: f64,
     /// The question that decides.
-    pub what: What,
+    pub what: QuestionKind,
     /// A run is slow if it costs more than this multiple of the baseline's median; above 1.
     pub slow: f64,
     /// Upper limit of a run's cost in a mean, as a multiple of the baseline's median; above 1.
@@ -79,12 +81,12 @@ pub struct Policy {
     pub most_failures: u32,
 }
 
-impl Default for Policy {
+impl Default for JudgingPolicy {
     fn default() -> Self {
         Self {
             error_rate: 0.05,
             margin: 0.03,
-            what: What::Typical,
+            what: QuestionKind::Typical,
             slow: 1.5,
             cap: 3.0,
             guard_margin: 0.1,
@@ -95,7 +97,7 @@ impl Default for Policy {
     }
 }
 
-impl Policy {
+impl JudgingPolicy {
     /// Returns the fewest blocks after which an interval of the mean effect over experiments can have two ends when
     /// `arms` arms share the error rate, plus one, as blocks seldom agree. A bettor's wealth at most doubles with each
     /// block.
@@ -104,7 +106,7 @@ impl Policy {
     }
 
     /// Returns the evidence that proves: 1 / error rate.
-    pub fn enough(&self) -> f64 {
+    pub fn needed_evidence(&self) -> f64 {
         1.0 / self.error_rate
     }
 
@@ -130,7 +132,7 @@ fn is_usual(count: &u32) -> bool {
 
 /// Result of one run of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Run {
+pub struct BlockRun {
     /// 0 is the baseline, the operating system's own choice; the candidates count from 1.
     pub arm: usize,
     /// The logarithm of the metric, turned so that lower is better; `None` if the run failed. Values that are not
@@ -138,9 +140,9 @@ pub struct Run {
     pub x: Option<f64>,
 }
 
-impl Run {
+impl BlockRun {
     /// Returns the value, or `None` if the run failed or its value is not finite.
-    pub(crate) fn value(&self) -> Option<f64> {
+    pub(crate) fn finite_value(&self) -> Option<f64> {
         self.x.filter(|x| x.is_finite())
     }
 }
@@ -148,16 +150,16 @@ impl Run {
 /// Consecutive runs, in this order: every arm that was still alive, and the baseline, once each. A block that ended
 /// early lacks some: it is counted, but takes no part in any test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Block {
+pub struct RunBlock {
     /// The runs in the order in which they were made.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BlockRun>,
 }
 
-impl Block {
+impl RunBlock {
     /// Returns what it says about a candidate, or `None` if the candidate or the baseline did not run. `usual` is the median of the
     /// baseline before this block.
-    pub(crate) fn outcome(&self, arm: usize, usual: Option<f64>) -> Option<Outcome> {
-        let value_of = |arm| Some(self.runs.iter().find(|run: &&Run| run.arm == arm)?.value());
-        Some(Outcome { candidate: value_of(arm)?, baseline: value_of(0)?, usual })
+    pub(crate) fn outcome_of(&self, arm: usize, usual: Option<f64>) -> Option<BlockOutcome> {
+        let value_of = |arm| Some(self.runs.iter().find(|run: &&BlockRun| run.arm == arm)?.finite_value());
+        Some(BlockOutcome { candidate: value_of(arm)?, baseline: value_of(0)?, usual })
     }
 }

@@ -11,7 +11,7 @@ use corewise_machine::SuggestedCommand;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Its subject.
-    pub topic: Topic,
+    pub topic: FindingTopic,
     /// The cpus it is about.
     pub cpus: CpuSet,
     /// One or two sentences with the number and its interval: "cpu 0 is interrupted 2.9x [2.6, 3.1] as often as …".
@@ -22,14 +22,14 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<SuggestedCommand>,
     /// The numbers behind the statement, the deciding one first.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<FindingEffect>,
 }
 
 vocabulary! {
     /// Subject of a finding.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
-    pub enum Topic {
+    pub enum FindingTopic {
         Interrupts "interrupts": "A cpu is interrupted more often than its peers.";
         Tail "tail": "A cpu's tail is longer than its peers'.";
         Speed "speed": "A cpu, or a group of cpus, is faster or slower at the fixed work.";
@@ -43,7 +43,7 @@ vocabulary! {
 
 /// A measured ratio with its interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Effect {
+pub struct FindingEffect {
     /// The quantity: "interrupt rate", "p99.9", "frequency".
     pub quantity: String,
     /// The reference: "median of cpus 1-7,16-23".
@@ -60,21 +60,21 @@ pub struct Effect {
     pub p_value: Option<f64>,
 }
 
-impl Effect {
+impl FindingEffect {
     /// Returns its distance from no effect, as a ratio of at least 1.
-    pub fn size(&self) -> f64 {
+    pub fn effect_size(&self) -> f64 {
         self.ratio.max(1.0 / self.ratio)
     }
 
     /// Returns the farthest distance of its interval from no effect, as a ratio of at least 1.
-    pub fn beyond(&self) -> f64 {
+    pub fn farthest_end(&self) -> f64 {
         self.high.max(1.0 / self.low).max(1.0)
     }
 
     /// Formats as "2.9x [2.6, 3.1]": all three with the decimals of the number that needs most.
-    pub fn times(&self) -> String {
+    pub fn format_times(&self) -> String {
         let all = [self.ratio, self.low, self.high];
-        let digits = all.into_iter().map(decimals).max().unwrap_or(0);
+        let digits = all.into_iter().map(decimals_of_ratio).max().unwrap_or(0);
         let [ratio, low, high] = all.map(|value| format!("{value:.digits$}"));
         format!("{ratio}x [{low}, {high}]")
     }
@@ -84,7 +84,7 @@ impl Effect {
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Returns the number of decimals for two significant digits, and near 1 for two decimals: 12, 2.9, 0.34, 1.03.
-pub(crate) fn decimals(value: f64) -> usize {
+pub(crate) fn decimals_of_ratio(value: f64) -> usize {
     match value {
         _ if value >= 9.95 => 0,
         _ if value >= 1.195 => 1,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn json_names_a_topic_by_its_word() {
-        for topic in Topic::ALL {
+        for topic in FindingTopic::ALL {
             assert_eq!(serde_json::to_value(topic).unwrap(), topic.word());
         }
     }

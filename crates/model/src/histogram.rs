@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use export::{Interval, hlog};
+pub use export::{LogInterval, format_hlog};
 
 /// Significant decimal digits kept of each recorded value: within 0.1 %.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
@@ -24,9 +24,9 @@ const SUB_BUCKETS: u64 = (2 * 10_u64.pow(SIGNIFICANT_DIGITS as u32)).next_power_
 /// In JSON: `{"nanoseconds_per_tick": f, "counts": [[ticks, count], …]}`, with `ticks` the highest value of the bucket
 /// (HdrHistogram's convention).
 #[derive(Clone, Debug)]
-pub struct Histogram {
+pub struct TickHistogram {
     nanoseconds_per_tick: f64,
-    ticks: Ticks,
+    ticks: BucketCounts,
 }
 
 /// The longest tick of a clock, in nanoseconds: the longest recorded duration in nanoseconds then still fits into 63
@@ -37,7 +37,7 @@ const SHORTEST_TICK_NS: f64 = 1e-5;
 
 /// Counts of the buckets.
 #[derive(Clone, Debug)]
-enum Ticks {
+enum BucketCounts {
     /// All buckets up to the largest: half a megabyte, so that recording allocates nothing.
     Recording(Hdr<u64>),
     /// Non-empty buckets by their highest values, rising. Memory is proportional to their number, for any input.
@@ -61,30 +61,30 @@ fn middle_of(ticks: u64) -> u64 {
     lowest_of(ticks) + bucket_width(ticks) / 2
 }
 
-impl PartialEq for Histogram {
+impl PartialEq for TickHistogram {
     fn eq(&self, other: &Self) -> bool {
-        self.nanoseconds_per_tick == other.nanoseconds_per_tick && self.counts() == other.counts()
+        self.nanoseconds_per_tick == other.nanoseconds_per_tick && self.bucket_counts() == other.bucket_counts()
     }
 }
 
-impl Histogram {
+impl TickHistogram {
     /// Creates an empty histogram for a clock with ticks of the given length; allocates all memory it will need.
     pub fn new(nanoseconds_per_tick: f64) -> Self {
         let ticks = Hdr::new_with_bounds(1, MAXIMUM_TICKS, SIGNIFICANT_DIGITS).expect("constant bounds are valid");
-        Self { nanoseconds_per_tick, ticks: Ticks::Recording(ticks) }
+        Self { nanoseconds_per_tick, ticks: BucketCounts::Recording(ticks) }
     }
 
     /// Creates an empty histogram that grows while it is filled by merging; recording into it may allocate.
-    pub fn collecting(nanoseconds_per_tick: f64) -> Self {
-        Self { nanoseconds_per_tick, ticks: Ticks::Collected(Vec::new()) }
+    pub fn new_collecting(nanoseconds_per_tick: f64) -> Self {
+        Self { nanoseconds_per_tick, ticks: BucketCounts::Collected(Vec::new()) }
     }
 
     /// Records one duration in ticks; values above [`MAXIMUM_TICKS`] are clamped. Allocates only if collecting.
     #[inline]
-    pub fn record(&mut self, ticks: u64) {
+    pub fn record_ticks(&mut self, ticks: u64) {
         match &mut self.ticks {
-            Ticks::Recording(all) => all.saturating_record(ticks),
-            Ticks::Collected(struck) => add(struck, ticks, 1),
+            BucketCounts::Recording(all) => all.saturating_record(ticks),
+            BucketCounts::Collected(struck) => strike_bucket(struck, ticks, 1),
         }
     }
 
@@ -92,24 +92,26 @@ impl Histogram {
     ///
     /// # Panics
     /// If the clocks differ: ticks of different length cannot be added.
-    pub fn merge(&mut self, other: &Self) {
+    pub fn merge_from(&mut self, other: &Self) {
         assert!(
             (self.nanoseconds_per_tick - other.nanoseconds_per_tick).abs() <= f64::EPSILON * self.nanoseconds_per_tick,
             "histograms of different clocks cannot be merged"
         );
         match &mut self.ticks {
-            Ticks::Collected(struck) => other.counts().iter().for_each(|(ticks, count)| add(struck, *ticks, *count)),
-            Ticks::Recording(all) => {
-                other.counts().iter().for_each(|(ticks, count)| all.saturating_record_n(*ticks, *count));
+            BucketCounts::Collected(struck) => {
+                other.bucket_counts().iter().for_each(|(ticks, count)| strike_bucket(struck, *ticks, *count))
+            }
+            BucketCounts::Recording(all) => {
+                other.bucket_counts().iter().for_each(|(ticks, count)| all.saturating_record_n(*ticks, *count));
             }
         }
     }
 
     /// Clears all counts and keeps the memory.
-    pub fn clear(&mut self) {
+    pub fn clear_counts(&mut self) {
         match &mut self.ticks {
-            Ticks::Recording(all) => all.reset(),
-            Ticks::Collected(struck) => struck.clear(),
+            BucketCounts::Recording(all) => all.reset(),
+            BucketCounts::Collected(struck) => struck.clear(),
         }
     }
 
@@ -121,8 +123,8 @@ impl Histogram {
     /// Returns the number of recorded durations.
     pub fn count(&self) -> u64 {
         match &self.ticks {
-            Ticks::Recording(all) => all.len(),
-            Ticks::Collected(struck) => struck.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count)),
+            BucketCounts::Recording(all) => all.len(),
+            BucketCounts::Collected(struck) => struck.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count)),
         }
     }
 
@@ -134,8 +136,8 @@ impl Histogram {
     /// Returns the highest value of the bucket that holds a quantile, as hdrhistogram does.
     fn quantile_ticks(&self, quantile: f64) -> u64 {
         let struck = match &self.ticks {
-            Ticks::Recording(all) => return all.value_at_quantile(quantile),
-            Ticks::Collected(struck) => struck,
+            BucketCounts::Recording(all) => return all.value_at_quantile(quantile),
+            BucketCounts::Collected(struck) => struck,
         };
         let wanted = ((quantile.min(1.0) * self.count() as f64).ceil() as u64).max(1);
         let mut below = 0_u64;
@@ -150,8 +152,8 @@ impl Histogram {
     /// Counts the durations in the buckets from one value to another.
     fn count_between(&self, from: u64, to: u64) -> u64 {
         match &self.ticks {
-            Ticks::Recording(all) => all.count_between(from, to),
-            Ticks::Collected(struck) => struck
+            BucketCounts::Recording(all) => all.count_between(from, to),
+            BucketCounts::Collected(struck) => struck
                 .iter()
                 .filter(|(ticks, _)| *ticks >= from && lowest_of(*ticks) <= to)
                 .fold(0, |sum, (_, count)| sum.saturating_add(*count)),
@@ -181,15 +183,15 @@ impl Histogram {
 
     /// Returns the arithmetic mean in nanoseconds; zero if empty.
     pub fn mean_ns(&self) -> f64 {
-        let all = self.counts().into_iter().map(|(ticks, count)| middle_of(ticks) as f64 * count as f64);
+        let all = self.bucket_counts().into_iter().map(|(ticks, count)| middle_of(ticks) as f64 * count as f64);
         all.sum::<f64>() / self.count().max(1) as f64 * self.nanoseconds_per_tick
     }
 
     /// Returns the longest duration in nanoseconds; zero if empty.
     pub fn max_ns(&self) -> f64 {
         let longest = match &self.ticks {
-            Ticks::Recording(all) => all.max(),
-            Ticks::Collected(struck) => struck.last().map_or(0, |(ticks, _)| *ticks),
+            BucketCounts::Recording(all) => all.max(),
+            BucketCounts::Collected(struck) => struck.last().map_or(0, |(ticks, _)| *ticks),
         };
         longest as f64 * self.nanoseconds_per_tick
     }
@@ -197,9 +199,9 @@ impl Histogram {
     /// Returns the shortest duration in nanoseconds; zero if empty.
     pub fn min_ns(&self) -> f64 {
         let shortest = match &self.ticks {
-            Ticks::Recording(all) if all.is_empty() => 0,
-            Ticks::Recording(all) => all.min(),
-            Ticks::Collected(struck) => struck.first().map_or(0, |(ticks, _)| lowest_of(*ticks)),
+            BucketCounts::Recording(all) if all.is_empty() => 0,
+            BucketCounts::Recording(all) => all.min(),
+            BucketCounts::Collected(struck) => struck.first().map_or(0, |(ticks, _)| lowest_of(*ticks)),
         };
         shortest as f64 * self.nanoseconds_per_tick
     }
@@ -214,7 +216,7 @@ impl Histogram {
     pub fn lost_beyond(&self, times: f64) -> f64 {
         let limit = self.quantile_ticks(0.5) as f64 * times;
         let (mut lost, mut all) = (0.0, 0.0);
-        for (ticks, count) in self.counts() {
+        for (ticks, count) in self.bucket_counts() {
             all += ticks as f64 * count as f64;
             lost += (ticks as f64 - limit).max(0.0) * count as f64;
         }
@@ -222,18 +224,18 @@ impl Histogram {
     }
 
     /// Returns every non-empty bucket: its highest value in ticks, and its count.
-    pub fn counts(&self) -> Vec<(u64, u64)> {
+    pub fn bucket_counts(&self) -> Vec<(u64, u64)> {
         match &self.ticks {
-            Ticks::Recording(all) => {
+            BucketCounts::Recording(all) => {
                 all.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
             }
-            Ticks::Collected(struck) => struck.clone(),
+            BucketCounts::Collected(struck) => struck.clone(),
         }
     }
 }
 
 /// Adds `count` to a bucket.
-fn add(struck: &mut Vec<(u64, u64)>, ticks: u64, count: u64) {
+fn strike_bucket(struck: &mut Vec<(u64, u64)>, ticks: u64, count: u64) {
     let ticks = highest_of(ticks.min(MAXIMUM_TICKS));
     match struck.binary_search_by_key(&ticks, |(bucket, _)| *bucket) {
         Ok(at) => struck[at].1 = struck[at].1.saturating_add(count),
@@ -243,33 +245,34 @@ fn add(struck: &mut Vec<(u64, u64)>, ticks: u64, count: u64) {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Sparse {
+struct SparseHistogram {
     nanoseconds_per_tick: f64,
     counts: Vec<(u64, u64)>,
 }
 
-impl Serialize for Histogram {
+impl Serialize for TickHistogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Sparse { nanoseconds_per_tick: self.nanoseconds_per_tick, counts: self.counts() }.serialize(serializer)
+        SparseHistogram { nanoseconds_per_tick: self.nanoseconds_per_tick, counts: self.bucket_counts() }
+            .serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Histogram {
+impl<'de> Deserialize<'de> for TickHistogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let sparse = Sparse::deserialize(deserializer)?;
+        let sparse = SparseHistogram::deserialize(deserializer)?;
         if !(SHORTEST_TICK_NS..=LONGEST_TICK_NS).contains(&sparse.nanoseconds_per_tick) {
             return Err(D::Error::custom(format_args!("{} ns is no tick of a clock", sparse.nanoseconds_per_tick)));
         }
-        let mut histogram = Self::collecting(sparse.nanoseconds_per_tick);
-        if let Ticks::Collected(struck) = &mut histogram.ticks {
-            sparse.counts.iter().for_each(|(ticks, count)| add(struck, *ticks, *count));
+        let mut histogram = Self::new_collecting(sparse.nanoseconds_per_tick);
+        if let BucketCounts::Collected(struck) = &mut histogram.ticks {
+            sparse.counts.iter().for_each(|(ticks, count)| strike_bucket(struck, *ticks, *count));
             struck.shrink_to_fit();
         }
         Ok(histogram)
     }
 }
 
-impl JsonSchema for Histogram {
+impl JsonSchema for TickHistogram {
     fn schema_name() -> Cow<'static, str> {
         "Histogram".into()
     }
@@ -296,11 +299,11 @@ mod tests {
 
     #[test]
     fn json_and_back_keeps_every_quantile() {
-        let mut histogram = Histogram::new(0.25);
+        let mut histogram = TickHistogram::new(0.25);
         for ticks in (1..5000).chain([1_000_000, u64::MAX]) {
-            histogram.record(ticks);
+            histogram.record_ticks(ticks);
         }
-        let back: Histogram = serde_json::from_str(&serde_json::to_string(&histogram).unwrap()).unwrap();
+        let back: TickHistogram = serde_json::from_str(&serde_json::to_string(&histogram).unwrap()).unwrap();
         assert_eq!(back.count(), 5001);
         for quantile in [0.0, 0.5, 0.9, 0.999, 1.0] {
             assert_eq!(back.quantile_ns(quantile), histogram.quantile_ns(quantile));
@@ -309,16 +312,16 @@ mod tests {
 
     #[test]
     fn what_is_collected_answers_as_what_is_recorded() {
-        let (mut recorded, mut collected) = (Histogram::new(0.5), Histogram::collecting(0.5));
-        let mut random = corewise_machine::random::Random::new(1);
+        let (mut recorded, mut collected) = (TickHistogram::new(0.5), TickHistogram::new_collecting(0.5));
+        let mut random = corewise_machine::random::RandomGenerator::new(1);
         for _ in 0..20_000 {
-            let ticks = random.bits() >> (24 + random.bits() % 40);
-            recorded.record(ticks);
-            collected.record(ticks);
+            let ticks = random.next_bits() >> (24 + random.next_bits() % 40);
+            recorded.record_ticks(ticks);
+            collected.record_ticks(ticks);
         }
-        assert_eq!((recorded.counts(), recorded.count()), (collected.counts(), collected.count()));
+        assert_eq!((recorded.bucket_counts(), recorded.count()), (collected.bucket_counts(), collected.count()));
         assert_eq!(recorded, collected);
-        let Ticks::Recording(all) = &recorded.ticks else { panic!("it records") };
+        let BucketCounts::Recording(all) = &recorded.ticks else { panic!("it records") };
         for quantile in [0.0, 0.001, 0.25, 0.5, 0.9, 0.99, 0.9999, 1.0] {
             assert_eq!(recorded.quantile_ns(quantile), collected.quantile_ns(quantile), "{quantile}");
         }
@@ -330,20 +333,21 @@ mod tests {
             assert_eq!(recorded.count_from_ns(from_ns), collected.count_from_ns(from_ns), "{ticks}");
         }
         assert!((recorded.mean_ns() / (all.mean() * 0.5) - 1.0).abs() < 1e-9);
-        let summary = |of: &Histogram| [of.mean_ns(), of.min_ns(), of.max_ns(), of.median_ns(5.0), of.lost_beyond(2.0)];
+        let summary =
+            |of: &TickHistogram| [of.mean_ns(), of.min_ns(), of.max_ns(), of.median_ns(5.0), of.lost_beyond(2.0)];
         assert_eq!(summary(&recorded), summary(&collected));
         let mut twice = collected.clone();
-        twice.merge(&recorded);
-        recorded.merge(&collected);
+        twice.merge_from(&recorded);
+        recorded.merge_from(&collected);
         assert_eq!(twice, recorded);
-        recorded.clear();
-        assert_eq!(recorded, Histogram::collecting(0.5));
+        recorded.clear_counts();
+        assert_eq!(recorded, TickHistogram::new_collecting(0.5));
     }
 
     #[test]
     fn a_tick_that_no_clock_has_is_refused() {
         let read = |tick: &str| {
-            serde_json::from_str::<Histogram>(&format!(r#"{{"nanoseconds_per_tick":{tick},"counts":[[3,1]]}}"#))
+            serde_json::from_str::<TickHistogram>(&format!(r#"{{"nanoseconds_per_tick":{tick},"counts":[[3,1]]}}"#))
         };
         for tick in ["0", "-1", "1e-300", "1e300", "null"] {
             assert!(read(tick).is_err(), "{tick}");
@@ -355,12 +359,12 @@ mod tests {
     #[test]
     fn the_median_is_finer_than_the_clocks_step() {
         for truth in [729_u64, 735, 740, 745, 753] {
-            let mut histogram = Histogram::new(0.5);
+            let mut histogram = TickHistogram::new(0.5);
             let mut now = 0;
             for _ in 0..10_000 {
                 let before = now / 26 * 26;
                 now += truth;
-                histogram.record(now / 26 * 26 - before);
+                histogram.record_ticks(now / 26 * 26 - before);
             }
             let median = histogram.median_ns(13.0);
             assert!((median - truth as f64 * 0.5).abs() < 4.0, "{truth}: {median}");
@@ -369,17 +373,17 @@ mod tests {
 
     #[test]
     fn the_median_of_a_fine_clock_is_the_plain_one() {
-        let mut histogram = Histogram::new(1.0);
-        (1..=999).for_each(|ticks| histogram.record(ticks));
+        let mut histogram = TickHistogram::new(1.0);
+        (1..=999).for_each(|ticks| histogram.record_ticks(ticks));
         assert!((histogram.median_ns(1.0) - 500.0).abs() <= 0.5, "{}", histogram.median_ns(1.0));
-        assert_eq!(Histogram::new(1.0).median_ns(1.0), 0.0);
+        assert_eq!(TickHistogram::new(1.0).median_ns(1.0), 0.0);
     }
 
     #[test]
     fn stalls_are_counted_from_a_length_on() {
-        let mut histogram = Histogram::new(1.0);
+        let mut histogram = TickHistogram::new(1.0);
         for ticks in [100, 100, 2000, 50_000] {
-            histogram.record(ticks);
+            histogram.record_ticks(ticks);
         }
         assert_eq!(histogram.count_from_ns(1000.0), 2);
         assert_eq!(histogram.count_from_ns(60_000.0), 0);

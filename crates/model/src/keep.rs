@@ -1,7 +1,7 @@
 //! Rules: placements that stay in force for the processes they match, with the evidence for them.
 //!
-//! [`rules`] reads a file of rules. [`resolve`] finds their cpus on a machine and checks whether their evidence still
-//! counts there. [`Keeper::look`] takes the observed state of a process and returns actions. This module does not
+//! [`parse_rules`] reads a file of rules. [`resolve`] finds their cpus on a machine and checks whether their evidence still
+//! counts there. [`RuleKeeper::look`] takes the observed state of a process and returns actions. This module does not
 //! depend on an operating system, so a test can play every course of events. docs/keep.md describes rules and their
 //! precedence.
 
@@ -19,14 +19,17 @@ mod rule;
 mod tests;
 mod thread;
 
-pub use action::{Action, Author, LeftBecause, Original, Outcome};
-pub use edit::{EditError, added, removed, set_disabled, set_evidence};
-pub use evidence::{Change, Evidence};
-pub use glob::Glob;
-pub use held::{Held, Note, Standing, WaitingProcess};
-pub use keeper::Keeper;
-pub use process::{ChargedUser, Process, Thread, owner};
-pub use resolve::{ResolvedRule, resolve};
+pub use action::{KeepAction, KeepActionOutcome, LeftBecause, MaskAuthor, OriginalMask};
+pub use edit::{EditError, add_rule, remove_rule, set_disabled, set_evidence};
+pub use evidence::{EvidenceChange, RuleEvidence};
+pub use glob::GlobPattern;
+pub use held::{KeptProcess, ProcessNote, ProcessStanding, WaitingProcess};
+pub use keeper::RuleKeeper;
+pub use process::{ChargedUser, ObservedProcess, ObservedThread, cgroup_owner};
+pub use resolve::{ResolvedRule, resolve_rules};
 pub use room::MAX_HELD_THREADS;
-pub use rule::{Fit, Match, MatchField, Rule, RulesError, Strength, ThreadRule, Unproven, Written, rules};
+pub use rule::{
+    MatchField, MatchFit, Rule, RuleMatch, RuleStrength, RulesError, ThreadRule, UnprovenPolicy, WrittenValue,
+    parse_rules,
+};
 pub use thread::{CORRECTIONS, HeldThread, PERIOD};

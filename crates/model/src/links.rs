@@ -23,18 +23,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::order::median;
 pub use map::LinkMap;
-pub use matrix::Matrix;
-pub use modes::modes;
-pub use pair::Pair;
-pub use what::{MESSAGE_BYTES, What};
+pub use matrix::CostMatrix;
+pub use modes::modes_finding;
+pub use pair::LinkPair;
+pub use what::{MESSAGE_BYTES, TalkWay};
 
 /// Costs of pairs of cpus.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Links {
+pub struct LinkFindings {
     /// The pairs that were measured, `a < b`.
     #[serde(with = "rows")]
-    #[schemars(with = "Vec<rows::Row>")]
-    pub pairs: Vec<Pair>,
+    #[schemars(with = "Vec<rows::PairRow>")]
+    pub pairs: Vec<LinkPair>,
     /// Total number of pairs of allowed cpus.
     pub possible_pairs: u64,
     /// Pairs that could not be measured, with reasons.
@@ -44,7 +44,7 @@ pub struct Links {
 /// Distance of two cpus in the topology, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Relation {
+pub enum CpuRelation {
     /// SMT siblings.
     SameCore,
     /// Different cores that share an L2.
@@ -63,9 +63,9 @@ pub enum Relation {
     OtherPackage,
 }
 
-impl Relation {
+impl CpuRelation {
     /// Returns the name for people.
-    pub const fn words(self) -> &'static str {
+    pub const fn relation_name(self) -> &'static str {
         match self {
             Self::SameCore => "same core",
             Self::SameCluster => "same cluster",
@@ -79,19 +79,19 @@ impl Relation {
     }
 
     /// Returns the relation of two different online cpus; `None` if one of them is not in the machine.
-    pub fn of(machine: &Machine, a: u32, b: u32) -> Option<Self> {
-        Relations::new(machine, &CpuSet::from_iter([a, b])).of(a, b)
+    pub fn between_cpus(machine: &Machine, a: u32, b: u32) -> Option<Self> {
+        CpuRelationTable::new(machine, &CpuSet::from_iter([a, b])).relation_between(a, b)
     }
 }
 
 /// Relations of a machine's cpus, looked up once for many queries.
 #[derive(Clone, Debug)]
-pub struct Relations {
+pub struct CpuRelationTable {
     /// For each cpu the index of its object of each of [`Self::LEVELS`].
     places: BTreeMap<u32, [Option<usize>; 6]>,
 }
 
-impl Relations {
+impl CpuRelationTable {
     /// The levels that distinguish relations. Dies and nodes nest either way: a die of some processors is several
     /// nodes, a node of others several dies.
     const LEVELS: [Level; 6] = [Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
@@ -106,18 +106,18 @@ impl Relations {
     }
 
     /// Returns the relation of two different cpus; `None` if one of them has no place.
-    pub fn of(&self, a: u32, b: u32) -> Option<Relation> {
+    pub fn relation_between(&self, a: u32, b: u32) -> Option<CpuRelation> {
         let (a, b) = (self.places.get(&a)?, self.places.get(&b)?);
         let [core, cluster, llc, die, node, package] = std::array::from_fn(|level| a[level] == b[level]);
         Some(match () {
-            () if core => Relation::SameCore,
-            () if cluster => Relation::SameCluster,
-            () if llc && !node => Relation::SameLlcOtherNode,
-            () if llc => Relation::SameLlc,
-            () if !package => Relation::OtherPackage,
-            () if !node => Relation::OtherNode,
-            () if !die => Relation::OtherDie,
-            () => Relation::OtherLlc,
+            () if core => CpuRelation::SameCore,
+            () if cluster => CpuRelation::SameCluster,
+            () if llc && !node => CpuRelation::SameLlcOtherNode,
+            () if llc => CpuRelation::SameLlc,
+            () if !package => CpuRelation::OtherPackage,
+            () if !node => CpuRelation::OtherNode,
+            () if !die => CpuRelation::OtherDie,
+            () => CpuRelation::OtherLlc,
         })
     }
 }
@@ -126,7 +126,7 @@ impl Relations {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkClass {
     /// Relation of the two cpus of each pair.
-    pub relation: Relation,
+    pub relation: CpuRelation,
     /// Number of measured pairs.
     pub pairs: u64,
     /// The median cost over the pairs, one way, in nanoseconds; a pair counts as two if its two ways differ more than
@@ -139,11 +139,11 @@ pub struct LinkClass {
 }
 
 /// Returns the cost classes that exist among the measured pairs, nearest first.
-pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
-    let relations = Relations::new(machine, &cpus(links));
-    let mut by_relation = BTreeMap::<Relation, (u64, Vec<f64>)>::new();
+pub fn link_classes(machine: &Machine, links: &LinkFindings) -> Vec<LinkClass> {
+    let relations = CpuRelationTable::new(machine, &measured_cpus(links));
+    let mut by_relation = BTreeMap::<CpuRelation, (u64, Vec<f64>)>::new();
     for pair in &links.pairs {
-        if let Some(relation) = relations.of(pair.a, pair.b) {
+        if let Some(relation) = relations.relation_between(pair.a, pair.b) {
             let (pairs, costs) = by_relation.entry(relation).or_default();
             let before = costs.len();
             costs.extend(pair.costs_ns());
@@ -165,15 +165,15 @@ pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
 
 /// Iterates over the pairs that two measurements have in common, in the order of the first.
 pub fn in_both<'a>(
-    one: impl IntoIterator<Item = &'a Pair>,
-    other: impl IntoIterator<Item = &'a Pair>,
-) -> impl Iterator<Item = (&'a Pair, &'a Pair)> {
-    let other: BTreeMap<(u32, u32), &Pair> = other.into_iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+    one: impl IntoIterator<Item = &'a LinkPair>,
+    other: impl IntoIterator<Item = &'a LinkPair>,
+) -> impl Iterator<Item = (&'a LinkPair, &'a LinkPair)> {
+    let other: BTreeMap<(u32, u32), &LinkPair> = other.into_iter().map(|pair| ((pair.a, pair.b), pair)).collect();
     one.into_iter().filter_map(move |pair| Some((pair, *other.get(&(pair.a, pair.b))?)))
 }
 
 /// Formats a cost with at least two digits, and one decimal at most: 0.4, 9.1, 42.
-fn brief(cost: f64) -> String {
+fn format_cost(cost: f64) -> String {
     if cost < 9.95 { format!("{cost:.1}") } else { format!("{cost:.0}") }
 }
 
@@ -184,7 +184,7 @@ const COSTS: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
 const MOST_CELLS: usize = 2 * map::MOST_CPUS * map::MOST_CPUS;
 
 /// Checks pairs that come from a file: the cpus must be the machine's, and the costs possible.
-pub(crate) fn check_pairs<'a>(pairs: impl IntoIterator<Item = &'a Pair>, cpus: &CpuSet) -> Result<(), String> {
+pub(crate) fn check_pairs<'a>(pairs: impl IntoIterator<Item = &'a LinkPair>, cpus: &CpuSet) -> Result<(), String> {
     for pair in pairs {
         let (a, b) = (pair.a, pair.b);
         if a >= b || !cpus.contains(a) || !cpus.contains(b) {
@@ -209,23 +209,23 @@ pub(crate) fn check_width(cpus: usize, series: usize) -> Result<(), String> {
 }
 
 /// Returns the cpus that appear in at least one measured pair.
-pub fn cpus(links: &Links) -> CpuSet {
+pub fn measured_cpus(links: &LinkFindings) -> CpuSet {
     links.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use corewise_machine::machine::Node;
-    use corewise_machine::machine_file::{Found, find};
+    use corewise_machine::machine::NumaNode;
+    use corewise_machine::machine_file::{MachineMatch, find_built_in};
 
     /// The relations of the first cpu with the others of a machine that is held, each once, in the order of the cpus.
-    fn relations(machine: &str) -> Vec<Relation> {
-        let Found::Exactly(machine) = find(machine) else { panic!("{machine} is held") };
-        let machine = machine.read().unwrap().machine;
+    fn relations(machine: &str) -> Vec<CpuRelation> {
+        let MachineMatch::Exactly(machine) = find_built_in(machine) else { panic!("{machine} is held") };
+        let machine = machine.read_machine().unwrap().machine;
         let mut seen = Vec::new();
         for cpu in machine.online.iter().skip(1) {
-            let relation = Relation::of(&machine, 0, cpu).unwrap();
+            let relation = CpuRelation::between_cpus(&machine, 0, cpu).unwrap();
             if !seen.contains(&relation) {
                 seen.push(relation);
             }
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn caches_of_one_die_and_of_two_are_not_alike() {
-        use Relation::{OtherLlc, OtherNode, OtherPackage, SameCluster, SameCore, SameLlc};
+        use CpuRelation::{OtherLlc, OtherNode, OtherPackage, SameCluster, SameCore, SameLlc};
         assert_eq!(relations("threadripper-2990wx"), [SameCore, SameLlc, OtherLlc, OtherNode]);
         assert_eq!(relations("fx-8150"), [SameCluster, SameLlc]);
         assert!(relations("simulated-2-packages").contains(&OtherPackage));
@@ -243,17 +243,20 @@ mod tests {
 
     #[test]
     fn a_cache_that_is_several_nodes_is_near_and_farther_inside() {
-        let Found::Exactly(machine) = find("fx-8150") else { panic!("it is held") };
-        let mut machine = machine.read().unwrap().machine;
-        let node = |number, cpus: &str| Node { number, cpus: cpus.parse().unwrap(), ..Node::default() };
+        let MachineMatch::Exactly(machine) = find_built_in("fx-8150") else { panic!("it is held") };
+        let mut machine = machine.read_machine().unwrap().machine;
+        let node = |number, cpus: &str| NumaNode { number, cpus: cpus.parse().unwrap(), ..NumaNode::default() };
         machine.nodes = vec![node(0, "0-3"), node(1, "4-7")];
-        let of = |cpu| Relation::of(&machine, 0, cpu).unwrap();
-        assert_eq!([of(1), of(2), of(4)], [Relation::SameCluster, Relation::SameLlc, Relation::SameLlcOtherNode]);
+        let of = |cpu| CpuRelation::between_cpus(&machine, 0, cpu).unwrap();
+        assert_eq!(
+            [of(1), of(2), of(4)],
+            [CpuRelation::SameCluster, CpuRelation::SameLlc, CpuRelation::SameLlcOtherNode]
+        );
     }
 
     #[test]
     fn what_is_stored_of_relations_is_read() {
         let stored = r#"["same-core","same-cluster","same-llc","other-llc","other-package"]"#;
-        assert_eq!(serde_json::from_str::<Vec<Relation>>(stored).unwrap().len(), 5);
+        assert_eq!(serde_json::from_str::<Vec<CpuRelation>>(stored).unwrap().len(), 5);
     }
 }

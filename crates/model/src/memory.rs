@@ -16,24 +16,24 @@ use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Origin, check_numbers, count};
-use crate::clock::Clock;
-use crate::followed::Followed;
-use crate::links::map::Provenance;
+use crate::artifact::{ArtifactOrigin, check_numbers, format_count};
+use crate::clock::ClockRecord;
+use crate::followed::TrendValue;
+use crate::links::map::LinkMapProvenance;
 use crate::{Artifact, links};
 use conclude::MemoryConclusions;
-use estimate::Estimate;
+use estimate::VisitEstimate;
 
 /// Measurements of `corewise memory` on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryMap {
     /// Its origin.
-    pub provenance: Provenance,
+    pub provenance: LinkMapProvenance,
     /// The machine.
     pub machine: Machine,
     /// The clock that timed it; absent if it was simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<Clock>,
+    pub clock: Option<ClockRecord>,
     /// The cpus that the map is of.
     pub cpus: CpuSet,
     /// The buffer on each node that latencies of memory were measured on, in bytes.
@@ -42,11 +42,11 @@ pub struct MemoryMap {
     /// than [`plan::BUFFER_TO_CACHES`] times this partly measures caches.
     pub caches_bytes: u64,
     /// Latency by working set: one for each kind of core, and for each size of last-level cache.
-    pub staircases: Vec<Staircase>,
+    pub staircases: Vec<LatencyStaircase>,
     /// Costs of each node's memory for the cpus of each last-level cache.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<NodeCost>,
     /// Latency under load: one for each node that has cpus and memory.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<LoadedLatency>,
     /// Number of complete rounds.
     pub rounds: u32,
     /// Failed measurements.
@@ -55,16 +55,16 @@ pub struct MemoryMap {
 
 /// Latency by working set, on one cpu: dependent loads along a random chain of 64-byte lines, in huge pages of the nearest memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Staircase {
+pub struct LatencyStaircase {
     /// The cpu.
     pub cpu: u32,
     /// By rising size.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StaircaseStep>,
 }
 
 /// One working set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
+pub struct StaircaseStep {
     /// Its size.
     pub bytes: u64,
     /// The time of a load, in nanoseconds: the median of each visit, in order of time.
@@ -77,7 +77,7 @@ pub struct Step {
 
 /// Costs of one node's memory for one group of cpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cell {
+pub struct NodeCost {
     /// The cpus of a last-level cache on one node.
     pub initiator: CpuSet,
     /// The cpu that measured for them.
@@ -89,14 +89,14 @@ pub struct Cell {
     /// The same in pages of the smallest size.
     pub small_ns: Vec<f64>,
     /// Streaming bandwidths.
-    pub bandwidth: Vec<Bandwidth>,
+    pub bandwidth: Vec<NodeBandwidth>,
 }
 
 /// Streaming bandwidth of some cpus on a node's memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Bandwidth {
+pub struct NodeBandwidth {
     /// The operation.
-    pub operation: Operation,
+    pub operation: StreamOperation,
     /// The cpus, one thread on each.
     pub cpus: CpuSet,
     /// Total bandwidth of all cpus in gigabytes (1e9) per second: a visit's sum of each thread's median, in order of
@@ -107,7 +107,7 @@ pub struct Bandwidth {
 /// A streaming operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Operation {
+pub enum StreamOperation {
     /// Loads.
     Read,
     /// Plain stores: most processors read a line before they write it.
@@ -118,12 +118,12 @@ pub enum Operation {
     Copy,
 }
 
-impl Operation {
+impl StreamOperation {
     /// All operations.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::WritePast, Self::Copy];
 
     /// Returns its name: "write past caches".
-    pub const fn words(self) -> &'static str {
+    pub const fn operation_name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
@@ -136,7 +136,7 @@ impl Operation {
 /// The size of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pages {
+pub enum PageKind {
     /// Largest pages that the system gives on request (2 MiB on x86).
     Huge,
     /// The smallest (4 KiB on x86).
@@ -145,7 +145,7 @@ pub enum Pages {
 
 /// The latency of one cpu while others load the same node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Curve {
+pub struct LoadedLatency {
     /// The cpu with the timed loads.
     pub cpu: u32,
     /// The node with the memory that all use.
@@ -153,12 +153,12 @@ pub struct Curve {
     /// The cpus that read streams.
     pub loaders: CpuSet,
     /// By rising load, that is, by falling pause.
-    pub points: Vec<Point>,
+    pub points: Vec<LoadStep>,
 }
 
 /// One load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+pub struct LoadStep {
     /// Pause of a loader after each block of 64 KiB, in nanoseconds; absent without load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ns: Option<u64>,
@@ -176,7 +176,7 @@ const MOST_COSTS: usize = 1 << 14;
 
 impl MemoryMap {
     /// Returns the cell of an initiator's cpu and a node.
-    pub fn cell(&self, cpu: u32, node: u32) -> Option<&Cell> {
+    pub fn find_cell(&self, cpu: u32, node: u32) -> Option<&NodeCost> {
         self.cells.iter().find(|cell| cell.cpu == cpu && cell.node == node)
     }
 
@@ -186,7 +186,7 @@ impl MemoryMap {
     }
 
     /// Iterates over the values of all visits.
-    fn values(&self) -> impl Iterator<Item = &f64> {
+    fn visit_values(&self) -> impl Iterator<Item = &f64> {
         let steps = self.staircases.iter().flat_map(|staircase| &staircase.steps);
         let steps = steps.flat_map(|step| step.visits_ns.iter().chain(&step.visits_gigahertz));
         let cells = self.cells.iter().flat_map(|cell| {
@@ -199,7 +199,7 @@ impl MemoryMap {
 
     /// Returns true if nothing was measured.
     pub fn is_empty(&self) -> bool {
-        self.values().next().is_none()
+        self.visit_values().next().is_none()
     }
 }
 
@@ -208,8 +208,8 @@ impl Artifact for MemoryMap {
     const SCHEMA: &'static str = "corewise/memory/1";
     type Conclusions = MemoryConclusions;
 
-    fn check(&self) -> Result<(), String> {
-        self.machine.check()?;
+    fn check_loaded(&self) -> Result<(), String> {
+        self.machine.check_consistency()?;
         check_numbers(self)?;
         if self.machine.llcs.len() * self.machine.nodes.len() > MOST_COSTS {
             return Err("its machine has too many caches and nodes".to_owned());
@@ -219,14 +219,14 @@ impl Artifact for MemoryMap {
         }
         // Without loaders the load is zero.
         let is_wrong = |value: &f64| !value.is_finite() || *value < 0.0 || *value > 1e12;
-        match self.values().find(|value| is_wrong(value)) {
+        match self.visit_values().find(|value| is_wrong(value)) {
             Some(value) => Err(format!("{value} is no latency and no bandwidth")),
             None => Ok(()),
         }
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin {
+    fn origin(&self) -> ArtifactOrigin<'_> {
+        ArtifactOrigin {
             machine: Some(&self.machine),
             started_unix_ms: self.provenance.started_unix_ms,
             corewise: &self.provenance.corewise,
@@ -235,29 +235,34 @@ impl Artifact for MemoryMap {
         }
     }
 
-    fn what(&self) -> String {
+    fn describe_contents(&self) -> String {
         let nodes: CpuSet = self.cells.iter().map(|cell| cell.node).collect();
         let initiators: CpuSet = self.cells.iter().map(|cell| cell.cpu).collect();
         format!(
             "{} of cpus and {} of memory in {:.0} s",
-            count(initiators.len(), "group"),
-            count(nodes.len(), "node"),
+            format_count(initiators.len(), "group"),
+            format_count(nodes.len(), "node"),
             self.provenance.elapsed_s
         )
     }
 
-    fn conclude(&self) -> MemoryConclusions {
-        conclude::conclude(self)
+    fn draw_conclusions(&self) -> MemoryConclusions {
+        conclude::conclude_memory(self)
     }
 
     /// Returns the cheapest and the dearest load; simulated maps have a quantity of their own.
-    fn followed(&self) -> Vec<Followed> {
-        let simulated = if self.provenance.origin == links::map::Origin::Measured { "" } else { ", simulated" };
-        let costs = self.conclude().costs;
-        let mut costs: Vec<Estimate> = costs.iter().filter_map(|cost| cost.huge_ns).collect();
+    fn trend_values(&self) -> Vec<TrendValue> {
+        let simulated = if self.provenance.origin == links::map::LinkMapOrigin::Measured { "" } else { ", simulated" };
+        let costs = self.draw_conclusions().costs;
+        let mut costs: Vec<VisitEstimate> = costs.iter().filter_map(|cost| cost.huge_ns).collect();
         costs.sort_by(|one, other| one.median.total_cmp(&other.median));
-        let of = |name: &str, cost: &Estimate| {
-            Followed::new(format!("a load from memory{simulated}, ns"), name, cost.median, Some((cost.low, cost.high)))
+        let of = |name: &str, cost: &VisitEstimate| {
+            TrendValue::new(
+                format!("a load from memory{simulated}, ns"),
+                name,
+                cost.median,
+                Some((cost.low, cost.high)),
+            )
         };
         match costs.as_slice() {
             [] => Vec::new(),

@@ -112,7 +112,7 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
 /// "NAME: 12.3 ms", "NAME=12.3k", "NAME (ms): 12.3", `"NAME": 12.3` (JSON). The name is whole: no letter, digit, `_`,
 /// `.` or `-` comes before it, and a quotation mark, a bracket, a colon, an equals sign or a space follows it.
 /// [`crate::quantity`] reads the number itself.
-pub fn pattern(name: &str) -> String {
+pub fn metric_pattern(name: &str) -> String {
     const BRACKETS: &str = r"(?:\s*[(\[][^()\[\]]{1,24}[)\]])?";
     let name = regex_lite::escape(name);
     format!(r#"(?:^|[^A-Za-z0-9_.-]){name}["']?{BRACKETS}(?:\s*[:=]\s*|\s+)["']?([-+−]?\.?[0-9])"#)
@@ -120,7 +120,7 @@ pub fn pattern(name: &str) -> String {
 
 /// Returns true if a pattern is the one generated for the name.
 pub fn is_by_name(name: &str, pattern: &str) -> bool {
-    pattern == self::pattern(name)
+    pattern == self::metric_pattern(name)
 }
 
 impl fmt::Display for MetricLine {
@@ -133,7 +133,7 @@ impl fmt::Display for MetricLine {
 mod tests {
     use super::*;
     use crate::quantity::MeasuredQuantity;
-    use crate::sample::Finder;
+    use crate::sample::QuantityFinder;
 
     #[test]
     fn names_and_units_say_whether_more_is_better() {
@@ -181,29 +181,32 @@ mod tests {
         let line = MetricLine::new("p99.9_ns", 1234.5).to_string();
         assert_eq!(line, "metric p99.9_ns 1234.5");
         let found = |name: &str, line: &str| {
-            let finder = Finder::for_metric(name, &pattern(name)).unwrap();
-            finder.find(line).map(|found| found.unwrap().quantity)
+            let finder = QuantityFinder::for_metric(name, &metric_pattern(name)).unwrap();
+            finder.find_quantity(line).map(|found| found.unwrap().quantity)
         };
         let nanoseconds = MeasuredQuantity { value: 1234.5, unit: QuantityUnit::of_name("x_ns") };
         assert_eq!(found("p99.9_ns", &line), Some(nanoseconds), "the name carries the unit");
         assert_eq!(found("p99.9_ns", "metric p99a9_ns 1"), None, "a dot is a dot");
         assert_eq!(found("p99", &line), None);
         for value in [0.0, -1.5, 1e-300, 12_345_678.9, f64::MAX] {
-            assert_eq!(found("x", &MetricLine::new("x", value).to_string()), Some(MeasuredQuantity::bare(value)));
+            assert_eq!(
+                found("x", &MetricLine::new("x", value).to_string()),
+                Some(MeasuredQuantity::without_unit(value))
+            );
         }
     }
 
     #[test]
     fn a_pattern_by_name_is_known() {
-        assert!(is_by_name("p99.9_ns", &pattern("p99.9_ns")));
-        assert!(!is_by_name("p99", &pattern("p50")) && !is_by_name("p99", "p99: ([0-9]+)"));
+        assert!(is_by_name("p99.9_ns", &metric_pattern("p99.9_ns")));
+        assert!(!is_by_name("p99", &metric_pattern("p50")) && !is_by_name("p99", "p99: ([0-9]+)"));
     }
 
     /// What programs write, and what must not be taken for it.
     #[test]
     fn a_name_is_found_however_its_number_is_written() {
         let found = |name: &str, line: &str| {
-            let found = Finder::for_metric(name, &pattern(name)).unwrap().find(line);
+            let found = QuantityFinder::for_metric(name, &metric_pattern(name)).unwrap().find_quantity(line);
             found.map(|found| found.map(|found| found.quantity.to_string()).map_err(|error| error.to_string()))
         };
         let lines = [

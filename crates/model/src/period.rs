@@ -10,17 +10,17 @@ mod spectrum;
 mod tests;
 mod track;
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use fold::Fold;
-use spectrum::Peak;
-use track::{Track, tracks};
+use fold::FoldedFrequency;
+use spectrum::SpectrumPeak;
+use track::{StallTrack, unexplained_tracks};
 
-pub use describe::{Surroundings, describe};
+pub use describe::{PeriodSurroundings, describe_source};
 pub use spectrum::FALSE_ALARM;
-pub use track::Visit;
+pub use track::WatchedStretch;
 
 /// Minimum share of stalls on phase beyond chance; the phases of merely drifting stalls are not this close together.
 pub const LEAST_SHARE: f64 = 0.1;
@@ -42,7 +42,7 @@ const FITS: usize = 5;
 
 /// A source of stalls that strikes once a period.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Source {
+pub struct PeriodicSource {
     /// Frequency in hertz.
     pub hertz: f64,
     /// Agreement of the phases of all tested stalls within a visit, 0 to 1: mean resultant length, Rayleigh's R,
@@ -64,9 +64,9 @@ pub struct Source {
 
 /// Result of the test, the source with the most stalls closest to its phase first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Periods {
+pub struct PeriodFindings {
     /// The sources, at most [`MOST_SOURCES`].
-    pub sources: Vec<Source>,
+    pub sources: Vec<PeriodicSource>,
     /// For each visit and each of its stalls, the index of the source that it is on phase with.
     pub membership: Vec<Vec<Option<usize>>>,
 }
@@ -75,52 +75,53 @@ pub struct Periods {
 ///
 /// Visits may be empty, and their times may lie outside of them or be unsorted; times outside are never on a phase. The
 /// seed selects stalls if there are too many.
-pub fn find(visits: &[Visit], seed: u64) -> Periods {
-    let mut periods = Periods {
+pub fn find_periods(visits: &[WatchedStretch], seed: u64) -> PeriodFindings {
+    let mut periods = PeriodFindings {
         sources: Vec::new(),
         membership: visits.iter().map(|visit| vec![None; visit.times_s.len()]).collect(),
     };
-    let mut random = Random::new(seed);
+    let mut random = RandomGenerator::new(seed);
     while periods.sources.len() < MOST_SOURCES {
-        let tracks = tracks(visits, &periods.membership);
-        let Some(peak) = likeliest(&tracks, &mut random) else { break };
-        let own_phases = closest(&tracks, peak.hertz);
+        let tracks = unexplained_tracks(visits, &periods.membership);
+        let Some(peak) = likeliest_peak(&tracks, &mut random) else { break };
+        let own_phases = closest_fold(&tracks, peak.hertz);
         let fold = own_phases.in_one_phase(&tracks).unwrap_or(own_phases);
-        let source = source(&tracks, peak, &fold);
+        let source = build_source(&tracks, peak, &fold);
         if is_standing_clock(&tracks, &fold) || !is_plain(&source) {
             break;
         }
-        claim(&mut periods.membership, &tracks, &fold, periods.sources.len());
+        claim_stalls(&mut periods.membership, &tracks, &fold, periods.sources.len());
         periods.sources.push(source);
     }
     periods
 }
 
 /// Returns the frequency beyond chance at which stalls gather most closely.
-fn likeliest(tracks: &[Track], random: &mut Random) -> Option<Peak> {
-    let candidates = spectrum::candidates(tracks, random);
+fn likeliest_peak(tracks: &[StallTrack], random: &mut RandomGenerator) -> Option<SpectrumPeak> {
+    let candidates = spectrum::candidate_peaks(tracks, random);
     let stalls: usize = tracks.iter().map(|track| track.times_s.len()).sum();
     let share = STALLS_COMPARED / stalls as f64;
-    let part: Vec<Track> = tracks
+    let part: Vec<StallTrack> = tracks
         .iter()
-        .map(|track| Track {
-            times_s: track.times_s.iter().copied().filter(|_| share >= 1.0 || random.unit() < share).collect(),
+        .map(|track| StallTrack {
+            times_s: track.times_s.iter().copied().filter(|_| share >= 1.0 || random.next_unit() < share).collect(),
             ..track.clone()
         })
         .collect();
     let folded = candidates.into_iter().map(|peak| {
-        let fold = fold::fold(&part, peak.hertz, ROUGH_FITS);
-        (fold.likelihood, Peak { hertz: fold.hertz, ..peak })
+        let fold = fold::fold_stalls(&part, peak.hertz, ROUGH_FITS);
+        (fold.likelihood, SpectrumPeak { hertz: fold.hertz, ..peak })
     });
     folded.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, peak)| peak)
 }
 
 /// Folds the stalls at a frequency, or at the whole fraction of it at which they gather most closely. A multiple of the
 /// rate has wider windows than the rate, and a fraction of it has fewer stalls in them.
-fn closest(tracks: &[Track], hertz: f64) -> Fold {
-    let mut best = fold::fold(tracks, hertz, FITS);
+fn closest_fold(tracks: &[StallTrack], hertz: f64) -> FoldedFrequency {
+    let mut best = fold::fold_stalls(tracks, hertz, FITS);
     loop {
-        let parts = spectrum::parts(tracks, best.hertz).into_iter().map(|part| fold::fold(tracks, part, FITS));
+        let parts =
+            spectrum::whole_parts(tracks, best.hertz).into_iter().map(|part| fold::fold_stalls(tracks, part, FITS));
         match parts.max_by(|a, b| a.likelihood.total_cmp(&b.likelihood)) {
             Some(part) if part.likelihood > best.likelihood => best = part,
             _ => return best,
@@ -129,20 +130,20 @@ fn closest(tracks: &[Track], hertz: f64) -> Fold {
 }
 
 /// Returns true if enough stalls are on phase, and few enough of them by chance, to attribute each to the source.
-fn is_plain(source: &Source) -> bool {
+fn is_plain(source: &PeriodicSource) -> bool {
     let beyond_chance = source.on_phase as f64 - source.by_chance;
     beyond_chance >= LEAST_SHARE * source.tested as f64 && beyond_chance >= LEAST_PURITY * source.on_phase as f64
 }
 
 /// Returns true if the phases agree too closely for real stalls. Only a clock with long steps does that; it makes any
 /// stalls look periodic.
-fn is_standing_clock(tracks: &[Track], fold: &Fold) -> bool {
+fn is_standing_clock(tracks: &[StallTrack], fold: &FoldedFrequency) -> bool {
     let cycles: f64 = tracks.iter().map(|track| track.length_s * fold.hertz).sum();
     fold.typical_deviation(tracks) / fold.hertz < STANDING_CLOCK_S && (fold.on_phase(tracks) as f64) < FULL * cycles
 }
 
 /// Assigns the stalls on its phase to a source.
-fn claim(membership: &mut [Vec<Option<usize>>], tracks: &[Track], fold: &Fold, source: usize) {
+fn claim_stalls(membership: &mut [Vec<Option<usize>>], tracks: &[StallTrack], fold: &FoldedFrequency, source: usize) {
     for (visit, track) in tracks.iter().enumerate() {
         for (&time_s, &index) in track.times_s.iter().zip(&track.indices) {
             if fold.is_on_phase(visit, time_s) {
@@ -152,10 +153,10 @@ fn claim(membership: &mut [Vec<Option<usize>>], tracks: &[Track], fold: &Fold, s
     }
 }
 
-fn source(tracks: &[Track], peak: Peak, fold: &Fold) -> Source {
-    Source {
+fn build_source(tracks: &[StallTrack], peak: SpectrumPeak, fold: &FoldedFrequency) -> PeriodicSource {
+    PeriodicSource {
         hertz: fold.hertz,
-        vector_strength: spectrum::strength(tracks, fold.hertz).vector_strength(),
+        vector_strength: spectrum::phase_strength(tracks, fold.hertz).vector_strength(),
         tested: tracks.iter().map(|track| track.times_s.len() as u64).sum(),
         on_phase: fold.on_phase(tracks),
         by_chance: fold.by_chance,

@@ -61,7 +61,7 @@ impl QuantityError {
 
 impl MeasuredQuantity {
     /// Creates a number without a unit.
-    pub const fn bare(value: f64) -> Self {
+    pub const fn without_unit(value: f64) -> Self {
         Self { value, unit: QuantityUnit::BARE }
     }
 
@@ -69,7 +69,7 @@ impl MeasuredQuantity {
     ///
     /// # Errors
     /// [`QuantityError`] if the text does not begin with a quantity, or with an ambiguous one.
-    pub fn read(text: &str) -> Result<Self, QuantityError> {
+    pub fn read_prefix(text: &str) -> Result<Self, QuantityError> {
         Self::read_up_to(text, None)
     }
 
@@ -94,7 +94,7 @@ impl MeasuredQuantity {
 
     /// Returns the value in another unit, or `None` if it does not convert.
     pub fn value_in(&self, unit: &QuantityUnit) -> Option<f64> {
-        self.unit.convert(self.value, unit)
+        self.unit.convert_value(self.value, unit)
     }
 }
 
@@ -117,7 +117,7 @@ fn read_prefix(text: &str, fields_begin: Option<usize>) -> Result<(MeasuredQuant
 impl fmt::Display for MeasuredQuantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.value)?;
-        if self.unit.is_bare() { Ok(()) } else { write!(formatter, "{}", self.unit.suffix()) }
+        if self.unit.is_bare() { Ok(()) } else { write!(formatter, "{}", self.unit.unit_suffix()) }
     }
 }
 

@@ -13,11 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use corewise_machine::vocabulary::vocabulary;
-pub use finder::{Finder, PatternError};
+pub use finder::{PatternError, QuantityFinder};
 pub use metric_reading::MetricReading;
-pub use search::{LineSearch, OutputSearch, SearchEnded};
+pub use search::{LineSearch, OutputSearch, SearchEndedError};
 
-use prometheus::{Buckets, Selector};
+use prometheus::{HistogramBuckets, SeriesSelector};
 
 use crate::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity, UnitChange};
 
@@ -55,9 +55,9 @@ pub const METRIC_FORMS: [(&str, &str); 6] = [
 
 /// Way of reading a metric of running processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reading {
+pub struct MetricSource {
     /// Meaning of its numbers.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The series of a page in Prometheus' text format; absent if a regular expression finds the number, and for
     /// metrics of the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ pub struct Reading {
 /// Meaning of a metric's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum MetricKind {
     /// A present value: its mean over the slot counts.
     Gauge,
     /// A count since the start: the increase per second of the slot counts.
@@ -80,7 +80,7 @@ pub enum Kind {
     CpuTime,
 }
 
-impl Kind {
+impl MetricKind {
     /// Returns true if it only approximates the wanted metric, such as throughput or latency.
     pub fn is_proxy(self) -> bool {
         matches!(self, Self::RunDelay | Self::CpuTime)
@@ -121,7 +121,7 @@ impl Kind {
 
 /// Observation of processes at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Moment {
+pub struct MetricMoment {
     /// Time in seconds since any origin.
     pub at_s: f64,
     /// Output of the metrics' source; empty if there is none.
@@ -134,13 +134,13 @@ pub struct Moment {
 
 /// A metric at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Seen {
+pub enum MetricSample {
     /// A present value.
     Now(QuotedQuantity),
     /// A count, and its divisor: seconds, or another count.
     Count(QuotedQuantity, f64),
     /// A histogram's counts.
-    Buckets(Buckets),
+    Buckets(HistogramBuckets),
 }
 
 /// Reason why a metric has no value.
@@ -192,18 +192,18 @@ pub enum SampleError {
 
 /// Finds one metric in the text of each moment, and computes its value over a slot.
 #[derive(Clone, Debug)]
-pub struct Meter {
+pub struct MetricMeter {
     name: String,
-    kind: Kind,
-    find: Find,
+    kind: MetricKind,
+    find: MetricFinder,
 }
 
 #[derive(Clone, Debug)]
-enum Find {
+enum MetricFinder {
     /// No text is needed.
     Kernel,
     Pattern(Box<LineSearch>),
-    Series(Selector),
+    Series(SeriesSelector),
 }
 
 /// Error in the description of a metric.
@@ -217,21 +217,21 @@ pub enum MeterError {
     Series(String),
 }
 
-impl Meter {
+impl MetricMeter {
     /// Creates a meter for a metric by its name, its reading, and its regular expression, if it has one.
     ///
     /// # Errors
     /// If the expression or the series is invalid.
-    pub fn new(name: &str, reading: &Reading, pattern: Option<&str>) -> Result<Self, MeterError> {
+    pub fn new(name: &str, reading: &MetricSource, pattern: Option<&str>) -> Result<Self, MeterError> {
         let find = match (pattern, &reading.series) {
-            (Some(_), _) if matches!(reading.kind, Kind::Quantile(_)) => {
+            (Some(_), _) if matches!(reading.kind, MetricKind::Quantile(_)) => {
                 return Err(MeterError::Series(
                     "a quantile needs a histogram of a page, not a regular expression".to_owned(),
                 ));
             }
-            (Some(pattern), _) => Find::Pattern(Box::new(LineSearch::for_metric(name, pattern)?)),
-            (None, Some(series)) => Find::Series(series.parse().map_err(MeterError::Series)?),
-            (None, None) => Find::Kernel,
+            (Some(pattern), _) => MetricFinder::Pattern(Box::new(LineSearch::for_metric(name, pattern)?)),
+            (None, Some(series)) => MetricFinder::Series(series.parse().map_err(MeterError::Series)?),
+            (None, None) => MetricFinder::Kernel,
         };
         Ok(Self { name: name.to_owned(), kind: reading.kind, find })
     }
@@ -242,7 +242,7 @@ impl Meter {
     }
 
     /// Returns the meaning of its numbers.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> MetricKind {
         self.kind
     }
 
@@ -250,47 +250,49 @@ impl Meter {
     ///
     /// # Errors
     /// If it is not found, or is not a number, or the search was ended.
-    pub fn look(&self, moment: &Moment, is_over: &dyn Fn() -> bool) -> Result<Seen, SampleError> {
-        let number = || self.number(&moment.text, is_over);
+    pub fn read_metric(&self, moment: &MetricMoment, is_over: &dyn Fn() -> bool) -> Result<MetricSample, SampleError> {
+        let number = || self.find_number(&moment.text, is_over);
         let (time, cpu) = (moment.at_s, moment.cpu_s);
         let seconds = |seconds: f64| QuotedQuantity {
             quantity: MeasuredQuantity { value: seconds, unit: QuantityUnit::seconds() },
             line: String::new(),
         };
         Ok(match (self.kind, &self.find) {
-            (Kind::RunDelay, _) => Seen::Count(seconds(moment.waited_s), time),
-            (Kind::CpuTime, Find::Kernel) => Seen::Count(seconds(cpu), time),
-            (Kind::CpuTime, _) => Seen::Count(seconds(cpu), number()?.quantity.value),
-            (Kind::Rate, _) => Seen::Count(number()?, time),
-            (Kind::Gauge, _) => Seen::Now(number()?),
-            (Kind::Quantile(_), Find::Series(series)) => {
-                let buckets = series.buckets(&moment.text);
+            (MetricKind::RunDelay, _) => MetricSample::Count(seconds(moment.waited_s), time),
+            (MetricKind::CpuTime, MetricFinder::Kernel) => MetricSample::Count(seconds(cpu), time),
+            (MetricKind::CpuTime, _) => MetricSample::Count(seconds(cpu), number()?.quantity.value),
+            (MetricKind::Rate, _) => MetricSample::Count(number()?, time),
+            (MetricKind::Gauge, _) => MetricSample::Now(number()?),
+            (MetricKind::Quantile(_), MetricFinder::Series(series)) => {
+                let buckets = series.sum_buckets(&moment.text);
                 if buckets.is_empty() {
-                    return Err(self.missing());
+                    return Err(self.missing_error());
                 }
-                Seen::Buckets(buckets)
+                MetricSample::Buckets(buckets)
             }
-            (Kind::Quantile(_), _) => return Err(self.missing()),
+            (MetricKind::Quantile(_), _) => return Err(self.missing_error()),
         })
     }
 
-    fn missing(&self) -> SampleError {
+    fn missing_error(&self) -> SampleError {
         SampleError::Missing(self.name.clone())
     }
 
-    fn number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<QuotedQuantity, SampleError> {
+    fn find_number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<QuotedQuantity, SampleError> {
         let found = match &self.find {
-            Find::Kernel => None,
+            MetricFinder::Kernel => None,
             // The last match counts, as in the output of a command.
-            Find::Pattern(search) => {
+            MetricFinder::Pattern(search) => {
                 let line = search.find_last_line(text.as_bytes(), is_over);
                 let line =
-                    line.map_err(|SearchEnded| SampleError::Slow { name: self.name.clone(), bytes: text.len() })?;
-                line.and_then(|line| search.finder().find(&line))
+                    line.map_err(|SearchEndedError| SampleError::Slow { name: self.name.clone(), bytes: text.len() })?;
+                line.and_then(|line| search.finder().find_quantity(&line))
             }
-            Find::Series(series) => series.sum(text).map(|sum| self.quote_series(sum)),
+            MetricFinder::Series(series) => series.sum_series(text).map(|sum| self.quote_series(sum)),
         };
-        found.ok_or_else(|| self.missing())?.map_err(|why| SampleError::NotANumber { name: self.name.clone(), why })
+        found
+            .ok_or_else(|| self.missing_error())?
+            .map_err(|why| SampleError::NotANumber { name: self.name.clone(), why })
     }
 
     /// Quotes the sum of a series. Its unit is that of its name, as is usual there: "latency_seconds".
@@ -304,15 +306,15 @@ impl Meter {
     ///
     /// # Errors
     /// If a count went backwards, too little was counted, or the unit changed.
-    pub fn value(&self, seen: &[Seen]) -> Result<f64, SampleError> {
-        let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return Err(self.missing()) };
+    pub fn value_over(&self, seen: &[MetricSample]) -> Result<f64, SampleError> {
+        let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return Err(self.missing_error()) };
         let few = |counted: f64, needed: f64| SampleError::TooFew {
             name: self.name.clone(),
             counted: counted.max(0.0) as u64,
             needed: needed as u64,
         };
         match (first, last) {
-            (Seen::Count(a, from), Seen::Count(b, to)) => {
+            (MetricSample::Count(a, from), MetricSample::Count(b, to)) => {
                 let (added, over) = (self.in_unit(b, a)? - a.quantity.value, to - from);
                 match () {
                     () if added < 0.0 || over < 0.0 => Err(SampleError::Reset(self.name.clone())),
@@ -320,14 +322,15 @@ impl Meter {
                     () => Ok(added / over),
                 }
             }
-            (Seen::Buckets(a), Seen::Buckets(b)) => {
-                let Kind::Quantile(quantile) = self.kind else { return Err(self.missing()) };
-                let added = b.since(a).ok_or_else(|| SampleError::Reset(self.name.clone()))?;
-                let (counted, needed) = (added.count(), (1.0 / (1.0 - quantile)).round());
-                added.quantile(quantile).filter(|_| counted >= needed).ok_or_else(|| few(counted, needed))
+            (MetricSample::Buckets(a), MetricSample::Buckets(b)) => {
+                let MetricKind::Quantile(quantile) = self.kind else { return Err(self.missing_error()) };
+                let added = b.difference_since(a).ok_or_else(|| SampleError::Reset(self.name.clone()))?;
+                let (counted, needed) = (added.value_count(), (1.0 / (1.0 - quantile)).round());
+                added.bucket_quantile(quantile).filter(|_| counted >= needed).ok_or_else(|| few(counted, needed))
             }
             _ => {
-                let numbers = seen.iter().filter_map(|seen| if let Seen::Now(now) = seen { Some(now) } else { None });
+                let numbers =
+                    seen.iter().filter_map(|seen| if let MetricSample::Now(now) = seen { Some(now) } else { None });
                 let numbers: Vec<&QuotedQuantity> = numbers.collect();
                 let numbers =
                     numbers.iter().map(|now| self.in_unit(now, numbers[0])).collect::<Result<Vec<f64>, _>>()?;
@@ -340,24 +343,29 @@ impl Meter {
         then.in_unit_of(first).map_err(|why| SampleError::UnitChange { name: self.name.clone(), why })
     }
 
-    /// Returns the unit of [`Meter::value`].
-    pub fn unit(&self, seen: &[Seen]) -> QuantityUnit {
+    /// Returns the unit of [`MetricMeter::value_over`].
+    pub fn unit_over(&self, seen: &[MetricSample]) -> QuantityUnit {
         let counted = || QuantityUnit::of_name(&self.name);
         match (self.kind, seen.first()) {
-            (Kind::CpuTime, _) if !matches!(self.find, Find::Kernel) => QuantityUnit::seconds().per(&counted()),
-            (_, Some(Seen::Count(first, _))) => first.quantity.unit.per(&QuantityUnit::seconds()),
-            (_, Some(Seen::Now(first))) => first.quantity.unit.clone(),
+            (MetricKind::CpuTime, _) if !matches!(self.find, MetricFinder::Kernel) => {
+                QuantityUnit::seconds().per_unit(&counted())
+            }
+            (_, Some(MetricSample::Count(first, _))) => first.quantity.unit.per_unit(&QuantityUnit::seconds()),
+            (_, Some(MetricSample::Now(first))) => first.quantity.unit.clone(),
             _ => counted(),
         }
     }
 
     /// Returns the reading of a value: its unit, and its last line.
-    pub fn reading(&self, seen: &[Seen], value: f64) -> MetricReading {
+    pub fn metric_reading(&self, seen: &[MetricSample], value: f64) -> MetricReading {
         let line = match seen.last() {
-            Some(Seen::Now(last) | Seen::Count(last, _)) => last.line.clone(),
+            Some(MetricSample::Now(last) | MetricSample::Count(last, _)) => last.line.clone(),
             _ => String::new(),
         };
-        MetricReading::from_run(QuotedQuantity { quantity: MeasuredQuantity { value, unit: self.unit(seen) }, line })
+        MetricReading::from_run(QuotedQuantity {
+            quantity: MeasuredQuantity { value, unit: self.unit_over(seen) },
+            line,
+        })
     }
 }
 

@@ -6,36 +6,43 @@ pub mod noise;
 mod slots;
 
 use corewise_machine::Machine;
-use corewise_machine::counts::{Count, Counted};
-use corewise_machine::random::Random;
+use corewise_machine::counts::{EventCounts, SourceCount};
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::thread::ThreadUse;
 
 use crate::Survey;
-use crate::clock::Clock;
-use crate::experiment::Standing;
-use crate::histogram::Histogram;
-use crate::links::{Links, Pair, Relation};
-use crate::survey::{CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, Work, WorkKind};
-use crate::trial::{Design, Experiment, Trial};
-pub use experiment::{Effects, Trials, experiment};
-pub use slots::{Load, SimulatedSlots, World, slots};
+use crate::clock::ClockRecord;
+use crate::experiment::ExperimentStanding;
+use crate::histogram::TickHistogram;
+use crate::links::{CpuRelation, LinkFindings, LinkPair};
+use crate::survey::{
+    CoreFrequency, CpuObservation, CpuRound, FrequencySource, ProbeWork, SurveyProvenance, SurveyScope, TailSummary,
+    WorkKind,
+};
+use crate::trial::{Experiment, Trial, TrialDesign};
+pub use experiment::{ProgramEffects, SimulatedTrials, run_experiment};
+pub use slots::{SimulatedLoad, SimulatedSlots, SlotsWorld, simulate_slots};
 
 /// Runs an experiment until it is decided or has `most_blocks` blocks, and returns its standing. `trial` gets the
 /// block, the place in the block, and the arm.
-pub fn made(experiment: &Experiment, most_blocks: u32, mut trial: impl FnMut(u32, u32, usize) -> Trial) -> Standing {
-    let mut design = Design::of(experiment, &[]);
-    while design.blocks() < most_blocks && !design.is_decided() {
-        let block = design.blocks() + 1;
+pub fn simulate_experiment(
+    experiment: &Experiment,
+    most_blocks: u32,
+    mut trial: impl FnMut(u32, u32, usize) -> Trial,
+) -> ExperimentStanding {
+    let mut design = TrialDesign::from_trials(experiment, &[]);
+    while design.block_count() < most_blocks && !design.is_decided() {
+        let block = design.block_count() + 1;
         let order = (0..).zip(design.next_block(experiment.seed));
         let trials: Vec<Trial> = order.map(|(place, arm)| trial(block, place, arm)).collect();
-        design.add(&trials.iter().collect::<Vec<_>>());
+        design.add_block(&trials.iter().collect::<Vec<_>>());
     }
-    design.standing()
+    design.current_standing()
 }
 
 /// True properties of a cpu.
 #[derive(Clone, Copy, Debug)]
-pub struct Truth {
+pub struct CpuTruth {
     /// The median of a piece in nanoseconds.
     pub piece_ns: f64,
     /// Interrupts per second; two in five from the timer, the rest from a disk.
@@ -46,7 +53,7 @@ pub struct Truth {
 
 /// Variation of a simulated machine during a survey. Noise persists from visit to visit, in the order of the visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noise {
+pub enum MachineNoise {
     /// 0.2 % from visit to visit, a slow random walk.
     Quiet,
     /// A random walk of 0.6 % a visit.
@@ -59,56 +66,63 @@ pub enum Noise {
     Thermal,
 }
 
-impl Noise {
+impl MachineNoise {
     /// All kinds of noise.
     pub const ALL: [Self; 5] = [Self::Quiet, Self::Walk, Self::Sticky, Self::Outliers, Self::Thermal];
 }
 
 /// The state of the noise between two visits.
-struct Weather {
-    noise: Noise,
-    random: Random,
+struct NoiseState {
+    noise: MachineNoise,
+    random: RandomGenerator,
     visits: u32,
     walk: f64,
     mode: f64,
 }
 
-impl Weather {
+impl NoiseState {
     /// Returns the logarithms of the next visit's slowdown, and of the factor for its stalls.
     fn next(&mut self) -> (f64, f64) {
-        let step = if self.noise == Noise::Walk { 0.006 } else { 0.001 };
-        self.walk += step * self.random.normal();
+        let step = if self.noise == MachineNoise::Walk { 0.006 } else { 0.001 };
+        self.walk += step * self.random.next_normal();
         self.visits += 1;
-        if self.noise == Noise::Sticky && self.random.unit() < 0.06 {
+        if self.noise == MachineNoise::Sticky && self.random.next_unit() < 0.06 {
             self.mode = 0.03 - self.mode;
         }
-        let struck = self.noise == Noise::Outliers && self.random.unit() < 0.05;
-        let outlier = if struck { 0.3 * self.random.unit() } else { 0.0 };
-        let cooling = if self.noise == Noise::Thermal { -0.08 * (-f64::from(self.visits) / 15.0).exp() } else { 0.0 };
-        let slower = self.walk + self.mode + outlier + cooling + 0.002 * self.random.normal();
+        let struck = self.noise == MachineNoise::Outliers && self.random.next_unit() < 0.05;
+        let outlier = if struck { 0.3 * self.random.next_unit() } else { 0.0 };
+        let cooling =
+            if self.noise == MachineNoise::Thermal { -0.08 * (-f64::from(self.visits) / 15.0).exp() } else { 0.0 };
+        let slower = self.walk + self.mode + outlier + cooling + 0.002 * self.random.next_normal();
         (slower, if struck { 3.0 } else { 0.0 })
     }
 }
 
 /// Simulates a survey of a machine with cpus as `truth` describes them: `rounds` rounds, each in fresh random order.
-pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: impl Fn(u32) -> Truth) -> Survey {
-    let mut weather = Weather { noise, random: Random::new(seed), visits: 0, walk: 0.0, mode: 0.0 };
+pub fn simulate_survey(
+    machine: Machine,
+    rounds: u32,
+    seed: u64,
+    noise: MachineNoise,
+    truth: impl Fn(u32) -> CpuTruth,
+) -> Survey {
+    let mut weather = NoiseState { noise, random: RandomGenerator::new(seed), visits: 0, walk: 0.0, mode: 0.0 };
     let mut cpus: Vec<CpuObservation> = machine
         .allowed
         .iter()
-        .map(|cpu| CpuObservation { cpu, tail: Histogram::new(1.0), rounds: Vec::new(), stalls: None })
+        .map(|cpu| CpuObservation { cpu, tail: TickHistogram::new(1.0), rounds: Vec::new(), stalls: None })
         .collect();
     for round in 0..rounds {
         let mut order: Vec<usize> = (0..cpus.len()).collect();
         weather.random.shuffle(&mut order);
         for (place, &index) in order.iter().enumerate() {
-            let visit = visit(truth(cpus[index].cpu), &mut weather);
+            let visit = simulate_visit(truth(cpus[index].cpu), &mut weather);
             cpus[index].rounds.push(CpuRound { round, place: place as u32, ..visit });
         }
     }
     Survey {
-        provenance: Provenance {
-            scope: Scope::Machine,
+        provenance: SurveyProvenance {
+            scope: SurveyScope::Machine,
             corewise: "simulated".into(),
             started_unix_ms: 0,
             elapsed_s: 30.0,
@@ -118,28 +132,28 @@ pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: imp
             partial: false,
             others_busy: None,
         },
-        clock: Clock { source: "simulated".into(), nanoseconds_per_tick: 1.0, reading_ns: 10.0, step_ns: 1.0 },
-        work: Work { kind: WorkKind::Compute, additions: 1000, overhead_ns: 12.0 },
+        clock: ClockRecord { source: "simulated".into(), nanoseconds_per_tick: 1.0, reading_ns: 10.0, step_ns: 1.0 },
+        work: ProbeWork { kind: WorkKind::Compute, additions: 1000, overhead_ns: 12.0 },
         machine,
         cpus,
         ..Survey::default()
     }
 }
 
-fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
+fn simulate_visit(truth: CpuTruth, weather: &mut NoiseState) -> CpuRound {
     let (slower, stalls) = weather.next();
     let random = &mut weather.random;
     let p50_ns = truth.piece_ns * slower.exp();
-    let lost = truth.lost * (stalls + 0.2 * random.normal()).exp();
-    let p99_9_ns = p50_ns * (1.0 + truth.lost * 100.0) * (stalls + 0.2 * random.normal()).exp();
+    let lost = truth.lost * (stalls + 0.2 * random.next_normal()).exp();
+    let p99_9_ns = p50_ns * (1.0 + truth.lost * 100.0) * (stalls + 0.2 * random.next_normal()).exp();
     let expected = truth.interrupts_per_s * 0.4;
-    let disk = expected * 0.6 + (expected * 0.6).sqrt() * random.normal();
-    let count = |source: &str, count: f64| Count { source: source.into(), count: count.round().max(0.0) as u64 };
+    let disk = expected * 0.6 + (expected * 0.6).sqrt() * random.next_normal();
+    let count = |source: &str, count: f64| SourceCount { source: source.into(), count: count.round().max(0.0) as u64 };
     CpuRound {
         round: 0,
         place: 0,
         elapsed_s: 0.4,
-        tail: Tail {
+        tail: TailSummary {
             count: 1_400_000,
             mean_ns: p50_ns * (1.0 + lost),
             p50_ns,
@@ -151,8 +165,8 @@ fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
             max_ns: p99_9_ns * 20.0,
             lost,
         },
-        frequency: Some(Frequency { gigahertz: 1450.0 / p50_ns, source: FrequencySource::Estimate }),
-        interrupts: Some(Counted {
+        frequency: Some(CoreFrequency { gigahertz: 1450.0 / p50_ns, source: FrequencySource::Estimate }),
+        interrupts: Some(EventCounts {
             elapsed_s: 0.4,
             sources: vec![count("77 nvme0q1", disk), count("LOC", expected * 0.4)],
             time_s: None,
@@ -164,17 +178,17 @@ fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
 }
 
 /// Simulates links between all pairs of a machine's allowed cpus: eight visits each, with noise of 2 %.
-pub fn links(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64) -> Links {
-    let mut random = Random::new(seed);
+pub fn simulate_links(machine: &Machine, seed: u64, one_way_ns: impl Fn(CpuRelation) -> f64) -> LinkFindings {
+    let mut random = RandomGenerator::new(seed);
     let cpus: Vec<u32> = machine.allowed.iter().collect();
     let mut pairs = Vec::new();
     for (place, &a) in cpus.iter().enumerate() {
         for &b in &cpus[place + 1..] {
-            let Some(relation) = Relation::of(machine, a, b) else { continue };
+            let Some(relation) = CpuRelation::between_cpus(machine, a, b) else { continue };
             let cost = one_way_ns(relation);
-            let visits_ns = (0..8).map(|_| cost * (0.02 * random.normal()).exp()).collect();
-            pairs.push(Pair::new(a, b, visits_ns));
+            let visits_ns = (0..8).map(|_| cost * (0.02 * random.next_normal()).exp()).collect();
+            pairs.push(LinkPair::new(a, b, visits_ns));
         }
     }
-    Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() }
+    LinkFindings { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() }
 }

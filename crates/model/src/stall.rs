@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::event::Event;
+use corewise_machine::event::KernelEvent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl Stall {
 
 /// Observations of one visit to one cpu.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Visit {
+pub struct StallVisit {
     /// The cpu.
     pub cpu: u32,
     /// Index of the round, from 0.
@@ -49,12 +49,12 @@ pub struct Visit {
     /// Stalls for which there was no room: only the histogram of pieces has them.
     pub not_kept: u64,
     /// The events of the cpu, and interrupts sent to it by others, in order of time.
-    pub events: Vec<Event>,
+    pub events: Vec<KernelEvent>,
     /// Events that were lost because the buffers were full.
     pub events_lost: u64,
 }
 
-impl Visit {
+impl StallVisit {
     /// Truncates the visit to `begin_ns..=end_ns`. Outside of it there was no room for stalls, or for the events that
     /// would name them: rates would be too low, and stalls would lack their causes.
     pub fn cut_to(&mut self, begin_ns: u64, end_ns: u64) {
@@ -85,7 +85,7 @@ impl Visit {
 
 /// Facts about a machine needed to name causes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Surroundings {
+pub struct CauseSurroundings {
     /// True if a hypervisor could take time.
     pub has_hypervisor: bool,
     /// The devices of the interrupts, by number: "virtio1-req.0".
@@ -97,22 +97,22 @@ pub struct Surroundings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use corewise_machine::event::What;
+    use corewise_machine::event::EventKind;
 
     #[test]
     fn what_had_no_room_takes_its_time_with_it() {
         let stall = |begin_ns| Stall { begin_ns, end_ns: begin_ns + 10, off_cpu_ns: 0, involuntary_switches: 0 };
-        let event = |at_ns| Event { at_ns, cpu: 0, task: 1, what: What::PageFault { in_kernel: false } };
-        let whole = Visit {
+        let event = |at_ns| KernelEvent { at_ns, cpu: 0, task: 1, what: EventKind::PageFault { in_kernel: false } };
+        let whole = StallVisit {
             begin_ns: 100,
             end_ns: 1100,
             stalls: [200, 400, 600].map(stall).to_vec(),
             events: [205, 405, 605].map(event).to_vec(),
             not_kept: 1,
-            ..Visit::default()
+            ..StallVisit::default()
         };
         let facts =
-            |visit: &Visit| (visit.begin_ns, visit.end_ns, visit.stalls.len(), visit.events.len(), visit.not_kept);
+            |visit: &StallVisit| (visit.begin_ns, visit.end_ns, visit.stalls.len(), visit.events.len(), visit.not_kept);
         let cut = |begin_ns, end_ns| {
             let mut visit = whole.clone();
             visit.cut_to(begin_ns, end_ns);
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(kept(3), (100, 1100, 3, 3, 1));
         assert_eq!(kept(2), (100, 410, 2, 2, 2));
         assert_eq!(kept(0), (100, 100, 0, 0, 4));
-        let mut without = Visit { stalls: Vec::new(), ..whole };
+        let mut without = StallVisit { stalls: Vec::new(), ..whole };
         without.cut_to_stalls(0);
         assert_eq!(facts(&without), (100, 100, 0, 0, 1), "nor does a visit without stalls count then");
     }

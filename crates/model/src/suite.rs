@@ -10,14 +10,14 @@ use corewise_machine::machine_file::line_of;
 use serde::Deserialize;
 
 use crate::metric_line;
-use crate::sample::Finder;
-pub use crate::trial::Part;
-use crate::trial::{Experiment, LONGEST_TIMEOUT_S, Metric};
+use crate::sample::QuantityFinder;
+pub use crate::trial::SuitePart;
+use crate::trial::{Experiment, LONGEST_TIMEOUT_S, TrialMetric};
 
 /// A suite.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Suite {
+pub struct BenchmarkSuite {
     /// Its name.
     pub name: String,
     /// Description in one sentence.
@@ -27,13 +27,13 @@ pub struct Suite {
     pub install: BTreeMap<String, String>,
     /// The benchmarks, in order.
     #[serde(rename = "benchmark")]
-    pub benchmarks: Vec<Benchmark>,
+    pub benchmarks: Vec<SuiteBenchmark>,
 }
 
 /// One of a suite's benchmarks.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Benchmark {
+pub struct SuiteBenchmark {
     /// Its name, unique in the suite.
     pub name: String,
     /// Its category; there is a mean for each.
@@ -65,7 +65,7 @@ pub struct Benchmark {
 #[serde(deny_unknown_fields)]
 struct MetricEntry {
     name: String,
-    /// Optional if the name alone finds it ([`metric_line::pattern`]).
+    /// Optional if the name alone finds it ([`metric_line::metric_pattern`]).
     pattern: Option<String>,
     /// Optional if the name or the pattern implies it.
     higher: Option<bool>,
@@ -73,7 +73,7 @@ struct MetricEntry {
 
 /// Installation of programs by a distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installation {
+pub struct PackageInstallation {
     /// The command, with all known packages.
     pub command: String,
     /// Programs without a known package.
@@ -112,7 +112,7 @@ pub enum SuiteError {
     Empty,
 }
 
-impl Suite {
+impl BenchmarkSuite {
     /// Reads a suite.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Suite {
         }
         let mut names = BTreeSet::new();
         for benchmark in &suite.benchmarks {
-            let wrong = benchmark.wrong().or_else(|| {
+            let wrong = benchmark.find_error().or_else(|| {
                 (!names.insert(benchmark.name.as_str())).then(|| "another benchmark has the same name".to_owned())
             });
             if let Some(what) = wrong {
@@ -144,7 +144,7 @@ impl Suite {
     pub fn of_parts(experiments: &[&Experiment]) -> Option<Self> {
         let benchmark = |experiment: &&Experiment| {
             let part = experiment.suite.as_ref()?;
-            Some(Benchmark {
+            Some(SuiteBenchmark {
                 name: part.benchmark.clone(),
                 category: part.category.clone(),
                 command: experiment.workload.command.clone(),
@@ -165,39 +165,39 @@ impl Suite {
 
     /// Returns the command by which a distribution installs the needs of these benchmarks. `None` if the suite does not
     /// know the distribution, or none of the packages.
-    pub fn installation(&self, distribution: &str, benchmarks: &[&Benchmark]) -> Option<Installation> {
+    pub fn find_installation(&self, distribution: &str, benchmarks: &[&SuiteBenchmark]) -> Option<PackageInstallation> {
         let command = self.install.get(distribution)?;
-        let packages = |benchmark: &Benchmark| benchmark.packages.get(distribution).cloned();
+        let packages = |benchmark: &SuiteBenchmark| benchmark.packages.get(distribution).cloned();
         let known: BTreeSet<String> = benchmarks.iter().filter_map(|benchmark| packages(benchmark)).collect();
         let known: Vec<&str> = known.iter().flat_map(|packages| packages.split_whitespace()).collect();
         let unknown = benchmarks.iter().filter(|benchmark| packages(benchmark).is_none());
-        let unknown: BTreeSet<&String> = unknown.flat_map(|benchmark| benchmark.programs()).collect();
-        (!known.is_empty()).then(|| Installation {
+        let unknown: BTreeSet<&String> = unknown.flat_map(|benchmark| benchmark.needed_programs()).collect();
+        (!known.is_empty()).then(|| PackageInstallation {
             command: format!("{} {}", command.trim(), known.join(" ")),
             unknown: unknown.into_iter().cloned().collect(),
         })
     }
 }
 
-impl Benchmark {
+impl SuiteBenchmark {
     /// Returns the metric that decides.
-    pub fn metric(&self) -> Metric {
-        let Some(MetricEntry { name, pattern, higher }) = &self.metric else { return Metric::wall_time() };
+    pub fn deciding_metric(&self) -> TrialMetric {
+        let Some(MetricEntry { name, pattern, higher }) = &self.metric else { return TrialMetric::wall_time() };
         let by_name = || metric_line::more_is_better(name, pattern.as_deref().unwrap_or_default());
-        Metric {
+        TrialMetric {
             name: name.clone(),
-            pattern: Some(pattern.clone().unwrap_or_else(|| metric_line::pattern(name))),
+            pattern: Some(pattern.clone().unwrap_or_else(|| metric_line::metric_pattern(name))),
             higher_is_better: higher.or_else(by_name).unwrap_or_default(),
             reading: None,
         }
     }
 
     /// Returns the programs that must be installed.
-    pub fn programs(&self) -> &[String] {
+    pub fn needed_programs(&self) -> &[String] {
         if self.needs.is_empty() { &self.command[..1] } else { &self.needs }
     }
 
-    fn wrong(&self) -> Option<String> {
+    fn find_error(&self) -> Option<String> {
         let is_blank = |text: &String| text.trim().is_empty();
         if is_blank(&self.name) || is_blank(&self.category) {
             return Some("name and category must not be empty".to_owned());
@@ -234,7 +234,7 @@ impl Benchmark {
         if name.trim().is_empty() {
             return Some("its metric has no name".to_owned());
         }
-        Finder::new(pattern.as_deref()?).err().map(|error| format!("the pattern of {name}: {error}"))
+        QuantityFinder::new(pattern.as_deref()?).err().map(|error| format!("the pattern of {name}: {error}"))
     }
 }
 
@@ -317,15 +317,18 @@ packages = { debian = "gcc make" }
 
     #[test]
     fn a_suite_says_what_is_run_and_what_of_it_counts() {
-        let suite = Suite::parse(SMALL).unwrap();
+        let suite = BenchmarkSuite::parse(SMALL).unwrap();
         let [seven, compile] = &suite.benchmarks[..] else { panic!("{suite:?}") };
-        assert_eq!((seven.programs(), compile.programs()), (&["7z".to_owned()][..], &["gcc".to_owned()][..]));
-        assert!(seven.metric().higher_is_better && compile.metric() == Metric::wall_time());
+        assert_eq!(
+            (seven.needed_programs(), compile.needed_programs()),
+            (&["7z".to_owned()][..], &["gcc".to_owned()][..])
+        );
+        assert!(seven.deciding_metric().higher_is_better && compile.deciding_metric() == TrialMetric::wall_time());
     }
 
     #[test]
     fn a_metric_file_lies_where_the_benchmark_is_run() {
-        let with = |entry: &str| Suite::parse(&SMALL.replacen("needs", &format!("{entry}\nneeds"), 1));
+        let with = |entry: &str| BenchmarkSuite::parse(&SMALL.replacen("needs", &format!("{entry}\nneeds"), 1));
         let metric = "metric = { name = \"fps\" }\nmetric_file = ";
         let suite = with(&format!("{metric}\"out/results.json\"")).unwrap();
         assert_eq!(suite.benchmarks[1].metric_file.as_deref(), Some("out/results.json"));
@@ -341,10 +344,10 @@ packages = { debian = "gcc make" }
 
     #[test]
     fn packages_are_named_once_and_what_is_not_known_is_said() {
-        let suite = Suite::parse(SMALL).unwrap();
-        let all: Vec<&Benchmark> = suite.benchmarks.iter().collect();
-        let command = |distribution: &str, benchmarks: &[&Benchmark]| {
-            suite.installation(distribution, benchmarks).map(|found| (found.command, found.unknown))
+        let suite = BenchmarkSuite::parse(SMALL).unwrap();
+        let all: Vec<&SuiteBenchmark> = suite.benchmarks.iter().collect();
+        let command = |distribution: &str, benchmarks: &[&SuiteBenchmark]| {
+            suite.find_installation(distribution, benchmarks).map(|found| (found.command, found.unknown))
         };
         let all_known = |command: &str| Some((command.to_owned(), Vec::new()));
         assert_eq!(command("debian", &all), all_known("apt install 7zip gcc make"));
@@ -356,19 +359,19 @@ packages = { debian = "gcc make" }
 
     #[test]
     fn what_cannot_be_run_is_refused_with_its_place() {
-        let wrong = |from: &str, to: &str| Suite::parse(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
+        let wrong = |from: &str, to: &str| BenchmarkSuite::parse(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
         assert_eq!(wrong(r#"["7z", "b"]"#, "[]"), "benchmark \"seven\": command must name a program");
         assert_eq!(wrong("\"compile\"", "\"seven\""), "benchmark \"seven\": another benchmark has the same name");
         assert!(wrong("Tot: (", "Tot: ((").starts_with("benchmark \"seven\": the pattern of rating: "));
         assert!(wrong("category", "kind").starts_with("line 8: unknown field `kind`"), "{}", wrong("category", "kind"));
-        assert_eq!(Suite::parse("name = \"none\"\nbenchmark = []").unwrap_err(), SuiteError::Empty);
+        assert_eq!(BenchmarkSuite::parse("name = \"none\"\nbenchmark = []").unwrap_err(), SuiteError::Empty);
         assert!(wrong("needs", "timeout_s = 0\nneeds").ends_with("timeout_s must be above zero"));
         assert!(wrong("needs", "timeout_s = 1e20\nneeds").ends_with("timeout_s must be at most 31536000 (a year)"));
     }
 
     #[test]
     fn nothing_but_the_installing_of_packages_can_be_pasted() {
-        let with = |from: &str, to: &str| Suite::parse(&SMALL.replacen(from, to, 1));
+        let with = |from: &str, to: &str| BenchmarkSuite::parse(&SMALL.replacen(from, to, 1));
         for packages in ["7zip; id", "$(id)", "a`id`", "-o=x", "7zip-", "|sh", "~/x", "--", r"x\u0007y", "\u{202e}a"] {
             let error = with("debian = \"7zip\"", &format!("debian = \"{packages}\"")).unwrap_err().to_string();
             assert!(error.ends_with("is not the name of a package"), "{packages}: {error}");
@@ -388,9 +391,9 @@ packages = { debian = "gcc make" }
 
     #[test]
     fn the_suite_that_the_program_holds_is_one() {
-        let suite = Suite::parse(BUILT_IN[0].1).unwrap();
+        let suite = BenchmarkSuite::parse(BUILT_IN[0].1).unwrap();
         assert!(suite.benchmarks.len() >= 10);
-        let all: Vec<&Benchmark> = suite.benchmarks.iter().collect();
-        assert!(suite.installation("debian", &all).is_some_and(|found| found.unknown.is_empty()));
+        let all: Vec<&SuiteBenchmark> = suite.benchmarks.iter().collect();
+        assert!(suite.find_installation("debian", &all).is_some_and(|found| found.unknown.is_empty()));
     }
 }

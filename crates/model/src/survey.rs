@@ -1,6 +1,6 @@
 //! Observations of all probes, with the observed machine; no conclusions.
 
-use corewise_machine::counts::Counted;
+use corewise_machine::counts::EventCounts;
 use corewise_machine::event::EventSource;
 use corewise_machine::interrupt::plain_name;
 use corewise_machine::thread::ThreadUse;
@@ -12,31 +12,31 @@ pub mod conclude;
 pub mod devices;
 
 use crate::artifact::{Artifact as _, check_numbers};
-use crate::attribution::{CpuStalls, Perturbation, divide, perturbation, settle};
-use crate::clock::Clock;
-use crate::histogram::Histogram;
-use crate::links::Links;
+use crate::attribution::{CpuStalls, RecordingPerturbation, divide_stalls, measure_perturbation, settle_visits};
+use crate::clock::ClockRecord;
+use crate::histogram::TickHistogram;
+use crate::links::LinkFindings;
 use crate::period;
-use crate::stall::{Stall, Surroundings, Visit};
+use crate::stall::{CauseSurroundings, Stall, StallVisit};
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
     /// Place and manner of the survey's making.
-    pub provenance: Provenance,
+    pub provenance: SurveyProvenance,
     /// The machine it was made on.
     pub machine: Machine,
     /// The clock that timed everything.
-    pub clock: Clock,
+    pub clock: ClockRecord,
     /// The fixed piece of work that was timed.
-    pub work: Work,
+    pub work: ProbeWork,
     /// Observations of each surveyed cpu, by rising number.
     pub cpus: Vec<CpuObservation>,
     /// Costs of communication between two cpus.
-    pub links: Links,
+    pub links: LinkFindings,
     /// Method of watching stalls; absent if they were not watched, and in old surveys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watch: Option<Watch>,
+    pub watch: Option<StallWatch>,
     /// Failed measurements.
     pub gaps: Vec<Gap>,
 }
@@ -44,7 +44,7 @@ pub struct Survey {
 impl Survey {
     /// Returns facts about the machine to describe the periods of its stalls: the timer's rate on a busy cpu is in the
     /// kernel's counts.
-    pub fn surroundings(&self) -> period::Surroundings {
+    pub fn period_surroundings(&self) -> period::PeriodSurroundings {
         let counted = self.cpus.iter().flat_map(|seen| &seen.rounds).filter_map(|round| round.interrupts.as_ref());
         let rates: Vec<f64> = counted
             .filter_map(|counted| {
@@ -52,7 +52,7 @@ impl Survey {
                 Some(timer.count as f64 / counted.elapsed_s)
             })
             .collect();
-        period::Surroundings::of(self.machine.system.hypervisor.is_some(), &rates)
+        period::PeriodSurroundings::from_timer_rates(self.machine.system.hypervisor.is_some(), &rates)
     }
 }
 
@@ -63,24 +63,24 @@ pub const WORST_OF_TAIL: usize = 10;
 
 /// A survey with the input of its causes, so that they can be recomputed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Recording {
+pub struct SurveyRecording {
     /// The survey.
     pub survey: Survey,
     /// Facts needed to name causes.
-    pub surroundings: Surroundings,
+    pub surroundings: CauseSurroundings,
     /// Every visit to a cpu, with its stalls and the kernel's events.
-    pub visits: Vec<Visit>,
+    pub visits: Vec<StallVisit>,
 }
 
-impl Recording {
+impl SurveyRecording {
     /// Checks a recording that comes from a file.
     ///
     /// # Errors
     /// One sentence about the first problem.
-    pub fn check(&self) -> Result<(), String> {
-        self.survey.check()?;
+    pub fn check_loaded(&self) -> Result<(), String> {
+        self.survey.check_loaded()?;
         check_numbers(&(&self.surroundings, &self.visits))?;
-        let is_wrong = |visit: &&Visit| {
+        let is_wrong = |visit: &&StallVisit| {
             let is_backward = |stall: &Stall| stall.begin_ns > stall.end_ns;
             visit.begin_ns > visit.end_ns || visit.stalls.iter().any(is_backward)
         };
@@ -91,14 +91,14 @@ impl Recording {
     }
 
     /// Returns the survey with recomputed causes.
-    pub fn replayed(&self) -> Survey {
-        let divided: Vec<_> = self.visits.iter().map(|visit| divide(visit, &self.surroundings)).collect();
+    pub fn replay_survey(&self) -> Survey {
+        let divided: Vec<_> = self.visits.iter().map(|visit| divide_stalls(visit, &self.surroundings)).collect();
         let worst = if self.survey.provenance.scope.is_machine() { WORST_OF_SURVEY } else { WORST_OF_TAIL };
         let mut survey = self.survey.clone();
         if let Some(watch) = &mut survey.watch {
-            watch.perturbation = perturbation(&divided);
+            watch.perturbation = measure_perturbation(&divided);
         }
-        let mut stalls = settle(divided, &self.surroundings, worst);
+        let mut stalls = settle_visits(divided, &self.surroundings, worst);
         survey.cpus.iter_mut().for_each(|seen| seen.stalls = stalls.remove(&seen.cpu));
         survey
     }
@@ -107,7 +107,7 @@ impl Recording {
 /// Scope of a survey.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
+pub enum SurveyScope {
     /// Every probe.
     #[default]
     Machine,
@@ -115,7 +115,7 @@ pub enum Scope {
     Tail,
 }
 
-impl Scope {
+impl SurveyScope {
     /// Returns true if every probe was used.
     pub fn is_machine(&self) -> bool {
         *self == Self::Machine
@@ -124,7 +124,7 @@ impl Scope {
 
 /// Method of watching stalls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Watch {
+pub struct StallWatch {
     /// The source of events, which limits the visible causes.
     #[serde(rename = "rung")]
     pub event_source: EventSource,
@@ -135,15 +135,15 @@ pub struct Watch {
     pub first_in_line: bool,
     /// Cost of watching; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub perturbation: Option<Perturbation>,
+    pub perturbation: Option<RecordingPerturbation>,
 }
 
 /// Place and manner of a survey's making.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Provenance {
+pub struct SurveyProvenance {
     /// Its scope.
-    #[serde(default, skip_serializing_if = "Scope::is_machine")]
-    pub scope: Scope,
+    #[serde(default, skip_serializing_if = "SurveyScope::is_machine")]
+    pub scope: SurveyScope,
     /// corewise's version.
     pub corewise: String,
     /// The beginning, in milliseconds since 1970-01-01 UTC.
@@ -165,7 +165,7 @@ pub struct Provenance {
 
 /// The fixed piece of work that the tail probe times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Work {
+pub struct ProbeWork {
     /// Kind of a piece.
     #[serde(default, skip_serializing_if = "WorkKind::is_compute")]
     pub kind: WorkKind,
@@ -213,7 +213,7 @@ pub struct CpuObservation {
     /// The operating system's number.
     pub cpu: u32,
     /// All pieces of all rounds.
-    pub tail: Histogram,
+    pub tail: TickHistogram,
     /// Each visit, in order of time.
     pub rounds: Vec<CpuRound>,
     /// Its stalls; absent if they were not watched.
@@ -231,16 +231,16 @@ pub struct CpuRound {
     /// Timed duration of the visit, in seconds.
     pub elapsed_s: f64,
     /// The durations of the pieces.
-    pub tail: Tail,
+    pub tail: TailSummary,
     /// The clock rate of the core while it worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frequency: Option<Frequency>,
+    pub frequency: Option<CoreFrequency>,
     /// Interrupts of this cpu meanwhile, if they were counted on this visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interrupts: Option<Counted>,
+    pub interrupts: Option<EventCounts>,
     /// Soft interrupts of this cpu meanwhile, if they were counted on this visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub softirqs: Option<Counted>,
+    pub softirqs: Option<EventCounts>,
     /// Events of the probe's thread.
     pub thread: ThreadUse,
     /// Time the hypervisor ran something else on this cpu, in seconds (grain 10 ms), if the kernel reports it.
@@ -250,7 +250,7 @@ pub struct CpuRound {
 
 /// A summary of durations in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tail {
+pub struct TailSummary {
     /// Number of pieces.
     pub count: u64,
     /// Arithmetic mean.
@@ -273,9 +273,9 @@ pub struct Tail {
     pub lost: f64,
 }
 
-impl Tail {
+impl TailSummary {
     /// Summarizes a histogram that was filled by a clock with the given step.
-    pub fn of(histogram: &Histogram, step_ns: f64) -> Self {
+    pub fn from_histogram(histogram: &TickHistogram, step_ns: f64) -> Self {
         let at = |quantile| histogram.quantile_ns(quantile);
         Self {
             count: histogram.count(),
@@ -294,7 +294,7 @@ impl Tail {
 
 /// A core's clock rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Frequency {
+pub struct CoreFrequency {
     /// Gigahertz.
     pub gigahertz: f64,
     /// Its source.

@@ -21,16 +21,18 @@ use corewise_machine::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Block, Policy, Race, Run, Standing, What};
+use crate::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, QuestionKind, RunBlock};
 use crate::quantity::QuantityUnit;
-use crate::sample::{MetricReading, Reading};
-pub use arm::{Arm, ArmMemory, MEMORY_SIGN, RolePlace, WITHOUT_ECO_QOS};
-pub use design::{Design, standing};
+use crate::sample::{MetricReading, MetricSource};
+pub use arm::{ArmMemory, MEMORY_SIGN, PlacementArm, RolePlace, WITHOUT_ECO_QOS};
+pub use design::{TrialDesign, experiment_standing};
 pub use first_run::{FirstRun, compare_first_run};
 pub use length::{FEWEST_VALUES, SlotLength, count_values, shortest_slot, slot_length};
-pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_kept, policy_of_slots, wash_out_s};
-pub use parts::{LOAD, Parts, REST, Service, ThreadRole};
-pub use threads::{Occupancy, ThreadsReport, threads};
+pub use live::{
+    LiveProcess, LiveSource, LiveWorkload, MetricLimit, SLOTS_S, policy_of_kept, policy_of_slots, wash_out_s,
+};
+pub use parts::{LOAD, REST, ServiceParts, ThreadRole, WorkloadService};
+pub use threads::{ThreadOccupancy, ThreadsReport, threads_report};
 pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
 pub use units::{UnitLedger, metric_unit, metric_units};
 
@@ -58,18 +60,18 @@ pub struct Experiment {
     /// The machine it was begun on.
     pub machine: Machine,
     /// The command, and its metrics.
-    pub workload: Workload,
+    pub workload: TriedWorkload,
     /// The placements: the operating system's choice first, the others from the least to the most restrictive; numbers
     /// of threads in the order of [`crate::experiment::arrange`].
-    pub arms: Vec<Arm>,
+    pub arms: Vec<PlacementArm>,
     /// Rules by which it is judged.
-    pub policy: Policy,
+    pub policy: JudgingPolicy,
     /// The suite that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suite: Option<Part>,
+    pub suite: Option<SuitePart>,
     /// Consecutive runs of each trial, if it confirms another experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stretch: Option<Stretch>,
+    pub stretch: Option<ConfirmationStretch>,
     /// The file that it was imported from; `None` if it was made here. Its commands have another author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
@@ -77,7 +79,7 @@ pub struct Experiment {
 
 /// A confirmation: the winner and the baseline again, in stretches so that after-effects of one on the other wear off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Stretch {
+pub struct ConfirmationStretch {
     /// Number of consecutive runs.
     pub runs: u32,
     /// Number of first runs, which do not count.
@@ -92,7 +94,7 @@ const SHORTEST_STRETCH: (u32, f64) = (20, 5.0);
 /// Maximum runs of a stretch.
 const LONGEST_STRETCH: u32 = 10_000;
 
-impl Stretch {
+impl ConfirmationStretch {
     /// Creates a stretch for runs of this length in seconds; a quarter of it does not count.
     pub fn of_runs(seconds: f64, of: Option<i64>) -> Self {
         let (fewest, least_s) = SHORTEST_STRETCH;
@@ -103,9 +105,9 @@ impl Stretch {
 
 impl Experiment {
     /// Checks an experiment that comes from a file.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        self.machine.check()?;
-        let Policy { error_rate, margin, guard_margin, slow, cap, least_blocks, .. } = self.policy;
+    pub(crate) fn check_loaded(&self) -> Result<(), String> {
+        self.machine.check_consistency()?;
+        let JudgingPolicy { error_rate, margin, guard_margin, slow, cap, least_blocks, .. } = self.policy;
         if !(0.0..1.0).contains(&error_rate)
             || error_rate == 0.0
             || ![margin, guard_margin].iter().all(|margin| (0.0..=10.0).contains(margin))
@@ -119,7 +121,12 @@ impl Experiment {
             () if self.arms.is_empty() || self.arms.len() > MOST_ARMS => {
                 Err("it has no placements, or too many".to_owned())
             }
-            () if self.arms.iter().flat_map(Arm::memories).any(|memory| memory.mode().is_none()) => {
+            () if self
+                .arms
+                .iter()
+                .flat_map(PlacementArm::memory_policies)
+                .any(|memory| memory.policy_mode().is_none()) =>
+            {
                 Err("one of its memory policies is impossible".to_owned())
             }
             () if self.workload.command.is_empty() => Err("it has no command".to_owned()),
@@ -131,8 +138,8 @@ impl Experiment {
             }
             () if !(timeout > 0.0 && timeout <= LONGEST_TIMEOUT_S) => Err("its time limit is impossible".to_owned()),
             () => {
-                self.workload.parts.as_ref().map_or(Ok(()), Parts::check)?;
-                self.workload.live.as_ref().map_or(Ok(()), Live::check)
+                self.workload.parts.as_ref().map_or(Ok(()), ServiceParts::check_loaded)?;
+                self.workload.live.as_ref().map_or(Ok(()), LiveWorkload::check_loaded)
             }
         }
     }
@@ -144,21 +151,21 @@ const MOST_ARMS: usize = 1_000;
 /// A folder by its path: a text, or bytes if the path is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Folder {
+pub enum FolderText {
     /// A path that is UTF-8.
     Text(String),
     /// The bytes of a path that is not UTF-8.
     Bytes(Vec<u8>),
 }
 
-impl Folder {
+impl FolderText {
     /// Creates a folder from a path's bytes.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
         String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
     }
 
     /// Returns the bytes of its path.
-    pub fn bytes(&self) -> &[u8] {
+    pub fn path_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::Bytes(bytes) => bytes,
@@ -166,7 +173,7 @@ impl Folder {
     }
 }
 
-impl From<&str> for Folder {
+impl From<&str> for FolderText {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
@@ -174,7 +181,7 @@ impl From<&str> for Folder {
 
 /// Membership of an experiment in a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
+pub struct SuitePart {
     /// The suite's name.
     pub suite: String,
     /// Start of the suite, in milliseconds since 1970-01-01 UTC: the same for all parts.
@@ -187,21 +194,21 @@ pub struct Part {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
     /// The suite's policy, which a benchmark may override.
-    pub policy: Policy,
+    pub policy: JudgingPolicy,
 }
 
 /// A command or processes, with metrics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Workload {
+pub struct TriedWorkload {
     /// The program and its arguments; for running processes, the command line of the first.
     pub command: Vec<String>,
     /// The folder it is run in.
-    pub folder: Folder,
+    pub folder: FolderText,
     /// The metric that decides.
-    pub metric: Metric,
+    pub metric: TrialMetric,
     /// Metrics that must not get worse by the margin of guards when the metric gets better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub guards: Vec<Metric>,
+    pub guards: Vec<TrialMetric>,
     /// The file, relative to the folder, that the program writes its metric and its guards to; absent if they are in
     /// its output. It is removed before each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,18 +231,18 @@ pub struct Workload {
     pub pins_as: Vec<String>,
     /// The running processes that are placed; absent if a command is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<Live>,
+    pub live: Option<LiveWorkload>,
     /// The services that are started for the command, which is their load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Parts>,
+    pub parts: Option<ServiceParts>,
     /// Threads of services or of running processes that may have a placement of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_roles: Vec<ThreadRole>,
 }
 
-impl Workload {
+impl TriedWorkload {
     /// Creates a command with a folder and a metric.
-    pub fn new(command: Vec<String>, folder: Folder, metric: Metric) -> Self {
+    pub fn new(command: Vec<String>, folder: FolderText, metric: TrialMetric) -> Self {
         Self {
             command,
             folder,
@@ -254,7 +261,7 @@ impl Workload {
     }
 
     /// Returns the names of the roles that may have a placement of their own; empty if everything is placed as one.
-    pub fn roles(&self) -> Vec<String> {
+    pub fn role_names(&self) -> Vec<String> {
         let services = self.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.clone()));
         let all: Vec<String> = services.chain(self.thread_roles.iter().map(|role| role.name.clone())).collect();
         let last = if self.live.is_some() { REST } else { LOAD };
@@ -276,16 +283,16 @@ impl Workload {
 
     /// Returns true if its metric or a guard measures rare values.
     pub fn tells_of_tails(&self) -> bool {
-        std::iter::once(&self.metric).chain(&self.guards).any(Metric::is_tail)
+        std::iter::once(&self.metric).chain(&self.guards).any(TrialMetric::is_tail)
     }
 
     /// Returns the time limit of a run; `None` without a limit.
-    pub fn timeout(&self) -> Option<Duration> {
+    pub fn run_timeout(&self) -> Option<Duration> {
         self.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT_S)))
     }
 
     /// Returns the command of an arm, with its number of threads in place of the placeholder.
-    pub fn command_of(&self, arm: &Arm) -> Vec<String> {
+    pub fn command_of(&self, arm: &PlacementArm) -> Vec<String> {
         match arm.threads {
             Some(threads) => {
                 self.command.iter().map(|word| word.replace(THREADS_PLACE, &threads.to_string())).collect()
@@ -296,7 +303,7 @@ impl Workload {
 
     /// Returns an arm's changes to the environment: names with their values, or `None` to remove the variable. An arm
     /// left to the operating system must not be pinned by the user's own environment.
-    pub fn environment_of(&self, arm: &Arm) -> Vec<(String, Option<String>)> {
+    pub fn environment_of(&self, arm: &PlacementArm) -> Vec<(String, Option<String>)> {
         let threads = arm.threads.map(|threads| threads.to_string());
         let cpus = arm.cpus.as_ref().map(|cpus| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","));
         let told = threads
@@ -308,7 +315,7 @@ impl Workload {
 
 /// One number of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Metric {
+pub struct TrialMetric {
     /// Its name: "wall time", or the user's.
     pub name: String,
     /// A regular expression: its first group, or its whole match, is the number. Absent for the wall time in seconds.
@@ -318,10 +325,10 @@ pub struct Metric {
     pub higher_is_better: bool,
     /// Way of reading it from running processes; absent if a command is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reading: Option<Reading>,
+    pub reading: Option<MetricSource>,
 }
 
-impl Metric {
+impl TrialMetric {
     /// Returns the metric of a run's duration.
     pub fn wall_time() -> Self {
         Self { name: "wall time".to_owned(), pattern: None, higher_is_better: false, reading: None }
@@ -345,10 +352,10 @@ impl Metric {
 
     /// Returns the default margin of an experiment on it: that of the question, or a larger one for the typical run of
     /// rare values.
-    pub fn usual_margin(&self, policy: &Policy) -> f64 {
+    pub fn usual_margin(&self, policy: &JudgingPolicy) -> f64 {
         match policy.what {
-            _ if policy.margin != Policy::default().margin => policy.margin,
-            What::Typical if self.is_tail() => MARGIN_OF_TAILS,
+            _ if policy.margin != JudgingPolicy::default().margin => policy.margin,
+            QuestionKind::Typical if self.is_tail() => MARGIN_OF_TAILS,
             what => what.usual_margin(),
         }
     }
@@ -361,15 +368,15 @@ impl Metric {
 
     /// Converts a value for judgement: its logarithm, turned so that lower is better. Zero is the best value if less is
     /// better (no errors, no retries); otherwise it has no logarithm.
-    pub fn judged(&self, value: f64) -> Option<f64> {
+    pub fn judged_value(&self, value: f64) -> Option<f64> {
         let is_best = !self.higher_is_better && value == 0.0;
         let logarithm = if is_best { f64::MIN_POSITIVE.ln() } else { value.ln() };
         let x = if self.higher_is_better { -logarithm } else { logarithm };
         x.is_finite().then_some(x)
     }
 
-    /// Converts `x` back to a value: the inverse of [`Metric::judged`].
-    pub fn value(&self, x: f64) -> f64 {
+    /// Converts `x` back to a value: the inverse of [`TrialMetric::judged_value`].
+    pub fn metric_value(&self, x: f64) -> f64 {
         match () {
             () if self.higher_is_better => (-x).exp(),
             () if x <= f64::MIN_POSITIVE.ln() => 0.0,
@@ -383,7 +390,7 @@ impl Metric {
 pub struct Trial {
     /// Its block, from 1; 0 for the runs before the first block, which do not count.
     #[serde(flatten, with = "numbered")]
-    #[schemars(with = "numbered::Numbered")]
+    #[schemars(with = "numbered::NumberedBlock")]
     pub block: u32,
     /// Its place in the block, from 0.
     pub place: u32,
@@ -398,8 +405,8 @@ pub struct Trial {
     /// Number of its consecutive runs.
     pub repeats: u32,
     /// Its outcome.
-    pub outcome: Outcome,
-    /// The guards' values, in the order of [`Workload::guards`]; absent if one was not found.
+    pub outcome: TrialOutcome,
+    /// The guards' values, in the order of [`TriedWorkload::guards`]; absent if one was not found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Option<f64>>,
     /// Readings of the metric, and then of each guard: the units of these values, and the lines. Empty if nothing was
@@ -407,12 +414,12 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<MetricReading>,
     /// Further measurements.
-    pub observed: Observed,
+    pub observed: TrialObservations,
 }
 
 impl Trial {
     /// Creates a single run with an outcome and no other data.
-    pub fn new(block: u32, place: u32, arm: usize, outcome: Outcome) -> Self {
+    pub fn new(block: u32, place: u32, arm: usize, outcome: TrialOutcome) -> Self {
         Self {
             block,
             place,
@@ -423,12 +430,12 @@ impl Trial {
             outcome,
             guards: Vec::new(),
             readings: Vec::new(),
-            observed: Observed::default(),
+            observed: TrialObservations::default(),
         }
     }
 
     /// Returns the mean power of the packages while it ran, in watts.
-    pub fn watts(&self) -> Option<f64> {
+    pub fn mean_watts(&self) -> Option<f64> {
         // Older versions stored, for consecutive runs, the total energy but the time of one run, without the gaps
         // between runs.
         let seconds = self.observed.energy_s.or((self.repeats <= 1).then_some(self.observed.wall_s));
@@ -440,7 +447,7 @@ impl Trial {
 /// Outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum TrialOutcome {
     /// The metric's value.
     Value(f64),
     /// It has no value.
@@ -455,7 +462,7 @@ pub enum Outcome {
 /// Measurements of a trial besides its metric: the sum, or the mean for rates, over its runs. Absent values could not
 /// be measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Observed {
+pub struct TrialObservations {
     /// Time from the first instruction to the end of the last process, in seconds, for one run.
     pub wall_s: f64,
     /// Time computing in user mode, in seconds.
@@ -514,7 +521,7 @@ pub struct Observed {
 }
 
 /// Returns the number of boots of the machine over which counted trials were made; `None` if it is unknown for some.
-pub fn boots(trials: &[Trial]) -> Option<usize> {
+pub fn count_boots(trials: &[Trial]) -> Option<usize> {
     let boots = trials.iter().filter(|trial| trial.block > 0).map(|trial| trial.boot);
     boots.collect::<Option<BTreeSet<u32>>>().map(|boots| boots.len()).filter(|boots| *boots > 0)
 }
@@ -530,12 +537,12 @@ pub fn in_blocks(trials: &[Trial]) -> Vec<Vec<&Trial>> {
     blocks
 }
 
-fn block_of(trials: &[&Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Block {
-    Block { runs: trials.iter().map(|trial| Run { arm: trial.arm, x: judged(trial) }).collect() }
+fn block_of(trials: &[&Trial], judged: impl Fn(&Trial) -> Option<f64>) -> RunBlock {
+    RunBlock { runs: trials.iter().map(|trial| BlockRun { arm: trial.arm, x: judged(trial) }).collect() }
 }
 
 /// Returns the seconds spent on placements that look worse than the baseline, and on all.
-pub fn worse_s(trials: &[Trial], standing: &Standing) -> [f64; 2] {
+pub fn worse_s(trials: &[Trial], standing: &ExperimentStanding) -> [f64; 2] {
     let looks_worse = |arm: usize| {
         standing.arms.get(arm).and_then(|arm| arm.effect.as_ref()).is_some_and(|effect| effect.estimate < 0.0)
     };
@@ -545,18 +552,18 @@ pub fn worse_s(trials: &[Trial], standing: &Standing) -> [f64; 2] {
 }
 
 /// Returns the blocks of trials, in order, for judgement.
-pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
+pub fn trial_blocks(trials: &[Trial], metric: &TrialMetric) -> Vec<RunBlock> {
     let judged = |trial: &Trial| match trial.outcome {
-        Outcome::Value(value) => metric.judged(value),
-        Outcome::Failed { .. } => None,
+        TrialOutcome::Value(value) => metric.judged_value(value),
+        TrialOutcome::Failed { .. } => None,
     };
     in_blocks(trials).iter().map(|block| block_of(block, judged)).collect()
 }
 
 /// Returns the race between placements after the trials of an experiment.
-pub fn race(experiment: &Experiment, trials: &[Trial]) -> Race {
-    let mut race = Race::new(experiment.arms.len().saturating_sub(1), &experiment.policy);
-    blocks(trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
+pub fn race_of_trials(experiment: &Experiment, trials: &[Trial]) -> PlacementRace {
+    let mut race = PlacementRace::new(experiment.arms.len().saturating_sub(1), &experiment.policy);
+    trial_blocks(trials, &experiment.workload.metric).iter().for_each(|block| race.add_block(block));
     race
 }
 

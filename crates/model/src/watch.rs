@@ -1,6 +1,6 @@
 //! Data of `corewise watch`: activity of a machine's cpus and of a program's threads between two looks, and the file of
-//! recordings. This module does not depend on an operating system: readers fill a [`Look`], and [`Frames`] converts it
-//! to a [`Frame`].
+//! recordings. This module does not depend on an operating system: readers fill a [`WatchReading`], and [`FrameMaker`] converts it
+//! to a [`WatchFrame`].
 
 mod frames;
 mod header;
@@ -14,21 +14,21 @@ use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use frames::Frames;
-pub use header::Header;
-pub use holds::Holds;
-pub use look::{InterruptLook, Look};
-pub use switches::{Switches, Task, Tasks};
+pub use frames::FrameMaker;
+pub use header::WatchHeader;
+pub use holds::RuleHolds;
+pub use look::{InterruptLook, WatchReading};
+pub use switches::{SwitchReducer, SwitchedTask, TaskSwitches};
 
 /// One moment: activity since the look before it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Frame {
+pub struct WatchFrame {
     /// Time, in milliseconds since 1970-01-01 UTC.
     pub at_unix_ms: i64,
     /// The time since the look before, in seconds; 0 for the first look, which has no shares and rates.
     pub elapsed_s: f64,
     /// Method of observing the threads.
-    pub sight: Sight,
+    pub sight: ThreadSight,
     /// The online cpus, by their numbers.
     pub cpus: Vec<CpuNow>,
     /// The threads of the program, in the order of their processes and their starts; empty without a chosen program.
@@ -42,7 +42,7 @@ pub struct Frame {
 /// Method of observing threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Sight {
+pub enum ThreadSight {
     /// By the kernel's events: every switch of a cpu to another task.
     Events {
         /// The source of events: "perf", "ftrace".
@@ -59,7 +59,7 @@ pub enum Sight {
     },
 }
 
-impl Default for Sight {
+impl Default for ThreadSight {
     fn default() -> Self {
         Self::Sampling { why: String::new() }
     }
@@ -117,7 +117,7 @@ pub struct ThreadNow {
     pub moves_per_s: Option<f32>,
     /// Tasks that preempted it, most frequent first; empty by sampling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub preempted_by: Vec<Preempter>,
+    pub preempted_by: Vec<PreemptingThread>,
     /// The cpus that it may use; null if unknown.
     pub allowed: Option<CpuSet>,
     /// The rule of a running `corewise keep run` that holds it.
@@ -138,7 +138,7 @@ const fn is_false(value: &bool) -> bool {
 
 /// A task that took a thread's cpu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Preempter {
+pub struct PreemptingThread {
     /// Its number.
     pub task: u32,
     /// Its name.
@@ -158,7 +158,7 @@ pub struct SourceNow {
     /// Interrupts per second on all cpus.
     pub per_second: f32,
     /// Interrupts per second on the most affected cpus, most first.
-    pub cpus: Vec<Struck>,
+    pub cpus: Vec<CpuStruck>,
     /// Number of other affected cpus.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,
@@ -171,7 +171,7 @@ const fn is_none(count: &usize) -> bool {
 
 /// Rate of a source on a cpu.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Struck {
+pub struct CpuStruck {
     /// The cpu.
     pub cpu: u32,
     /// Interrupts per second.

@@ -1,14 +1,14 @@
 //! Speed of each cpu, as measured by a survey.
 
 use corewise_machine::Machine;
-use corewise_machine::worth::{Speed, relative_speeds};
+use corewise_machine::worth::{CpuSpeed, relative_speeds};
 
 use crate::Survey;
 use crate::stats::order::median;
 
 /// Returns the speeds of a machine's cpus, by their numbers: measured by a survey, or else by the rank of their kinds
 /// of core.
-pub fn speeds(machine: &Machine, survey: Option<&Survey>) -> Vec<Speed> {
+pub fn cpu_speeds(machine: &Machine, survey: Option<&Survey>) -> Vec<CpuSpeed> {
     relative_speeds(machine, &survey.map(measured_ns).unwrap_or_default())
 }
 

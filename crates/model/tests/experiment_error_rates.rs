@@ -3,41 +3,45 @@
 //! The bounds are those that docs/statistics.md promises, with three standard errors for the smaller number of experiments.
 //! The seeds are fixed: the same numbers come out every time.
 
-use corewise_machine::random::Random;
-use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing, Verdict};
+use corewise_machine::random::RandomGenerator;
+use corewise_model::experiment::{
+    BlockOutcome, BlockRun, EffectEvidence, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock, Verdict,
+};
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{Effects, Load, Trials, World, experiment, slots};
+use corewise_model::simulate::{
+    ProgramEffects, SimulatedLoad, SimulatedTrials, SlotsWorld, run_experiment, simulate_slots,
+};
 use corewise_model::stats::order::median;
 use corewise_model::trial::policy_of_slots;
 
-fn experiments(count: u64, gains: &[f64], noise: &RunNoise, most_runs: u32) -> Vec<Standing> {
-    let policy = Policy { most_runs: Some(most_runs), ..Policy::default() };
-    (0..count).map(|seed| experiment(&Effects::of(gains), noise, seed, &policy)).collect()
+fn experiments(count: u64, gains: &[f64], noise: &RunNoise, most_runs: u32) -> Vec<ExperimentStanding> {
+    let policy = JudgingPolicy { most_runs: Some(most_runs), ..JudgingPolicy::default() };
+    (0..count).map(|seed| run_experiment(&ProgramEffects::from_gains(gains), noise, seed, &policy)).collect()
 }
 
-fn share(standings: &[Standing], holds: impl Fn(&Standing) -> bool) -> f64 {
+fn share(standings: &[ExperimentStanding], holds: impl Fn(&ExperimentStanding) -> bool) -> f64 {
     standings.iter().filter(|standing| holds(standing)).count() as f64 / standings.len() as f64
 }
 
-fn wins(standing: &Standing, arm: usize) -> bool {
+fn wins(standing: &ExperimentStanding, arm: usize) -> bool {
     standing.verdict == Verdict::Wins { arm }
 }
 
-fn median_runs(standings: &[Standing]) -> f64 {
+fn median_runs(standings: &[ExperimentStanding]) -> f64 {
     median(&standings.iter().map(|standing| f64::from(standing.runs)).collect::<Vec<_>>())
 }
 
 /// The highest evidence that equal arms are not, over 300 looks.
 fn highest(noise: &RunNoise, seed: u64) -> f64 {
-    let mut trials = Trials::new(&Effects::of(&[0.0]), noise, !seed);
-    let (mut order, mut evidence, mut highest) = (Random::new(seed), Evidence::new(0.0), 0.0_f64);
+    let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[0.0]), noise, !seed);
+    let (mut order, mut evidence, mut highest) = (RandomGenerator::new(seed), EffectEvidence::new(0.0), 0.0_f64);
     let mut arms = [0, 1];
     for _ in 0..300 {
         order.shuffle(&mut arms);
-        let runs = trials.block(&arms).runs;
+        let runs = trials.make_block(&arms).runs;
         let of = |wanted| runs.iter().find(|run| run.arm == wanted).and_then(|run| run.x);
-        evidence.add(&Outcome::pair(of(1), of(0)));
-        highest = highest.max(evidence.above().now());
+        evidence.add_outcome(&BlockOutcome::from_pair(of(1), of(0)));
+        highest = highest.max(evidence.above().current_wealth());
     }
     highest
 }
@@ -52,15 +56,21 @@ fn looking_after_every_block_claims_no_more_than_the_error_rate() {
 }
 
 /// An experiment in which every run's outcome is given by its arm and by chance.
-fn drawn(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &mut Random) -> f64) -> Standing {
-    let (policy, mut random) = (Policy { most_runs: Some(most_runs), ..Policy::default() }, Random::new(!seed));
-    let mut race = Race::new(candidates, &policy);
+fn drawn(
+    candidates: usize,
+    seed: u64,
+    most_runs: u32,
+    x: impl Fn(usize, &mut RandomGenerator) -> f64,
+) -> ExperimentStanding {
+    let (policy, mut random) =
+        (JudgingPolicy { most_runs: Some(most_runs), ..JudgingPolicy::default() }, RandomGenerator::new(!seed));
+    let mut race = PlacementRace::new(candidates, &policy);
     while !race.is_decided() {
-        let runs = race.next_block(seed).into_iter().map(|arm| Run { arm, x: Some(x(arm, &mut random)) });
+        let runs = race.next_block(seed).into_iter().map(|arm| BlockRun { arm, x: Some(x(arm, &mut random)) });
         let runs = runs.collect();
-        race.add(&Block { runs });
+        race.add_block(&RunBlock { runs });
     }
-    race.standing()
+    race.current_standing()
 }
 
 /// Candidates that are 4 % faster or slower by the mode that their process starts in, with mean and median equal to the baseline's: in pairs
@@ -69,11 +79,11 @@ fn drawn(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &mut Ra
 fn candidates_that_only_vary_more_do_not_win() {
     for candidates in [1, 2, 3, 4, 7] {
         let most = 60 * (candidates as u32 + 1);
-        let standings: Vec<Standing> = (0..150)
+        let standings: Vec<ExperimentStanding> = (0..150)
             .map(|seed| {
                 drawn(candidates, seed, most, |arm, random| {
-                    let mode = if random.below(2) == 0 { 0.04 } else { -0.04 };
-                    0.001 * random.normal() + if arm == 0 { 0.0 } else { mode }
+                    let mode = if random.next_below(2) == 0 { 0.04 } else { -0.04 };
+                    0.001 * random.next_normal() + if arm == 0 { 0.0 } else { mode }
                 })
             })
             .collect();
@@ -87,11 +97,11 @@ fn candidates_that_only_vary_more_do_not_win() {
 #[test]
 fn a_real_gain_is_not_given_up_without_proof() {
     for (gain, share_slow, slow) in [(0.058_f64, 0.45, 0.30_f64), (0.10, 0.5, 0.5), (0.05, 0.3, 0.2)] {
-        let standings: Vec<Standing> = (0..150)
+        let standings: Vec<ExperimentStanding> = (0..150)
             .map(|seed| {
                 drawn(3, seed, 240, |arm, random| {
-                    let is_slow = random.unit() < share_slow;
-                    0.01 * random.normal() + if is_slow { slow.ln_1p() } else { 0.0 }
+                    let is_slow = random.next_unit() < share_slow;
+                    0.01 * random.next_normal() + if is_slow { slow.ln_1p() } else { 0.0 }
                         - if arm == 2 { gain.ln_1p() } else { 0.0 }
                 })
             })
@@ -106,12 +116,12 @@ fn a_real_gain_is_not_given_up_without_proof() {
 fn guards_pass_by_proof() {
     let passes = |gain: f64, noise: f64| {
         let passed = (0..300).filter(|&seed| {
-            let mut random = Random::new(seed);
-            let mut evidence = Evidence::new(-1.1_f64.ln());
+            let mut random = RandomGenerator::new(seed);
+            let mut evidence = EffectEvidence::new(-1.1_f64.ln());
             (0..100).any(|_| {
-                let [candidate, baseline] = [noise * random.normal() - gain, noise * random.normal()];
-                evidence.add(&Outcome::pair(Some(candidate), Some(baseline)));
-                evidence.above().now() >= 20.0
+                let [candidate, baseline] = [noise * random.next_normal() - gain, noise * random.next_normal()];
+                evidence.add_outcome(&BlockOutcome::from_pair(Some(candidate), Some(baseline)));
+                evidence.above().current_wealth() >= 20.0
             })
         });
         passed.count() as f64 / 300.0
@@ -176,10 +186,14 @@ fn intervals_hold_the_truth_when_an_experiment_stops() {
 /// Where most runs are struck by a failure, the faster arm still does not win by failing.
 #[test]
 fn failing_does_not_win() {
-    let effects = Effects { failures: vec![0.0, 0.4], ..Effects::of(&[0.5]) };
+    let effects = ProgramEffects { failures: vec![0.0, 0.4], ..ProgramEffects::from_gains(&[0.5]) };
     for seed in 0..100 {
-        let standing =
-            experiment(&effects, &RunNoise::Typical, seed, &Policy { most_runs: Some(200), ..Policy::default() });
+        let standing = run_experiment(
+            &effects,
+            &RunNoise::Typical,
+            seed,
+            &JudgingPolicy { most_runs: Some(200), ..JudgingPolicy::default() },
+        );
         assert!(standing.arms[1].failures < 2 || !wins(&standing, 1));
     }
 }
@@ -187,7 +201,7 @@ fn failing_does_not_win() {
 #[test]
 fn a_replayed_trace_repeats_itself() {
     let trace = RunNoise::Trace(vec![0.1, 0.2, 0.3]);
-    let mut trials = Trials::new(&Effects::of(&[]), &trace, 4);
+    let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[]), &trace, 4);
     let values: Vec<f64> = (0..6).filter_map(|_| trials.run(0).x).collect();
     assert_eq!(values[..3], values[3..]);
     let mut sorted = values[..3].to_vec();
@@ -197,11 +211,11 @@ fn a_replayed_trace_repeats_itself() {
 
 #[test]
 fn an_experiment_is_the_same_every_time() {
-    let policy = Policy { most_runs: Some(300), ..Policy::default() };
-    let effects = Effects::of(&[0.02, 0.0, 0.03, -0.1]);
-    let run = || experiment(&effects, &RunNoise::Sticky, 11, &policy);
+    let policy = JudgingPolicy { most_runs: Some(300), ..JudgingPolicy::default() };
+    let effects = ProgramEffects::from_gains(&[0.02, 0.0, 0.03, -0.1]);
+    let run = || run_experiment(&effects, &RunNoise::Sticky, 11, &policy);
     assert_eq!(run(), run());
-    assert_ne!(run(), experiment(&effects, &RunNoise::Sticky, 12, &policy));
+    assert_ne!(run(), run_experiment(&effects, &RunNoise::Sticky, 12, &policy));
 }
 
 /// Experiments of many sorts: seed, runs, blocks and verdict. A change of any rule shows here. A second program in another language, written from
@@ -239,33 +253,33 @@ fn a_change_of_any_rule_shows() {
 
 /// An experiment with 1, 2, 3 or 7 candidates, under any noise, with some carry-over, some failures, and a block that lacks
 /// its last run.
-fn mixed(seed: u64) -> Standing {
+fn mixed(seed: u64) -> ExperimentStanding {
     let (place, candidates) = (seed as usize, [1, 2, 3, 7][seed as usize % 4]);
     let gain = |arm: usize| [0.0, 0.05, 0.02, -0.05, 0.04, 0.0, 0.1][(arm + place / 3) % 7];
-    let effects = Effects {
+    let effects = ProgramEffects {
         gains: (0..candidates).map(gain).collect(),
         carry_over: if seed.is_multiple_of(5) { 0.05 } else { 0.0 },
         failures: vec![0.003; candidates + 1],
-        ..Effects::default()
+        ..ProgramEffects::default()
     };
-    let mut trials = Trials::new(&effects, &RunNoise::ALL[place / 4 % 8], !seed);
-    let mut race = Race::new(candidates, &Policy { most_runs: Some(150), ..Policy::default() });
+    let mut trials = SimulatedTrials::new(&effects, &RunNoise::ALL[place / 4 % 8], !seed);
+    let mut race = PlacementRace::new(candidates, &JudgingPolicy { most_runs: Some(150), ..JudgingPolicy::default() });
     for number in 0.. {
         if race.is_decided() {
             break;
         }
-        let mut block = trials.block(&race.next_block(seed));
+        let mut block = trials.make_block(&race.next_block(seed));
         if number == 5 && seed.is_multiple_of(7) {
             block.runs.pop();
         }
-        race.add(&block);
+        race.add_block(&block);
     }
-    race.standing()
+    race.current_standing()
 }
 
 /// The share of sessions on running processes, by simulation, that end with a verdict.
-fn share_of_slots(world: &World, sessions: u64, blocks: u32, is: fn(&Verdict) -> bool) -> f64 {
-    let standing = |seed| slots(world, seed, &policy_of_slots(&Policy::default()), blocks, None);
+fn share_of_slots(world: &SlotsWorld, sessions: u64, blocks: u32, is: fn(&Verdict) -> bool) -> f64 {
+    let standing = |seed| simulate_slots(world, seed, &policy_of_slots(&JudgingPolicy::default()), blocks, None);
     (0..sessions).filter(|seed| is(&standing(*seed).verdict)).count() as f64 / sessions as f64
 }
 
@@ -273,13 +287,18 @@ fn share_of_slots(world: &World, sessions: u64, blocks: u32, is: fn(&Verdict) ->
 #[test]
 fn slots_of_running_processes_find_what_is_there_and_nothing_else() {
     let wins = |verdict: &Verdict| matches!(verdict, Verdict::Wins { .. });
-    for load in [Load::Independent, Load::Autoregressive(0.9), Load::Memory(1.0), Load::Period(2.0)] {
-        let share = share_of_slots(&World::of(load, 0.0), 200, 100, wins);
+    for load in [
+        SimulatedLoad::Independent,
+        SimulatedLoad::Autoregressive(0.9),
+        SimulatedLoad::Memory(1.0),
+        SimulatedLoad::Period(2.0),
+    ] {
+        let share = share_of_slots(&SlotsWorld::with_load(load, 0.0), 200, 100, wins);
         assert!(share <= 0.05, "{load:?}: {share}");
     }
-    let share = share_of_slots(&World::of(Load::Independent, 0.05), 100, 175, wins);
+    let share = share_of_slots(&SlotsWorld::with_load(SimulatedLoad::Independent, 0.05), 100, 175, wins);
     assert!(share >= 0.9, "{share}");
-    let left = World { carry_over: 0.1, size: 0.02, ..World::of(Load::Memory(5.0), 0.0) };
+    let left = SlotsWorld { carry_over: 0.1, size: 0.02, ..SlotsWorld::with_load(SimulatedLoad::Memory(5.0), 0.0) };
     let share = share_of_slots(&left, 20, 175, |verdict| matches!(verdict, Verdict::Unsound { .. }));
     assert!(share >= 0.9, "{share}");
 }

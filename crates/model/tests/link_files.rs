@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use corewise_model::links::import::{Format, ImportError, Imported, read};
+use corewise_model::links::import::{ImportError, ImportedLinks, LinkFileFormat, read_links};
 use corewise_model::stats::order::quantile;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -43,7 +43,7 @@ fn absent(why: String) -> Trial {
 
 fn trials(folder: &Path) -> Vec<Trial> {
     let entries = index(folder);
-    let of_file = |entry: &Entry| {
+    let of_file = |entry: &LinkFileEntry| {
         let (folder, entry) = (folder.to_owned(), entry.clone());
         Trial::test(format!("links::import::files::{}", entry.path()), move || entry.check(&folder))
     };
@@ -57,7 +57,7 @@ fn trials(folder: &Path) -> Vec<Trial> {
 
 /// A row of the data's index.
 #[derive(Clone)]
-struct Entry {
+struct LinkFileEntry {
     folder: String,
     file: String,
     /// The number of cpus, mctop's header, "not a matrix", or nothing.
@@ -67,19 +67,19 @@ struct Entry {
 }
 
 /// The rows of the table at the end of `INDEX.md`.
-fn index(folder: &Path) -> Vec<Entry> {
+fn index(folder: &Path) -> Vec<LinkFileEntry> {
     let text = std::fs::read_to_string(folder.join("INDEX.md")).expect("an index");
     let table = text.lines().skip_while(|line| !line.starts_with("| folder | file |")).skip(2);
     let entry = |line: &str| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [folder, file, cpus, numbers @ .., _distinct] = &cells[..] else { panic!("{line}") };
         let numbers = numbers.iter().filter(|cell| !cell.is_empty()).map(|&cell| cell.to_owned()).collect();
-        Entry { folder: (*folder).into(), file: (*file).into(), cpus: (*cpus).into(), numbers }
+        LinkFileEntry { folder: (*folder).into(), file: (*file).into(), cpus: (*cpus).into(), numbers }
     };
     table.take_while(|line| line.starts_with('|')).map(entry).collect()
 }
 
-impl Entry {
+impl LinkFileEntry {
     fn path(&self) -> String {
         format!("{}/{}", self.folder, self.file)
     }
@@ -92,18 +92,18 @@ impl Entry {
         let text = self.text(folder);
         if self.file == PASTED {
             let expected = Err(ImportError::Console { line: 1, found: "\"Num cores: 2\"".into() });
-            return if read(&text) == expected && self.cpus == "not a matrix" {
+            return if read_links(&text) == expected && self.cpus == "not a matrix" {
                 Ok(())
             } else {
                 Err("not refused".into())
             };
         }
-        let imported = read(&text)?;
+        let imported = read_links(&text)?;
         let format = match self.folder.as_str() {
-            "kcores" | "nviennot" => Format::LowerTriangle,
-            "soilros" => Format::FullMatrix,
-            "mctop" => Format::Mctop,
-            "hydroo" => Format::Samples,
+            "kcores" | "nviennot" => LinkFileFormat::LowerTriangle,
+            "soilros" => LinkFileFormat::FullMatrix,
+            "mctop" => LinkFileFormat::Mctop,
+            "hydroo" => LinkFileFormat::Samples,
             other => return Err(format!("no format is known for {other}").into()),
         };
         same("format", imported.format, format)?;
@@ -116,14 +116,14 @@ impl Entry {
             true,
         )?;
         match format {
-            Format::Mctop => self.check_mctop(&imported, &text),
-            Format::Samples => check_samples(&imported, &text),
+            LinkFileFormat::Mctop => self.check_mctop(&imported, &text),
+            LinkFileFormat::Samples => check_samples(&imported, &text),
             _ => self.check_matrix(&imported),
         }
     }
 
     /// The index counts cells (of a full matrix both directions), with the zeros that are left out of the pairs.
-    fn check_matrix(&self, imported: &Imported) -> Result<(), Failed> {
+    fn check_matrix(&self, imported: &ImportedLinks) -> Result<(), Failed> {
         let mut costs = costs(imported);
         let links = &imported.series[0].links;
         let zeros = links.possible_pairs as usize - links.pairs.len();
@@ -135,7 +135,7 @@ impl Entry {
     }
 
     /// The index quotes the header; the rows of the file are counted and added up here by other means.
-    fn check_mctop(&self, imported: &Imported, text: &str) -> Result<(), Failed> {
+    fn check_mctop(&self, imported: &ImportedLinks, text: &str) -> Result<(), Failed> {
         let count = self.cpus.split_whitespace().skip_while(|&word| word != "#HWCs").nth(1).unwrap_or_default();
         same("cpus", imported.cpus.len().to_string(), count.to_owned())?;
         let links = &imported.series[0].links;
@@ -148,7 +148,7 @@ impl Entry {
 }
 
 /// The index does not describe logs; their samples are counted and added up here by other means.
-fn check_samples(imported: &Imported, text: &str) -> Result<(), Failed> {
+fn check_samples(imported: &ImportedLinks, text: &str) -> Result<(), Failed> {
     let cores = text.lines().filter(|line| line.starts_with("# Info: New core:")).count();
     same("cpus", imported.cpus.len(), cores)?;
     let links = &imported.series[0].links;
@@ -163,7 +163,7 @@ fn check_samples(imported: &Imported, text: &str) -> Result<(), Failed> {
     same("sum", (costs.iter().sum::<f64>() * 100.0).round() as u64, sum)
 }
 
-fn costs(imported: &Imported) -> Vec<f64> {
+fn costs(imported: &ImportedLinks) -> Vec<f64> {
     imported.series[0]
         .links
         .pairs
@@ -178,21 +178,21 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Re
 }
 
 /// Each file is in the index, and each row of the index is a file.
-fn named(folder: &Path, entries: &[Entry]) -> Result<(), Failed> {
+fn named(folder: &Path, entries: &[LinkFileEntry]) -> Result<(), Failed> {
     let mut files = BTreeSet::new();
     for sub in std::fs::read_dir(folder)?.flatten().filter(|entry| entry.path().is_dir()) {
         for file in std::fs::read_dir(sub.path())?.flatten() {
             files.insert(format!("{}/{}", sub.file_name().to_string_lossy(), file.file_name().to_string_lossy()));
         }
     }
-    same("files", files, entries.iter().map(Entry::path).collect())
+    same("files", files, entries.iter().map(LinkFileEntry::path).collect())
 }
 
 /// What is said of each file beyond "cpus are row numbers", which is said of those that name none.
-fn remarks(folder: &Path, entries: &[Entry]) -> Result<(), Failed> {
+fn remarks(folder: &Path, entries: &[LinkFileEntry]) -> Result<(), Failed> {
     let mut text = String::new();
     for entry in entries.iter().filter(|entry| entry.file != PASTED) {
-        let imported = read(&entry.text(folder))?;
+        let imported = read_links(&entry.text(folder))?;
         let (rows, others): (Vec<String>, Vec<String>) =
             imported.remarks.into_iter().partition(|remark| remark.contains("row numbers"));
         same("row numbers", rows.len(), usize::from(!imported.names_cpus))?;

@@ -4,7 +4,7 @@
 //! table, and takes a newer table from the front of its initial file system (its documentation: admin-guide/acpi/initrd_table_override).
 //! The layout is that of the ACPI specification 6.5, section 5.2.12; the interrupts are those on the emulator's q35 board.
 
-use crate::{Description, Place};
+use crate::{CpuSeat, RigMachine};
 
 /// Path at which the kernel finds the table.
 pub const PATH: &str = "kernel/firmware/acpi/madt.aml";
@@ -21,24 +21,24 @@ const LEVEL_TRIGGERED: [u8; 4] = [5, 9, 10, 11];
 const ACTIVE_HIGH_LEVEL: u16 = 0b1101;
 
 /// Builds the whole table for a machine.
-pub fn madt(machine: &Description) -> Vec<u8> {
+pub fn build_madt(machine: &RigMachine) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(LOCAL_APIC_ADDRESS.to_le_bytes());
     // The board also has the old pair of 8259 interrupt controllers.
     body.extend(1_u32.to_le_bytes());
-    let slots = machine.slots();
-    for place in machine.places() {
+    let slots = machine.emulator_slots();
+    for place in machine.cpu_places() {
         // The processor's number is the emulator's slot number, as in its other tables.
         let number = slots.iter().position(|slot| *slot == place).unwrap_or(0);
         body.extend([0, 8, number as u8, apic_id(machine, place)]);
         body.extend(1_u32.to_le_bytes());
     }
-    interrupts(&mut body);
+    add_interrupts(&mut body);
     with_header(&body)
 }
 
 /// Returns the APIC id of a place: its numbers side by side, each as wide as the largest needs.
-pub fn apic_id(machine: &Description, place: Place) -> u8 {
+pub fn apic_id(machine: &RigMachine, place: CpuSeat) -> u8 {
     let width = |count: u32| u32::BITS - (count - 1).leading_zeros();
     let threads = width(machine.threads_per_core());
     let cores = width(machine.cores);
@@ -50,7 +50,7 @@ pub fn apic_id(machine: &Description, place: Place) -> u8 {
 }
 
 /// Appends the I/O APIC, the lines that are not wired one to one, and the line for non-maskable interrupts.
-fn interrupts(body: &mut Vec<u8>) {
+fn add_interrupts(body: &mut Vec<u8>) {
     body.extend([1, 12, 0, 0]);
     body.extend(IO_APIC_ADDRESS.to_le_bytes());
     body.extend(0_u32.to_le_bytes());
@@ -86,12 +86,12 @@ fn with_header(body: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine;
+    use crate::find_machine;
 
     #[test]
     fn the_table_adds_up_and_names_its_length() {
         for machine in &crate::MACHINES {
-            let table = madt(machine);
+            let table = build_madt(machine);
             assert_eq!(table.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)), 0, "{}", machine.name);
             assert_eq!(table[4..8], (table.len() as u32).to_le_bytes(), "{}", machine.name);
         }
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn cpus_are_listed_in_the_order_of_their_numbers() {
         let listed = |name: &str| -> Vec<u8> {
-            let machine = machine(name).unwrap();
-            let entries = &madt(machine)[44..44 + 8 * machine.places().len()];
+            let machine = find_machine(name).unwrap();
+            let entries = &build_madt(machine)[44..44 + 8 * machine.cpu_places().len()];
             entries.chunks(8).map(|entry| entry[3]).collect()
         };
         assert_eq!(listed("fx-8150"), [0, 1, 2, 3, 4, 5, 6, 7]);

@@ -10,36 +10,36 @@ const LAST: &str = "TRAILER!!!";
 
 /// An archive that grows entry by entry.
 #[derive(Debug, Default)]
-pub struct Archive {
+pub struct CpioArchive {
     bytes: Vec<u8>,
     entries: u32,
     folders: std::collections::BTreeSet<String>,
 }
 
-impl Archive {
+impl CpioArchive {
     /// Adds a file with its permissions (such as 0o755), and its parent folders. Paths have no leading slash.
-    pub fn file(&mut self, path: &str, permissions: u32, data: &[u8]) {
+    pub fn add_file(&mut self, path: &str, permissions: u32, data: &[u8]) {
         self.folders_of(path);
-        self.entry(path, FILE | permissions, data);
+        self.add_entry(path, FILE | permissions, data);
     }
 
     /// Adds a symbolic link.
-    pub fn link(&mut self, path: &str, target: &str) {
+    pub fn add_link(&mut self, path: &str, target: &str) {
         self.folders_of(path);
-        self.entry(path, LINK | 0o777, target.as_bytes());
+        self.add_entry(path, LINK | 0o777, target.as_bytes());
     }
 
     /// Adds an empty folder.
-    pub fn folder(&mut self, path: &str, permissions: u32) {
+    pub fn add_folder(&mut self, path: &str, permissions: u32) {
         self.folders_of(path);
         if self.folders.insert(path.to_owned()) {
-            self.entry(path, FOLDER | permissions, &[]);
+            self.add_entry(path, FOLDER | permissions, &[]);
         }
     }
 
     /// Returns the whole archive.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.entry(LAST, 0, &[]);
+    pub fn finish_archive(mut self) -> Vec<u8> {
+        self.add_entry(LAST, 0, &[]);
         self.bytes
     }
 
@@ -47,12 +47,12 @@ impl Archive {
         for (end, _) in path.match_indices('/') {
             let folder = &path[..end];
             if self.folders.insert(folder.to_owned()) {
-                self.entry(folder, FOLDER | 0o755, &[]);
+                self.add_entry(folder, FOLDER | 0o755, &[]);
             }
         }
     }
 
-    fn entry(&mut self, name: &str, mode: u32, data: &[u8]) {
+    fn add_entry(&mut self, name: &str, mode: u32, data: &[u8]) {
         self.entries += 1;
         let size = u32::try_from(data.len()).expect("a file of less than 4 GiB");
         // Inode, mode, user, group, links, time, size, four device numbers, the name's length with its end, no checksum.
@@ -60,12 +60,12 @@ impl Archive {
         self.bytes.extend(b"070701");
         numbers.iter().for_each(|number| self.bytes.extend(format!("{number:08x}").bytes()));
         self.bytes.extend(name.bytes().chain([0]));
-        self.pad();
+        self.pad_to_four();
         self.bytes.extend(data);
-        self.pad();
+        self.pad_to_four();
     }
 
-    fn pad(&mut self) {
+    fn pad_to_four(&mut self) {
         let padded = self.bytes.len().next_multiple_of(4);
         self.bytes.resize(padded, 0);
     }
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn entries_are_laid_out_as_the_kernel_reads_them() {
-        let mut archive = Archive::default();
-        archive.file("a/b", 0o644, b"hello");
-        archive.file("a/c", 0o600, b"");
-        let bytes = archive.finish();
+        let mut archive = CpioArchive::default();
+        archive.add_file("a/b", 0o644, b"hello");
+        archive.add_file("a/c", 0o600, b"");
+        let bytes = archive.finish_archive();
         let folder = "07070100000001000041ed00000000000000000000000100000000000000000000000000000000\
                       000000000000000000000002"
             .to_owned()

@@ -1,10 +1,10 @@
 //! Description of a machine of the rig, from which all else is made.
 
-use crate::cpus::{self, Cpus};
+use crate::cpus::{self, CpuNumbers};
 
 /// A machine that the rig can boot.
 #[derive(Clone, Copy, Debug)]
-pub struct Description {
+pub struct RigMachine {
     /// Its name: lower-case words with hyphens.
     pub name: &'static str,
     /// Its purpose, and the parts that cannot be emulated; one line.
@@ -12,21 +12,21 @@ pub struct Description {
     /// True if each change of corewise is tried on it; a large one takes minutes, and mostly repeats the tests of its recording.
     pub each_change: bool,
     /// The processor's own identification.
-    pub processor: Processor,
+    pub processor: RigProcessor,
     /// Number of packages.
     pub packages: u32,
     /// Dies per package; the cores of a die share its last-level cache.
     pub dies: u32,
-    /// Cores per die; with [`Threads::Module`], modules per die.
+    /// Cores per die; with [`CoreThreads::Module`], modules per die.
     pub cores: u32,
     /// Threads per core, and their kind.
-    pub threads: Threads,
+    pub threads: CoreThreads,
     /// Order in which the kernel numbers the cpus.
-    pub numbering: Numbering,
-    /// Slots without a cpu, by the numbers of [`Description::slots`]: the siblings of cores with one thread, whole cores.
+    pub numbering: CpuNumbering,
+    /// Slots without a cpu, by the numbers of [`RigMachine::emulator_slots`]: the siblings of cores with one thread, whole cores.
     pub missing: &'static str,
     /// The memory nodes; none for a machine without NUMA.
-    pub nodes: &'static [Memory],
+    pub nodes: &'static [RigNode],
     /// The distances between the nodes, row by row; empty for the emulator's own.
     pub distances: &'static [&'static [u32]],
     /// Additions to the kernel's command line.
@@ -40,12 +40,12 @@ pub struct Description {
     /// The cpuset of every step, like that of a container's processes; empty for none.
     pub cpuset: &'static str,
     /// Its disk with a queue for each cpu, if any; it is empty, and no built-in driver drives it.
-    pub disk: Option<Disk>,
+    pub disk: Option<DiskPlace>,
 }
 
 /// Location of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disk {
+pub enum DiskPlace {
     /// On the machine's own bus; the firmware does not report its node.
     Somewhere,
     /// On a bus of its own at a node.
@@ -54,7 +54,7 @@ pub enum Disk {
 
 /// The processor's own identification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Processor {
+pub struct RigProcessor {
     /// Vendor string of cpuid: "AuthenticAMD".
     pub vendor: &'static str,
     /// The family, extended family added.
@@ -67,7 +67,7 @@ pub struct Processor {
 
 /// Kind of the threads of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threads {
+pub enum CoreThreads {
     /// This number of SMT siblings; 1 for none.
     Siblings(u32),
     /// Two cores that share an L2: a Bulldozer module, which the kernel shows as a core of two threads.
@@ -76,7 +76,7 @@ pub enum Threads {
 
 /// Order in which the kernel numbers the cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbering {
+pub enum CpuNumbering {
     /// Siblings have adjacent numbers: 0 and 1 are one core.
     Adjacent,
     /// First one thread of every core, then their siblings: 0 and 24 are one core of 24.
@@ -85,7 +85,7 @@ pub enum Numbering {
 
 /// A memory node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
+pub struct RigNode {
     /// Its cpus, by the kernel's numbers.
     pub cpus: &'static str,
     /// Its memory in mebibytes; 0 for none.
@@ -94,7 +94,7 @@ pub struct Memory {
 
 /// Location of a cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct CpuSeat {
     /// The package.
     pub package: u32,
     /// The die in the package.
@@ -108,41 +108,41 @@ pub struct Place {
 /// The memory of a machine without nodes, in mebibytes.
 const MEMORY_WITHOUT_NODES_MIB: u32 = 640;
 
-impl Description {
+impl RigMachine {
     /// Returns the number of threads of a complete core.
     pub fn threads_per_core(&self) -> u32 {
         match self.threads {
-            Threads::Siblings(count) => count,
-            Threads::Module => 2,
+            CoreThreads::Siblings(count) => count,
+            CoreThreads::Module => 2,
         }
     }
 
     /// Returns the places of all cpus in the order in which the kernel numbers them.
-    pub fn places(&self) -> Vec<Place> {
+    pub fn cpu_places(&self) -> Vec<CpuSeat> {
         let missing = cpus::parse(self.missing);
-        let slots = (0..).zip(self.slots()).filter(|(slot, _)| !missing.contains(slot));
-        let mut places: Vec<Place> = slots.map(|(_, place)| place).collect();
-        if self.numbering == Numbering::SiblingsLast {
+        let slots = (0..).zip(self.emulator_slots()).filter(|(slot, _)| !missing.contains(slot));
+        let mut places: Vec<CpuSeat> = slots.map(|(_, place)| place).collect();
+        if self.numbering == CpuNumbering::SiblingsLast {
             places.sort_by_key(|place| place.thread);
         }
         places
     }
 
     /// Returns the places that the emulator's `-smp` makes, in its order, including missing ones.
-    pub fn slots(&self) -> Vec<Place> {
+    pub fn emulator_slots(&self) -> Vec<CpuSeat> {
         let threads = self.threads_per_core();
         let all = 0..self.packages * self.dies * self.cores * threads;
         all.map(|index| {
             let core = index / threads;
             let die = core / self.cores;
-            Place { package: die / self.dies, die: die % self.dies, core: core % self.cores, thread: index % threads }
+            CpuSeat { package: die / self.dies, die: die % self.dies, core: core % self.cores, thread: index % threads }
         })
         .collect()
     }
 
     /// Returns all cpus, including those switched off.
-    pub fn present(&self) -> Cpus {
-        (0..).zip(self.places()).map(|(cpu, _)| cpu).collect()
+    pub fn present_cpus(&self) -> CpuNumbers {
+        (0..).zip(self.cpu_places()).map(|(cpu, _)| cpu).collect()
     }
 
     /// Returns the size of all memory, in mebibytes.

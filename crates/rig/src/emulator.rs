@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cpus::{self, Cpus};
-use crate::{Description, Disk, Place, RigError, Threads};
+use crate::cpus::{self, CpuNumbers};
+use crate::{CoreThreads, CpuSeat, DiskPlace, RigError, RigMachine};
 
 /// The emulator's program.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -35,7 +35,7 @@ const KERNEL_WORDS: [&str; 8] = [
 
 /// Use of the machine's serial port with the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Console<'a> {
+pub enum ConsoleUse<'a> {
     /// Written to a file; steps come over the second port.
     File(&'a Path),
     /// A shell on the terminal.
@@ -47,7 +47,7 @@ pub enum Console<'a> {
 /// # Errors
 ///
 /// [`RigError::Missing`] if no folder of `PATH` has it.
-pub fn program() -> Result<PathBuf, RigError> {
+pub fn find_program() -> Result<PathBuf, RigError> {
     on_path(PROGRAM).ok_or_else(|| RigError::Missing {
         what: format!("the emulator {PROGRAM}"),
         cure: "install QEMU for x86 (Debian: qemu-system-x86)".to_owned(),
@@ -61,27 +61,27 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the arguments that make a machine.
-pub fn arguments(machine: &Description, kernel: &Path, files: &Path, console: Console<'_>) -> Vec<String> {
+pub fn emulator_arguments(machine: &RigMachine, kernel: &Path, files: &Path, console: ConsoleUse<'_>) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|&word| word.to_owned()));
     // No default devices, and emulation even if the host could do better: the processor has to be the described one.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     add(&["-machine", "q35,usb=off", "-accel", ACCELERATOR]);
-    add(&["-cpu", &processor(machine), "-m", &format!("{}M", machine.memory_mib())]);
+    add(&["-cpu", &processor_argument(machine), "-m", &format!("{}M", machine.memory_mib())]);
     add(&["-kernel", &kernel.to_string_lossy(), "-initrd", &files.to_string_lossy()]);
     add(&["-append", &kernel_command_line(machine, console)]);
     match console {
-        Console::File(path) => {
+        ConsoleUse::File(path) => {
             add(&["-chardev", &format!("file,id=console,path={}", path.display()), "-serial", "chardev:console"]);
             add(&["-chardev", "stdio,id=steps,signal=off", "-serial", "chardev:steps"]);
         }
-        Console::Terminal => add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]),
+        ConsoleUse::Terminal => add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]),
     }
     if let Some(disk) = machine.disk {
         add(&["-blockdev", "driver=null-co,node-name=disk,size=1048576"]);
         match disk {
-            Disk::Somewhere => add(&["-device", "virtio-blk-pci,drive=disk"]),
-            Disk::AtNode(node) => {
+            DiskPlace::Somewhere => add(&["-device", "virtio-blk-pci,drive=disk"]),
+            DiskPlace::AtNode(node) => {
                 add(&["-device", &format!("pxb-pcie,id=far,bus=pcie.0,bus_nr=64,numa_node={node}")]);
                 add(&["-device", "pcie-root-port,id=socket,bus=far,chassis=1"]);
                 add(&["-device", "virtio-blk-pci,drive=disk,bus=socket"]);
@@ -93,7 +93,7 @@ pub fn arguments(machine: &Description, kernel: &Path, files: &Path, console: Co
     arguments
 }
 
-fn processor(machine: &Description) -> String {
+fn processor_argument(machine: &RigMachine) -> String {
     let processor = machine.processor;
     let mut text = format!(
         "{PROCESSOR},vendor={},family={},model={},stepping=1,model-id={}",
@@ -102,19 +102,19 @@ fn processor(machine: &Description) -> String {
     if processor.vendor == "AuthenticAMD" {
         text.push_str(&format!(",{AMD_TOPOLOGY}"));
     }
-    if machine.threads == Threads::Module {
+    if machine.threads == CoreThreads::Module {
         // Processors with modules lack this function, which cannot express modules.
         text.push_str(",cpuid-0xb=off");
     }
     text
 }
 
-fn kernel_command_line(machine: &Description, console: Console<'_>) -> String {
+fn kernel_command_line(machine: &RigMachine, console: ConsoleUse<'_>) -> String {
     let mut words: Vec<String> = KERNEL_WORDS.map(str::to_owned).into();
     let lists = [("isolcpus", machine.isolated), ("nohz_full", machine.nohz_full)];
     words.extend(lists.into_iter().filter(|(_, cpus)| !cpus.is_empty()).map(|(name, cpus)| format!("{name}={cpus}")));
     words.extend((!machine.kernel.is_empty()).then(|| machine.kernel.to_owned()));
-    if console == Console::Terminal {
+    if console == ConsoleUse::Terminal {
         // Unknown words go into the environment of the first process.
         words.extend(["quiet".to_owned(), "RIG_SHELL=1".to_owned()]);
     }
@@ -122,10 +122,10 @@ fn kernel_command_line(machine: &Description, console: Console<'_>) -> String {
 }
 
 /// Returns `-smp`, with every thread: the kernel does not see missing cpus, because its table of cpus leaves them out.
-fn cpus_of(machine: &Description) -> [String; 2] {
+fn cpus_of(machine: &RigMachine) -> [String; 2] {
     let shape = format!(
         "{},sockets={},dies={},cores={},threads={}",
-        machine.slots().len(),
+        machine.emulator_slots().len(),
         machine.packages,
         machine.dies,
         machine.cores,
@@ -134,7 +134,7 @@ fn cpus_of(machine: &Description) -> [String; 2] {
     ["-smp".to_owned(), shape]
 }
 
-fn nodes_of(machine: &Description) -> Vec<String> {
+fn nodes_of(machine: &RigMachine) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
     for (number, node) in machine.nodes.iter().enumerate() {
@@ -143,7 +143,7 @@ fn nodes_of(machine: &Description) -> Vec<String> {
             add("-object", format!("memory-backend-ram,id=memory{number},size={}M", node.size_mib));
             text.push_str(&format!(",memdev=memory{number}"));
         }
-        let slots = cpus::list(&slots_of(machine, &cpus::parse(node.cpus)));
+        let slots = cpus::format_list(&slots_of(machine, &cpus::parse(node.cpus)));
         slots.split(',').filter(|range| !range.is_empty()).for_each(|range| text.push_str(&format!(",cpus={range}")));
         add("-numa", text);
     }
@@ -156,20 +156,20 @@ fn nodes_of(machine: &Description) -> Vec<String> {
 }
 
 /// Converts the kernel's numbers of cpus to the emulator's, which are slot numbers.
-fn slots_of(machine: &Description, numbers: &Cpus) -> Cpus {
-    let places = machine.places();
-    let wanted: Vec<Place> = numbers.iter().filter_map(|&cpu| places.get(cpu as usize).copied()).collect();
-    (0..).zip(machine.slots()).filter(|(_, slot)| wanted.contains(slot)).map(|(number, _)| number).collect()
+fn slots_of(machine: &RigMachine, numbers: &CpuNumbers) -> CpuNumbers {
+    let places = machine.cpu_places();
+    let wanted: Vec<CpuSeat> = numbers.iter().filter_map(|&cpu| places.get(cpu as usize).copied()).collect();
+    (0..).zip(machine.emulator_slots()).filter(|(_, slot)| wanted.contains(slot)).map(|(number, _)| number).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine;
+    use crate::find_machine;
 
     fn value(name: &str, option: &str) -> Vec<String> {
-        let console = Console::File(Path::new("console"));
-        let all = arguments(machine(name).unwrap(), Path::new("kernel"), Path::new("files"), console);
+        let console = ConsoleUse::File(Path::new("console"));
+        let all = emulator_arguments(find_machine(name).unwrap(), Path::new("kernel"), Path::new("files"), console);
         all.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1].clone()).collect()
     }
 

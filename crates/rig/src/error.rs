@@ -72,7 +72,7 @@ pub enum RigError {
 
 impl RigError {
     /// Creates an error about a file.
-    pub(crate) fn file(path: impl Into<PathBuf>, source: io::Error) -> Self {
+    pub(crate) fn file_error(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::File { path: path.into(), source }
     }
 }

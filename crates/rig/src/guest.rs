@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::cpus;
-use crate::{Description, RigError};
+use crate::{RigError, RigMachine};
 
 /// Maximum silence of a machine during a step before it counts as hung. Time in which the host had no cpu for it does not count.
 const STEP_LIMIT: Duration = Duration::from_secs(300);
@@ -28,7 +28,7 @@ const READY: &str = "rig ready";
 
 /// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct StepOutcome {
     /// Its exit status, as the shell reports it.
     pub code: i32,
     /// Its standard output.
@@ -37,17 +37,17 @@ pub struct Outcome {
     pub stderr: String,
 }
 
-impl Outcome {
+impl StepOutcome {
     /// Returns its standard output as text.
-    pub fn text(&self) -> String {
+    pub fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 }
 
 /// A booted machine. It is turned off on drop.
 #[derive(Debug)]
-pub struct Guest {
-    machine: &'static Description,
+pub struct RigGuest {
+    machine: &'static RigMachine,
     emulator: Child,
     steps: ChildStdin,
     answers: Receiver<Vec<u8>>,
@@ -59,22 +59,22 @@ pub struct Guest {
     step_count: u64,
 }
 
-impl Guest {
+impl RigGuest {
     /// Starts the emulator, and waits for the machine.
-    pub(crate) fn boot(
-        machine: &'static Description,
+    pub(crate) fn boot_guest(
+        machine: &'static RigMachine,
         mut emulator: Command,
         folder: TempDir,
     ) -> Result<Self, RigError> {
         let failed = |why: String| RigError::Host { program: "the emulator".to_owned(), why };
         let warnings = fs::File::create(folder.path().join("warnings"));
-        let warnings = warnings.map_err(|source| RigError::file(folder.path(), source))?;
+        let warnings = warnings.map_err(|source| RigError::file_error(folder.path(), source))?;
         emulator.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(warnings);
         let mut child = emulator.spawn().map_err(|error| failed(error.to_string()))?;
         let (Some(steps), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("it has no input or output".to_owned()));
         };
-        let answers = pump(answers);
+        let answers = pump_output(answers);
         let mut guest = Self {
             machine,
             emulator: child,
@@ -87,12 +87,12 @@ impl Guest {
             step_count: 0,
         };
         guest.wait_until_ready()?;
-        guest.prepare()?;
+        guest.prepare_guest()?;
         Ok(guest)
     }
 
     /// Returns the machine's description.
-    pub fn machine(&self) -> &'static Description {
+    pub fn machine(&self) -> &'static RigMachine {
         self.machine
     }
 
@@ -101,7 +101,7 @@ impl Guest {
     /// # Errors
     ///
     /// [`RigError::Gone`], [`RigError::Silent`] and [`RigError::Garbled`] if the machine does not answer; a failing script is no error.
-    pub fn run(&mut self, script: &str) -> Result<Outcome, RigError> {
+    pub fn run(&mut self, script: &str) -> Result<StepOutcome, RigError> {
         let during = format!("running `{script}`");
         self.step_count += 1;
         let step = format!("{:016x}-{}", self.secret, self.step_count);
@@ -110,11 +110,11 @@ impl Guest {
         if self.steps.write_all(line.as_bytes()).and_then(|()| self.steps.flush()).is_err() {
             return Err(self.silent_or_gone(Duration::ZERO, &during));
         }
-        let mut patience = Patience::new(self.step_limit);
+        let mut patience = StepPatience::new(self.step_limit);
         loop {
             match take_answer(&mut self.received, &step) {
                 Ok(Some(outcome)) => return Ok(outcome),
-                Ok(None) => self.receive(&mut patience, &during)?,
+                Ok(None) => self.receive_bytes(&mut patience, &during)?,
                 Err(line) => return Err(RigError::Garbled { during, line }),
             }
         }
@@ -124,9 +124,9 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// [`RigError::InVain`] if it never does, and errors of [`Guest::run`].
-    pub fn wait_for(&mut self, what: &str, script: &str) -> Result<Outcome, RigError> {
-        let mut patience = Patience::new(self.step_limit);
+    /// [`RigError::InVain`] if it never does, and errors of [`RigGuest::run`].
+    pub fn wait_for(&mut self, what: &str, script: &str) -> Result<StepOutcome, RigError> {
+        let mut patience = StepPatience::new(self.step_limit);
         let mut looks = 0;
         loop {
             let (begun, waited) = (Instant::now(), self.time_without_cpu());
@@ -135,16 +135,16 @@ impl Guest {
                 return Ok(outcome);
             }
             looks += 1;
-            patience.spend(begun.elapsed(), self.time_without_cpu().saturating_sub(waited));
+            patience.spend_time(begun.elapsed(), self.time_without_cpu().saturating_sub(waited));
             if looks >= MIN_LOOKS && patience.is_at_end() {
-                let last = format!("exit status {}, {:?}, {:?}", outcome.code, outcome.text(), outcome.stderr);
+                let last = format!("exit status {}, {:?}, {:?}", outcome.code, outcome.stdout_text(), outcome.stderr);
                 return Err(RigError::InVain { what: what.to_owned(), last });
             }
         }
     }
 
     /// Returns the last lines of the machine's console.
-    pub fn console(&self) -> String {
+    pub fn console_tail(&self) -> String {
         let text = fs::read(self.console_path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
         let lines: Vec<&str> = text.lines().collect();
@@ -156,19 +156,19 @@ impl Guest {
     }
 
     fn wait_until_ready(&mut self) -> Result<(), RigError> {
-        let cpus = self.machine.places().len() as u32;
-        let mut patience = Patience::new(BOOT_LIMIT + BOOT_LIMIT_PER_CPU * cpus);
+        let cpus = self.machine.cpu_places().len() as u32;
+        let mut patience = StepPatience::new(BOOT_LIMIT + BOOT_LIMIT_PER_CPU * cpus);
         let during = format!("booting {}", self.machine.name);
-        while self.line(&mut patience, &during)? != READY {}
+        while self.read_line(&mut patience, &during)? != READY {}
         Ok(())
     }
 
     /// Applies the description's settings after booting.
-    fn prepare(&mut self) -> Result<(), RigError> {
-        let online = cpus::parse(&self.machine.expected().online);
+    fn prepare_guest(&mut self) -> Result<(), RigError> {
+        let online = cpus::parse(&self.machine.expected_machine().online);
         let mut script = "set -e\n".to_owned();
         // The first cpu has no such file. Cpus already in the right state are left alone.
-        for cpu in self.machine.present().iter().filter(|cpu| **cpu > 0) {
+        for cpu in self.machine.present_cpus().iter().filter(|cpu| **cpu > 0) {
             let (file, on) = (format!("/sys/devices/system/cpu/cpu{cpu}/online"), u8::from(online.contains(cpu)));
             script.push_str(&format!("[ $(cat {file}) = {on} ] || echo {on} >{file}\n"));
         }
@@ -188,18 +188,18 @@ impl Guest {
     }
 
     /// Returns the next line, without its end.
-    fn line(&mut self, patience: &mut Patience, during: &str) -> Result<String, RigError> {
+    fn read_line(&mut self, patience: &mut StepPatience, during: &str) -> Result<String, RigError> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.received.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            self.receive(patience, during)?;
+            self.receive_bytes(patience, during)?;
         }
     }
 
     /// Receives more bytes, which reset the patience.
-    fn receive(&mut self, patience: &mut Patience, during: &str) -> Result<(), RigError> {
+    fn receive_bytes(&mut self, patience: &mut StepPatience, during: &str) -> Result<(), RigError> {
         loop {
             let (begun, waited) = (Instant::now(), self.time_without_cpu());
             match self.answers.recv_timeout(WAIT_SLICE) {
@@ -209,7 +209,7 @@ impl Guest {
                     return Ok(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    patience.spend(begun.elapsed(), self.time_without_cpu().saturating_sub(waited));
+                    patience.spend_time(begun.elapsed(), self.time_without_cpu().saturating_sub(waited));
                     if patience.is_at_end() {
                         return Err(self.silent_or_gone(patience.limit, during));
                     }
@@ -242,7 +242,7 @@ impl Guest {
         });
         match ended {
             Some(status) => RigError::Gone { status, during, console: self.last_words() },
-            None => RigError::Silent { seconds: limit.as_secs(), during, console: self.console() },
+            None => RigError::Silent { seconds: limit.as_secs(), during, console: self.console_tail() },
         }
     }
 
@@ -250,11 +250,11 @@ impl Guest {
     fn last_words(&self) -> String {
         let warnings = fs::read_to_string(self.folder.path().join("warnings")).unwrap_or_default();
         let warnings = warnings.lines().filter(|line| !line.contains("warning: TCG doesn't support"));
-        [self.console()].into_iter().chain(warnings.map(str::to_owned)).collect::<Vec<_>>().join("\n")
+        [self.console_tail()].into_iter().chain(warnings.map(str::to_owned)).collect::<Vec<_>>().join("\n")
     }
 }
 
-impl Drop for Guest {
+impl Drop for RigGuest {
     fn drop(&mut self) {
         // It has no state to save besides its memory.
         let _ = self.emulator.kill();
@@ -263,18 +263,18 @@ impl Drop for Guest {
 }
 
 /// Time that may pass without a sign of life.
-struct Patience {
+struct StepPatience {
     limit: Duration,
     spent: Duration,
 }
 
-impl Patience {
+impl StepPatience {
     fn new(limit: Duration) -> Self {
         Self { limit, spent: Duration::ZERO }
     }
 
     /// Counts time that passed, less the part in which the host had no cpu.
-    fn spend(&mut self, passed: Duration, without_cpu: Duration) {
+    fn spend_time(&mut self, passed: Duration, without_cpu: Duration) {
         self.spent += passed.saturating_sub(without_cpu);
     }
 
@@ -284,7 +284,7 @@ impl Patience {
 }
 
 /// Reads in a thread of its own, since a pipe cannot be read with a time limit.
-fn pump(mut output: ChildStdout) -> Receiver<Vec<u8>> {
+fn pump_output(mut output: ChildStdout) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
@@ -303,7 +303,7 @@ fn pump(mut output: ChildStdout) -> Receiver<Vec<u8>> {
 /// # Errors
 ///
 /// The malformed line, or the bytes after the answer.
-fn take_answer(received: &mut Vec<u8>, step: &str) -> Result<Option<Outcome>, String> {
+fn take_answer(received: &mut Vec<u8>, step: &str) -> Result<Option<StepOutcome>, String> {
     let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let begin = format!("\nrig {step} ").into_bytes();
     let Some(start) = received.windows(begin.len()).position(|window| window == begin) else { return Ok(None) };
@@ -319,7 +319,7 @@ fn take_answer(received: &mut Vec<u8>, step: &str) -> Result<Option<Outcome>, St
     if last != end {
         return Err(shown(last));
     }
-    let outcome = Outcome {
+    let outcome = StepOutcome {
         code: code as i32,
         stdout: received[out_start..err_start].to_vec(),
         stderr: shown(&received[err_start..err_end]),
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn an_answer_is_one_when_it_is_complete_and_not_before() {
         let whole = b"\nrig 7-2 127 12 5\n{\n \"a\": 1 }\noh no\nend 7-2\n".to_vec();
-        let outcome = Outcome { code: 127, stdout: b"{\n \"a\": 1 }\n".to_vec(), stderr: "oh no".to_owned() };
+        let outcome = StepOutcome { code: 127, stdout: b"{\n \"a\": 1 }\n".to_vec(), stderr: "oh no".to_owned() };
         for length in 0..whole.len() {
             let mut received = whole[..length].to_vec();
             assert_eq!(take_answer(&mut received, "7-2"), Ok(None), "{length}");
@@ -369,11 +369,11 @@ mod tests {
     #[test]
     fn time_without_a_cpu_does_not_count() {
         let second = Duration::from_secs(1);
-        let mut patience = Patience::new(3 * second);
-        patience.spend(100 * second, 98 * second);
-        patience.spend(second, 2 * second);
+        let mut patience = StepPatience::new(3 * second);
+        patience.spend_time(100 * second, 98 * second);
+        patience.spend_time(second, 2 * second);
         assert!(!patience.is_at_end());
-        patience.spend(second, Duration::ZERO);
+        patience.spend_time(second, Duration::ZERO);
         assert!(patience.is_at_end());
     }
 
@@ -388,11 +388,11 @@ mod tests {
             read end"#;
         let mut emulator = Command::new("sh");
         emulator.args(["-c", script]);
-        let machine = crate::machine("fx-8150").unwrap();
-        let mut guest = Guest::boot(machine, emulator, tempfile::tempdir().unwrap()).unwrap();
+        let machine = crate::find_machine("fx-8150").unwrap();
+        let mut guest = RigGuest::boot_guest(machine, emulator, tempfile::tempdir().unwrap()).unwrap();
         guest.step_limit = Duration::ZERO;
         assert!(matches!(guest.run("first"), Err(RigError::Silent { .. })));
         guest.step_limit = STEP_LIMIT;
-        assert_eq!(guest.run("second").unwrap().text(), "whole");
+        assert_eq!(guest.run("second").unwrap().stdout_text(), "whole");
     }
 }

@@ -5,13 +5,13 @@ use std::process::{Command, ExitStatus};
 
 use tempfile::TempDir;
 
-use crate::archive::Archive;
-use crate::emulator::{self, Console};
-use crate::{Description, Guest, RigError, acpi, kernel, root_files};
+use crate::archive::CpioArchive;
+use crate::emulator::{self, ConsoleUse};
+use crate::{RigError, RigGuest, RigMachine, acpi, kernel, root_files};
 
 /// The machines that the environment selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum RigUse {
     /// None, as in every `cargo test`.
     None,
     /// The machines that each change of corewise is tried on.
@@ -20,7 +20,7 @@ pub enum Use {
     Full,
 }
 
-impl Use {
+impl RigUse {
     /// The variable that selects them.
     pub const VARIABLE: &str = "COREWISE_RIG";
 
@@ -43,7 +43,7 @@ impl Use {
     }
 
     /// Returns true if a machine is selected.
-    pub fn includes(self, machine: &Description) -> bool {
+    pub fn includes_machine(self, machine: &RigMachine) -> bool {
         match self {
             Self::None => false,
             Self::Change => machine.each_change,
@@ -68,12 +68,16 @@ impl Rig {
     /// [`RigError::Missing`] if the host lacks a part, others if a file cannot be read.
     pub fn new(programs: &[(&Path, &str)]) -> Result<Self, RigError> {
         tidy_up();
-        Ok(Self { emulator: emulator::program()?, kernel: kernel::find()?, files: root_files::archive(programs)? })
+        Ok(Self {
+            emulator: emulator::find_program()?,
+            kernel: kernel::find_kernel()?,
+            files: root_files::archive_root(programs)?,
+        })
     }
 
     /// Returns true if the kernel is there.
     pub fn has_kernel() -> bool {
-        kernel::find().is_ok()
+        kernel::find_kernel().is_ok()
     }
 
     /// Fetches the kernel if it is not there yet.
@@ -81,8 +85,8 @@ impl Rig {
     /// # Errors
     ///
     /// As [`Rig::new`].
-    pub fn fetch() -> Result<PathBuf, RigError> {
-        kernel::fetch()
+    pub fn fetch_kernel() -> Result<PathBuf, RigError> {
+        kernel::fetch_kernel()
     }
 
     /// Boots a machine, and waits until it accepts steps.
@@ -90,11 +94,11 @@ impl Rig {
     /// # Errors
     ///
     /// [`RigError::Gone`] and [`RigError::Silent`] if it does not come up, with its console's last lines.
-    pub fn boot(&self, machine: &'static Description) -> Result<Guest, RigError> {
-        let folder = self.folder(machine)?;
+    pub fn boot_machine(&self, machine: &'static RigMachine) -> Result<RigGuest, RigError> {
+        let folder = self.machine_folder(machine)?;
         let console = folder.path().join("console");
-        let arguments = self.arguments(machine, &folder, Console::File(&console));
-        Guest::boot(machine, self.emulator(&arguments), folder)
+        let arguments = self.emulator_arguments(machine, &folder, ConsoleUse::File(&console));
+        RigGuest::boot_guest(machine, self.emulator(&arguments), folder)
     }
 
     /// Boots a machine with a shell on the terminal, and waits for its end.
@@ -102,28 +106,28 @@ impl Rig {
     /// # Errors
     ///
     /// [`RigError::Host`] if the emulator cannot be started.
-    pub fn shell(&self, machine: &Description) -> Result<ExitStatus, RigError> {
-        let folder = self.folder(machine)?;
-        let arguments = self.arguments(machine, &folder, Console::Terminal);
+    pub fn boot_shell(&self, machine: &RigMachine) -> Result<ExitStatus, RigError> {
+        let folder = self.machine_folder(machine)?;
+        let arguments = self.emulator_arguments(machine, &folder, ConsoleUse::Terminal);
         let status = self.emulator(&arguments).status();
         status.map_err(|error| RigError::Host { program: self.emulator.display().to_string(), why: error.to_string() })
     }
 
     /// Makes a folder with the machine's files: its table of cpus in front, the root file system behind it.
-    fn folder(&self, machine: &Description) -> Result<TempDir, RigError> {
+    fn machine_folder(&self, machine: &RigMachine) -> Result<TempDir, RigError> {
         let folder = tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir();
-        let folder = folder.map_err(|source| RigError::file(std::env::temp_dir(), source))?;
-        let mut table = Archive::default();
-        table.file(acpi::PATH, 0o644, &acpi::madt(machine));
-        let mut bytes = table.finish();
+        let folder = folder.map_err(|source| RigError::file_error(std::env::temp_dir(), source))?;
+        let mut table = CpioArchive::default();
+        table.add_file(acpi::PATH, 0o644, &acpi::build_madt(machine));
+        let mut bytes = table.finish_archive();
         bytes.extend(&self.files);
         let path = files_in(&folder);
-        std::fs::write(&path, bytes).map_err(|source| RigError::file(path, source))?;
+        std::fs::write(&path, bytes).map_err(|source| RigError::file_error(path, source))?;
         Ok(folder)
     }
 
-    fn arguments(&self, machine: &Description, folder: &TempDir, console: Console<'_>) -> Vec<String> {
-        emulator::arguments(machine, &self.kernel, &files_in(folder), console)
+    fn emulator_arguments(&self, machine: &RigMachine, folder: &TempDir, console: ConsoleUse<'_>) -> Vec<String> {
+        emulator::emulator_arguments(machine, &self.kernel, &files_in(folder), console)
     }
 
     /// Returns the emulator's command. The emulator ends with its parent, even if that is killed.

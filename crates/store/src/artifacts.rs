@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use corewise_machine::Machine;
-use corewise_model::artifact::{Artifact, Origin, Summary};
+use corewise_model::artifact::{Artifact, ArtifactOrigin, ArtifactSummary};
 use corewise_sys::file_place::{FileOrigin, FilePlace};
 use corewise_sys::input;
 use rusqlite::{Connection, OptionalExtension, Params, Row, TransactionBehavior, params};
@@ -13,14 +13,14 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::open::{self, OpenDatabase};
-use crate::{Result, StoreError};
+use crate::{StoreError, StoreResult};
 
-/// Maximum artifacts of a kind that [`Store::latest`] reads: each is read as a whole.
+/// Maximum artifacts of a kind that [`ArtifactStore::latest_artifact`] reads: each is read as a whole.
 const LOOKED_AT: usize = 100;
 
 /// An open store. Several processes may open the same one. Each artifact and each trial is one transaction, so concurrent writes are kept.
 #[derive(Debug)]
-pub struct Store {
+pub struct ArtifactStore {
     path: PathBuf,
     connection: Connection,
     origin: FileOrigin,
@@ -28,7 +28,7 @@ pub struct Store {
 
 /// List entry of an artifact. It is all that remains of a deleted one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Entry {
+pub struct StoredEntry {
     /// Number in the store, from 1; never reused.
     pub number: i64,
     /// Kind: [`Artifact::KIND`].
@@ -46,10 +46,10 @@ pub struct Entry {
     pub trials: u32,
     /// Summary; absent if the artifact was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Summary>,
+    pub summary: Option<ArtifactSummary>,
 }
 
-impl Entry {
+impl StoredEntry {
     /// Returns true if only this entry is left.
     pub fn is_deleted(&self) -> bool {
         self.deleted_unix_ms.is_some()
@@ -61,29 +61,29 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl Store {
+impl ArtifactStore {
     /// Opens the store at a path; creates it and its folders if there is none.
     ///
     /// # Errors
-    /// If the file has another layout, is another program's, or is no database. It is not changed. [`Store::check`] finds damage.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+    /// If the file has another layout, is another program's, or is no database. It is not changed. [`ArtifactStore::check`] finds damage.
+    pub fn open(path: impl AsRef<Path>) -> StoreResult<Self> {
         let path = path.as_ref();
-        let place = FilePlace::make_private(path).map_err(|source| unmade(path, source))?;
-        let opened = open::for_writing(&place)?;
+        let place = FilePlace::make_private(path).map_err(|source| explain_unreachable(path, source))?;
+        let opened = open::open_for_writing(&place)?;
         Ok(Self::new(place.path().to_owned(), opened))
     }
 
     /// Opens the store at a path only to read; `None` if there is none. Creates nothing.
     ///
     /// # Errors
-    /// As [`Store::open`].
-    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Option<Self>> {
+    /// As [`ArtifactStore::open`].
+    pub fn open_to_read(path: impl AsRef<Path>) -> StoreResult<Option<Self>> {
         let path = path.as_ref();
-        let place = match FilePlace::find(path) {
+        let place = match FilePlace::find_place(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             place => place.map_err(|source| StoreError::Unreachable { path: path.to_owned(), source })?,
         };
-        let opened = open::for_reading(&place)?;
+        let opened = open::open_for_reading(&place)?;
         Ok(opened.map(|opened| Self::new(place.path().to_owned(), opened)))
     }
 
@@ -106,21 +106,21 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] with the first problem found.
-    pub fn check(&self) -> Result<()> {
-        open::check(&self.connection, &self.path)
+    pub fn check_database(&self) -> StoreResult<()> {
+        open::check_database(&self.connection, &self.path)
     }
 
     /// Adds an artifact and returns its number. It is on the disk when this returns.
     ///
     /// # Errors
     /// [`StoreError::Unwritable`] for numbers that are infinite or NaN; database errors.
-    pub fn add<T: Artifact>(&mut self, artifact: &T) -> Result<i64> {
-        let (summary, observed) = (written(&artifact.summary())?, written(artifact)?);
-        let Origin { started_unix_ms, machine, .. } = artifact.origin();
+    pub fn add_artifact<T: Artifact>(&mut self, artifact: &T) -> StoreResult<i64> {
+        let (summary, observed) = (checked_json(&artifact.summarize_artifact())?, checked_json(artifact)?);
+        let ArtifactOrigin { started_unix_ms, machine, .. } = artifact.origin();
         let fingerprint = machine.map(Machine::fingerprint);
         let sql =
             "INSERT INTO artifact (kind, started_unix_ms, fingerprint, summary, observed) VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.told(move |connection| {
+        self.run_query(move |connection| {
             let mut statement = connection.prepare(sql)?;
             statement.raw_bind_parameter(1, T::KIND)?;
             statement.raw_bind_parameter(2, started_unix_ms)?;
@@ -137,14 +137,14 @@ impl Store {
     /// Appends a trial to the array `trials` of an artifact that was added without any. It is on the disk when this returns.
     ///
     /// # Errors
-    /// As [`Store::add`]; and if there is no such artifact, or it was deleted.
-    pub fn add_trial<T: Serialize + DeserializeOwned>(&mut self, number: i64, trial: &T) -> Result<()> {
-        let values = params![number, written(trial)?];
+    /// As [`ArtifactStore::add_artifact`]; and if there is no such artifact, or it was deleted.
+    pub fn add_trial<T: Serialize + DeserializeOwned>(&mut self, number: i64, trial: &T) -> StoreResult<()> {
+        let values = params![number, checked_json(trial)?];
         let sql = "INSERT INTO trial (artifact, number, observed)
                    SELECT id, (SELECT coalesce(max(number) + 1, 0) FROM trial WHERE artifact = ?1), ?2
                    FROM artifact WHERE id = ?1 AND deleted_unix_ms IS NULL";
-        match self.told(|connection| connection.execute(sql, values))? {
-            0 => Err(self.missing(number)),
+        match self.run_query(|connection| connection.execute(sql, values))? {
+            0 => Err(self.missing_artifact(number)),
             _ => Ok(()),
         }
     }
@@ -153,24 +153,25 @@ impl Store {
     ///
     /// # Errors
     /// If there is none, if it is of another kind, or if it was deleted; if it cannot be read; database errors.
-    pub fn get<T: Artifact>(&self, number: i64) -> Result<T> {
+    pub fn get_artifact<T: Artifact>(&self, number: i64) -> StoreResult<T> {
         let sql = "SELECT iif(EXISTS (SELECT 1 FROM trial WHERE artifact = id),
                               json_set(observed, '$.trials',
                                        json((SELECT json_group_array(json(trial.observed) ORDER BY trial.number)
                                              FROM trial WHERE artifact = id))),
                               observed)
                    FROM artifact WHERE id = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
-        let found: Option<String> =
-            self.told(|connection| connection.query_row(sql, params![number, T::KIND], |row| row.get(0)).optional())?;
+        let found: Option<String> = self
+            .run_query(|connection| connection.query_row(sql, params![number, T::KIND], |row| row.get(0)).optional())?;
         let Some(text) = found else {
-            let entry = self.entry(number)?;
+            let entry = self.find_entry(number)?;
             return Err(match entry.is_deleted() {
-                true => self.missing(number),
+                true => self.missing_artifact(number),
                 false => StoreError::OtherKind { path: self.path.clone(), number, found: entry.kind, wanted: T::KIND },
             });
         };
-        let read = input::json::<T>(text.as_bytes());
-        let checked = read.and_then(|artifact| artifact.check().map(|()| artifact).map_err(serde_json::Error::custom));
+        let read = input::read_json::<T>(text.as_bytes());
+        let checked =
+            read.and_then(|artifact| artifact.check_loaded().map(|()| artifact).map_err(serde_json::Error::custom));
         checked.map_err(|source| StoreError::Unreadable { path: self.path.clone(), number, kind: T::KIND, source })
     }
 
@@ -178,16 +179,16 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Missing`] if the number was never given; database errors.
-    pub fn entry(&self, number: i64) -> Result<Entry> {
-        self.select("id = ?1", [number])?.pop().ok_or_else(|| self.missing(number))
+    pub fn find_entry(&self, number: i64) -> StoreResult<StoredEntry> {
+        self.select_entries("id = ?1", [number])?.pop().ok_or_else(|| self.missing_artifact(number))
     }
 
     /// Lists all artifacts by their start, or only one machine's; deleted ones too.
     ///
     /// # Errors
     /// Database errors.
-    pub fn entries(&self, fingerprint: Option<&str>) -> Result<Vec<Entry>> {
-        self.select("?1 IS NULL OR fingerprint = ?1", [fingerprint])
+    pub fn list_entries(&self, fingerprint: Option<&str>) -> StoreResult<Vec<StoredEntry>> {
+        self.select_entries("?1 IS NULL OR fingerprint = ?1", [fingerprint])
     }
 
     /// Returns the latest artifact of a kind and a machine that `will_do` accepts, with its number. Reads only the last hundred, and skips
@@ -195,12 +196,16 @@ impl Store {
     ///
     /// # Errors
     /// Database errors.
-    pub fn latest<T: Artifact>(&self, fingerprint: &str, will_do: impl Fn(&T) -> bool) -> Result<Option<(i64, T)>> {
+    pub fn latest_artifact<T: Artifact>(
+        &self,
+        fingerprint: &str,
+        will_do: impl Fn(&T) -> bool,
+    ) -> StoreResult<Option<(i64, T)>> {
         let condition = "fingerprint = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
-        let mut entries = self.select(condition, params![fingerprint, T::KIND])?;
+        let mut entries = self.select_entries(condition, params![fingerprint, T::KIND])?;
         entries.sort_by_key(|entry| entry.number);
         for entry in entries.iter().rev().take(LOOKED_AT) {
-            match self.get(entry.number) {
+            match self.get_artifact(entry.number) {
                 Ok(artifact) if will_do(&artifact) => return Ok(Some((entry.number, artifact))),
                 Ok(_) | Err(StoreError::Unreadable { .. }) => {}
                 Err(error) => return Err(error),
@@ -214,12 +219,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Missing`] if a number does not exist, or was deleted; database errors.
-    pub fn delete(&mut self, numbers: &[i64]) -> Result<Vec<Entry>> {
-        let mut entries = numbers.iter().map(|&number| self.entry(number)).collect::<Result<Vec<_>>>()?;
+    pub fn delete_artifacts(&mut self, numbers: &[i64]) -> StoreResult<Vec<StoredEntry>> {
+        let mut entries = numbers.iter().map(|&number| self.find_entry(number)).collect::<StoreResult<Vec<_>>>()?;
         entries.sort_by_key(|entry| entry.number);
         entries.dedup();
         if let Some(gone) = entries.iter().find(|entry| entry.is_deleted()) {
-            return Err(self.missing(gone.number));
+            return Err(self.missing_artifact(gone.number));
         }
         let mut delete = || {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -231,24 +236,24 @@ impl Store {
             }
             transaction.commit()
         };
-        delete().map_err(|source| StoreError::of(&self.path, source))?;
+        delete().map_err(|source| StoreError::from_sqlite(&self.path, source))?;
         // Takes a while, needs sole use of the file, and as much free room again. If it fails, the artifacts are deleted all the same.
         let _ = self.connection.execute_batch("VACUUM");
         Ok(entries)
     }
 
-    fn select(&self, condition: &str, parameters: impl Params) -> Result<Vec<Entry>> {
+    fn select_entries(&self, condition: &str, parameters: impl Params) -> StoreResult<Vec<StoredEntry>> {
         let sql = format!(
             "SELECT id, kind, started_unix_ms, fingerprint, deleted_unix_ms,
                     (SELECT count(*) FROM trial WHERE artifact = artifact.id), summary
              FROM artifact WHERE {condition} ORDER BY started_unix_ms, id"
         );
-        self.told(|connection| connection.prepare(&sql)?.query_map(parameters, entry)?.collect())
+        self.run_query(|connection| connection.prepare(&sql)?.query_map(parameters, read_entry)?.collect())
     }
 
     /// Returns the error for a number that was never given, or was deleted.
-    fn missing(&self, number: i64) -> StoreError {
-        let entries = self.entries(None).unwrap_or_default();
+    fn missing_artifact(&self, number: i64) -> StoreError {
+        let entries = self.list_entries(None).unwrap_or_default();
         let (path, mut existing) = (self.path.clone(), Vec::new());
         existing.extend(entries.iter().filter(|entry| !entry.is_deleted()).map(|entry| entry.number));
         existing.sort_unstable();
@@ -258,28 +263,28 @@ impl Store {
         }
     }
 
-    fn told<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        query(&self.connection).map_err(|source| StoreError::of(&self.path, source))
+    fn run_query<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> StoreResult<T> {
+        query(&self.connection).map_err(|source| StoreError::from_sqlite(&self.path, source))
     }
 }
 
 /// Serialises a value and checks that it can be read back: a number that is infinite or NaN would become null.
-fn written<T: Serialize + DeserializeOwned>(value: &T) -> Result<String> {
+fn checked_json<T: Serialize + DeserializeOwned>(value: &T) -> StoreResult<String> {
     let text = serde_json::to_string(value).and_then(|text| serde_json::from_str::<T>(&text).map(|_| text));
     text.map_err(|source| StoreError::Unwritable { source })
 }
 
 /// Returns the error for a store that cannot be reached: its folder cannot be made, or its path contains a link that is not followed.
-fn unmade(path: &Path, source: io::Error) -> StoreError {
+fn explain_unreachable(path: &Path, source: io::Error) -> StoreError {
     match std::path::absolute(path).ok().as_deref().and_then(Path::parent) {
         Some(folder) if !folder.exists() => StoreError::Folder { folder: folder.to_owned(), source },
         _ => StoreError::Unreachable { path: path.to_owned(), source },
     }
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+fn read_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {
     let summary: Option<String> = row.get(6)?;
-    Ok(Entry {
+    Ok(StoredEntry {
         number: row.get(0)?,
         kind: row.get(1)?,
         started_unix_ms: row.get(2)?,

@@ -97,7 +97,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// This number was never given.
-    #[error("there is no number {number} in {}; {}", path.display(), existing_words(existing))]
+    #[error("there is no number {number} in {}; {}", path.display(), describe_existing(existing))]
     Missing {
         /// The store.
         path: PathBuf,
@@ -158,7 +158,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// Converts an error of SQLite about a file.
-    pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
+    pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         let detail = source.to_string();
         match source.sqlite_error_code() {
@@ -176,7 +176,7 @@ impl StoreError {
 }
 
 /// Describes the existing numbers, "it has 1-4, 7", in at most twelve runs.
-fn existing_words(existing: &[i64]) -> String {
+fn describe_existing(existing: &[i64]) -> String {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     for &id in existing {
         match runs.last_mut() {
@@ -201,10 +201,10 @@ mod tests {
 
     #[test]
     fn existing_numbers_are_told_in_runs() {
-        assert_eq!(existing_words(&[]), "it has nothing yet");
-        assert_eq!(existing_words(&[3]), "it has 3");
-        assert_eq!(existing_words(&[1, 2, 3, 7, 9, 10]), "it has 1-3, 7, 9-10");
+        assert_eq!(describe_existing(&[]), "it has nothing yet");
+        assert_eq!(describe_existing(&[3]), "it has 3");
+        assert_eq!(describe_existing(&[1, 2, 3, 7, 9, 10]), "it has 1-3, 7, 9-10");
         let odd: Vec<i64> = (0..40).map(|n| 2 * n + 1).collect();
-        assert_eq!(existing_words(&odd), "it has 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21 and more, up to 79");
+        assert_eq!(describe_existing(&odd), "it has 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21 and more, up to 79");
     }
 }

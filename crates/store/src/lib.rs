@@ -12,8 +12,8 @@ mod schema;
 #[cfg(test)]
 mod sample;
 
-pub use artifacts::{Entry, Store};
+pub use artifacts::{ArtifactStore, StoredEntry};
 pub use error::StoreError;
 
 /// Result of this crate's functions.
-pub type Result<T> = std::result::Result<T, StoreError>;
+pub type StoreResult<T> = std::result::Result<T, StoreError>;

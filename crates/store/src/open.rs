@@ -10,7 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
 
 use crate::schema::{APPLICATION_ID, LAYOUT, LAYOUT_VERSION};
-use crate::{Result, StoreError};
+use crate::{StoreError, StoreResult};
 
 /// Time to wait for another process that holds the database.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ pub(crate) struct OpenDatabase {
 
 /// Result of a look at a path.
 #[derive(Debug)]
-enum Found {
+enum FoundDatabase {
     /// No file, an empty file, or a database without tables: ours to fill.
     Nothing,
     /// A database of corewise.
@@ -44,9 +44,9 @@ enum Found {
 ///
 /// SQLite opens files by path alone, so no other user may be able to replace the database's folder. Then the path without links, by which
 /// SQLite opens the file, means the file that was checked.
-pub(crate) fn for_writing(place: &FilePlace) -> Result<OpenDatabase> {
+pub(crate) fn open_for_writing(place: &FilePlace) -> StoreResult<OpenDatabase> {
     let path = place.path();
-    look(place)?;
+    inspect_place(place)?;
     let not_writable = |detail: String| StoreError::NotWritable { path: path.to_owned(), detail };
     if let Some(why) = place.strangers() {
         return Err(not_writable(format!("others may put another folder in the place of this one: {why}")));
@@ -57,9 +57,9 @@ pub(crate) fn for_writing(place: &FilePlace) -> Result<OpenDatabase> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(not_writable(error.to_string())),
         _ => {}
     }
-    let origin = origin(place)?;
-    let told = |source| StoreError::of(path, source);
-    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(told)?;
+    let origin = read_origin(place)?;
+    let told = |source| StoreError::from_sqlite(path, source);
+    let mut connection = open_connection(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(told)?;
     connection.busy_timeout(PATIENCE).map_err(told)?;
     create_layout(&mut connection, path)?;
     write_ahead(&connection).map_err(told)?;
@@ -68,22 +68,22 @@ pub(crate) fn for_writing(place: &FilePlace) -> Result<OpenDatabase> {
 }
 
 /// Opens a database for reading; `None` if there is none or an empty one.
-pub(crate) fn for_reading(place: &FilePlace) -> Result<Option<OpenDatabase>> {
-    match look(place)? {
-        Found::Nothing => Ok(None),
-        Found::Ours { reader, origin } => Ok(Some(OpenDatabase { connection: reader, origin })),
-        Found::Interrupted => for_writing(place).map(Some),
+pub(crate) fn open_for_reading(place: &FilePlace) -> StoreResult<Option<OpenDatabase>> {
+    match inspect_place(place)? {
+        FoundDatabase::Nothing => Ok(None),
+        FoundDatabase::Ours { reader, origin } => Ok(Some(OpenDatabase { connection: reader, origin })),
+        FoundDatabase::Interrupted => open_for_writing(place).map(Some),
     }
 }
 
 /// Returns the origin of the file and of SQLite's files beside it.
-fn origin(place: &FilePlace) -> Result<FileOrigin> {
-    let found = place.origin(&FILES_BESIDE).and_then(|found| found.ok_or_else(|| ErrorKind::NotFound.into()));
+fn read_origin(place: &FilePlace) -> StoreResult<FileOrigin> {
+    let found = place.file_origin(&FILES_BESIDE).and_then(|found| found.ok_or_else(|| ErrorKind::NotFound.into()));
     found.map_err(|source| StoreError::Unreachable { path: place.path().to_owned(), source })
 }
 
 /// Refuses a database that was replaced while it was opened.
-fn check_that_it_stayed(place: &FilePlace, before: &FileOrigin) -> Result<()> {
+fn check_that_it_stayed(place: &FilePlace, before: &FileOrigin) -> StoreResult<()> {
     match before.is_at(place.path()) {
         true => Ok(()),
         false => {
@@ -94,35 +94,35 @@ fn check_that_it_stayed(place: &FilePlace, before: &FileOrigin) -> Result<()> {
 }
 
 /// Looks at a place without changing what is there.
-fn look(place: &FilePlace) -> Result<Found> {
+fn inspect_place(place: &FilePlace) -> StoreResult<FoundDatabase> {
     let path = place.path();
-    match place.look() {
+    match place.find_file() {
         Err(source) => return Err(StoreError::Unreachable { path: path.to_owned(), source }),
-        Ok(None) => return Ok(Found::Nothing),
+        Ok(None) => return Ok(FoundDatabase::Nothing),
         // Before the path is opened: opening a pipe would wait for its other end.
         Ok(Some(found)) if !found.metadata.is_file() => return Err(StoreError::NotADatabase { path: path.to_owned() }),
-        Ok(Some(found)) if found.metadata.len() == 0 => return Ok(Found::Nothing),
+        Ok(Some(found)) if found.metadata.len() == 0 => return Ok(FoundDatabase::Nothing),
         Ok(Some(_)) => {}
     }
-    let told = |source| StoreError::of(path, source);
+    let told = |source| StoreError::from_sqlite(path, source);
     // Before SQLite opens the file: any user able to replace it later is able to now, and is named.
-    let origin = origin(place)?;
-    let owner = owner(path).map_err(told)?;
-    if let Owner::Another { application_id } = owner {
+    let origin = read_origin(place)?;
+    let owner = read_owner(path).map_err(told)?;
+    if let DatabaseOwner::Another { application_id } = owner {
         return Err(StoreError::Foreign { path: path.to_owned(), application_id });
     }
     let found = match open_to_look(place) {
-        Ok((reader, application_id, version)) => judge(path, reader, application_id, version)?,
-        Err(error) if is_interrupted(&error) && owner == Owner::We => return Ok(Found::Interrupted),
+        Ok((reader, application_id, version)) => judge_database(path, reader, application_id, version)?,
+        Err(error) if is_interrupted(&error) && owner == DatabaseOwner::We => return Ok(FoundDatabase::Interrupted),
         Err(source) => return Err(told(source)),
     };
     check_that_it_stayed(place, &origin)?;
-    Ok(found.map_or(Found::Nothing, |reader| Found::Ours { reader, origin }))
+    Ok(found.map_or(FoundDatabase::Nothing, |reader| FoundDatabase::Ours { reader, origin }))
 }
 
 /// Owner of a file, by the file alone.
 #[derive(Debug, PartialEq)]
-enum Owner {
+enum DatabaseOwner {
     We,
     Nobody,
     Another { application_id: i32 },
@@ -132,24 +132,24 @@ enum Owner {
 ///
 /// A database of corewise carries its mark in the file itself from its first transaction on. SQLite must read it: if this process closed a
 /// file of its own, it would lose the locks of its other connections.
-fn owner(path: &Path) -> rusqlite::Result<Owner> {
+fn read_owner(path: &Path) -> rusqlite::Result<DatabaseOwner> {
     let file = open_immutable(path)?;
-    let application_id = pragma(&file, "application_id")?;
+    let application_id = read_pragma(&file, "application_id")?;
     if application_id == APPLICATION_ID {
-        return Ok(Owner::We);
+        return Ok(DatabaseOwner::We);
     }
-    let blank = is_blank(&file, application_id, pragma(&file, "user_version")?)?;
-    Ok(if blank { Owner::Nobody } else { Owner::Another { application_id } })
+    let blank = is_blank(&file, application_id, read_pragma(&file, "user_version")?)?;
+    Ok(if blank { DatabaseOwner::Nobody } else { DatabaseOwner::Another { application_id } })
 }
 
 /// Opens a file as immutable: no locks, no logs.
 fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
-    connect(immutable_uri(path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
+    open_connection(immutable_uri(path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
 }
 
 /// Opens a connection to a file that a stranger may have made. The schema can run no function with side effects, writes behind SQLite's
 /// back are refused, and memory is limited.
-fn connect(path: impl AsRef<Path>, flags: OpenFlags) -> rusqlite::Result<Connection> {
+fn open_connection(path: impl AsRef<Path>, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -176,16 +176,16 @@ fn immutable_uri(path: &Path) -> String {
 /// Opens a database only to read. This user may be unable to create the files beside a database with a write-ahead log. If there is no log
 /// now, the file is complete and is read as immutable.
 fn open_to_look(place: &FilePlace) -> rusqlite::Result<(Connection, i32, i32)> {
-    match ask(connect(place.path(), OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
-        Err(error) if is_not_writable(&error) && !has_log(place) => ask(open_immutable(place.path())?),
+    match read_ids(open_connection(place.path(), OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
+        Err(error) if is_not_writable(&error) && !has_log(place) => read_ids(open_immutable(place.path())?),
         asked => asked,
     }
 }
 
-fn ask(reader: Connection) -> rusqlite::Result<(Connection, i32, i32)> {
+fn read_ids(reader: Connection) -> rusqlite::Result<(Connection, i32, i32)> {
     reader.busy_timeout(PATIENCE)?;
-    let application_id = pragma(&reader, "application_id")?;
-    let version = pragma(&reader, "user_version")?;
+    let application_id = read_pragma(&reader, "application_id")?;
+    let version = read_pragma(&reader, "user_version")?;
     Ok((reader, application_id, version))
 }
 
@@ -195,8 +195,13 @@ fn has_log(place: &FilePlace) -> bool {
 }
 
 /// Returns the reader of a database of corewise, or `None` if it is blank.
-fn judge(path: &Path, reader: Connection, application_id: i32, version: i32) -> Result<Option<Connection>> {
-    if is_blank(&reader, application_id, version).map_err(|source| StoreError::of(path, source))? {
+fn judge_database(
+    path: &Path,
+    reader: Connection,
+    application_id: i32,
+    version: i32,
+) -> StoreResult<Option<Connection>> {
+    if is_blank(&reader, application_id, version).map_err(|source| StoreError::from_sqlite(path, source))? {
         return Ok(None);
     }
     check_owner_and_version(path, application_id, version)?;
@@ -205,22 +210,24 @@ fn judge(path: &Path, reader: Connection, application_id: i32, version: i32) -> 
 }
 
 /// Checks the integrity of the whole database.
-pub(crate) fn check(connection: &Connection, path: &Path) -> Result<()> {
+pub(crate) fn check_database(connection: &Connection, path: &Path) -> StoreResult<()> {
     let found: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|source| StoreError::of(path, source))?;
+        .map_err(|source| StoreError::from_sqlite(path, source))?;
     if found == "ok" { Ok(()) } else { Err(StoreError::Damaged { path: path.to_owned(), detail: found }) }
 }
 
 /// Refuses views, triggers and virtual tables: with them a query would do something else than it says.
-fn check_kinds(reader: &Connection, path: &Path) -> Result<()> {
+fn check_kinds(reader: &Connection, path: &Path) -> StoreResult<()> {
     let sql = "SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE '%VIRTUAL%' LIMIT 1";
-    let odd: Option<String> =
-        reader.query_row(sql, [], |row| row.get(0)).optional().map_err(|source| StoreError::of(path, source))?;
+    let odd: Option<String> = reader
+        .query_row(sql, [], |row| row.get(0))
+        .optional()
+        .map_err(|source| StoreError::from_sqlite(path, source))?;
     odd.map_or(Ok(()), |odd| Err(StoreError::Damaged { path: path.to_owned(), detail: format!("it has a {odd}") }))
 }
 
-fn check_owner_and_version(path: &Path, application_id: i32, version: i32) -> Result<()> {
+fn check_owner_and_version(path: &Path, application_id: i32, version: i32) -> StoreResult<()> {
     if application_id != APPLICATION_ID {
         return Err(StoreError::Foreign { path: path.to_owned(), application_id });
     }
@@ -231,9 +238,9 @@ fn check_owner_and_version(path: &Path, application_id: i32, version: i32) -> Re
 }
 
 /// Creates the tables in an empty database, in one transaction. A second process that does the same waits, then finds the tables.
-fn create_layout(connection: &mut Connection, path: &Path) -> Result<()> {
-    let told = |source| StoreError::of(path, source);
-    let version = |connection: &Connection| pragma(connection, "user_version").map_err(told);
+fn create_layout(connection: &mut Connection, path: &Path) -> StoreResult<()> {
+    let told = |source| StoreError::from_sqlite(path, source);
+    let version = |connection: &Connection| read_pragma(connection, "user_version").map_err(told);
     if version(connection)? == LAYOUT_VERSION && application_id(connection, path)? == APPLICATION_ID {
         return Ok(());
     }
@@ -265,11 +272,11 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-fn application_id(connection: &Connection, path: &Path) -> Result<i32> {
-    pragma(connection, "application_id").map_err(|source| StoreError::of(path, source))
+fn application_id(connection: &Connection, path: &Path) -> StoreResult<i32> {
+    read_pragma(connection, "application_id").map_err(|source| StoreError::from_sqlite(path, source))
 }
 
-fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
+fn read_pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 

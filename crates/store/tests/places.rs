@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 
 use corewise_model::Survey;
-use corewise_store::Store;
+use corewise_store::ArtifactStore;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// Set for another process: what it is to do.
@@ -50,17 +50,17 @@ fn other_process(deed: &str) -> ExitCode {
     }
 }
 
-fn add(path: &str, count: u64) -> corewise_store::Result<()> {
+fn add(path: &str, count: u64) -> corewise_store::StoreResult<()> {
     for seed in 0..count {
-        println!("{}", Store::open(path)?.add(&sample::survey(4, seed))?);
+        println!("{}", ArtifactStore::open(path)?.add_artifact(&sample::sample_survey(4, seed))?);
         std::io::stdout().flush().expect("someone reads");
     }
     Ok(())
 }
 
-fn read(path: &str) -> corewise_store::Result<()> {
-    let store = Store::open_to_read(path)?.expect("there is a store");
-    for entry in store.entries(None)? {
+fn read(path: &str) -> corewise_store::StoreResult<()> {
+    let store = ArtifactStore::open_to_read(path)?.expect("there is a store");
+    for entry in store.list_entries(None)? {
         println!("{}", entry.number);
     }
     Ok(())
@@ -88,11 +88,11 @@ fn output(child: Child) -> (bool, Vec<String>) {
 
 /// Checks that the store holds exactly these numbers, and that each survey can be read.
 fn holds(path: &Path, expected: &BTreeSet<i64>) {
-    let store = Store::open(path).unwrap();
-    let found: BTreeSet<i64> = store.entries(None).unwrap().iter().map(|entry| entry.number).collect();
+    let store = ArtifactStore::open(path).unwrap();
+    let found: BTreeSet<i64> = store.list_entries(None).unwrap().iter().map(|entry| entry.number).collect();
     assert_eq!(&found, expected);
     for &id in &found {
-        assert_eq!(store.get::<Survey>(id).unwrap().cpus.len(), 4);
+        assert_eq!(store.get_artifact::<Survey>(id).unwrap().cpus.len(), 4);
     }
 }
 
@@ -119,9 +119,9 @@ fn threads_lose_nothing() -> Result<(), Failed> {
     thread::scope(|scope| {
         for _ in 0..6 {
             scope.spawn(|| {
-                let mut store = Store::open(&path).unwrap();
+                let mut store = ArtifactStore::open(&path).unwrap();
                 for seed in 0..8 {
-                    store.add(&sample::survey(4, seed)).unwrap();
+                    store.add_artifact(&sample::sample_survey(4, seed)).unwrap();
                 }
             });
         }
@@ -139,8 +139,8 @@ fn killed_process_loses_nothing() -> Result<(), Failed> {
     assert_eq!(promised.len(), 5);
     child.kill().and_then(|()| child.wait()).unwrap();
     promised.extend(lines.map_while(Result::ok).filter_map(|line| line.parse::<i64>().ok()));
-    let store = Store::open(&path)?;
-    let found: BTreeSet<i64> = store.entries(None)?.iter().map(|entry| entry.number).collect();
+    let store = ArtifactStore::open(&path)?;
+    let found: BTreeSet<i64> = store.list_entries(None)?.iter().map(|entry| entry.number).collect();
     assert!(promised.is_subset(&found), "promised {promised:?}, found {found:?}");
     holds(&path, &found);
     Ok(())
@@ -151,7 +151,7 @@ fn nothing_can_be_made() -> Result<Completion, Failed> {
     if !place.is_dir() {
         return Ok(Completion::ignored_with("there is no /proc, where no user may make a file"));
     }
-    let error = |path: &str| Store::open(place.join(path)).unwrap_err().to_string();
+    let error = |path: &str| ArtifactStore::open(place.join(path)).unwrap_err().to_string();
     let place = place.canonicalize()?;
     let folder = error("corewise/history.db");
     assert!(folder.starts_with("the folder /proc/self/corewise cannot be created: "), "{folder}");
@@ -199,7 +199,7 @@ fn folder_may_not_be_written() -> Result<Completion, Failed> {
 fn may_be_read_only() -> Result<Completion, Failed> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("history.db");
-    Store::open(&path)?.add(&sample::survey(4, 1))?;
+    ArtifactStore::open(&path)?.add_artifact(&sample::sample_survey(4, 1))?;
     // Its user lets others read it.
     let chmod = Command::new("chmod").arg("0644").arg(&path).status()?;
     assert!(chmod.success());

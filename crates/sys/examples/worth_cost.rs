@@ -1,6 +1,7 @@
-//! What the map of worth costs: a read beside sched_getcpu, reads that are torn, and an update of 512 cpus; and how soon a thief is seen in it.
+//! Measures the map of worth: the cost of a read beside sched_getcpu, torn reads, the cost of an update of 512 cpus, and the delay until a
+//! thief (a busy thread that takes a cpu's time) shows in it.
 //!
-//! `cargo xtask compare-worth` runs it in the release profile; it ends with 1 where a read was torn.
+//! `cargo xtask compare-worth` runs it in the release profile; it ends with 1 if a read was torn.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -9,31 +10,33 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_machine::worth::{Board, Head, Record, Speed, SpeedSource};
+use corewise_machine::worth::{CpuSpeed, SpeedSource, WorthHeader, WorthRecord, WorthTable};
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::stats::order::quantile;
 use corewise_sys::affinity::{self, running_on};
 use corewise_sys::worth::{ProcessorTime, WorthReader, WorthWriter};
 
-/// How often each is measured, in turn.
+/// Number of rounds, in each of which everything is measured.
 const ROUNDS: usize = 101;
-/// Calls of a round.
+/// Calls per measurement.
 const CALLS: u32 = 100_000;
-/// Reads that are checked while another thread writes.
+/// Number of reads checked while another thread writes.
 const CHECKED: u64 = 100_000_000;
-/// The interval of the map in which a thief is looked for, and how many thieves there are.
+/// Update interval of the map in which thieves are looked for.
 const TICK: Duration = Duration::from_millis(100);
+/// Number of thieves.
 const THIEVES: usize = 20;
-/// A cpu that has less than this to itself shows no thief; one that takes this much of it is seen.
+/// Busy share of a cpu from which a thief counts as seen; attempts on a cpu that is already this busy are skipped.
 const SEEN: f32 = 0.5;
-/// The cpus of the large machine.
+/// Number of cpus of the large machine.
 const MANY: u32 = 512;
 
 fn main() -> io::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
-    let writer = WorthWriter::create(folder.path(), &Head { records: MANY, interval_ms: 1_000, writer: 0 })?;
+    let writer =
+        WorthWriter::create_file(folder.path(), &WorthHeader { records: MANY, interval_ms: 1_000, writer: 0 })?;
     let mut records = vec![uniform(1); MANY as usize];
-    writer.write(&records);
+    writer.write_records(&records);
     let reader = WorthReader::open(folder.path())?.ok_or_else(|| io::Error::other("there is no map"))?;
 
     let timed = |call: &mut dyn FnMut(u32)| {
@@ -45,8 +48,8 @@ fn main() -> io::Result<ExitCode> {
     for _ in 0..ROUNDS {
         times[0].push(timed(&mut |number| _ = black_box(number)));
         times[1].push(timed(&mut |_| _ = black_box(running_on())));
-        times[2].push(timed(&mut |number| _ = black_box(reader.worth(number % MANY))));
-        times[3].push(timed(&mut |number| _ = black_box(reader.read(number % MANY))));
+        times[2].push(timed(&mut |number| _ = black_box(reader.read_worth(number % MANY))));
+        times[3].push(timed(&mut |number| _ = black_box(reader.read_record(number % MANY))));
     }
     println!("ns a call, medians of {ROUNDS} rounds in turn [lower, upper quartile]");
     for (name, times) in ["an empty loop", "sched_getcpu", "the worth of a cpu", "its whole record"].iter().zip(&times)
@@ -64,31 +67,32 @@ fn main() -> io::Result<ExitCode> {
     Ok(if torn == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn uniform(number: u16) -> Record {
-    let (share, mut record) = (f32::from(number), Record { at_ns: u64::from(number), ..Record::default() });
+fn uniform(number: u16) -> WorthRecord {
+    let (share, mut record) = (f32::from(number), WorthRecord { at_ns: u64::from(number), ..WorthRecord::default() });
     (record.worth, record.speed, record.shares.busy, record.throttled) = (share, share, share, u32::from(number));
     record
 }
 
-fn torn(writer: &WorthWriter, reader: &WorthReader, records: &mut [Record]) -> u64 {
+fn torn(writer: &WorthWriter, reader: &WorthReader, records: &mut [WorthRecord]) -> u64 {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for number in (0..=u16::MAX).cycle().take_while(|_| !ended.load(Ordering::Relaxed)) {
                 records[0] = uniform(number);
-                writer.write(&records[..1]);
-                // Who writes without a pause is never done when a reader looks again.
+                writer.write_records(&records[..1]);
+                // Without a pause, the writer would be in the middle of a write at each retry of the reader.
                 (0..20).for_each(|_| std::hint::spin_loop());
             }
         });
-        let is_torn = |record: &Record| *record != uniform(record.throttled as u16);
-        let torn = (0..CHECKED).filter(|_| reader.read(0).as_ref().is_some_and(is_torn)).count() as u64;
+        let is_torn = |record: &WorthRecord| *record != uniform(record.throttled as u16);
+        let torn = (0..CHECKED).filter(|_| reader.read_record(0).as_ref().is_some_and(is_torn)).count() as u64;
         ended.store(true, Ordering::Relaxed);
         torn
     })
 }
 
-/// An update from texts like /proc/stat's; what the kernel takes to write such a text is not in it, and is shown for this machine.
+/// Measures an update from a text like /proc/stat's, without the kernel's time to write it. Measures a read of this machine's /proc/stat
+/// separately.
 fn updates(writer: &WorthWriter) -> io::Result<()> {
     let mut file = tempfile::tempfile()?;
     writeln!(file, "cpu  1 2 3 4 5 6 7 8 9 10")?;
@@ -96,18 +100,20 @@ fn updates(writer: &WorthWriter) -> io::Result<()> {
         writeln!(file, "cpu{cpu} 8123456 1234 2123456 912345678 12345 0 123456 0 0 0")?;
     }
     writeln!(file, "intr 123456789{}\nctxt 1\nbtime 1", " 0".repeat(2_000))?;
-    let machine = Machine { online: CpuSet::first(MANY), possible: CpuSet::first(MANY), ..Machine::default() };
-    let mut board = Board::new(&machine, vec![Speed { relative: 1.0, source: SpeedSource::Measured }; MANY as usize]);
+    let machine =
+        Machine { online: CpuSet::first_cpus(MANY), possible: CpuSet::first_cpus(MANY), ..Machine::default() };
+    let mut board =
+        WorthTable::new(&machine, vec![CpuSpeed { relative: 1.0, source: SpeedSource::Measured }; MANY as usize]);
     let mut times = ProcessorTime::of_file(file);
     let mut own = ProcessorTime::of_file(File::open("/proc/stat")?);
     let mut taken = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
         let begin = Instant::now();
-        board.update(round as u64, times.read()?, |_| None);
-        writer.write(board.records());
+        board.update_records(round as u64, times.read_counters()?, |_| None);
+        writer.write_records(board.records());
         taken[0].push(begin.elapsed().as_secs_f64() * 1e6);
         let begin = Instant::now();
-        black_box(own.read()?);
+        black_box(own.read_counters()?);
         taken[1].push(begin.elapsed().as_secs_f64() * 1e6);
     }
     println!("us an update of {MANY} cpus, read from a file in memory: {:.1}", quantile(&taken[0], 0.5));
@@ -115,19 +121,21 @@ fn updates(writer: &WorthWriter) -> io::Result<()> {
     Ok(())
 }
 
-/// After how long a busy thread on a cpu of this machine shows in a map that is updated each [`TICK`].
+/// Measures the delay until a busy thread on a cpu of this machine shows in a map that is updated each [`TICK`].
 fn thieves() -> io::Result<()> {
-    let online = affinity::current()?;
+    let online = affinity::current_affinity()?;
     let cpu = online.highest().unwrap_or_default();
     let count = cpu + 1;
-    let machine = Machine { online: CpuSet::first(count), possible: CpuSet::first(count), ..Machine::default() };
-    let mut board = Board::new(&machine, vec![Speed { relative: 1.0, source: SpeedSource::Measured }; count as usize]);
+    let machine =
+        Machine { online: CpuSet::first_cpus(count), possible: CpuSet::first_cpus(count), ..Machine::default() };
+    let mut board =
+        WorthTable::new(&machine, vec![CpuSpeed { relative: 1.0, source: SpeedSource::Measured }; count as usize]);
     let mut times = ProcessorTime::open()?;
     let mut next = Instant::now();
     let mut busy = || -> io::Result<f32> {
         next += TICK;
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
-        board.update(1, times.read()?, |_| None);
+        board.update_records(1, times.read_counters()?, |_| None);
         Ok(board.records()[cpu as usize].shares.busy)
     };
     busy()?;
@@ -143,7 +151,7 @@ fn thieves() -> io::Result<()> {
             std::thread::sleep(TICK.mul_f64(number as f64 / THIEVES as f64 * 0.9));
             let begin = Instant::now();
             scope.spawn(|| {
-                let _ = affinity::set(0, &CpuSet::of(cpu));
+                let _ = affinity::set_affinity(0, &CpuSet::from_cpu(cpu));
                 while !ended.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }

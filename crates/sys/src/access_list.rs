@@ -22,25 +22,25 @@ const INHERIT_ONLY: u8 = 8;
 
 /// Security identifier of a user or group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Sid {
+pub struct SecurityIdentifier {
     authority: u64,
     numbers: Vec<u32>,
 }
 
-impl Sid {
+impl SecurityIdentifier {
     /// Reads the identifier at offset `place` of a buffer.
-    pub fn at(bytes: &[u8], place: usize) -> Option<Self> {
+    pub fn read_at(bytes: &[u8], place: usize) -> Option<Self> {
         let head = bytes.get(place..place.checked_add(8)?)?;
         if head[0] != 1 || head[1] > 15 {
             return None;
         }
         let authority = head[2..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        let numbers = (0..usize::from(head[1])).map(|index| word(bytes, place + 8 + 4 * index));
+        let numbers = (0..usize::from(head[1])).map(|index| read_u32(bytes, place + 8 + 4 * index));
         Some(Self { authority, numbers: numbers.collect::<Option<_>>()? })
     }
 
     /// Returns the binary form that system calls take.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8> {
         let head = [1, self.numbers.len() as u8];
         let numbers = self.numbers.iter().flat_map(|number| number.to_le_bytes());
         head.into_iter().chain(self.authority.to_be_bytes().into_iter().skip(2)).chain(numbers).collect()
@@ -65,7 +65,7 @@ impl Sid {
 }
 
 /// Formats the identifier as Windows does: "S-1-5-18".
-impl fmt::Display for Sid {
+impl fmt::Display for SecurityIdentifier {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "S-1-{}", self.authority)?;
         self.numbers.iter().try_for_each(|number| write!(formatter, "-{number}"))
@@ -74,51 +74,51 @@ impl fmt::Display for Sid {
 
 /// Reason why a file may have been changed by others than a user, the administrators and the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Foreign {
+pub enum ForeignWriter {
     /// It belongs to this identifier.
-    BelongsTo(Sid),
+    BelongsTo(SecurityIdentifier),
     /// It has no access list: everyone has all rights.
     IsOpen,
     /// This identifier may change it.
-    Writable(Sid),
+    Writable(SecurityIdentifier),
     /// Its access list cannot be parsed.
     Unreadable,
 }
 
 /// Returns why someone besides the user, the administrators and the system may have any of `rights`; `None` if no one has.
-pub fn foreign(descriptor: &[u8], user: &Sid, rights: u32) -> Option<Foreign> {
-    let is_trusted = |sid: &Sid| sid == user || sid.is_administrator();
-    let Some((owner, list)) = parts(descriptor) else { return Some(Foreign::Unreadable) };
+pub fn foreign_writer(descriptor: &[u8], user: &SecurityIdentifier, rights: u32) -> Option<ForeignWriter> {
+    let is_trusted = |sid: &SecurityIdentifier| sid == user || sid.is_administrator();
+    let Some((owner, list)) = split_descriptor(descriptor) else { return Some(ForeignWriter::Unreadable) };
     if !is_trusted(&owner) {
-        return Some(Foreign::BelongsTo(owner));
+        return Some(ForeignWriter::BelongsTo(owner));
     }
-    let Some(list) = list else { return Some(Foreign::IsOpen) };
-    let Some(entries) = entries(list) else { return Some(Foreign::Unreadable) };
+    let Some(list) = list else { return Some(ForeignWriter::IsOpen) };
+    let Some(entries) = allowed_entries(list) else { return Some(ForeignWriter::Unreadable) };
     let other =
         entries.into_iter().find(|(mask, sid)| mask & rights != 0 && !is_trusted(sid) && !sid.is_owner_rights());
-    other.map(|(_, sid)| Foreign::Writable(sid))
+    other.map(|(_, sid)| ForeignWriter::Writable(sid))
 }
 
 /// Returns the owner and the bytes from the access list on; `None` for the list if there is none.
-fn parts(descriptor: &[u8]) -> Option<(Sid, Option<&[u8]>)> {
+fn split_descriptor(descriptor: &[u8]) -> Option<(SecurityIdentifier, Option<&[u8]>)> {
     const HAS_LIST: u16 = 0x4;
-    let owner = Sid::at(descriptor, word(descriptor, 4)? as usize)?;
-    let control = half(descriptor, 2)?;
-    let place = word(descriptor, 16)? as usize;
+    let owner = SecurityIdentifier::read_at(descriptor, read_u32(descriptor, 4)? as usize)?;
+    let control = read_u16(descriptor, 2)?;
+    let place = read_u32(descriptor, 16)? as usize;
     let list = if control & HAS_LIST == 0 || place == 0 { None } else { Some(descriptor.get(place..)?) };
     Some((owner, list))
 }
 
 /// Returns the rights that entries allow, each with its identifier; `None` if an entry has an unknown type or a wrong length.
-fn entries(list: &[u8]) -> Option<Vec<(u32, Sid)>> {
-    let list = list.get(..usize::from(half(list, 2)?))?;
+fn allowed_entries(list: &[u8]) -> Option<Vec<(u32, SecurityIdentifier)>> {
+    let list = list.get(..usize::from(read_u16(list, 2)?))?;
     let mut place = 8;
     let mut allowed = Vec::new();
-    for _ in 0..half(list, 4)? {
-        let (kind, flags, size) = (*list.get(place)?, *list.get(place + 1)?, usize::from(half(list, place + 2)?));
+    for _ in 0..read_u16(list, 4)? {
+        let (kind, flags, size) = (*list.get(place)?, *list.get(place + 1)?, usize::from(read_u16(list, place + 2)?));
         let entry = list.get(place..place + size.max(8))?;
         if ALLOW.contains(&kind) && flags & INHERIT_ONLY == 0 {
-            allowed.push((word(entry, 4)?, Sid::at(entry, 8)?));
+            allowed.push((read_u32(entry, 4)?, SecurityIdentifier::read_at(entry, 8)?));
         } else if !ALLOW.contains(&kind) && !DENY.contains(&kind) {
             return None;
         }
@@ -127,11 +127,11 @@ fn entries(list: &[u8]) -> Option<Vec<(u32, Sid)>> {
     Some(allowed)
 }
 
-fn half(bytes: &[u8], place: usize) -> Option<u16> {
+fn read_u16(bytes: &[u8], place: usize) -> Option<u16> {
     Some(u16::from_le_bytes(bytes.get(place..place.checked_add(2)?)?.try_into().ok()?))
 }
 
-fn word(bytes: &[u8], place: usize) -> Option<u32> {
+fn read_u32(bytes: &[u8], place: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(place..place.checked_add(4)?)?.try_into().ok()?))
 }
 
@@ -140,38 +140,40 @@ mod tests {
     use super::*;
 
     /// One of the authority of Windows itself, S-1-5.
-    fn of_windows(numbers: &[u32]) -> Sid {
-        Sid { authority: 5, numbers: numbers.to_vec() }
+    fn of_windows(numbers: &[u32]) -> SecurityIdentifier {
+        SecurityIdentifier { authority: 5, numbers: numbers.to_vec() }
     }
 
     #[test]
     fn services_are_known_by_their_identifiers() {
         let services: [&[u32]; 4] = [&[18], &[19], &[20], &[80, 1, 2, 3, 4, 5]];
         assert!(services.iter().all(|numbers| of_windows(numbers).is_service()));
-        assert!(![user(), everybody(), of_windows(&[32, 544]), of_windows(&[])].iter().any(Sid::is_service));
+        assert!(
+            ![user(), everybody(), of_windows(&[32, 544]), of_windows(&[])].iter().any(SecurityIdentifier::is_service)
+        );
     }
 
     const ALL: u32 = 0x1f_01ff;
     const READ: u32 = 0x12_00a9;
 
-    fn user() -> Sid {
+    fn user() -> SecurityIdentifier {
         of_windows(&[21, 1, 2, 3, 1001])
     }
 
-    fn everybody() -> Sid {
-        Sid { authority: 1, numbers: vec![0] }
+    fn everybody() -> SecurityIdentifier {
+        SecurityIdentifier { authority: 1, numbers: vec![0] }
     }
 
     /// A descriptor as the kernel writes it: kinds, flags and rights of entries, and whose they are.
-    fn descriptor(owner: &Sid, entries: Option<&[(u8, u8, u32, Sid)]>) -> Vec<u8> {
-        let owner = owner.bytes();
+    fn descriptor(owner: &SecurityIdentifier, entries: Option<&[(u8, u8, u32, SecurityIdentifier)]>) -> Vec<u8> {
+        let owner = owner.to_bytes();
         let place = if entries.is_some() { 20 + owner.len() as u32 } else { 0 };
         let mut bytes = vec![1, 0, if entries.is_some() { 4 } else { 0 }, 0x80];
         [20, 0, 0, place].into_iter().for_each(|offset: u32| bytes.extend(offset.to_le_bytes()));
         bytes.extend(owner);
         let mut list = Vec::new();
         for (kind, flags, rights, sid) in entries.unwrap_or_default() {
-            let sid = sid.bytes();
+            let sid = sid.to_bytes();
             list.extend([*kind, *flags]);
             list.extend((8 + sid.len() as u16).to_le_bytes());
             list.extend(rights.to_le_bytes());
@@ -191,17 +193,20 @@ mod tests {
         let [system, administrators, users] = [&[18][..], &[32, 544], &[32, 545]].map(of_windows);
         // What a file in a user's profile has; the owner of one that was made with the rights of an administrator is their group.
         let private = [(0, 0, ALL, system), (0, 0, ALL, administrators.clone()), (0, 0, ALL, user())];
-        let of = |more: &[(u8, u8, u32, Sid)]| [&private[..], more].concat();
-        let check = |owner: &Sid, entries: &[(u8, u8, u32, Sid)], rights| {
-            foreign(&descriptor(owner, Some(entries)), &user(), rights)
+        let of = |more: &[(u8, u8, u32, SecurityIdentifier)]| [&private[..], more].concat();
+        let check = |owner: &SecurityIdentifier, entries: &[(u8, u8, u32, SecurityIdentifier)], rights| {
+            foreign_writer(&descriptor(owner, Some(entries)), &user(), rights)
         };
         assert_eq!(check(&user(), &private, WRITE), None);
         assert_eq!(check(&administrators, &of(&[(0, 0, READ, users.clone())]), WRITE), None);
         assert_eq!(check(&user(), &of(&[(0, INHERIT_ONLY, ALL, users.clone())]), WRITE), None, "for what will be made");
         assert_eq!(check(&user(), &of(&[(1, 0, ALL, users.clone())]), WRITE), None, "it denies");
-        assert_eq!(check(&user(), &of(&[(0, 0, ALL, Sid { authority: 3, numbers: vec![4] })]), WRITE), None);
+        assert_eq!(
+            check(&user(), &of(&[(0, 0, ALL, SecurityIdentifier { authority: 3, numbers: vec![4] })]), WRITE),
+            None
+        );
         for right in [0x2, 0x4, 0x10, 0x40, 0x100, DELETE, 0x4_0000, 0x8_0000, 0x1000_0000, 0x4000_0000] {
-            let writable = Some(Foreign::Writable(everybody()));
+            let writable = Some(ForeignWriter::Writable(everybody()));
             assert_eq!(check(&user(), &of(&[(0, 0, READ | right, everybody())]), WRITE), writable, "{right:x}");
             assert_eq!(check(&user(), &of(&[(9, 0, right, everybody())]), WRITE), writable, "under a condition");
         }
@@ -209,21 +214,21 @@ mod tests {
         assert_eq!(check(&user(), &of(&[(0, 0, READ | 4, users.clone())]), REPLACE), None);
         assert_eq!(
             check(&user(), &of(&[(0, 0, 0x40, users.clone())]), REPLACE),
-            Some(Foreign::Writable(users.clone()))
+            Some(ForeignWriter::Writable(users.clone()))
         );
-        assert_eq!(check(&users, &private, WRITE), Some(Foreign::BelongsTo(users)));
+        assert_eq!(check(&users, &private, WRITE), Some(ForeignWriter::BelongsTo(users)));
     }
 
     #[test]
     fn what_is_open_or_cannot_be_understood_is_not_believed() {
-        let check = |bytes: &[u8]| foreign(bytes, &user(), WRITE);
-        assert_eq!(check(&descriptor(&user(), None)), Some(Foreign::IsOpen));
+        let check = |bytes: &[u8]| foreign_writer(bytes, &user(), WRITE);
+        assert_eq!(check(&descriptor(&user(), None)), Some(ForeignWriter::IsOpen));
         assert_eq!(check(&descriptor(&user(), Some(&[]))), None, "an empty list lets nobody in");
-        assert_eq!(check(&descriptor(&user(), Some(&[(5, 0, ALL, everybody())]))), Some(Foreign::Unreadable));
+        assert_eq!(check(&descriptor(&user(), Some(&[(5, 0, ALL, everybody())]))), Some(ForeignWriter::Unreadable));
         let whole = descriptor(&user(), Some(&[(0, 0, ALL, user()), (0, 0, ALL, everybody())]));
-        assert_eq!(check(&whole), Some(Foreign::Writable(everybody())));
+        assert_eq!(check(&whole), Some(ForeignWriter::Writable(everybody())));
         for end in 0..whole.len() {
-            assert_eq!(check(&whole[..end]), Some(Foreign::Unreadable), "cut at {end}");
+            assert_eq!(check(&whole[..end]), Some(ForeignWriter::Unreadable), "cut at {end}");
         }
         // No byte that lies makes it private, but for those that say who it is, what is allowed, and how many entries there are.
         for (index, byte) in (0..whole.len()).flat_map(|index| [0, 1, 0x7f, 0xff].map(|byte| (index, byte))) {
@@ -237,9 +242,9 @@ mod tests {
     fn an_identifier_is_written_as_windows_writes_it() {
         let sid = of_windows(&[21, 7, 4_000_000_000]);
         assert_eq!(sid.to_string(), "S-1-5-21-7-4000000000");
-        assert_eq!(Sid::at(&sid.bytes(), 0), Some(sid));
+        assert_eq!(SecurityIdentifier::read_at(&sid.to_bytes(), 0), Some(sid));
         assert_eq!(everybody().to_string(), "S-1-1-0");
-        assert_eq!(Sid::at(&[1, 15, 0, 0, 0, 0, 0, 5], 0), None);
-        assert_eq!(Sid::at(&[1, 0], usize::MAX), None);
+        assert_eq!(SecurityIdentifier::read_at(&[1, 15, 0, 0, 0, 0, 0, 5], 0), None);
+        assert_eq!(SecurityIdentifier::read_at(&[1, 0], usize::MAX), None);
     }
 }

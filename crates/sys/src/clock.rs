@@ -3,37 +3,37 @@
 use std::time::{Duration, Instant};
 
 /// A source of ticks that counts upwards. A reading is taken after all earlier instructions are done.
-pub trait Ticks: Copy + Send + Sync {
+pub trait TickSource: Copy + Send + Sync {
     /// Returns the present count.
-    fn now(self) -> u64;
+    fn read_ticks(self) -> u64;
 }
 
 /// The processor's own counter: the TSC on x86-64 (`lfence; rdtsc`), CNTVCT_EL0 on arm64 (`isb; mrs`).
 #[derive(Clone, Copy, Debug)]
-pub struct Counter(());
+pub struct OrderedCounter(());
 
-impl Ticks for Counter {
+impl TickSource for OrderedCounter {
     #[inline(always)]
-    fn now(self) -> u64 {
+    fn read_ticks(self) -> u64 {
         architecture::counter()
     }
 }
 
-impl Counter {
+impl OrderedCounter {
     /// Returns the same counter, read without waiting for earlier instructions. It takes a third of the time, for loops with nothing to
     /// wait for.
-    pub const fn unordered(self) -> Unordered {
-        Unordered(())
+    pub const fn to_unordered(self) -> UnorderedCounter {
+        UnorderedCounter(())
     }
 }
 
-/// The processor's counter without the ordering of [`Counter`].
+/// The processor's counter without the ordering of [`OrderedCounter`].
 #[derive(Clone, Copy, Debug)]
-pub struct Unordered(());
+pub struct UnorderedCounter(());
 
-impl Ticks for Unordered {
+impl TickSource for UnorderedCounter {
     #[inline(always)]
-    fn now(self) -> u64 {
+    fn read_ticks(self) -> u64 {
         architecture::unordered_counter()
     }
 }
@@ -44,27 +44,27 @@ pub struct SystemClock {
     base: Instant,
 }
 
-impl Ticks for SystemClock {
+impl TickSource for SystemClock {
     #[inline]
-    fn now(self) -> u64 {
+    fn read_ticks(self) -> u64 {
         self.base.elapsed().as_nanos() as u64
     }
 }
 
 /// The source of ticks on this machine.
 #[derive(Clone, Copy, Debug)]
-pub enum Source {
+pub enum ClockSource {
     /// The processor's counter, which runs at a constant rate.
-    Counter(Counter),
+    Counter(OrderedCounter),
     /// The operating system's clock.
     System(SystemClock),
 }
 
 /// A source of ticks and its measured properties.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct TickClock {
     /// The source.
-    pub source: Source,
+    pub source: ClockSource,
     /// "invariant TSC", "CNTVCT_EL0" or "operating system clock".
     pub name: &'static str,
     /// The length of a tick in nanoseconds.
@@ -79,9 +79,9 @@ pub struct Clock {
 /// exact to about one millionth.
 const CALIBRATION: Duration = Duration::from_millis(40);
 
-impl Clock {
+impl TickClock {
     /// Finds the best source of this machine and calibrates it; takes about 50 ms.
-    pub fn calibrated() -> Self {
+    pub fn calibrate_best() -> Self {
         match architecture::constant_rate_counter() {
             Some(name) => Self::of_counter(name),
             None => Self::of_system(),
@@ -89,7 +89,7 @@ impl Clock {
     }
 
     fn of_counter(name: &'static str) -> Self {
-        let counter = Counter(());
+        let counter = OrderedCounter(());
         let first = paired_reading(counter);
         std::thread::sleep(CALIBRATION);
         let last = paired_reading(counter);
@@ -98,15 +98,20 @@ impl Clock {
         if ticks == 0 {
             return Self::of_system();
         }
-        Self::measured(Source::Counter(counter), counter, name, nanoseconds / ticks as f64)
+        Self::measure_source(ClockSource::Counter(counter), counter, name, nanoseconds / ticks as f64)
     }
 
     fn of_system() -> Self {
         let system = SystemClock { base: Instant::now() };
-        Self::measured(Source::System(system), system, "operating system clock", 1.0)
+        Self::measure_source(ClockSource::System(system), system, "operating system clock", 1.0)
     }
 
-    fn measured(source: Source, ticks: impl Ticks, name: &'static str, nanoseconds_per_tick: f64) -> Self {
+    fn measure_source(
+        source: ClockSource,
+        ticks: impl TickSource,
+        name: &'static str,
+        nanoseconds_per_tick: f64,
+    ) -> Self {
         let steps = quietest_steps(ticks);
         let reading = steps.iter().sum::<u64>() as f64 / steps.len() as f64;
         let smallest = steps.iter().copied().find(|&step| step > 0).unwrap_or(1);
@@ -127,45 +132,45 @@ impl Clock {
 
 /// One moment on two clocks: ours, and the clock of the kernel's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct ClockMoment {
     /// Ticks of the clock's source.
     pub ticks: u64,
     /// Nanoseconds of CLOCK_MONOTONIC_RAW.
     pub raw_ns: u64,
 }
 
-impl Clock {
+impl TickClock {
     /// Reads both clocks at one moment, exact to about 30 ns. Of several tries it keeps the one with the least time between the two
     /// readings of the source around the other clock's.
-    pub fn moment(&self) -> Moment {
+    pub fn take_moment(&self) -> ClockMoment {
         match self.source {
-            Source::Counter(counter) => moment(counter),
-            Source::System(system) => moment(system),
+            ClockSource::Counter(counter) => closest_moment(counter),
+            ClockSource::System(system) => closest_moment(system),
         }
     }
 }
 
-fn moment(ticks: impl Ticks) -> Moment {
+fn closest_moment(ticks: impl TickSource) -> ClockMoment {
     let one = || {
-        let before = ticks.now();
+        let before = ticks.read_ticks();
         let raw_ns = crate::os::thread::monotonic_raw_ns();
-        let window = ticks.now().saturating_sub(before);
-        (window, Moment { ticks: before + window / 2, raw_ns })
+        let window = ticks.read_ticks().saturating_sub(before);
+        (window, ClockMoment { ticks: before + window / 2, raw_ns })
     };
     let best = (0..32).map(|_| one()).min_by_key(|(window, _)| *window);
-    best.map_or(Moment { ticks: 0, raw_ns: 0 }, |(_, moment)| moment)
+    best.map_or(ClockMoment { ticks: 0, raw_ns: 0 }, |(_, moment)| moment)
 }
 
 /// A straight line through two moments; converts ticks between them to nanoseconds of CLOCK_MONOTONIC_RAW.
 #[derive(Clone, Copy, Debug)]
-pub struct Translation {
-    begin: Moment,
+pub struct ClockTranslation {
+    begin: ClockMoment,
     nanoseconds_per_tick: f64,
 }
 
-impl Translation {
+impl ClockTranslation {
     /// Creates the line through two moments. If the second is not later, the line goes through the first with the given slope.
-    pub fn new(begin: Moment, end: Moment, nanoseconds_per_tick: f64) -> Self {
+    pub fn new(begin: ClockMoment, end: ClockMoment, nanoseconds_per_tick: f64) -> Self {
         let (ticks, raw_ns) = (end.ticks.saturating_sub(begin.ticks), end.raw_ns.saturating_sub(begin.raw_ns));
         let slope = raw_ns as f64 / ticks as f64;
         Self { begin, nanoseconds_per_tick: if ticks > 0 && raw_ns > 0 { slope } else { nanoseconds_per_tick } }
@@ -179,11 +184,11 @@ impl Translation {
 }
 
 /// Returns the distances of consecutive readings. Of several runs it keeps the shortest, so that it contains no interruption.
-fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
+fn quietest_steps(ticks: impl TickSource) -> Vec<u64> {
     let run = || {
-        let mut last = ticks.now();
+        let mut last = ticks.read_ticks();
         let mut step = || {
-            let before = std::mem::replace(&mut last, ticks.now());
+            let before = std::mem::replace(&mut last, ticks.read_ticks());
             last.saturating_sub(before)
         };
         (0..1024).map(|_| step()).collect::<Vec<u64>>()
@@ -193,12 +198,12 @@ fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
 
 /// Reads the counter and the operating system's clock at one moment. Of several tries it keeps the one with the least time between the two
 /// counter readings around the clock's.
-fn paired_reading(counter: Counter) -> (u64, Instant) {
+fn paired_reading(counter: OrderedCounter) -> (u64, Instant) {
     let mut best = (u64::MAX, 0, Instant::now());
     for _ in 0..64 {
-        let before = counter.now();
+        let before = counter.read_ticks();
         let clock = Instant::now();
-        let after = counter.now();
+        let after = counter.read_ticks();
         if after.saturating_sub(before) < best.0 {
             best = (after.saturating_sub(before), before + after.saturating_sub(before) / 2, clock);
         }
@@ -298,11 +303,12 @@ mod tests {
     /// No time is asserted: both clocks are read as one moment on either side of a pause, however long that takes.
     #[test]
     fn the_counter_and_the_system_clock_agree_about_a_pause() {
-        let clock = Clock::calibrated();
-        if !matches!(clock.source, Source::Counter(_)) {
+        let clock = TickClock::calibrate_best();
+        if !matches!(clock.source, ClockSource::Counter(_)) {
             return println!("skipped: this machine's clock is no counter");
         }
-        let (begun, ended) = (clock.moment(), (std::thread::sleep(Duration::from_millis(30)), clock.moment()).1);
+        let (begun, ended) =
+            (clock.take_moment(), (std::thread::sleep(Duration::from_millis(30)), clock.take_moment()).1);
         let counted_ns = (ended.ticks - begun.ticks) as f64 * clock.nanoseconds_per_tick;
         let ratio = counted_ns / (ended.raw_ns - begun.raw_ns) as f64;
         assert!((0.9..1.1).contains(&ratio), "{ratio}");
@@ -317,15 +323,16 @@ mod tests {
 
     #[test]
     fn a_moment_is_translated_into_the_other_clocks_time() {
-        let clock = Clock::calibrated();
-        let (begin, between) = (clock.moment(), (std::thread::sleep(Duration::from_millis(5)), clock.moment()).1);
+        let clock = TickClock::calibrate_best();
+        let (begin, between) =
+            (clock.take_moment(), (std::thread::sleep(Duration::from_millis(5)), clock.take_moment()).1);
         std::thread::sleep(Duration::from_millis(5));
-        let line = Translation::new(begin, clock.moment(), clock.nanoseconds_per_tick);
+        let line = ClockTranslation::new(begin, clock.take_moment(), clock.nanoseconds_per_tick);
         assert_eq!(line.raw_ns(begin.ticks), begin.raw_ns);
         // Generous: a virtual cpu may lose its processor between two readings.
         assert!(line.raw_ns(between.ticks).abs_diff(between.raw_ns) < 1_000_000);
-        let early = Moment { ticks: 100, raw_ns: 5_000 };
-        assert_eq!(Translation::new(early, early, 0.5).raw_ns(90), 4_995);
+        let early = ClockMoment { ticks: 100, raw_ns: 5_000 };
+        assert_eq!(ClockTranslation::new(early, early, 0.5).raw_ns(90), 4_995);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::root::Root;
 
 /// The facts that were read; `None` if the kernel does not report them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Condition {
+pub struct SystemCondition {
     /// Restriction on counting events: kernel.perf_event_paranoid.
     pub paranoid: Option<String>,
     /// The clock source that the kernel itself uses: "tsc", "kvm-clock".
@@ -17,10 +17,10 @@ pub struct Condition {
     pub stolen_ticks: Option<u64>,
 }
 
-impl Condition {
+impl SystemCondition {
     /// Reads the facts.
-    pub fn read(root: &Root) -> Self {
-        let line = |path: &str| root.read(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    pub fn read_condition(root: &Root) -> Self {
+        let line = |path: &str| root.read_text(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         // "cpu  user nice system idle iowait irq softirq steal": proc_stat(5).
         let times = line("proc/stat");
         let stolen = times.as_ref().and_then(|text| text.lines().next()?.split_whitespace().nth(8)?.parse().ok());

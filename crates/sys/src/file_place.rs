@@ -24,8 +24,8 @@ impl FilePlace {
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if a folder on the way is missing; a link that is not followed; errors of the system.
-    pub fn find(path: &Path) -> io::Result<Self> {
-        Self::reach(path, None, true)
+    pub fn find_place(path: &Path) -> io::Result<Self> {
+        Self::reach_place(path, None, true)
     }
 
     /// Reaches the place of a file, and makes the folders that are missing for this user alone.
@@ -33,22 +33,22 @@ impl FilePlace {
     /// # Errors
     /// As [`Self::find`].
     pub fn make_private(path: &Path) -> io::Result<Self> {
-        Self::reach(path, Some(FileSharing::Private), true)
+        Self::reach_place(path, Some(FileSharing::Private), true)
     }
 
     /// Reaches the place of a file, and makes the folders that are missing.
-    pub(crate) fn make(path: &Path) -> io::Result<Self> {
-        Self::reach(path, Some(FileSharing::Usual), true)
+    pub(crate) fn make_place(path: &Path) -> io::Result<Self> {
+        Self::reach_place(path, Some(FileSharing::Usual), true)
     }
 
     /// Reaches the place of a file that may be a link itself.
     pub(crate) fn find_itself(path: &Path) -> io::Result<Self> {
-        Self::reach(path, None, false)
+        Self::reach_place(path, None, false)
     }
 
-    fn reach(path: &Path, make: Option<FileSharing>, follows_last: bool) -> io::Result<Self> {
+    fn reach_place(path: &Path, make: Option<FileSharing>, follows_last: bool) -> io::Result<Self> {
         let ReachedFolder { folder, name, path, strangers } =
-            FolderHandle::reach(path, ReachOptions { make, follows_last })?;
+            FolderHandle::reach_folder(path, ReachOptions { make, follows_last })?;
         Ok(Self { folder, name, path, strangers })
     }
 
@@ -67,8 +67,8 @@ impl FilePlace {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn look(&self) -> io::Result<Option<FoundFile>> {
-        self.folder.find(&self.name)
+    pub fn find_file(&self) -> io::Result<Option<FoundFile>> {
+        self.folder.find_file(&self.name)
     }
 
     /// Returns the file's origin: its identity, and other users that may have written it or a file that belongs to it. These are files in
@@ -76,8 +76,8 @@ impl FilePlace {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn origin(&self, endings: &[&str]) -> io::Result<Option<FileOrigin>> {
-        let Some(found) = self.look()? else { return Ok(None) };
+    pub fn file_origin(&self, endings: &[&str]) -> io::Result<Option<FileOrigin>> {
+        let Some(found) = self.find_file()? else { return Ok(None) };
         let mut origin = self.origin_of(&found)?;
         for ending in endings {
             let Some(beside) = self.look_beside(ending)? else { continue };
@@ -94,12 +94,12 @@ impl FilePlace {
     pub fn look_beside(&self, ending: &str) -> io::Result<Option<FoundFile>> {
         let mut name = self.name.clone();
         name.push(ending);
-        self.folder.find(&name)
+        self.folder.find_file(&name)
     }
 
     fn origin_of(&self, found: &FoundFile) -> io::Result<FileOrigin> {
         let of_file = found.writers.as_ref().map(|why| format!("the file {why}"));
-        let of_folder = self.folder.writers()?.map(|why| format!("its folder {why}"));
+        let of_folder = self.folder.other_writers()?.map(|why| format!("its folder {why}"));
         let writers = of_file.or(of_folder).or_else(|| self.strangers.clone());
         Ok(FileOrigin { path: self.path.clone(), identity: found.identity, writers })
     }
@@ -153,7 +153,7 @@ impl FileOrigin {
 
     /// Returns true if a path leads to this file now.
     pub fn is_at(&self, path: &Path) -> bool {
-        let found = FilePlace::find(path).and_then(|place| place.look());
+        let found = FilePlace::find_place(path).and_then(|place| place.find_file());
         found.is_ok_and(|found| found.is_some_and(|found| found.identity == self.identity))
     }
 

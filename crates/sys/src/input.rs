@@ -21,7 +21,7 @@ pub const JSON_MEMORY_BYTES: u64 = 128 << 20;
 
 /// An opened file, to be read up to a number of bytes. Reading more is an error, [`io::ErrorKind::FileTooLarge`].
 #[derive(Debug)]
-pub struct Input {
+pub struct InputFile {
     file: File,
     path: PathBuf,
     origin: FileOrigin,
@@ -29,7 +29,7 @@ pub struct Input {
     left: u64,
 }
 
-impl Input {
+impl InputFile {
     /// Opens a file.
     ///
     /// # Errors
@@ -37,10 +37,10 @@ impl Input {
     /// can have made.
     pub fn open(path: &Path, kind: InputKind) -> Result<Self, SysError> {
         let failed = |source| SysError::Read { path: path.to_owned(), source };
-        let (file, origin) = FilePlace::find(path).and_then(|place| place.open_to_read()).map_err(failed)?;
+        let (file, origin) = FilePlace::find_place(path).and_then(|place| place.open_to_read()).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
-            let what = if metadata.is_dir() { "it is a folder" } else { files::special(metadata.file_type()) };
+            let what = if metadata.is_dir() { "it is a folder" } else { files::special_kind(metadata.file_type()) };
             return Err(failed(io::Error::other(what)));
         }
         let most_bytes = kind.most_bytes();
@@ -67,25 +67,25 @@ impl Input {
     /// Reads the whole text; returns it with the origin of its file.
     ///
     /// # Errors
-    /// As [`Self::text`].
+    /// As [`Self::read_text`].
     pub fn text_with_origin(self) -> Result<(String, FileOrigin), SysError> {
         let origin = self.origin.clone();
-        Ok((self.text()?, origin))
+        Ok((self.read_text()?, origin))
     }
 
     /// Reads all lines, including lines that are not UTF-8.
     ///
     /// # Errors
     /// [`SysError::Read`] if it is too large or cannot be read.
-    pub fn lines(self) -> Result<Vec<Vec<u8>>, SysError> {
-        Ok(self.bytes()?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
+    pub fn read_lines(self) -> Result<Vec<Vec<u8>>, SysError> {
+        Ok(self.read_bytes()?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
     }
 
     /// Reads all of its bytes.
     ///
     /// # Errors
     /// [`SysError::Read`] if it is too large or cannot be read.
-    pub fn bytes(mut self) -> Result<Vec<u8>, SysError> {
+    pub fn read_bytes(mut self) -> Result<Vec<u8>, SysError> {
         let mut bytes = Vec::new();
         match self.read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),
@@ -97,7 +97,7 @@ impl Input {
     ///
     /// # Errors
     /// [`SysError::Read`] if it is too large or not UTF-8.
-    pub fn text(mut self) -> Result<String, SysError> {
+    pub fn read_text(mut self) -> Result<String, SysError> {
         let mut text = String::new();
         match self.read_to_string(&mut text) {
             Ok(_) => Ok(text),
@@ -110,7 +110,7 @@ impl Input {
     }
 }
 
-impl Read for Input {
+impl Read for InputFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| too_large(self.most_bytes))?;
@@ -122,10 +122,10 @@ impl Read for Input {
 ///
 /// # Errors
 /// [`SysError::Read`] if it is no regular file, such as a link, or cannot be removed.
-pub fn remove(path: &Path) -> Result<(), SysError> {
-    let removed = FilePlace::find_itself(path).and_then(|place| match place.look()? {
+pub fn remove_stale(path: &Path) -> Result<(), SysError> {
+    let removed = FilePlace::find_itself(path).and_then(|place| match place.find_file()? {
         Some(found) if !found.metadata.is_file() => Err(io::Error::other("it is no regular file, and is not replaced")),
-        Some(_) => place.folder().remove(place.name()),
+        Some(_) => place.folder().remove_file(place.name()),
         None => Ok(()),
     });
     match removed {
@@ -141,17 +141,17 @@ pub fn remove(path: &Path) -> Result<(), SysError> {
 /// # Errors
 /// Errors of the system, and a link that is not followed.
 pub fn list_folder(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let place = FilePlace::find(path)?;
-    let names = place.folder().folder(place.name())?.names()?;
+    let place = FilePlace::find_place(path)?;
+    let names = place.folder().open_folder(place.name())?.list_names()?;
     Ok(names.into_iter().map(|(name, _)| path.join(name)).collect())
 }
 
 /// Reads the text of a file.
 ///
 /// # Errors
-/// As [`Input::open`] and [`Input::text`].
+/// As [`InputFile::open`] and [`InputFile::read_text`].
 pub fn read_text(path: &Path, kind: InputKind) -> Result<String, SysError> {
-    Input::open(path, kind)?.text()
+    InputFile::open(path, kind)?.read_text()
 }
 
 /// Reads a JSON value from outside, within [`JSON_BYTES`] and [`JSON_MEMORY_BYTES`].
@@ -159,26 +159,26 @@ pub fn read_text(path: &Path, kind: InputKind) -> Result<String, SysError> {
 /// # Errors
 /// If it is malformed or too large.
 #[cfg(feature = "changes")]
-pub fn json<T: serde::de::DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
-    serde_json::from_reader(io::BufReader::new(Weighed::new(reader)))
+pub fn read_json<T: serde::de::DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
+    serde_json::from_reader(io::BufReader::new(WeighedJson::new(reader)))
 }
 
 fn too_large(most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} bytes"))
 }
 
-/// A reader or writer of JSON that fails as soon as the value exceeds the limits of [`json`].
+/// A reader or writer of JSON that fails as soon as the value exceeds the limits of [`read_json`].
 #[derive(Debug)]
-pub struct Weighed<T> {
+pub struct WeighedJson<T> {
     inner: T,
     bytes: u64,
     memory: u64,
-    place: Place,
+    place: JsonPlace,
 }
 
 /// State of the reader in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum JsonPlace {
     Outside,
     InString,
     Escaped,
@@ -193,10 +193,10 @@ const STRING_BYTES: u64 = 48;
 /// Maximum memory per byte of a string, as in a list of cpus.
 const CHARACTER_BYTES: u64 = 4;
 
-impl<T> Weighed<T> {
+impl<T> WeighedJson<T> {
     /// Starts with nothing read or written.
     pub fn new(inner: T) -> Self {
-        Self { inner, bytes: JSON_BYTES, memory: JSON_MEMORY_BYTES, place: Place::Outside }
+        Self { inner, bytes: JSON_BYTES, memory: JSON_MEMORY_BYTES, place: JsonPlace::Outside }
     }
 
     /// Returns the underlying reader or writer.
@@ -204,23 +204,23 @@ impl<T> Weighed<T> {
         self.inner
     }
 
-    fn weigh(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn weigh_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut memory = 0;
         for byte in bytes {
             memory += match (self.place, byte) {
-                (Place::InString, b'\"' | b'\\') | (Place::Escaped, _) => 0,
-                (Place::InString, _) => CHARACTER_BYTES,
-                (Place::Behind, b',' | b'[' | b'{') => STRING_BYTES + VALUE_BYTES,
-                (Place::Behind, b']' | b'}') => STRING_BYTES,
+                (JsonPlace::InString, b'\"' | b'\\') | (JsonPlace::Escaped, _) => 0,
+                (JsonPlace::InString, _) => CHARACTER_BYTES,
+                (JsonPlace::Behind, b',' | b'[' | b'{') => STRING_BYTES + VALUE_BYTES,
+                (JsonPlace::Behind, b']' | b'}') => STRING_BYTES,
                 (_, b',' | b'[' | b'{') => VALUE_BYTES,
                 _ => 0,
             };
             self.place = match (self.place, byte) {
-                (Place::InString, b'\\') => Place::Escaped,
-                (Place::InString, b'"') => Place::Behind,
-                (Place::InString | Place::Escaped, _) | (_, b'"') => Place::InString,
-                (Place::Behind, b' ' | b'\n' | b'\r' | b'\t') => Place::Behind,
-                _ => Place::Outside,
+                (JsonPlace::InString, b'\\') => JsonPlace::Escaped,
+                (JsonPlace::InString, b'"') => JsonPlace::Behind,
+                (JsonPlace::InString | JsonPlace::Escaped, _) | (_, b'"') => JsonPlace::InString,
+                (JsonPlace::Behind, b' ' | b'\n' | b'\r' | b'\t') => JsonPlace::Behind,
+                _ => JsonPlace::Outside,
             };
         }
         let too_much = || {
@@ -233,17 +233,17 @@ impl<T> Weighed<T> {
     }
 }
 
-impl<R: Read> Read for Weighed<R> {
+impl<R: Read> Read for WeighedJson<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.weigh(&buffer[..count])?;
+        self.weigh_bytes(&buffer[..count])?;
         Ok(count)
     }
 }
 
-impl<W: Write> Write for Weighed<W> {
+impl<W: Write> Write for WeighedJson<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.weigh(buffer)?;
+        self.weigh_bytes(buffer)?;
         self.inner.write_all(buffer)?;
         Ok(buffer.len())
     }
@@ -258,9 +258,9 @@ mod tests {
     use super::*;
 
     fn weight(text: &str) -> u64 {
-        let mut weighed = Weighed::new(io::sink());
+        let mut weighed = WeighedJson::new(io::sink());
         // In pieces, as files come.
-        text.as_bytes().chunks(3).for_each(|piece| weighed.weigh(piece).unwrap());
+        text.as_bytes().chunks(3).for_each(|piece| weighed.weigh_bytes(piece).unwrap());
         JSON_MEMORY_BYTES - weighed.memory
     }
 
@@ -276,10 +276,10 @@ mod tests {
     #[test]
     fn what_would_become_too_large_is_refused_by_readers_and_writers_alike() {
         let large = vec![String::new(); 3_000_000];
-        let error = serde_json::to_writer(Weighed::new(io::sink()), &large).unwrap_err();
+        let error = serde_json::to_writer(WeighedJson::new(io::sink()), &large).unwrap_err();
         assert!(error.to_string().contains("more than 128 MiB of memory"), "{error}");
         let text = serde_json::to_vec(&large).unwrap();
-        assert!(json::<Vec<String>>(text.as_slice()).is_err());
-        assert_eq!(json::<Vec<String>>(&b"[\"\"]"[..]).unwrap(), [""]);
+        assert!(read_json::<Vec<String>>(text.as_slice()).is_err());
+        assert_eq!(read_json::<Vec<String>>(&b"[\"\"]"[..]).unwrap(), [""]);
     }
 }

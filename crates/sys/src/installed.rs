@@ -8,12 +8,12 @@ use crate::os::files;
 
 /// Returns true if a program can be run by its name: see [`find`].
 pub fn is_installed(program: &str, path: Option<&OsStr>) -> bool {
-    find(program, path).is_some()
+    find_program(program, path).is_some()
 }
 
 /// Finds the file that a program's name runs: the name itself if it is a path to an executable file, or the first match in the folders of
 /// `path`, which is the value of `PATH`. The system's extension of executable files may be left out.
-pub fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+pub fn find_program(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let with_ending = |file: PathBuf| [file.clone(), file.with_added_extension(std::env::consts::EXE_EXTENSION)];
     let first = |file: PathBuf| with_ending(file).into_iter().find(|file| is_executable(file));
     if program.contains(std::path::is_separator) {
@@ -42,13 +42,13 @@ fn is_executable(file: &Path) -> bool {
 
 /// Returns the names of the distribution from os-release(5), its own first and then similar ones ("ubuntu", "debian"). Empty if there is no
 /// such file.
-pub fn distributions() -> Vec<String> {
+pub fn distribution_names() -> Vec<String> {
     let read = |file| std::fs::read_to_string(file).ok();
     let text = read("/etc/os-release").or_else(|| read("/usr/lib/os-release"));
-    text.map(|text| named(&text)).unwrap_or_default()
+    text.map(|text| parse_distributions(&text)).unwrap_or_default()
 }
 
-fn named(text: &str) -> Vec<String> {
+fn parse_distributions(text: &str) -> Vec<String> {
     let value = |key: &str| {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix('='))?;
         Some(line.trim_matches(['"', '\'']).split_whitespace().map(str::to_owned).collect::<Vec<_>>())
@@ -87,8 +87,11 @@ mod tests {
 
     #[test]
     fn a_distribution_is_like_others() {
-        assert_eq!(named("NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\n"), ["ubuntu", "debian"]);
-        assert_eq!(named("ID_LIKE=\"rhel centos fedora\"\nID='rocky'"), ["rocky", "rhel", "centos", "fedora"]);
-        assert!(named("").is_empty() && named("VERSION_ID=12").is_empty());
+        assert_eq!(parse_distributions("NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\n"), ["ubuntu", "debian"]);
+        assert_eq!(
+            parse_distributions("ID_LIKE=\"rhel centos fedora\"\nID='rocky'"),
+            ["rocky", "rhel", "centos", "fedora"]
+        );
+        assert!(parse_distributions("").is_empty() && parse_distributions("VERSION_ID=12").is_empty());
     }
 }

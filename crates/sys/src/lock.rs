@@ -10,25 +10,25 @@ use crate::os::folder_handle::{FolderError, FolderHandle};
 
 /// A held lock; released with this value, or when the process ends.
 #[derive(Debug)]
-pub struct Lock {
+pub struct FileLock {
     file: File,
     process: u32,
 }
 
 /// Unlocks the file explicitly: a process that is between fork and exec shares it, and would keep the lock until exec.
-impl Drop for Lock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         if std::process::id() == self.process {
-            let _ = files::unlock(&self.file);
+            let _ = files::unlock_file(&self.file);
         }
     }
 }
 
 /// Result of asking for a lock.
 #[derive(Debug)]
-pub enum Taken {
+pub enum LockAttempt {
     /// This process has it.
-    Ours(Lock),
+    Ours(FileLock),
     /// Another process has it; holds its number, if it is in the file.
     Held(Option<u32>),
 }
@@ -38,18 +38,18 @@ pub enum Taken {
 ///
 /// # Errors
 /// If the folder is another user's, cannot be made or written to, or if files cannot be locked.
-pub fn take(folder: &Path, name: &str) -> io::Result<Taken> {
+pub fn take_lock(folder: &Path, name: &str) -> io::Result<LockAttempt> {
     let failed = |error| match error {
         FolderError::System(error) => error,
         FolderError::Foreign(why) => io::Error::other(why),
     };
-    take_in(&FolderHandle::own(folder, true).map_err(failed)?, name)
+    take_in(&FolderHandle::open_private(folder, true).map_err(failed)?, name)
 }
 
 /// As [`take`], in an open folder.
-pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
+pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<LockAttempt> {
     let name = OsStr::new(name);
-    let mut file = match folder.create(name) {
+    let mut file = match folder.create_file(name) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => folder.open_own(name)?,
         made => made?,
     };
@@ -57,13 +57,13 @@ pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
         Ok(()) => {
             file.set_len(0)?;
             writeln!(file, "{}", std::process::id())?;
-            Ok(Taken::Ours(Lock { file, process: std::process::id() }))
+            Ok(LockAttempt::Ours(FileLock { file, process: std::process::id() }))
         }
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
             file.rewind()?;
             let _ = file.take(32).read_to_string(&mut text);
-            Ok(Taken::Held(text.trim().parse().ok()))
+            Ok(LockAttempt::Held(text.trim().parse().ok()))
         }
         Err(TryLockError::Error(error)) => Err(error),
     }
@@ -77,12 +77,12 @@ mod tests {
     fn one_has_it_and_the_others_know_who() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("own");
-        let Taken::Ours(lock) = take(&folder, "name").unwrap() else { panic!("nobody else has it") };
-        let Taken::Held(process) = take(&folder, "name").unwrap() else { panic!("it is held") };
+        let LockAttempt::Ours(lock) = take_lock(&folder, "name").unwrap() else { panic!("nobody else has it") };
+        let LockAttempt::Held(process) = take_lock(&folder, "name").unwrap() else { panic!("it is held") };
         assert_eq!(process, Some(std::process::id()));
-        assert!(matches!(take(&folder, "other").unwrap(), Taken::Ours(_)));
+        assert!(matches!(take_lock(&folder, "other").unwrap(), LockAttempt::Ours(_)));
         drop(lock);
-        assert!(matches!(take(&folder, "name").unwrap(), Taken::Ours(_)));
+        assert!(matches!(take_lock(&folder, "name").unwrap(), LockAttempt::Ours(_)));
     }
 
     #[cfg(unix)]
@@ -91,9 +91,9 @@ mod tests {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(take(folder.path(), "name").unwrap_err().to_string().contains("write"));
+        assert!(take_lock(folder.path(), "name").unwrap_err().to_string().contains("write"));
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
         symlink("elsewhere", folder.path().join("name")).unwrap();
-        assert!(take(folder.path(), "name").is_err(), "a link leads somewhere else");
+        assert!(take_lock(folder.path(), "name").is_err(), "a link leads somewhere else");
     }
 }

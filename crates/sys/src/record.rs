@@ -11,7 +11,7 @@ use std::path::Path;
 use corewise_machine::Machine;
 
 use crate::error::SysError;
-use crate::root::{HWLOC_XML, NAMED, Root, Source, is_device_name, is_named_only};
+use crate::root::{FileSource, HWLOC_XML, NAMED, Root, is_device_name, is_named_only};
 use crate::{irq, topology};
 
 /// The folder of the archive that holds the recorded files.
@@ -22,7 +22,7 @@ const XZ_PRESET: u32 = 6;
 
 /// Compression of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Packing {
+pub enum RecordingPacking {
     /// A plain tar.
     Tar,
     /// A tar in gzip.
@@ -32,9 +32,9 @@ pub enum Packing {
     Xz,
 }
 
-impl Packing {
+impl RecordingPacking {
     /// Returns the packing for a file name: by ".tar", ".tar.gz" or ".tgz", and xz for all others.
-    pub fn of(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("tar") => Self::Tar,
             Some("gz" | "tgz") => Self::Gzip,
@@ -45,7 +45,7 @@ impl Packing {
 
 /// Contents of a recording.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedMachine {
     /// The machine as read back from the recording.
     pub machine: Machine,
     /// Number of recorded files.
@@ -56,41 +56,41 @@ pub struct Recorded {
 
 /// Writes a recording of a machine's topology, devices and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
 ///
-/// It leaves out all files that [`topology::read`] and [`irq::read`] do not read. It also leaves out serial numbers, control groups and
+/// It leaves out all files that [`topology::read_text`] and [`irq::read_text`] do not read. It also leaves out serial numbers, control groups and
 /// mounts, the process's names and numbers, network addresses (in names of devices, too), and the builder and host of the kernel.
 ///
 /// # Errors
-/// Those of [`topology::read`]; [`SysError::Write`] if the output refuses; [`SysError::NotRecordable`] for an hwloc XML export, which may
+/// Those of [`topology::read_text`]; [`SysError::Write`] if the output refuses; [`SysError::NotRecordable`] for an hwloc XML export, which may
 /// name hosts and devices anywhere.
-pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recorded, SysError> {
-    let recorder = Recorder { root, read: RefCell::default() };
-    let machine = scrub::named(topology::read_from(&recorder)?);
+pub fn record_machine(root: &Root, output: impl Write, packing: RecordingPacking) -> Result<RecordedMachine, SysError> {
+    let recorder = RecordingSource { root, read: RefCell::default() };
+    let machine = scrub::scrub_names(topology::read_from(&recorder)?);
     irq::read_from(&recorder);
     let allowed = (topology::allowed_cpus(root), topology::allowed_memory(root));
-    let files = scrub::scrubbed(recorder.read.into_inner(), &machine, allowed);
+    let files = scrub::scrub_files(recorder.read.into_inner(), &machine, allowed);
     if files.contains_key(HWLOC_XML) {
         return Err(SysError::NotRecordable { what: "an hwloc XML export" });
     }
-    pack(&files, output, packing).map_err(|source| SysError::Write { source })?;
+    pack_files(&files, output, packing).map_err(|source| SysError::Write { source })?;
     let text_bytes = files.values().map(|text| text.len() as u64).sum();
-    Ok(Recorded { machine, files: files.len(), text_bytes })
+    Ok(RecordedMachine { machine, files: files.len(), text_bytes })
 }
 
 /// A source that passes reads on to a root, and keeps the texts.
-struct Recorder<'a> {
+struct RecordingSource<'a> {
     root: &'a Root,
     read: RefCell<BTreeMap<String, String>>,
 }
 
-impl Source for Recorder<'_> {
-    fn text(&self, path: &str) -> Option<Cow<'_, str>> {
-        let text = self.root.read(path)?;
+impl FileSource for RecordingSource<'_> {
+    fn file_text(&self, path: &str) -> Option<Cow<'_, str>> {
+        let text = self.root.read_text(path)?;
         self.read.borrow_mut().insert(path.to_owned(), text.clone().into_owned());
         Some(text)
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
-        let names = self.root.list(folder);
+    fn folder_names(&self, folder: &str) -> Vec<String> {
+        let names = self.root.list_folder(folder);
         // These are links, and only their names matter.
         for path in names.iter().map(|name| format!("{folder}/{name}")).filter(|path| is_named_only(path)) {
             self.read.borrow_mut().insert(path, String::new());
@@ -102,14 +102,14 @@ impl Source for Recorder<'_> {
     }
 }
 
-fn pack(files: &BTreeMap<String, String>, output: impl Write, packing: Packing) -> io::Result<()> {
+fn pack_files(files: &BTreeMap<String, String>, output: impl Write, packing: RecordingPacking) -> io::Result<()> {
     match packing {
-        Packing::Tar => write_tar(files, output)?.flush(),
-        Packing::Gzip => {
+        RecordingPacking::Tar => write_tar(files, output)?.flush(),
+        RecordingPacking::Gzip => {
             let packer = flate2::write::GzEncoder::new(output, flate2::Compression::best());
             write_tar(files, packer)?.finish()?.flush()
         }
-        Packing::Xz => {
+        RecordingPacking::Xz => {
             let packer = lzma_rust2::XzWriter::new(output, lzma_rust2::XzOptions::with_preset(XZ_PRESET))?;
             write_tar(files, packer)?.finish()?.flush()
         }

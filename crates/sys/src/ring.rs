@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::os::memory::Memory;
-use corewise_machine::ring::Slots;
+use crate::os::memory::PageMemory;
+use corewise_machine::ring::RingSlots;
 
 /// Default number of messages in a ring: as in the channel that it is compared with.
 pub const CAPACITY: usize = 64;
@@ -13,7 +13,7 @@ pub const CAPACITY: usize = 64;
 const WORD_BYTES: usize = size_of::<AtomicU64>();
 
 /// Returns the size of a ring's slots in bytes; the capacity is rounded up to a power of two.
-pub const fn bytes(capacity: usize, slots: Slots) -> usize {
+pub const fn ring_bytes(capacity: usize, slots: RingSlots) -> usize {
     capacity.next_power_of_two() * slots.stride_bytes()
 }
 
@@ -21,20 +21,20 @@ pub const fn bytes(capacity: usize, slots: Slots) -> usize {
 ///
 /// # Errors
 /// If the kernel has no memory for it.
-pub fn new(capacity: usize, slots: Slots) -> io::Result<(Sender, Receiver)> {
-    Ok(within(Memory::new(bytes(capacity, slots))?, capacity, slots))
+pub fn new(capacity: usize, slots: RingSlots) -> io::Result<(RingSender, RingReceiver)> {
+    Ok(ring_within(PageMemory::new(ring_bytes(capacity, slots))?, capacity, slots))
 }
 
 /// Makes a ring in given fresh memory. The capacity is rounded up to a power of two, at least one message.
 ///
 /// # Panics
-/// If the memory has fewer than [`bytes`].
-pub fn within(memory: Memory, capacity: usize, slots: Slots) -> (Sender, Receiver) {
-    let needed = bytes(capacity, slots);
+/// If the memory has fewer than [`ring_bytes`].
+pub fn ring_within(memory: PageMemory, capacity: usize, slots: RingSlots) -> (RingSender, RingReceiver) {
+    let needed = ring_bytes(capacity, slots);
     assert!(memory.words().len() * WORD_BYTES >= needed, "a ring of {capacity} needs {needed} bytes");
     let (capacity, stride) = (capacity.next_power_of_two(), slots.stride_bytes() / WORD_BYTES);
-    let ring = Arc::new(Ring { memory, mask: capacity as u64 - 1, lap_bits: capacity.trailing_zeros(), stride });
-    (Sender { ring: Arc::clone(&ring), tail: 0 }, Receiver { ring, head: 0 })
+    let ring = Arc::new(MessageRing { memory, mask: capacity as u64 - 1, lap_bits: capacity.trailing_zeros(), stride });
+    (RingSender { ring: Arc::clone(&ring), tail: 0 }, RingReceiver { ring, head: 0 })
 }
 
 /// The slots. Each is a sequence number and, in the next word, a message.
@@ -43,8 +43,8 @@ pub fn within(memory: Memory, capacity: usize, slots: Slots) -> (Sender, Receive
 /// reads only the slot, never the other end's position, and fresh memory, all zero, is an empty ring. As in Dmitry Vyukov's bounded queue
 /// (1024cores.net), but with laps, so that one slot is enough.
 #[derive(Debug)]
-struct Ring {
-    memory: Memory,
+struct MessageRing {
+    memory: PageMemory,
     /// The capacity minus one.
     mask: u64,
     /// The binary logarithm of the capacity.
@@ -53,10 +53,10 @@ struct Ring {
     stride: usize,
 }
 
-impl Ring {
+impl MessageRing {
     /// Returns the sequence number and the message of the slot at a position.
     #[inline(always)]
-    fn slot(&self, position: u64) -> (&AtomicU64, &AtomicU64) {
+    fn slot_at(&self, position: u64) -> (&AtomicU64, &AtomicU64) {
         let word = (position & self.mask) as usize * self.stride;
         let slot = &self.memory.words()[word..word + 2];
         (&slot[0], &slot[1])
@@ -64,7 +64,7 @@ impl Ring {
 
     /// Returns the sequence number that lets the sender write at a position.
     #[inline(always)]
-    const fn free(&self, position: u64) -> u64 {
+    const fn free_sequence(&self, position: u64) -> u64 {
         2 * (position >> self.lap_bits)
     }
 }
@@ -72,18 +72,18 @@ impl Ring {
 /// The sending end. Aligned so that its position shares no pair of lines with the other end's, wherever the two lie.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Sender {
-    ring: Arc<Ring>,
+pub struct RingSender {
+    ring: Arc<MessageRing>,
     /// Number of messages sent.
     tail: u64,
 }
 
-impl Sender {
+impl RingSender {
     /// Sends a message; returns false if the ring is full.
     #[inline(always)]
     pub fn try_send(&mut self, message: u64) -> bool {
-        let (sequence, place) = self.ring.slot(self.tail);
-        let free = self.ring.free(self.tail);
+        let (sequence, place) = self.ring.slot_at(self.tail);
+        let free = self.ring.free_sequence(self.tail);
         if sequence.load(Ordering::Acquire) != free {
             return false;
         }
@@ -95,7 +95,7 @@ impl Sender {
 
     /// Sends a message, and spins while the ring is full. Calls `give_up` after each try; returns false if that returns true.
     #[inline(always)]
-    pub fn send(&mut self, message: u64, mut give_up: impl FnMut() -> bool) -> bool {
+    pub fn send_message(&mut self, message: u64, mut give_up: impl FnMut() -> bool) -> bool {
         while !self.try_send(message) {
             if give_up() {
                 return false;
@@ -109,18 +109,18 @@ impl Sender {
 /// The receiving end; messages arrive in the order in which they were sent.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Receiver {
-    ring: Arc<Ring>,
+pub struct RingReceiver {
+    ring: Arc<MessageRing>,
     /// Number of messages received.
     head: u64,
 }
 
-impl Receiver {
+impl RingReceiver {
     /// Takes the next message; `None` if the ring is empty.
     #[inline(always)]
     pub fn try_receive(&mut self) -> Option<u64> {
-        let (sequence, place) = self.ring.slot(self.head);
-        let full = self.ring.free(self.head) + 1;
+        let (sequence, place) = self.ring.slot_at(self.head);
+        let full = self.ring.free_sequence(self.head) + 1;
         if sequence.load(Ordering::Acquire) != full {
             return None;
         }
@@ -132,7 +132,7 @@ impl Receiver {
 
     /// Takes the next message, and spins while the ring is empty. Calls `give_up` after each try; returns `None` if that returns true.
     #[inline(always)]
-    pub fn receive(&mut self, mut give_up: impl FnMut() -> bool) -> Option<u64> {
+    pub fn receive_message(&mut self, mut give_up: impl FnMut() -> bool) -> Option<u64> {
         loop {
             if let Some(message) = self.try_receive() {
                 return Some(message);
@@ -160,7 +160,7 @@ mod tests {
             is_padded in any::<bool>(),
             steps in proptest::collection::vec(any::<(bool, u64)>(), 0..400),
         ) {
-            let slots = if is_padded { Slots::Padded } else { Slots::Packed };
+            let slots = if is_padded { RingSlots::Padded } else { RingSlots::Packed };
             let (mut sender, mut receiver) = new(wanted, slots).unwrap();
             let (capacity, mut model) = (wanted.next_power_of_two(), VecDeque::new());
             for (sends, message) in steps {
@@ -180,7 +180,7 @@ mod tests {
     fn all_messages_arrive_in_order() {
         const MESSAGES: u64 = 20_000;
         for (slots, capacity) in
-            Slots::ALL.into_iter().flat_map(|slots| [1, 2, 3, 7, 64, 100].map(|size| (slots, size)))
+            RingSlots::ALL.into_iter().flat_map(|slots| [1, 2, 3, 7, 64, 100].map(|size| (slots, size)))
         {
             let (mut sender, mut receiver) = new(capacity, slots).unwrap();
             // The other end waits for this cpu too where there is only one.
@@ -193,9 +193,10 @@ mod tests {
                 }
             };
             std::thread::scope(|scope| {
-                scope.spawn(move || assert!((0..MESSAGES).all(|message| sender.send(message * 3, patiently()))));
+                scope
+                    .spawn(move || assert!((0..MESSAGES).all(|message| sender.send_message(message * 3, patiently()))));
                 for message in 0..MESSAGES {
-                    assert_eq!(receiver.receive(patiently()), Some(message * 3));
+                    assert_eq!(receiver.receive_message(patiently()), Some(message * 3));
                 }
                 assert_eq!(receiver.try_receive(), None);
             });
@@ -204,24 +205,24 @@ mod tests {
 
     #[test]
     fn neither_end_waits_longer_than_it_is_told() {
-        let (mut sender, mut receiver) = new(1, Slots::Packed).unwrap();
+        let (mut sender, mut receiver) = new(1, RingSlots::Packed).unwrap();
         let mut asked = 0;
         let mut twice = || {
             asked += 1;
             asked == 2
         };
-        assert_eq!(receiver.receive(&mut twice), None);
-        assert!(sender.send(5, || false));
-        assert!(!sender.send(6, || true));
-        assert_eq!((receiver.receive(|| false), asked), (Some(5), 2));
+        assert_eq!(receiver.receive_message(&mut twice), None);
+        assert!(sender.send_message(5, || false));
+        assert!(!sender.send_message(6, || true));
+        assert_eq!((receiver.receive_message(|| false), asked), (Some(5), 2));
     }
 
     #[test]
     fn slots_lie_as_they_are_named() {
-        assert_eq!((bytes(CAPACITY, Slots::Packed), bytes(CAPACITY, Slots::Padded)), (1024, 8192));
-        for slots in Slots::ALL {
+        assert_eq!((ring_bytes(CAPACITY, RingSlots::Packed), ring_bytes(CAPACITY, RingSlots::Padded)), (1024, 8192));
+        for slots in RingSlots::ALL {
             let (sender, _) = new(CAPACITY, slots).unwrap();
-            let at = |position| std::ptr::from_ref(sender.ring.slot(position).0) as usize;
+            let at = |position| std::ptr::from_ref(sender.ring.slot_at(position).0) as usize;
             assert_eq!(at(1) - at(0), slots.stride_bytes());
             assert_eq!(at(CAPACITY as u64), at(0), "a lap later");
         }

@@ -19,38 +19,38 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::SysError;
-use crate::input::{Input, InputKind};
+use crate::input::{InputFile, InputKind};
 use crate::os::own_files;
 #[cfg(feature = "recordings")]
-use archive::read as read_archive;
+use archive::read_archive;
 use disk::{list_folder, read_file};
-use files::Files;
+use files::RecordedFiles;
 pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
-use folder::{Folder, Found};
-pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, called};
+use folder::{FolderMatch, RecordedFolder};
+pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, usual_name};
 pub(crate) use paths::{CPUID, PCI_DEVICES, SCHEDULING};
-pub(crate) use source::Source;
+pub(crate) use source::FileSource;
 #[cfg(feature = "recordings")]
 pub(crate) use wanted::{HWLOC_XML, NAMED, is_device_name, is_named_only};
 
 /// A machine's files: its own, or recorded ones. Paths are relative, without a leading slash: "proc/cpuinfo".
 #[derive(Debug)]
 pub struct Root {
-    place: Place,
+    place: RootPlace,
     path: PathBuf,
 }
 
 #[derive(Debug)]
-enum Place {
+enum RootPlace {
     Live,
-    Folder(Folder),
-    Files(Files),
+    Folder(RecordedFolder),
+    Files(RecordedFiles),
 }
 
 impl Root {
     /// This machine.
-    pub fn live() -> Self {
-        Self { place: Place::Live, path: PathBuf::from("/") }
+    pub fn this_machine() -> Self {
+        Self { place: RootPlace::Live, path: PathBuf::from("/") }
     }
 
     /// Opens this machine for "/", otherwise a recorded one.
@@ -67,7 +67,7 @@ impl Root {
         let read_error = |source| SysError::Read { path: path.to_owned(), source };
         let real = dunce::canonicalize(path).map_err(read_error)?;
         if real.parent().is_none() {
-            return Ok(Self::live());
+            return Ok(Self::this_machine());
         }
         let metadata = fs::metadata(&real).map_err(read_error)?;
         if metadata.is_file() && metadata.len() == 0 {
@@ -76,10 +76,10 @@ impl Root {
         }
         let place = match metadata.is_dir() {
             true => match folder::open(path, real)? {
-                Found::Folder(folder) => Place::Folder(folder),
-                Found::Files(files) => Place::Files(files),
+                FolderMatch::Folder(folder) => RootPlace::Folder(folder),
+                FolderMatch::Files(files) => RootPlace::Files(files),
             },
-            false => Place::Files(read_archive(path, Input::open(path, InputKind::MachineArchive)?)?),
+            false => RootPlace::Files(read_archive(path, InputFile::open(path, InputKind::MachineArchive)?)?),
         };
         Ok(Self { place, path: path.to_owned() })
     }
@@ -91,13 +91,13 @@ impl Root {
     #[cfg(feature = "recordings")]
     pub fn from_archive_bytes(bytes: &[u8]) -> Result<Self, SysError> {
         let path = PathBuf::from("the archive");
-        Ok(Self { place: Place::Files(read_archive(&path, bytes)?), path })
+        Ok(Self { place: RootPlace::Files(read_archive(&path, bytes)?), path })
     }
 
     /// Makes a machine of files that are given with their texts, for tests and for embedding.
     pub fn from_files<P: Into<String>, T: Into<String>>(files: impl IntoIterator<Item = (P, T)>) -> Self {
         let files = files.into_iter().map(|(path, text)| (path.into(), text.into())).collect();
-        Self { place: Place::Files(files), path: PathBuf::from("the files") }
+        Self { place: RootPlace::Files(files), path: PathBuf::from("the files") }
     }
 
     /// Returns the path that was given to [`Root::open`]; for messages.
@@ -107,57 +107,61 @@ impl Root {
 
     /// Returns true for the machine that the program runs on.
     pub fn is_live(&self) -> bool {
-        matches!(self.place, Place::Live)
+        matches!(self.place, RootPlace::Live)
     }
 
     /// Reads a file; `None` if it does not exist, may not be read or is no file. Bytes that are not UTF-8 become replacement characters.
-    pub fn read(&self, path: &str) -> Option<Cow<'_, str>> {
+    pub fn read_text(&self, path: &str) -> Option<Cow<'_, str>> {
         match &self.place {
-            Place::Live if path == HYPERVISOR => hypervisor::name().map(Cow::Owned),
-            Place::Live if path == FIXED_INTERRUPTS => fixed_interrupts::numbers().map(Cow::Owned),
-            Place::Live => own(path).map_or_else(|| own_files::text(path), |path| read_file(&path)).map(Cow::Owned),
-            Place::Folder(folder) => folder.read(path).map(Cow::Owned),
-            Place::Files(files) => files.text(path).map(Cow::Borrowed),
+            RootPlace::Live if path == HYPERVISOR => hypervisor::own_hypervisor().map(Cow::Owned),
+            RootPlace::Live if path == FIXED_INTERRUPTS => fixed_interrupts::fixed_numbers().map(Cow::Owned),
+            RootPlace::Live => own_description(path)
+                .map_or_else(|| own_files::described_text(path), |path| read_file(&path))
+                .map(Cow::Owned),
+            RootPlace::Folder(folder) => folder.read_text(path).map(Cow::Owned),
+            RootPlace::Files(files) => files.file_text(path).map(Cow::Borrowed),
         }
     }
 
     /// Lists the names in a folder, sorted; empty if there is no such folder.
-    pub fn list(&self, folder: &str) -> Vec<String> {
+    pub fn list_folder(&self, folder: &str) -> Vec<String> {
         match &self.place {
-            Place::Live => own(folder).map_or_else(Vec::new, |folder| list_folder(&folder)),
-            Place::Folder(recorded) => recorded.list(folder),
-            Place::Files(files) => files.names(folder),
+            RootPlace::Live => own_description(folder).map_or_else(Vec::new, |folder| list_folder(&folder)),
+            RootPlace::Folder(recorded) => recorded.list_folder(folder),
+            RootPlace::Files(files) => files.folder_names(folder),
         }
     }
 
     /// Returns true if there is such a file or folder.
-    pub fn exists(&self, path: &str) -> bool {
+    pub fn path_exists(&self, path: &str) -> bool {
         match &self.place {
-            Place::Live => own(path).map_or_else(|| own_files::text(path).is_some(), |path| path.exists()),
-            Place::Folder(folder) => folder.exists(path),
-            Place::Files(files) => files.exists(path),
+            RootPlace::Live => {
+                own_description(path).map_or_else(|| own_files::described_text(path).is_some(), |path| path.exists())
+            }
+            RootPlace::Folder(folder) => folder.path_exists(path),
+            RootPlace::Files(files) => files.path_exists(path),
         }
     }
 }
 
 /// Refuses an archive: this build has no unpackers.
 #[cfg(not(feature = "recordings"))]
-fn read_archive(path: &Path, _: Input) -> Result<Files, SysError> {
+fn read_archive(path: &Path, _: InputFile) -> Result<RecordedFiles, SysError> {
     let why = "it is a file, and this program was built without what reads archives".to_owned();
     Err(SysError::NotARecording { path: path.to_owned(), why })
 }
 
 /// Returns the path of this machine's own file; `None` if its system has no such files.
-fn own(path: &str) -> Option<PathBuf> {
+fn own_description(path: &str) -> Option<PathBuf> {
     own_files::FOLDER.map(|folder| Path::new(folder).join(path))
 }
 
-impl Source for Root {
-    fn text(&self, path: &str) -> Option<Cow<'_, str>> {
-        self.read(path)
+impl FileSource for Root {
+    fn file_text(&self, path: &str) -> Option<Cow<'_, str>> {
+        self.read_text(path)
     }
 
-    fn names(&self, folder: &str) -> Vec<String> {
-        self.list(folder)
+    fn folder_names(&self, folder: &str) -> Vec<String> {
+        self.list_folder(folder)
     }
 }

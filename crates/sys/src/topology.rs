@@ -23,8 +23,8 @@ use corewise_machine::facts::MachineFacts;
 use corewise_machine::{Machine, assemble};
 
 use crate::error::SysError;
-use crate::root::{Root, Source};
-use reader::Reader;
+use crate::root::{FileSource, Root};
+use reader::ValueReader;
 
 /// Reads the machine of a root. Facts that a source does not report are gaps in the result, not errors.
 ///
@@ -36,37 +36,37 @@ use reader::Reader;
 /// # Errors
 /// [`SysError::NoCpu`] if no source of a recording names an online cpu; [`SysError::Damaged`] for a malformed hwloc export or buffer of
 /// Windows.
-pub fn read(root: &Root) -> Result<Machine, SysError> {
+pub fn read_machine(root: &Root) -> Result<Machine, SysError> {
     match read_from(root) {
-        Err(SysError::NoCpu) if root.is_live() => Ok(assemble::assemble(bare::facts())),
+        Err(SysError::NoCpu) if root.is_live() => Ok(assemble::assemble_machine(bare::bare_facts())),
         Err(SysError::Damaged { why, .. }) => Err(SysError::Damaged { path: root.path().to_owned(), why }),
         read => read,
     }
 }
 
-pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
-    facts(source).map(assemble::assemble)
+pub(crate) fn read_from(source: &dyn FileSource) -> Result<Machine, SysError> {
+    read_facts(source).map(assemble::assemble_machine)
 }
 
 /// Returns the cpus that this process may use according to the source, online or not.
 #[cfg(feature = "recordings")]
-pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
-    allowed::allowed(&Reader::new(source)).cpus
+pub(crate) fn allowed_cpus(source: &dyn FileSource) -> Option<corewise_machine::CpuSet> {
+    allowed::read_allowed(&ValueReader::new(source)).cpus
 }
 
 /// Returns the nodes, by number, of the memory that this process may use according to the source.
 #[cfg(feature = "recordings")]
-pub(crate) fn allowed_memory(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
-    allowed::allowed(&Reader::new(source)).memory
+pub(crate) fn allowed_memory(source: &dyn FileSource) -> Option<corewise_machine::CpuSet> {
+    allowed::read_allowed(&ValueReader::new(source)).memory
 }
 
-fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
-    let reader = Reader::new(source);
-    let mut facts = sysfs::facts(&reader);
+fn read_facts(source: &dyn FileSource) -> Result<MachineFacts, SysError> {
+    let reader = ValueReader::new(source);
+    let mut facts = sysfs::read_facts(&reader);
     if facts.cpus.is_empty() {
         facts = match exported_facts(&reader)? {
             Some(facts) => facts,
-            None => windows::facts(&reader)?.unwrap_or_else(|| cpuid::facts(&reader)),
+            None => windows::read_facts(&reader)?.unwrap_or_else(|| cpuid::read_facts(&reader)),
         };
     } else if facts.named_kinds.is_empty() {
         facts.named_kinds = cpuid::named_kinds(&reader, &facts.cpus.iter().map(|cpu| cpu.number).collect());
@@ -77,12 +77,12 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
 
 /// Reads hwloc's XML export, or `None` if there is none: only archives hold one.
 #[cfg(feature = "recordings")]
-fn exported_facts(reader: &Reader<'_>) -> Result<Option<MachineFacts>, SysError> {
-    reader.text(crate::root::HWLOC_XML).map(|text| hwloc_xml::facts(&text)).transpose()
+fn exported_facts(reader: &ValueReader<'_>) -> Result<Option<MachineFacts>, SysError> {
+    reader.read_text(crate::root::HWLOC_XML).map(|text| hwloc_xml::read_facts(&text)).transpose()
 }
 
 #[cfg(not(feature = "recordings"))]
-fn exported_facts(_: &Reader<'_>) -> Result<Option<MachineFacts>, SysError> {
+fn exported_facts(_: &ValueReader<'_>) -> Result<Option<MachineFacts>, SysError> {
     Ok(None)
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
 
-use corewise_machine::worth::{HEADER_WORDS, Head, RECORD_WORDS, Record};
+use corewise_machine::worth::{HEADER_WORDS, RECORD_WORDS, WorthHeader, WorthRecord};
 
 use crate::os::files::{make_readable, open_to_read, writers_of};
 use crate::os::folder_handle::{FolderError, FolderHandle};
@@ -44,34 +44,34 @@ impl WorthWriter {
     ///
     /// # Errors
     /// If others may write in the folder; errors of the system.
-    pub fn create(folder: &Path, head: &Head) -> io::Result<Self> {
-        let folder = FolderHandle::own(folder, true).map_err(|error| match error {
+    pub fn create_file(folder: &Path, head: &WorthHeader) -> io::Result<Self> {
+        let folder = FolderHandle::open_private(folder, true).map_err(|error| match error {
             FolderError::System(error) => error,
             FolderError::Foreign(why) => io::Error::other(why),
         })?;
         folder.let_through()?;
         let name = OsStr::new(UNFINISHED);
-        match folder.remove(name) {
+        match folder.remove_file(name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let file = folder.create(name)?;
+        let file = folder.create_file(name)?;
         let words = HEADER_WORDS + head.records as usize * RECORD_WORDS;
         file.set_len(words as u64 * 8)?;
         let shared = SharedWords::of_file(&file, words, true)?;
-        for (word, value) in shared.words().iter().zip(head.words()) {
+        for (word, value) in shared.words().iter().zip(head.to_words()) {
             word.store(value, Ordering::Relaxed);
         }
         for (cpu, record) in (0_u64..).zip(shared.words()[HEADER_WORDS..].chunks_exact(RECORD_WORDS)) {
             record[0].store(cpu << 32, Ordering::Relaxed);
         }
         make_readable(&file)?;
-        folder.rename(name, OsStr::new(FILE))?;
+        folder.rename_durably(name, OsStr::new(FILE))?;
         Ok(Self { folder, file, shared })
     }
 
     /// Writes all records, and the time of this update. Takes some 10 ns a record.
-    pub fn write(&self, records: &[Record]) {
+    pub fn write_records(&self, records: &[WorthRecord]) {
         let words = self.shared.words();
         for (place, record) in words[HEADER_WORDS..].chunks_exact(RECORD_WORDS).zip(records) {
             write_record(place, record);
@@ -84,13 +84,13 @@ impl Drop for WorthWriter {
     fn drop(&mut self) {
         // Another writer's file stays.
         if self.folder.is_name_of(OsStr::new(FILE), &self.file) {
-            let _ = self.folder.remove(OsStr::new(FILE));
+            let _ = self.folder.remove_file(OsStr::new(FILE));
         }
         self.shared.words()[UPDATED].store(0, Ordering::Release);
     }
 }
 
-fn write_record(place: &[AtomicU64], record: &Record) {
+fn write_record(place: &[AtomicU64], record: &WorthRecord) {
     let first = place[0].load(Ordering::Relaxed);
     // Only the lower half counts up.
     let next = |word: u64| word & !u64::from(u32::MAX) | u64::from((word as u32).wrapping_add(1));
@@ -98,7 +98,7 @@ fn write_record(place: &[AtomicU64], record: &Record) {
     let odd = if first & 1 == 0 { next(first) } else { first };
     place[0].store(odd, Ordering::Relaxed);
     fence(Ordering::Release);
-    for (word, value) in place[1..].iter().zip(record.words()) {
+    for (word, value) in place[1..].iter().zip(record.to_words()) {
         word.store(value, Ordering::Relaxed);
     }
     place[0].store(next(odd), Ordering::Release);
@@ -107,7 +107,7 @@ fn write_record(place: &[AtomicU64], record: &Record) {
 /// A reader of the file.
 #[derive(Debug)]
 pub struct WorthReader {
-    head: Head,
+    head: WorthHeader,
     shared: SharedWords,
 }
 
@@ -127,19 +127,19 @@ impl WorthReader {
         }
         let other = || io::Error::other("the map of worth has another layout: another version of corewise writes it");
         let header = SharedWords::of_file(&file, HEADER_WORDS, false).map_err(|_| other())?;
-        let head = Head::of_words(&loaded(header.words())).filter(|head| head.records <= MOST_RECORDS);
+        let head = WorthHeader::of_words(&load_words(header.words())).filter(|head| head.records <= MOST_RECORDS);
         let head = head.ok_or_else(other)?;
         let shared = SharedWords::of_file(&file, HEADER_WORDS + head.records as usize * RECORD_WORDS, false)?;
         Ok(Some(Self { head, shared }))
     }
 
     /// Returns the header.
-    pub const fn head(&self) -> Head {
+    pub const fn read_header(&self) -> WorthHeader {
         self.head
     }
 
     /// Returns the time since its last update; `None` if its writer has ended or has not begun.
-    pub fn age(&self) -> Option<Duration> {
+    pub fn update_age(&self) -> Option<Duration> {
         let updated = self.shared.words()[UPDATED].load(Ordering::Acquire);
         (updated > 0).then(|| Duration::from_nanos(monotonic_ns().saturating_sub(updated)))
     }
@@ -149,24 +149,24 @@ impl WorthReader {
     pub fn is_stale(&self) -> bool {
         let interval = Duration::from_millis(u64::from(self.head.interval_ms));
         let patience = (2 * interval).min(Duration::from_secs(2)).max(interval + Duration::from_millis(200));
-        self.age().is_none_or(|age| age > patience)
+        self.update_age().is_none_or(|age| age > patience)
     }
 
     /// Returns the record of a cpu; `None` if there is none, or its writer was killed while writing it. Never blocks.
     #[inline]
-    pub fn read(&self, cpu: u32) -> Option<Record> {
-        let words: [u64; RECORD_WORDS - 1] = self.consistent(cpu, |place| loaded(&place[1..]))?;
-        Record::of_words(&words)
+    pub fn read_record(&self, cpu: u32) -> Option<WorthRecord> {
+        let words: [u64; RECORD_WORDS - 1] = self.read_consistent(cpu, |place| load_words(&place[1..]))?;
+        WorthRecord::of_words(&words)
     }
 
     /// Returns only the worth of a cpu: three loads.
     #[inline]
-    pub fn worth(&self, cpu: u32) -> Option<f32> {
-        self.consistent(cpu, |place| f32::from_bits(place[2].load(Ordering::Relaxed) as u32))
+    pub fn read_worth(&self, cpu: u32) -> Option<f32> {
+        self.read_consistent(cpu, |place| f32::from_bits(place[2].load(Ordering::Relaxed) as u32))
     }
 
     #[inline]
-    fn consistent<T>(&self, cpu: u32, read: impl Fn(&[AtomicU64]) -> T) -> Option<T> {
+    fn read_consistent<T>(&self, cpu: u32, read: impl Fn(&[AtomicU64]) -> T) -> Option<T> {
         let begin = HEADER_WORDS + cpu as usize * RECORD_WORDS;
         let place = self.shared.words().get(begin..begin + RECORD_WORDS)?;
         for _ in 0..MOST_ATTEMPTS {
@@ -183,7 +183,7 @@ impl WorthReader {
 }
 
 #[inline]
-fn loaded<const N: usize>(words: &[AtomicU64]) -> [u64; N] {
+fn load_words<const N: usize>(words: &[AtomicU64]) -> [u64; N] {
     let mut loaded = [0; N];
     for (value, word) in loaded.iter_mut().zip(words) {
         *value = word.load(Ordering::Relaxed);
@@ -197,11 +197,11 @@ mod tests {
 
     use super::*;
 
-    const HEAD: Head = Head { records: 2, interval_ms: 100, writer: 7 };
+    const HEAD: WorthHeader = WorthHeader { records: 2, interval_ms: 100, writer: 7 };
 
     /// All numbers of it are the same one.
-    fn uniform(number: u16) -> Record {
-        let mut record = Record { at_ns: u64::from(number), online: true, ..Record::default() };
+    fn uniform(number: u16) -> WorthRecord {
+        let mut record = WorthRecord { at_ns: u64::from(number), online: true, ..WorthRecord::default() };
         (record.worth, record.speed, record.shares.busy) = (f32::from(number), f32::from(number), f32::from(number));
         (record.throttled, record.llc, record.node) = (u32::from(number), Some(number), Some(number));
         record
@@ -211,15 +211,18 @@ mod tests {
     fn what_is_written_is_read_and_an_end_is_seen() {
         let folder = tempfile::tempdir().unwrap();
         assert!(WorthReader::open(folder.path()).unwrap().is_none());
-        let writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        let writer = WorthWriter::create_file(folder.path(), &HEAD).unwrap();
         let reader = WorthReader::open(folder.path()).unwrap().unwrap();
-        assert_eq!((reader.head(), reader.age(), reader.is_stale()), (HEAD, None, true));
-        writer.write(&[uniform(3), uniform(4)]);
-        assert_eq!((reader.read(0), reader.read(1), reader.read(2)), (Some(uniform(3)), Some(uniform(4)), None));
-        assert_eq!((reader.worth(1), reader.worth(2)), (Some(4.0), None));
-        assert!(reader.age().is_some());
+        assert_eq!((reader.read_header(), reader.update_age(), reader.is_stale()), (HEAD, None, true));
+        writer.write_records(&[uniform(3), uniform(4)]);
+        assert_eq!(
+            (reader.read_record(0), reader.read_record(1), reader.read_record(2)),
+            (Some(uniform(3)), Some(uniform(4)), None)
+        );
+        assert_eq!((reader.read_worth(1), reader.read_worth(2)), (Some(4.0), None));
+        assert!(reader.update_age().is_some());
         // Another writer takes over: the first does not remove what is not its own.
-        let second = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        let second = WorthWriter::create_file(folder.path(), &HEAD).unwrap();
         drop(writer);
         assert!(reader.is_stale() && WorthReader::open(folder.path()).unwrap().is_some());
         drop(second);
@@ -229,20 +232,20 @@ mod tests {
     #[test]
     fn a_writer_that_was_killed_in_the_middle_holds_nobody_up() {
         let folder = tempfile::tempdir().unwrap();
-        let writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
-        writer.write(&[uniform(3), uniform(4)]);
+        let writer = WorthWriter::create_file(folder.path(), &HEAD).unwrap();
+        writer.write_records(&[uniform(3), uniform(4)]);
         let reader = WorthReader::open(folder.path()).unwrap().unwrap();
         writer.shared.words()[HEADER_WORDS].fetch_add(1, Ordering::Relaxed);
-        assert_eq!((reader.read(0), reader.read(1)), (None, Some(uniform(4))));
-        writer.write(&[uniform(5), uniform(6)]);
-        assert_eq!(reader.read(0), Some(uniform(5)), "the next one writes on");
+        assert_eq!((reader.read_record(0), reader.read_record(1)), (None, Some(uniform(4))));
+        writer.write_records(&[uniform(5), uniform(6)]);
+        assert_eq!(reader.read_record(0), Some(uniform(5)), "the next one writes on");
     }
 
     #[test]
     fn no_record_is_torn() {
         let folder = tempfile::tempdir().unwrap();
-        let writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
-        writer.write(&[uniform(0), uniform(0)]);
+        let writer = WorthWriter::create_file(folder.path(), &HEAD).unwrap();
+        writer.write_records(&[uniform(0), uniform(0)]);
         let reader = WorthReader::open(folder.path()).unwrap().unwrap();
         let ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -260,7 +263,7 @@ mod tests {
             let mut reads = 0_u64;
             // Until the writer was seen at work, however long it takes to be given a cpu.
             while reads < 1_000_000 || seen.len() < 100 {
-                if let Some(record) = reader.read(0) {
+                if let Some(record) = reader.read_record(0) {
                     assert_eq!(record, uniform(record.throttled as u16));
                     seen.insert(record.throttled);
                 }
@@ -276,7 +279,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        let _writer = WorthWriter::create(folder.path(), &HEAD).unwrap();
+        let _writer = WorthWriter::create_file(folder.path(), &HEAD).unwrap();
         let file = folder.path().join(FILE);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file), mode(folder.path())), (0o644, 0o711), "it was for its user alone");
@@ -291,6 +294,6 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
         assert!(WorthReader::open(folder.path()).unwrap_err().to_string().contains("link"));
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(WorthWriter::create(folder.path(), &HEAD).is_err(), "others may write in the folder");
+        assert!(WorthWriter::create_file(folder.path(), &HEAD).is_err(), "others may write in the folder");
     }
 }

@@ -7,16 +7,18 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use corewise_machine::Gap;
-use corewise_machine::event::{EventSource, What};
+use corewise_machine::event::{EventKind, EventSource};
 use corewise_sys::affinity;
-use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
+use corewise_sys::events::{
+    DrainedEvents, EnabledEvents, EventInterest, EventRecorder, TraceFolder, left_instances, remove_left_instance,
+};
 use corewise_sys::process::number_space_id;
 use corewise_sys::thread::monotonic_raw_ns;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 type Outcome = Result<Completion, Failed>;
 
-const SWITCHES: [Interest; 1] = [Interest::Switches];
+const SWITCHES: [EventInterest; 1] = [EventInterest::Switches];
 /// Says what this program is to do instead of its tests.
 const PART: &str = "COREWISE_EVENTS_PART";
 
@@ -52,16 +54,16 @@ fn ignored(gap: &Gap) -> Completion {
     Completion::ignored_with(gap.why.clone())
 }
 
-fn by_perf() -> Result<Recorder, Completion> {
+fn by_perf() -> Result<EventRecorder, Completion> {
     by(EventSource::Perf)
 }
 
-fn by_ftrace() -> Result<Recorder, Completion> {
+fn by_ftrace() -> Result<EventRecorder, Completion> {
     by(EventSource::Ftrace)
 }
 
-fn by(source: EventSource) -> Result<Recorder, Completion> {
-    match Recorder::open(source, &[&SWITCHES]) {
+fn by(source: EventSource) -> Result<EventRecorder, Completion> {
+    match EventRecorder::open(source, &[&SWITCHES]) {
         Ok(recorder) if recorder.event_source() == source => Ok(recorder),
         Ok(_) => Err(Completion::ignored_with(format!("{source:?} is refused"))),
         Err(gap) => Err(ignored(&gap)),
@@ -92,9 +94,9 @@ fn seen_by_ftrace() -> Outcome {
 /// Whether a process's instance is there.
 fn instance_of(process: u32) -> impl Fn() -> Result<bool, Failed> {
     move || {
-        let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+        let tracefs = TraceFolder::open().map_err(|gap| gap.why)?;
         let start = format!("corewise-{}-{process}-", number_space_id());
-        let mut entries = std::fs::read_dir(tracefs.path("instances"))?;
+        let mut entries = std::fs::read_dir(tracefs.inner_path("instances"))?;
         Ok(entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(&start))))
     }
 }
@@ -102,7 +104,7 @@ fn instance_of(process: u32) -> impl Fn() -> Result<bool, Failed> {
 /// Runs something on a thread that is on one cpu.
 fn on_one_cpu(test: impl FnOnce(u32) -> Outcome + Send) -> Outcome {
     let pinned = move || {
-        let cpu = affinity::current()?.lowest().ok_or("no cpu is allowed")?;
+        let cpu = affinity::current_affinity()?.lowest().ok_or("no cpu is allowed")?;
         affinity::pin_current(cpu)?;
         test(cpu)
     };
@@ -110,23 +112,23 @@ fn on_one_cpu(test: impl FnOnce(u32) -> Outcome + Send) -> Outcome {
 }
 
 /// A thread that sleeps is switched away from and back to, between the clock's readings around the sleep.
-fn sees_a_sleep(recorder: &Recorder, cpu: u32) -> Outcome {
-    let enabled = recorder.enable(&SWITCHES)?;
-    let mut stream = enabled.stream(cpu, &SWITCHES, 1 << 20)?;
+fn sees_a_sleep(recorder: &EventRecorder, cpu: u32) -> Outcome {
+    let enabled = recorder.enable_events(&SWITCHES)?;
+    let mut stream = enabled.stream_events(cpu, &SWITCHES, 1 << 20)?;
     let mut events = Vec::new();
     let before_ns = monotonic_raw_ns();
     std::thread::sleep(Duration::from_millis(5));
     let after_ns = monotonic_raw_ns();
-    let own = stream.drain(&mut events).own_task;
+    let own = stream.drain_events(&mut events).own_task;
     let inside: Vec<_> = events.iter().filter(|event| (before_ns..=after_ns).contains(&event.at_ns)).collect();
     let away = inside.iter().find_map(|event| match &event.what {
-        What::Switch { from, preempted: false, .. } if own == 0 || *from == own => Some((event.at_ns, *from)),
+        EventKind::Switch { from, preempted: false, .. } if own == 0 || *from == own => Some((event.at_ns, *from)),
         _ => None,
     });
     let (away_ns, me) = away.ok_or("the switch to whoever ran meanwhile is missing")?;
     let is_back = |event: &&&_| {
-        let event: &corewise_machine::event::Event = event;
-        matches!(&event.what, What::Switch { to, .. } if *to == me) && event.at_ns > away_ns
+        let event: &corewise_machine::event::KernelEvent = event;
+        matches!(&event.what, EventKind::Switch { to, .. } if *to == me) && event.at_ns > away_ns
     };
     if !inside.iter().any(|event| is_back(&event)) {
         return Err(format!("the switch back is missing: {events:?}").into());
@@ -152,24 +154,24 @@ fn hand_over(cpu: u32, turns: u32) -> Result<(), Failed> {
 }
 
 /// More switches than have room: all are either told or counted as lost.
-fn counts_lost(enabled: &Enabled<'_>, cpu: u32, buffer_bytes: usize, turns: u32) -> Outcome {
-    let mut stream = enabled.stream(cpu, &SWITCHES, buffer_bytes)?;
+fn counts_lost(enabled: &EnabledEvents<'_>, cpu: u32, buffer_bytes: usize, turns: u32) -> Outcome {
+    let mut stream = enabled.stream_events(cpu, &SWITCHES, buffer_bytes)?;
     let mut events = Vec::new();
     hand_over(cpu, turns)?;
-    let Drained { lost, .. } = stream.drain(&mut events);
+    let DrainedEvents { lost, .. } = stream.drain_events(&mut events);
     let seen = events.len() as u64 + lost;
     println!("{} told, {lost} lost", events.len());
     if lost == 0 || seen < 2 * u64::from(turns) {
         return Err(format!("{} told, {lost} lost, of {} at least", events.len(), 2 * turns).into());
     }
     events.clear();
-    let Drained { lost, .. } = stream.drain(&mut events);
+    let DrainedEvents { lost, .. } = stream.drain_events(&mut events);
     if lost == 0 { Ok(Completion::Completed) } else { Err(format!("{lost} were lost a second time").into()) }
 }
 
 fn lost_by_perf() -> Outcome {
     match by_perf() {
-        Ok(recorder) => on_one_cpu(|cpu| counts_lost(&recorder.enable(&SWITCHES)?, cpu, 1 << 16, 3_000)),
+        Ok(recorder) => on_one_cpu(|cpu| counts_lost(&recorder.enable_events(&SWITCHES)?, cpu, 1 << 16, 3_000)),
         Err(ignored) => Ok(ignored),
     }
 }
@@ -178,7 +180,7 @@ fn lost_by_ftrace() -> Outcome {
     match by_ftrace() {
         Ok(recorder) => {
             // Its buffer is as large as it is: some 60,000 switches.
-            on_one_cpu(|cpu| counts_lost(&recorder.enable(&SWITCHES)?, cpu, 1 << 16, 60_000))
+            on_one_cpu(|cpu| counts_lost(&recorder.enable_events(&SWITCHES)?, cpu, 1 << 16, 60_000))
         }
         Err(ignored) => Ok(ignored),
     }
@@ -256,16 +258,18 @@ fn only_what_is_read() -> Outcome {
     };
     let name = own_instance()?.ok_or("there is no instance")?;
     on_one_cpu(|cpu| {
-        let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+        let tracefs = TraceFolder::open().map_err(|gap| gap.why)?;
         let entries = || -> Result<u64, Failed> {
-            let stats = std::fs::read_to_string(tracefs.path(&format!("instances/{name}/per_cpu/cpu{cpu}/stats")))?;
+            let stats =
+                std::fs::read_to_string(tracefs.inner_path(&format!("instances/{name}/per_cpu/cpu{cpu}/stats")))?;
             let entries = stats.lines().find_map(|line| line.strip_prefix("entries:")).ok_or("no count of entries")?;
             Ok(entries.trim().parse()?)
         };
-        let enabled = recorder.enable(&SWITCHES)?;
+        let enabled = recorder.enable_events(&SWITCHES)?;
         hand_over(cpu, 50)?;
         let before = entries()?;
-        let (stream, second) = (enabled.stream(cpu, &SWITCHES, 1 << 16)?, enabled.stream(cpu, &SWITCHES, 1 << 16)?);
+        let (stream, second) =
+            (enabled.stream_events(cpu, &SWITCHES, 1 << 16)?, enabled.stream_events(cpu, &SWITCHES, 1 << 16)?);
         drop(second);
         hand_over(cpu, 50)?;
         let meanwhile = entries()?;
@@ -285,9 +289,9 @@ fn held_elsewhere() -> Outcome {
     if let Err(ignored) = by_ftrace() {
         return Ok(ignored);
     }
-    let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+    let tracefs = TraceFolder::open().map_err(|gap| gap.why)?;
     let name = format!("corewise-7-{}-1-0", std::process::id());
-    let path = tracefs.path(&format!("instances/{name}"));
+    let path = tracefs.inner_path(&format!("instances/{name}"));
     let held = loop {
         std::fs::create_dir(&path)?;
         // Until it is held, whoever makes an instance may remove it.
@@ -308,10 +312,10 @@ fn held_elsewhere() -> Outcome {
 
 /// The name of this process's instance.
 fn own_instance() -> Result<Option<String>, Failed> {
-    let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+    let tracefs = TraceFolder::open().map_err(|gap| gap.why)?;
     let start = format!("corewise-{}-{}-", number_space_id(), std::process::id());
-    let names =
-        std::fs::read_dir(tracefs.path("instances"))?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = std::fs::read_dir(tracefs.inner_path("instances"))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.into_iter().find(|name| name.starts_with(&start)))
 }
 
@@ -340,7 +344,7 @@ fn play(part: &str) -> ExitCode {
         #[cfg(not(target_arch = "x86_64"))]
         "without Ftrace" => seen_without(EventSource::Ftrace, &[libc::SYS_mkdirat]),
         "nobody" => match become_nobody() {
-            Ok(()) => match Recorder::open(EventSource::Perf, &[&SWITCHES]) {
+            Ok(()) => match EventRecorder::open(EventSource::Perf, &[&SWITCHES]) {
                 Ok(recorder) => println!("nobody may: {:?}", recorder.event_source()),
                 Err(gap) => println!("gap {}: {} cure {}", gap.what, gap.why, gap.cure.unwrap_or_default()),
             },
@@ -360,7 +364,7 @@ fn seen_without(preferred: EventSource, calls: &[libc::c_long]) {
 }
 
 fn seen_by(preferred: EventSource) -> Result<String, String> {
-    let recorder = Recorder::open(preferred, &[&SWITCHES]).map_err(|gap| gap.why)?;
+    let recorder = EventRecorder::open(preferred, &[&SWITCHES]).map_err(|gap| gap.why)?;
     let event_source = recorder.event_source();
     match on_one_cpu(|cpu| sees_a_sleep(&recorder, cpu)) {
         Ok(_) => Ok(format!("{event_source:?} seen")),

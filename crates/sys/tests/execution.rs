@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
-use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
+use corewise_sys::execution::{ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, USUAL_PATIENCE};
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 /// A shell script as a trial.
-struct Shell<'a> {
+struct ShellExecution<'a> {
     script: &'a str,
     cpus: Option<&'a CpuSet>,
     timeout: Option<Duration>,
@@ -49,29 +49,29 @@ struct Shell<'a> {
     stop: bool,
 }
 
-impl<'a> Shell<'a> {
+impl<'a> ShellExecution<'a> {
     fn new(script: &'a str) -> Self {
         Self { script, cpus: None, timeout: None, patience: USUAL_PATIENCE, clock: None, stop: false }
     }
 
     /// Returns how it ended, and the lines of its output.
-    fn run(&self) -> Result<(Executed, Vec<String>), Failed> {
+    fn run(&self) -> Result<(ExecutionResult, Vec<String>), Failed> {
         let mut text = Vec::new();
         let (program, arguments) = (OsString::from("sh"), ["-c".into(), self.script.into()]);
         let stop = AtomicBool::new(self.stop);
         let stops = [&stop];
-        let execution = Execution {
+        let execution = CommandExecution {
             environment: &[("COREWISE_TEST".into(), Some("yes".into()))],
             cpus: self.cpus,
             memory: None,
             timeout: self.timeout,
             patience: self.patience,
             clock: self.clock,
-            ..Execution::new(&program, &arguments, &stops)
+            ..CommandExecution::new(&program, &arguments, &stops)
         };
-        let before = task::descendants(std::process::id()).len();
+        let before = task::descendant_processes(std::process::id()).len();
         let executed = execution.run(&mut |bytes| text.extend_from_slice(bytes))?;
-        let left = task::descendants(std::process::id());
+        let left = task::descendant_processes(std::process::id());
         same("processes that are left", left.len(), before)?;
         Ok((executed, String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()))
     }
@@ -82,10 +82,14 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Re
 }
 
 fn ends() -> Outcome {
-    for (script, end) in [("exit 0", End::Exited(0)), ("exit 3", End::Exited(3)), ("kill -9 $$", End::Killed(9))] {
-        same(script, Shell::new(script).run()?.0.end, end)?;
+    for (script, end) in [
+        ("exit 0", ExecutionEnd::Exited(0)),
+        ("exit 3", ExecutionEnd::Exited(3)),
+        ("kill -9 $$", ExecutionEnd::Killed(9)),
+    ] {
+        same(script, ShellExecution::new(script).run()?.0.end, end)?;
     }
-    let (executed, lines) = Shell::new("echo one; echo two >&2; printf three").run()?;
+    let (executed, lines) = ShellExecution::new("echo one; echo two >&2; printf three").run()?;
     same("lines", lines, vec!["one".to_owned(), "two".into(), "three".into()])?;
     same("output", (executed.output, executed.output_bytes), (b"one\ntwo\nthree".to_vec(), 13))?;
     Ok(Completion::Completed)
@@ -93,27 +97,27 @@ fn ends() -> Outcome {
 
 fn not_started() -> Outcome {
     let program = OsString::from("/no/such/program");
-    let error = Execution::new(&program, &[], &[]).run(&mut |_| {}).err().ok_or("it was started")?;
+    let error = CommandExecution::new(&program, &[], &[]).run(&mut |_| {}).err().ok_or("it was started")?;
     same("the error", error.kind(), std::io::ErrorKind::NotFound)?;
     Ok(Completion::Completed)
 }
 
 fn on_cpus() -> Outcome {
-    let before = affinity::current()?;
+    let before = affinity::current_affinity()?;
     let script = "grep Cpus_allowed_list /proc/self/status | cut -f2";
     for cpu in before.iter() {
-        let cpus = CpuSet::of(cpu);
-        let (_, lines) = Shell { cpus: Some(&cpus), ..Shell::new(script) }.run()?;
+        let cpus = CpuSet::from_cpu(cpu);
+        let (_, lines) = ShellExecution { cpus: Some(&cpus), ..ShellExecution::new(script) }.run()?;
         same("its mask", lines, vec![cpu.to_string()])?;
-        same("our mask", affinity::current()?, before.clone())?;
+        same("our mask", affinity::current_affinity()?, before.clone())?;
     }
-    let (executed, _) = Shell::new("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").run()?;
+    let (executed, _) = ShellExecution::new("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done").run()?;
     same("it was seen on cpus of ours", executed.observed.used.difference(&before).is_empty(), true)?;
     same("its own mask", executed.observed.own_mask, None)?;
-    let nowhere = CpuSet::of(8_000);
+    let nowhere = CpuSet::from_cpu(8_000);
     same(
         "it ran on a cpu that is not there",
-        Shell { cpus: Some(&nowhere), ..Shell::new("true") }.run().is_ok(),
+        ShellExecution { cpus: Some(&nowhere), ..ShellExecution::new("true") }.run().is_ok(),
         false,
     )?;
     Ok(Completion::Completed)
@@ -122,7 +126,7 @@ fn on_cpus() -> Outcome {
 /// Why descendants cannot be looked after here; nothing where they can. An emulator of single programs (qemu-user) neither
 /// adopts orphans nor accounts for children: a shell starts one that outlives it, and nobody has it.
 fn without_orphans() -> Result<Option<Completion>, Failed> {
-    let (executed, _) = Shell::new("sleep 2 & exit 0").run()?;
+    let (executed, _) = ShellExecution::new("sleep 2 & exit 0").run()?;
     let is_lost = executed.left_behind == 0 && std::env::var_os("COREWISE_EMULATED").is_some();
     Ok(is_lost.then(|| Completion::ignored_with("orphans are not adopted by an emulated program")))
 }
@@ -132,19 +136,20 @@ fn whole_tree() -> Outcome {
     if let Some(skipped) = without_orphans()? {
         return Ok(skipped);
     }
-    let alone = Shell::new("true").run()?.0.usage;
+    let alone = ShellExecution::new("true").run()?.0.usage;
     let child = "sh -c true;";
-    let with_children = Shell::new(&child.repeat(4)).run()?.0.usage;
+    let with_children = ShellExecution::new(&child.repeat(4)).run()?.0.usage;
     same("faults were counted", alone.minor_faults > 0, true)?;
     same("those of children too", with_children.minor_faults > 2 * alone.minor_faults, true)?;
     same("memory", alone.peak_memory_bytes > 100_000, true)?;
     let supervisor_s: f64 =
-        (0..20).try_fold(0.0, |sum, _| Ok::<_, Failed>(sum + Shell::new("true").run()?.0.supervisor_s))?;
+        (0..20).try_fold(0.0, |sum, _| Ok::<_, Failed>(sum + ShellExecution::new("true").run()?.0.supervisor_s))?;
     same("the supervisor's own time", supervisor_s > 0.0, true)?;
     // It ends by itself; the patience is for a test that fails.
-    let patient = Shell { patience: Duration::from_mins(1), ..Shell::new("sh -c 'sleep 0.05' & exit 0") };
+    let patient =
+        ShellExecution { patience: Duration::from_mins(1), ..ShellExecution::new("sh -c 'sleep 0.05' & exit 0") };
     let (orphan, _) = patient.run()?;
-    same("its end", orphan.end, End::Exited(0))?;
+    same("its end", orphan.end, ExecutionEnd::Exited(0))?;
     same("the orphan was waited for", (orphan.wall >= Duration::from_millis(50), orphan.left_behind), (true, 0))?;
     Ok(Completion::Completed)
 }
@@ -154,8 +159,8 @@ fn left_behind() -> Outcome {
         return Ok(skipped);
     }
     let began = Instant::now();
-    let (executed, _) = Shell::new("sleep 1000 & sleep 1000 & exit 0").run()?;
-    same("how many", (executed.end, executed.left_behind), (End::Exited(0), 2))?;
+    let (executed, _) = ShellExecution::new("sleep 1000 & sleep 1000 & exit 0").run()?;
+    same("how many", (executed.end, executed.left_behind), (ExecutionEnd::Exited(0), 2))?;
     // They are waited for, in case that they end: a part of the time that passed, however long that was, is none of the command's.
     same("the wait does not count", executed.wall <= began.elapsed() - USUAL_PATIENCE, true)?;
     Ok(Completion::Completed)
@@ -168,59 +173,63 @@ fn others() -> Outcome {
     }
     let sleeper = || std::process::Command::new("sleep").arg("60").spawn();
     let (mut ended, mut alive) = (std::process::Command::new("sh").args(["-c", "exit 7"]).spawn()?, sleeper()?);
-    let (executed, _) = Shell::new("sleep 60 & exit 3").run()?;
+    let (executed, _) = ShellExecution::new("sleep 60 & exit 3").run()?;
     let statuses = (ended.wait()?.code(), alive.try_wait()?);
     alive.kill()?;
     alive.wait()?;
-    same("the command", (executed.end, executed.left_behind), (End::Exited(3), 1))?;
+    same("the command", (executed.end, executed.left_behind), (ExecutionEnd::Exited(3), 1))?;
     same("the others", statuses, (Some(7), None))?;
     Ok(Completion::Completed)
 }
 
 fn hangs() -> Outcome {
     let timeout = Some(Duration::from_millis(50));
-    let (executed, _) = Shell { timeout, ..Shell::new("sh -c 'sleep 1000'; true") }.run()?;
-    same("its end", (executed.end, executed.wall >= Duration::from_millis(50)), (End::TimedOut, true))?;
+    let (executed, _) = ShellExecution { timeout, ..ShellExecution::new("sh -c 'sleep 1000'; true") }.run()?;
+    same("its end", (executed.end, executed.wall >= Duration::from_millis(50)), (ExecutionEnd::TimedOut, true))?;
     Ok(Completion::Completed)
 }
 
 fn stubborn() -> Outcome {
     let timeout = Some(Duration::from_millis(50));
     let script = "trap '' TERM HUP INT; while :; do sleep 1; done";
-    same("its end", Shell { timeout, ..Shell::new(script) }.run()?.0.end, End::TimedOut)?;
+    same("its end", ShellExecution { timeout, ..ShellExecution::new(script) }.run()?.0.end, ExecutionEnd::TimedOut)?;
     Ok(Completion::Completed)
 }
 
 fn stopped() -> Outcome {
-    same("its end", Shell::new("kill -STOP $$; echo never").run()?.0.end, End::Stopped)?;
+    same("its end", ShellExecution::new("kill -STOP $$; echo never").run()?.0.end, ExecutionEnd::Stopped)?;
     Ok(Completion::Completed)
 }
 
 fn interrupted() -> Outcome {
-    same("its end", Shell { stop: true, ..Shell::new("sleep 1000") }.run()?.0.end, End::Interrupted)?;
+    same(
+        "its end",
+        ShellExecution { stop: true, ..ShellExecution::new("sleep 1000") }.run()?.0.end,
+        ExecutionEnd::Interrupted,
+    )?;
     Ok(Completion::Completed)
 }
 
 fn loud() -> Outcome {
-    let (executed, lines) = Shell::new("seq 1000000").run()?;
+    let (executed, lines) = ShellExecution::new("seq 1000000").run()?;
     let text = String::from_utf8_lossy(&executed.output).into_owned();
     same("lines", (lines.len(), lines.last().map(String::as_str)), (1_000_000, Some("1000000")))?;
     same("bytes", executed.output_bytes, 6_888_896)?;
     same("the first part", text.starts_with("1\n2\n3\n"), true)?;
     same("the last part", text.ends_with("\n999999\n1000000\n"), true)?;
     same("what is left out is told", text.contains("bytes left out]") && text.len() < 40_000, true)?;
-    let (executed, lines) = Shell::new("head -c 300000 /dev/zero").run()?;
+    let (executed, lines) = ShellExecution::new("head -c 300000 /dev/zero").run()?;
     same("a line without end", (executed.output_bytes, lines.concat().len()), (300_000, 300_000))?;
     Ok(Completion::Completed)
 }
 
 fn no_input() -> Outcome {
-    same("what it read", Shell::new("cat; echo end").run()?.1, vec!["end".to_owned()])?;
+    same("what it read", ShellExecution::new("cat; echo end").run()?.1, vec!["end".to_owned()])?;
     Ok(Completion::Completed)
 }
 
 fn own_mask() -> Outcome {
-    let all = affinity::current()?;
+    let all = affinity::current_affinity()?;
     let Some(first) = all.lowest().filter(|_| all.len() > 1) else {
         return Ok(Completion::ignored_with("one cpu is allowed"));
     };
@@ -229,24 +238,24 @@ fn own_mask() -> Outcome {
     }
     // Its threads are looked at ten times a second, by a test that others may keep waiting: then once more for longer.
     let mask = |seconds: f64| -> Result<_, Failed> {
-        Ok(Shell::new(&format!("taskset -c {first} sleep {seconds}")).run()?.0.observed.own_mask)
+        Ok(ShellExecution::new(&format!("taskset -c {first} sleep {seconds}")).run()?.0.observed.own_mask)
     };
     let seen = mask(1.5)?.map_or_else(|| mask(30.0), |seen| Ok(Some(seen)))?;
-    same("its own mask", seen, Some(CpuSet::of(first)))?;
+    same("its own mask", seen, Some(CpuSet::from_cpu(first)))?;
     Ok(Completion::Completed)
 }
 
 fn environment() -> Outcome {
-    same("what it finds", Shell::new("echo $COREWISE_TEST $0").run()?.1, vec!["yes sh".to_owned()])?;
+    same("what it finds", ShellExecution::new("echo $COREWISE_TEST $0").run()?.1, vec!["yes sh".to_owned()])?;
     Ok(Completion::Completed)
 }
 
 /// Makes a file, and tells the cpu that it is on as a rate.
 #[derive(Debug)]
-struct Visitor(PathBuf);
+struct FileVisitor(PathBuf);
 
-impl ClockProbe for Visitor {
-    fn gigahertz(&self, _: &AtomicBool) -> Option<f64> {
+impl ClockProbe for FileVisitor {
+    fn estimate_gigahertz(&self, _: &AtomicBool) -> Option<f64> {
         std::fs::write(&self.0, "").ok()?;
         affinity::running_on().map(f64::from)
     }
@@ -255,24 +264,27 @@ impl ClockProbe for Visitor {
 /// It computes until it is visited; the timeout is for machines with counters, and for a test that fails.
 fn visited() -> Outcome {
     let folder = tempfile::tempdir()?;
-    let visitor = Visitor(folder.path().join("visited"));
-    let cpus = CpuSet::of(affinity::current()?.highest().ok_or("no cpu")?);
+    let visitor = FileVisitor(folder.path().join("visited"));
+    let cpus = CpuSet::from_cpu(affinity::current_affinity()?.highest().ok_or("no cpu")?);
     let script = format!("while [ ! -e {} ]; do :; done", visitor.0.display());
     let timeout = Some(Duration::from_secs(20));
-    let shell = Shell { cpus: Some(&cpus), clock: Some(&visitor), timeout, ..Shell::new(&script) };
+    let shell = ShellExecution { cpus: Some(&cpus), clock: Some(&visitor), timeout, ..ShellExecution::new(&script) };
     let (executed, _) = shell.run()?;
     if executed.gigahertz.is_some() {
         same("estimates beside counters", executed.estimated_gigahertz, Vec::new())?;
         return Ok(Completion::ignored_with("cycles are counted here"));
     }
-    same("its end", executed.end, End::Exited(0))?;
+    same("its end", executed.end, ExecutionEnd::Exited(0))?;
     same("estimates", executed.estimated_gigahertz, cpus.iter().map(f64::from).collect())?;
     same("its cpus", executed.observed.used, cpus)?;
     same("its own mask", executed.observed.own_mask, None)?;
     same("its threads", executed.observed.most_threads, 1)?;
     // Where others want the cpus, a shell that is to sleep may still be about to when it is looked at.
-    let asleep =
-        || Shell { clock: Some(&visitor), ..Shell::new("sleep 0.4") }.run().map(|ran| ran.0.estimated_gigahertz);
+    let asleep = || {
+        ShellExecution { clock: Some(&visitor), ..ShellExecution::new("sleep 0.4") }
+            .run()
+            .map(|ran| ran.0.estimated_gigahertz)
+    };
     let mut estimates = asleep()?;
     for _ in 0..20 {
         estimates = if estimates.is_empty() { estimates } else { asleep()? };

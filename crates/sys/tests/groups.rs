@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
-use corewise_sys::change::{Change, Journal, Outcome};
+use corewise_sys::change::{Change, ChangeJournal, UndoOutcome};
 use libtest_mimic::{Arguments, Completion, Trial};
 
 fn main() -> ExitCode {
@@ -30,29 +30,29 @@ fn home() -> Option<PathBuf> {
 }
 
 /// A group made through a journal, of which `name` tells the groups of one run apart.
-struct Made {
-    journal: Journal,
+struct MadeGroup {
+    journal: ChangeJournal,
     home: PathBuf,
     group: PathBuf,
     _journals: tempfile::TempDir,
 }
 
-impl Made {
+impl MadeGroup {
     fn new(name: &str) -> Result<Self, Completion> {
         let Some(home) = home() else {
             return Err(Completion::ignored_with("there are no control groups of version 2"));
         };
         let journals = tempfile::tempdir().unwrap();
         let group = home.join(format!("corewise-test-{}-{name}", std::process::id()));
-        let mut journal = Journal::in_folder(journals.path());
-        if let Err(error) = journal.make(Change::folder(&group, &home)) {
+        let mut journal = ChangeJournal::in_folder(journals.path());
+        if let Err(error) = journal.make_change(Change::for_folder(&group, &home)) {
             return Err(Completion::ignored_with(format!("no control group can be made here: {error}")));
         }
         Ok(Self { journal, home, group, _journals: journals })
     }
 
     /// Undoes the one change.
-    fn undone(&mut self) -> Outcome {
+    fn undone(&mut self) -> UndoOutcome {
         let mut undone = self.journal.undo_all();
         assert_eq!(undone.len(), 1);
         undone.remove(0).outcome
@@ -60,16 +60,16 @@ impl Made {
 }
 
 /// A process that is ended with the test.
-struct Sleeper(Child);
+struct GroupSleeper(Child);
 
-impl Drop for Sleeper {
+impl Drop for GroupSleeper {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Sleeper {
+impl GroupSleeper {
     /// One that sleeps. An emulator goes on before its child is the other program, and has threads of its own there.
     fn begun() -> Self {
         let sleeper = Self(Command::new("sleep").arg("1000").spawn().unwrap());
@@ -87,28 +87,28 @@ impl Sleeper {
 }
 
 fn goes_home(kind: Option<&str>) -> Completion {
-    let mut made = match Made::new(kind.unwrap_or("domain")) {
+    let mut made = match MadeGroup::new(kind.unwrap_or("domain")) {
         Ok(made) => made,
         Err(skipped) => return skipped,
     };
     if kind.is_some_and(|kind| fs::write(made.group.join("cgroup.type"), kind).is_err()) {
         return Completion::ignored_with("the group of this process has others beside it that are not threaded");
     }
-    let sleeper = Sleeper::begun();
+    let sleeper = GroupSleeper::begun();
     let before = sleeper.group();
     fs::write(made.group.join("cgroup.procs"), sleeper.0.id().to_string()).unwrap();
     assert_ne!(sleeper.group(), before);
     // The kernel tells who is in a threaded group by thread.
     let noun = if kind.is_some() { "thread" } else { "process" };
     let remark = format!("{noun} {} was moved back to {}", sleeper.0.id(), made.home.display());
-    assert_eq!(made.undone(), Outcome::Reverted(Some(remark)));
+    assert_eq!(made.undone(), UndoOutcome::Reverted(Some(remark)));
     assert_eq!(sleeper.group(), before);
     assert!(!made.group.exists());
     Completion::Completed
 }
 
 fn stays() -> Completion {
-    let mut made = match Made::new("outer") {
+    let mut made = match MadeGroup::new("outer") {
         Ok(made) => made,
         Err(skipped) => return skipped,
     };
@@ -116,8 +116,8 @@ fn stays() -> Completion {
     fs::create_dir(&inside).unwrap();
     let outcome = made.undone();
     fs::remove_dir(&inside).unwrap();
-    assert!(matches!(&outcome, Outcome::Failed(why) if why.contains("inside; remove it first")), "{outcome:?}");
-    assert_eq!(made.undone(), Outcome::Reverted(None));
+    assert!(matches!(&outcome, UndoOutcome::Failed(why) if why.contains("inside; remove it first")), "{outcome:?}");
+    assert_eq!(made.undone(), UndoOutcome::Reverted(None));
     assert!(!made.group.exists());
     Completion::Completed
 }

@@ -7,9 +7,11 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use corewise_model::stats::order::{median, quantile};
-use corewise_work::pipeline::{self, Input, straight};
-use corewise_work::raymesh::{self, reference::Reference};
-use corewise_work::{Company, Error, Report, Settings, Size, euler, image, particles, render};
+use corewise_work::pipeline::{self, PipelineInput, straight};
+use corewise_work::raymesh::{self, reference::ReferenceMesh};
+use corewise_work::{
+    WorkError, WorkloadHost, WorkloadReport, WorkloadSettings, WorkloadSize, euler, image, particles, render,
+};
 
 /// Of the size of most, with which a run takes about a second on one cpu.
 const SHARE: f64 = 0.3;
@@ -17,11 +19,11 @@ const SHARE: f64 = 0.3;
 const PIPELINE_SHARE: f64 = 0.2;
 
 /// Gives a rate, of which more is better.
-type Rate<'a> = &'a dyn Fn() -> Result<f64, Error>;
+type RateFunction<'a> = &'a dyn Fn() -> Result<f64, WorkError>;
 
 fn main() -> ExitCode {
     let rounds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(10);
-    match measure(rounds) {
+    match measure_rates(rounds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("side_by_side: {error}");
@@ -30,27 +32,37 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(rounds: usize) -> Result<(), Error> {
-    let walks =
-        |threads| first(threads, |settings, company| particles::run(settings, &particles::Options::default(), company));
-    let rays =
-        |threads| first(threads, |settings, company| raymesh::run(settings, &raymesh::Options::default(), company));
-    let gas = |threads| first(threads, |settings, company| euler::run(settings, &euler::Options::default(), company));
-    let images =
-        |threads| first(threads, |settings, company| image::run(settings, &image::Options::default(), company));
-    let paths =
-        |threads| first(threads, |settings, company| render::run(settings, &render::Options::default(), company));
-    let alone = Settings { size: Size::Share(SHARE), ..Settings::new(1) };
-    let reference = Reference::new(&alone, &raymesh::Options::default())?;
-    let input = Input::generated(1);
-    let (lines, _) = pipeline::lines_of(Size::Share(PIPELINE_SHARE), &input)?;
-    let messages = |threads| {
-        let settings = Settings { size: Size::Share(PIPELINE_SHARE), ..Settings::new(threads) };
-        first_of(&settings, |settings, company| pipeline::run(settings, &pipeline::Options::default(), company))
+fn measure_rates(rounds: usize) -> Result<(), WorkError> {
+    let walks = |threads| {
+        run_share(threads, |settings, company| {
+            particles::run(settings, &particles::ParticlesOptions::default(), company)
+        })
     };
-    let capacity = pipeline::Options::default().capacity;
-    let straight = |lanes| Ok(straight::lanes(&input, lines, lanes, capacity).megabytes_per_second());
-    let ratios: [(&str, Rate<'_>, Rate<'_>); 8] = [
+    let rays = |threads| {
+        run_share(threads, |settings, company| raymesh::run(settings, &raymesh::RaymeshOptions::default(), company))
+    };
+    let gas = |threads| {
+        run_share(threads, |settings, company| euler::run(settings, &euler::EulerOptions::default(), company))
+    };
+    let images = |threads| {
+        run_share(threads, |settings, company| image::run(settings, &image::ImageOptions::default(), company))
+    };
+    let paths = |threads| {
+        run_share(threads, |settings, company| render::run(settings, &render::RenderOptions::default(), company))
+    };
+    let alone = WorkloadSettings { size: WorkloadSize::Share(SHARE), ..WorkloadSettings::new(1) };
+    let reference = ReferenceMesh::new(&alone, &raymesh::RaymeshOptions::default())?;
+    let input = PipelineInput::from_seed(1);
+    let (lines, _) = pipeline::count_lines(WorkloadSize::Share(PIPELINE_SHARE), &input)?;
+    let messages = |threads| {
+        let settings = WorkloadSettings { size: WorkloadSize::Share(PIPELINE_SHARE), ..WorkloadSettings::new(threads) };
+        first_metric(&settings, |settings, company| {
+            pipeline::run(settings, &pipeline::PipelineOptions::default(), company)
+        })
+    };
+    let capacity = pipeline::PipelineOptions::default().capacity;
+    let straight = |lanes| Ok(straight::run_lanes(&input, lines, lanes, capacity).megabytes_per_second());
+    let ratios: [(&str, RateFunction<'_>, RateFunction<'_>); 8] = [
         ("particles, 2 threads to 1", &|| walks(2), &|| walks(1)),
         ("raymesh, 2 threads to 1", &|| rays(2), &|| rays(1)),
         ("euler, 2 threads to 1", &|| gas(2), &|| gas(1)),
@@ -67,7 +79,7 @@ fn measure(rounds: usize) -> Result<(), Error> {
             let ratio = (round + turn) % ratios.len();
             let (_, of, to) = ratios[ratio];
             // Either is first in every second round.
-            let (of, to) = if round % 2 == 0 { (of()?, to()?) } else { swap((to()?, of()?)) };
+            let (of, to) = if round % 2 == 0 { (of()?, to()?) } else { swap_order((to()?, of()?)) };
             found[ratio].push((of, to));
         }
     }
@@ -81,20 +93,23 @@ fn measure(rounds: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn swap((to, of): (f64, f64)) -> (f64, f64) {
+fn swap_order((to, of): (f64, f64)) -> (f64, f64) {
     (of, to)
 }
 
-fn first(threads: usize, run: impl Fn(&Settings, &mut Company<'_>) -> Result<Report, Error>) -> Result<f64, Error> {
-    first_of(&Settings { size: Size::Share(SHARE), ..Settings::new(threads) }, run)
+fn run_share(
+    threads: usize,
+    run: impl Fn(&WorkloadSettings, &mut WorkloadHost<'_>) -> Result<WorkloadReport, WorkError>,
+) -> Result<f64, WorkError> {
+    first_metric(&WorkloadSettings { size: WorkloadSize::Share(SHARE), ..WorkloadSettings::new(threads) }, run)
 }
 
 /// The first metric of a workload: its rate.
-fn first_of(
-    settings: &Settings,
-    run: impl Fn(&Settings, &mut Company<'_>) -> Result<Report, Error>,
-) -> Result<f64, Error> {
+fn first_metric(
+    settings: &WorkloadSettings,
+    run: impl Fn(&WorkloadSettings, &mut WorkloadHost<'_>) -> Result<WorkloadReport, WorkError>,
+) -> Result<f64, WorkError> {
     let stop = AtomicBool::new(false);
-    let mut company = Company { stop: &stop, progress: &mut |_| {} };
+    let mut company = WorkloadHost { stop: &stop, progress: &mut |_| {} };
     Ok(run(settings, &mut company)?.metrics.first().map_or(f64::NAN, |metric| metric.value))
 }

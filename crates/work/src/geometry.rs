@@ -6,14 +6,14 @@ pub mod hierarchy;
 pub mod mesh;
 pub mod shapes;
 
-pub use hierarchy::{Hierarchy, Hit};
-pub use mesh::Mesh;
+pub use hierarchy::{BoxHierarchy, MeshHit};
+pub use mesh::TriangleMesh;
 
 use glam::Vec3A;
 
 /// A ray, or a segment of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ray {
+pub struct RaySegment {
     /// Origin.
     pub origin: Vec3A,
     /// Direction, of any length above zero.

@@ -19,33 +19,33 @@ use std::time::{Duration, Instant};
 
 use corewise_model::metric_line::MetricLine;
 
-use crate::settings::Company;
-use crate::{Error, Limit, Report, Settings, Size, crew};
-use check::Spectrum;
-use picture::Picture;
-use planes::{Member, Planes};
-use team::Team;
+use crate::settings::WorkloadHost;
+use crate::{WorkError, WorkloadLimit, WorkloadReport, WorkloadSettings, WorkloadSize, crew};
+use check::ImageSpectrum;
+use picture::GreyPicture;
+use planes::{ImagePlanes, TeamMember};
+use team::ThreadTeam;
 
 /// Rounds of the usual size.
 const ROUNDS: f64 = 32.0;
 
-type Function = fn(&Member<'_>, &Planes) -> Result<(), Error>;
+type ImageFunction = fn(&TeamMember<'_>, &ImagePlanes) -> Result<(), WorkError>;
 
 /// The functions in their order: distances and labels need the threshold.
-const FUNCTIONS: [(&str, Function); 8] = [
-    ("gaussian_blur", stencil::blur),
-    ("sobel", stencil::sobel),
-    ("median", stencil::median),
+const FUNCTIONS: [(&str, ImageFunction); 8] = [
+    ("gaussian_blur", stencil::blur_band),
+    ("sobel", stencil::sobel_band),
+    ("median", stencil::median_band),
     ("opening", stencil::open),
-    ("otsu", histogram::otsu),
-    ("distance_transform", distance::transform),
-    ("labels", labels::label),
+    ("otsu", histogram::find_threshold),
+    ("distance_transform", distance::transform_distances),
+    ("labels", labels::label_pixels),
     ("low_pass", fourier::low_pass),
 ];
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ImageOptions {
     /// A PNG; `None` for an image drawn from the seed.
     pub input: Option<PathBuf>,
     /// Pixels of a row of the drawn image, up to 16384.
@@ -54,7 +54,7 @@ pub struct Options {
     pub height: usize,
 }
 
-impl Default for Options {
+impl Default for ImageOptions {
     /// Returns the defaults: a drawn image of some megapixels.
     fn default() -> Self {
         Self { input: None, width: 2048, height: 1536 }
@@ -87,43 +87,48 @@ impl Default for Options {
 ///
 /// # Errors
 /// As every workload; a file that is no PNG, and a size that is too large, are wrong inputs.
-pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
+pub fn run(
+    settings: &WorkloadSettings,
+    options: &ImageOptions,
+    company: &mut WorkloadHost<'_>,
+) -> Result<WorkloadReport, WorkError> {
     check_size(settings.size)?;
     (company.progress)(if options.input.is_some() { "reading an image" } else { "drawing an image" });
     let picture = match &options.input {
-        Some(path) => Picture::read(path)?,
-        None => Picture::draw(options.width, options.height, settings.seed)?,
+        Some(path) => GreyPicture::read_png(path)?,
+        None => GreyPicture::draw_discs(options.width, options.height, settings.seed)?,
     };
-    company.go_on()?;
+    company.check_stop()?;
     (company.progress)("analysing the image");
-    let planes = Planes::new(picture.width, picture.height, settings.threads);
-    let (rounds, spectrum) = analyse(settings, &picture, &planes, company.stop)?;
+    let planes = ImagePlanes::new(picture.width, picture.height, settings.threads);
+    let (rounds, spectrum) = analyse_picture(settings, &picture, &planes, company.stop)?;
     (company.progress)("checking the results");
-    let checked = check::all(&picture, &planes, &spectrum, company)?;
+    let checked = check::check_all(&picture, &planes, &spectrum, company)?;
     let checksum = match settings.size {
-        Size::Share(_) => Some(check::checksum(&planes)),
-        Size::Time(_) => None,
+        WorkloadSize::Share(_) => Some(check::planes_checksum(&planes)),
+        WorkloadSize::Time(_) => None,
     };
-    Ok(Report { metrics: metrics(&picture, &rounds), limit: Limit::Memory, checked, checksum })
+    Ok(WorkloadReport { metrics: metric_lines(&picture, &rounds), limit: WorkloadLimit::Memory, checked, checksum })
 }
 
-fn check_size(size: Size) -> Result<(), Error> {
+fn check_size(size: WorkloadSize) -> Result<(), WorkError> {
     match size {
-        Size::Share(share) if !(share.is_finite() && share > 0.0 && share <= 1e6) => {
-            Err(Error::Input { what: "size".into(), why: format!("more than 0 and at most a million, not {share}") })
-        }
+        WorkloadSize::Share(share) if !(share.is_finite() && share > 0.0 && share <= 1e6) => Err(WorkError::Input {
+            what: "size".into(),
+            why: format!("more than 0 and at most a million, not {share}"),
+        }),
         _ => Ok(()),
     }
 }
 
 /// Time of each function in all rounds, and the number of rounds.
 #[derive(Debug, Default)]
-struct Rounds {
+struct FunctionTimes {
     times: [Duration; FUNCTIONS.len()],
     count: u64,
 }
 
-fn metrics(picture: &Picture, rounds: &Rounds) -> Vec<MetricLine> {
+fn metric_lines(picture: &GreyPicture, rounds: &FunctionTimes) -> Vec<MetricLine> {
     let pixels = picture.pixels.len() as f64 * rounds.count as f64;
     let rates = rounds.times.map(|time| pixels / time.as_secs_f64().max(1e-9));
     let mean = (rates.iter().map(|rate| rate.ln()).sum::<f64>() / rates.len() as f64).exp();
@@ -133,50 +138,55 @@ fn metrics(picture: &Picture, rounds: &Rounds) -> Vec<MetricLine> {
 }
 
 /// Runs all rounds, then transforms the image into its spectrum and back once more.
-fn analyse(
-    settings: &Settings,
-    picture: &Picture,
-    planes: &Planes,
+fn analyse_picture(
+    settings: &WorkloadSettings,
+    picture: &GreyPicture,
+    planes: &ImagePlanes,
     stop: &AtomicBool,
-) -> Result<(Rounds, Spectrum), Error> {
-    let (team, spectrum) = (Team::new(settings.threads, stop), Spectrum::default());
+) -> Result<(FunctionTimes, ImageSpectrum), WorkError> {
+    let (team, spectrum) = (ThreadTeam::new(settings.threads, stop), ImageSpectrum::default());
     let again = AtomicBool::new(true);
     let work = |band: usize| {
-        let member = Member::new(band, &team);
-        planes.allocate(band, picture);
-        let rounds = rounds(&member, planes, settings.size, &again)?;
-        spectrum.find(&member, planes)?;
+        let member = TeamMember::new(band, &team);
+        planes.allocate_band(band, picture);
+        let rounds = run_rounds(&member, planes, settings.size, &again)?;
+        spectrum.find_squares(&member, planes)?;
         Ok(rounds)
     };
-    let found = crew::together(settings, |thread| format!("image {thread}"), || team.break_up(), work)?;
+    let found = crew::run_together(settings, |thread| format!("image {thread}"), || team.break_team(), work)?;
     Ok((found.into_iter().next().unwrap_or_default(), spectrum))
 }
 
 /// Runs rounds until the first thread decides that it is enough. Its times hold for all threads, since all meet.
-fn rounds(member: &Member<'_>, planes: &Planes, size: Size, again: &AtomicBool) -> Result<Rounds, Error> {
-    let mut rounds = Rounds::default();
-    member.meet()?;
+fn run_rounds(
+    member: &TeamMember<'_>,
+    planes: &ImagePlanes,
+    size: WorkloadSize,
+    again: &AtomicBool,
+) -> Result<FunctionTimes, WorkError> {
+    let mut rounds = FunctionTimes::default();
+    member.meet_others()?;
     let begin = Instant::now();
     while again.load(Ordering::Relaxed) {
         for (time, (_, function)) in rounds.times.iter_mut().zip(FUNCTIONS) {
-            member.meet()?;
+            member.meet_others()?;
             let begin = Instant::now();
             function(member, planes)?;
-            member.meet()?;
+            member.meet_others()?;
             *time += begin.elapsed();
         }
         rounds.count += 1;
         if member.band == 0 {
-            again.store(goes_on(size, &rounds, begin.elapsed()), Ordering::Relaxed);
+            again.store(needs_more_rounds(size, &rounds, begin.elapsed()), Ordering::Relaxed);
         }
-        member.meet()?;
+        member.meet_others()?;
     }
     Ok(rounds)
 }
 
-fn goes_on(size: Size, rounds: &Rounds, elapsed: Duration) -> bool {
+fn needs_more_rounds(size: WorkloadSize, rounds: &FunctionTimes, elapsed: Duration) -> bool {
     match size {
-        Size::Share(share) => (rounds.count as f64) < (share * ROUNDS).round(),
-        Size::Time(time) => elapsed < time,
+        WorkloadSize::Share(share) => (rounds.count as f64) < (share * ROUNDS).round(),
+        WorkloadSize::Time(time) => elapsed < time,
     }
 }

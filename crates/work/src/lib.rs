@@ -18,12 +18,12 @@ pub mod rounds;
 pub mod settings;
 pub mod tail;
 
-pub use report::{Limit, Report};
-pub use settings::{Company, Settings, Size};
+pub use report::{WorkloadLimit, WorkloadReport};
+pub use settings::{WorkloadHost, WorkloadSettings, WorkloadSize};
 
 /// Reason why a workload has no result.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum WorkError {
     /// The result is wrong, because of a defect of the program or of the machine.
     #[error("the result is wrong: {0}")]
     Wrong(String),
@@ -48,9 +48,9 @@ pub enum Error {
     Stopped,
 }
 
-impl Error {
+impl WorkError {
     /// Converts an I/O error, for `map_err`; `what` is the action that failed.
-    pub fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn from_system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::System { what, error }
     }

@@ -4,13 +4,13 @@ pub mod movement;
 
 use std::sync::atomic::AtomicBool;
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_model::metric_line::MetricLine;
 
-use crate::amount::{Amount, Span, Supply};
-use crate::crew::crew;
-use crate::{Company, Error, Limit, Report, Settings};
-use movement::{MOVEMENTS, Movement, squared_length};
+use crate::amount::{ItemSupply, WorkAmount, WorkSpan};
+use crate::crew::run_crew;
+use crate::{WorkError, WorkloadHost, WorkloadLimit, WorkloadReport, WorkloadSettings};
+use movement::{MOVEMENTS, WalkMovement, squared_length};
 
 /// Walks that a thread takes at a time: about 0.1 ms of the quickest movement and less than 1 ms of the slowest.
 const WALKS_PER_ITEM: u64 = 8;
@@ -27,12 +27,12 @@ const FIXED: f64 = (1_u64 << 20) as f64;
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ParticlesOptions {
     /// Steps of a walk, 2 to 10,000.
     pub steps: u32,
 }
 
-impl Default for Options {
+impl Default for ParticlesOptions {
     fn default() -> Self {
         Self { steps: 1000 }
     }
@@ -51,41 +51,45 @@ impl Default for Options {
 /// is 2/3 n (n - 1). Each mean must be within six standard errors.
 ///
 /// # Errors
-/// See [`Error`].
-pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
+/// See [`WorkError`].
+pub fn run(
+    settings: &WorkloadSettings,
+    options: &ParticlesOptions,
+    company: &mut WorkloadHost<'_>,
+) -> Result<WorkloadReport, WorkError> {
     if !(2..=MOST_STEPS).contains(&options.steps) {
         let why = format!("{} is not between 2 and {MOST_STEPS}", options.steps);
-        return Err(Error::Input { what: "steps".into(), why });
+        return Err(WorkError::Input { what: "steps".into(), why });
     }
     let walks = USUAL_STEPS / u64::from(options.steps);
-    let amount = Amount::of(settings, walks / WALKS_PER_ITEM)?.at_least(FEWEST_WALKS / WALKS_PER_ITEM);
+    let amount = WorkAmount::from_settings(settings, walks / WALKS_PER_ITEM)?.at_least(FEWEST_WALKS / WALKS_PER_ITEM);
     let (mut rates, mut worst, mut checksum) = (Vec::new(), 0.0_f64, 0_u64);
     for (number, movement) in MOVEMENTS.iter().enumerate() {
         (company.progress)(&format!("walking with {} steps", movement.name));
-        let seed = Random::new(settings.seed.wrapping_add(number as u64)).bits();
-        let (tally, seconds) = all_walks(settings, options.steps, movement, seed, of_six(amount), company.stop)?;
-        company.go_on()?;
-        worst = worst.max(check(movement.name, options.steps, &tally)?);
+        let seed = RandomGenerator::new(settings.seed.wrapping_add(number as u64)).next_bits();
+        let (tally, seconds) = walk_all(settings, options.steps, movement, seed, sixth_of(amount), company.stop)?;
+        company.check_stop()?;
+        worst = worst.max(check_walks(movement.name, options.steps, &tally)?);
         checksum = checksum.rotate_left(7).wrapping_add(tally.checksum);
         rates.push((movement.name, tally.walks as f64 * f64::from(options.steps) / seconds));
     }
-    Ok(report(&rates, worst, amount.is_fixed().then_some(checksum)))
+    Ok(build_report(&rates, worst, amount.is_fixed().then_some(checksum)))
 }
 
 /// Returns one movement's share of the amount.
-fn of_six(amount: Amount) -> Amount {
+fn sixth_of(amount: WorkAmount) -> WorkAmount {
     match amount {
-        Amount::Items(_) => amount,
-        Amount::Time(time) => Amount::Time(time / MOVEMENTS.len() as u32),
+        WorkAmount::Items(_) => amount,
+        WorkAmount::Time(time) => WorkAmount::Time(time / MOVEMENTS.len() as u32),
     }
 }
 
-fn report(rates: &[(&str, f64)], worst: f64, checksum: Option<u64>) -> Report {
+fn build_report(rates: &[(&str, f64)], worst: f64, checksum: Option<u64>) -> WorkloadReport {
     let mean = (rates.iter().map(|(_, rate)| rate.ln()).sum::<f64>() / rates.len() as f64).exp();
     let each = rates.iter().map(|(name, rate)| MetricLine::new(format!("{name}_steps_per_second"), *rate));
-    Report {
+    WorkloadReport {
         metrics: std::iter::once(MetricLine::new("steps_per_second", mean)).chain(each).collect(),
-        limit: Limit::Compute,
+        limit: WorkloadLimit::Compute,
         checked: format!(
             "the mean end and the mean squared distance of each movement's walks match the closed forms; the largest \
                 deviation is {worst:.1} standard errors ({TOLERANCE} allowed)"
@@ -96,7 +100,7 @@ fn report(rates: &[(&str, f64)], worst: f64, checksum: Option<u64>) -> Report {
 
 /// Sums over some walks, independent of their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct WalkTally {
     walks: u64,
     /// Sum of the ends, in 1 / FIXED.
     end: [i128; 3],
@@ -107,19 +111,19 @@ struct Tally {
     checksum: u64,
 }
 
-impl Tally {
-    fn record(&mut self, end: [f64; 3]) {
+impl WalkTally {
+    fn record_walk(&mut self, end: [f64; 3]) {
         let fixed = |number: f64| (number * FIXED).round() as i128;
         self.walks += 1;
         (0..3).for_each(|axis| self.end[axis] += fixed(end[axis]));
         self.squared += fixed(squared_length(end));
         self.broken += u64::from(end.iter().any(|along| !along.is_finite()));
         let [x, y, z] = end.map(f64::to_bits);
-        let mixed = Random::new(x ^ y.rotate_left(21) ^ z.rotate_left(42)).bits();
+        let mixed = RandomGenerator::new(x ^ y.rotate_left(21) ^ z.rotate_left(42)).next_bits();
         self.checksum = self.checksum.wrapping_add(mixed);
     }
 
-    fn add(mut self, other: &Self) -> Self {
+    fn add_tally(mut self, other: &Self) -> Self {
         self.walks += other.walks;
         (0..3).for_each(|axis| self.end[axis] += other.end[axis]);
         self.squared += other.squared;
@@ -130,31 +134,31 @@ impl Tally {
 }
 
 /// Makes all walks of a movement; returns their sums and the seconds they took.
-fn all_walks(
-    settings: &Settings,
+fn walk_all(
+    settings: &WorkloadSettings,
     steps: u32,
-    movement: &Movement,
+    movement: &WalkMovement,
     seed: u64,
-    amount: Amount,
+    amount: WorkAmount,
     stop: &AtomicBool,
-) -> Result<(Tally, f64), Error> {
-    let supply = Supply::new(amount, stop);
+) -> Result<(WalkTally, f64), WorkError> {
+    let supply = ItemSupply::new(amount, stop);
     let work = |_| {
-        Ok(Span::of(|| {
-            let mut tally = Tally::default();
-            while let Some(item) = supply.take() {
-                some_walks(movement, steps, &mut Random::new(seed.wrapping_add(item)), &mut tally);
+        Ok(WorkSpan::time_work(|| {
+            let mut tally = WalkTally::default();
+            while let Some(item) = supply.take_item() {
+                walk_some(movement, steps, &mut RandomGenerator::new(seed.wrapping_add(item)), &mut tally);
             }
             tally
         }))
     };
-    let (tallies, spans): (Vec<Tally>, Vec<Span>) = crew(settings, "particles", work)?.into_iter().unzip();
-    Ok((tallies.iter().fold(Tally::default(), Tally::add), Span::seconds(spans)))
+    let (tallies, spans): (Vec<WalkTally>, Vec<WorkSpan>) = run_crew(settings, "particles", work)?.into_iter().unzip();
+    Ok((tallies.iter().fold(WalkTally::default(), WalkTally::add_tally), WorkSpan::total_seconds(spans)))
 }
 
-fn some_walks(movement: &Movement, steps: u32, random: &mut Random, tally: &mut Tally) {
+fn walk_some(movement: &WalkMovement, steps: u32, random: &mut RandomGenerator, tally: &mut WalkTally) {
     for _ in 0..WALKS_PER_ITEM {
-        tally.record((movement.walk)(random, steps));
+        tally.record_walk((movement.walk)(random, steps));
     }
 }
 
@@ -166,8 +170,8 @@ fn squared_distance_variance(steps: f64) -> f64 {
 /// Returns the largest deviation of a mean from its closed form, in standard errors.
 ///
 /// # Errors
-/// [`Error::Wrong`] if it is over the tolerance.
-fn check(name: &str, steps: u32, tally: &Tally) -> Result<f64, Error> {
+/// [`WorkError::Wrong`] if it is over the tolerance.
+fn check_walks(name: &str, steps: u32, tally: &WalkTally) -> Result<f64, WorkError> {
     let (steps, walks) = (f64::from(steps), tally.walks as f64);
     let mean = |sum: i128| sum as f64 / FIXED / walks;
     let off = |mean: f64, wanted: f64, variance: f64| (mean - wanted).abs() / (variance / walks).sqrt();
@@ -175,13 +179,13 @@ fn check(name: &str, steps: u32, tally: &Tally) -> Result<f64, Error> {
     let distance = off(mean(tally.squared), steps, squared_distance_variance(steps));
     let worst = ends.chain([distance]).fold(0.0, f64::max);
     if tally.broken > 0 {
-        return Err(Error::Wrong(format!("{} walks of {name} steps have no valid end", tally.broken)));
+        return Err(WorkError::Wrong(format!("{} walks of {name} steps have no valid end", tally.broken)));
     }
     if worst <= TOLERANCE {
         return Ok(worst);
     }
     let (end, squared) = (tally.end.map(mean), mean(tally.squared));
-    Err(Error::Wrong(format!(
+    Err(WorkError::Wrong(format!(
         "{walks} walks of {steps} {name} steps have the mean end {end:?} and the mean squared distance {squared}, a \
             deviation of {worst:.1} standard errors"
     )))

@@ -12,20 +12,20 @@ use std::time::Instant;
 
 use corewise_model::metric_line::MetricLine;
 
-use crate::picture::{Folder, Samples, write_pfm, write_png};
-use crate::report::{Limit, Report};
-use crate::rounds::{Rounds, in_rounds};
-use crate::settings::Company;
-use crate::{Error, Settings};
+use crate::picture::{OutputFolder, PictureSamples, write_pfm, write_png};
+use crate::report::{WorkloadLimit, WorkloadReport};
+use crate::rounds::{ThreadRounds, run_in_rounds};
+use crate::settings::WorkloadHost;
+use crate::{WorkError, WorkloadSettings};
 
-use plan::Plan;
+use plan::RaymeshPlan;
 pub use plan::{PASSES, TESTS};
-use scene::Scene;
-use table::Table;
+use scene::RaymeshScene;
+use table::LightTable;
 
 /// The mesh between the floor and the lights.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mesh {
+pub enum MeshSource {
     /// A stone and seven balls around it, by formula.
     Procedural {
         /// Approximate number of triangles, 1 to 5,000,000.
@@ -37,7 +37,7 @@ pub enum Mesh {
 
 /// Distribution of a table's rows over the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
+pub enum RowSplit {
     /// Each thread takes an equal block of neighbouring rows, whatever their cost.
     Fixed,
     /// Each thread takes the next row as soon as it finishes one.
@@ -46,18 +46,18 @@ pub enum Split {
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct RaymeshOptions {
     /// The mesh.
-    pub mesh: Mesh,
+    pub mesh: MeshSource,
     /// Distribution of the rows.
-    pub split: Split,
+    pub split: RowSplit,
     /// Folder for the tables, created if missing; `None` for a temporary one, removed at the end.
     pub output: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for RaymeshOptions {
     fn default() -> Self {
-        Self { mesh: Mesh::Procedural { triangles: 100_000 }, split: Split::Queue, output: None }
+        Self { mesh: MeshSource::Procedural { triangles: 100_000 }, split: RowSplit::Queue, output: None }
     }
 }
 
@@ -79,21 +79,25 @@ impl Default for Options {
 /// hierarchy with all triangles of random soups, and with the formula of a sphere.
 ///
 /// # Errors
-/// [`Error::Input`] for a mesh that cannot be read or numbers out of range, [`Error::System`] if threads cannot be started or a table
-/// cannot be saved, [`Error::Wrong`], [`Error::Stopped`].
-pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
-    let plan = Plan::new(settings)?;
-    let folder = Folder::new(options.output.as_deref())?;
+/// [`WorkError::Input`] for a mesh that cannot be read or numbers out of range, [`WorkError::System`] if threads cannot be started or a table
+/// cannot be saved, [`WorkError::Wrong`], [`WorkError::Stopped`].
+pub fn run(
+    settings: &WorkloadSettings,
+    options: &RaymeshOptions,
+    company: &mut WorkloadHost<'_>,
+) -> Result<WorkloadReport, WorkError> {
+    let plan = RaymeshPlan::new(settings)?;
+    let folder = OutputFolder::new(options.output.as_deref())?;
     (company.progress)("building the mesh and its hierarchy");
     let begun = Instant::now();
-    let scene = Scene::new(&options.mesh)?;
+    let scene = RaymeshScene::new(&options.mesh)?;
     let build_seconds = begun.elapsed().as_secs_f64();
-    company.go_on()?;
-    let job = Job::new(settings, options.split, &plan, &scene, company.stop);
-    let work = |thread, round| job.work(thread, (round - 1) % 3);
-    let spent = in_rounds(settings, "raymesh", work, |rounds| job.lead(rounds, &folder, company))?;
+    company.check_stop()?;
+    let job = RaymeshJob::new(settings, options.split, &plan, &scene, company.stop);
+    let work = |thread, round| job.compute_rows(thread, (round - 1) % 3);
+    let spent = run_in_rounds(settings, "raymesh", work, |rounds| job.lead_tables(rounds, &folder, company))?;
     (company.progress)("checking the tables");
-    let checked = check::check(&scene, &plan, &job.tables, settings.seed, company.stop)?;
+    let checked = check::check_tables(&scene, &plan, &job.tables, settings.seed, company.stop)?;
     let metrics = vec![
         MetricLine::new("rays_per_second", spent.rays as f64 / spent.compute_seconds),
         MetricLine::new("total_seconds", spent.total_seconds),
@@ -101,13 +105,13 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
         MetricLine::new("save_seconds", spent.save_seconds),
         MetricLine::new("build_seconds", build_seconds),
     ];
-    let checksum = plan.until.is_none().then(|| table::checksum(&job.tables));
-    Ok(Report { metrics, limit: Limit::Compute, checked, checksum })
+    let checksum = plan.until.is_none().then(|| table::tables_checksum(&job.tables));
+    Ok(WorkloadReport { metrics, limit: WorkloadLimit::Compute, checked, checksum })
 }
 
 /// Rays and time spent.
 #[derive(Debug, Default)]
-struct Spent {
+struct RaymeshTimes {
     rays: u64,
     compute_seconds: f64,
     save_seconds: f64,
@@ -115,22 +119,28 @@ struct Spent {
 }
 
 /// State shared by all threads.
-struct Job<'a> {
-    split: Split,
+struct RaymeshJob<'a> {
+    split: RowSplit,
     threads: usize,
-    plan: &'a Plan,
-    scene: &'a Scene,
+    plan: &'a RaymeshPlan,
+    scene: &'a RaymeshScene,
     stop: &'a AtomicBool,
-    tables: [Table; 3],
+    tables: [LightTable; 3],
     /// The next row of a queue.
     next: AtomicUsize,
     /// Number of cells computed, in all rounds.
     computed: AtomicU64,
 }
 
-impl<'a> Job<'a> {
-    fn new(settings: &Settings, split: Split, plan: &'a Plan, scene: &'a Scene, stop: &'a AtomicBool) -> Self {
-        let tables = plan.cells.map(Table::new);
+impl<'a> RaymeshJob<'a> {
+    fn new(
+        settings: &WorkloadSettings,
+        split: RowSplit,
+        plan: &'a RaymeshPlan,
+        scene: &'a RaymeshScene,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        let tables = plan.cells.map(LightTable::new);
         Self {
             split,
             threads: settings.threads,
@@ -144,59 +154,64 @@ impl<'a> Job<'a> {
     }
 
     /// Computes a thread's share of a table.
-    fn work(&self, thread: usize, number: usize) -> Result<(), Error> {
+    fn compute_rows(&self, thread: usize, number: usize) -> Result<(), WorkError> {
         let table = &self.tables[number];
         match self.split {
-            Split::Fixed => {
-                let first = |thread| table.rows() * thread / self.threads;
-                (first(thread)..first(thread + 1)).try_for_each(|row| self.row(number, row))
+            RowSplit::Fixed => {
+                let first = |thread| table.row_count() * thread / self.threads;
+                (first(thread)..first(thread + 1)).try_for_each(|row| self.compute_row(number, row))
             }
-            Split::Queue => loop {
+            RowSplit::Queue => loop {
                 let row = self.next.fetch_add(1, Ordering::Relaxed);
-                if row >= table.rows() {
+                if row >= table.row_count() {
                     return Ok(());
                 }
-                self.row(number, row)?;
+                self.compute_row(number, row)?;
             },
         }
     }
 
-    fn row(&self, number: usize, row: usize) -> Result<(), Error> {
+    fn compute_row(&self, number: usize, row: usize) -> Result<(), WorkError> {
         let table = &self.tables[number];
-        for cell in table.row(row) {
+        for cell in table.row_cells(row) {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Stopped);
+                return Err(WorkError::Stopped);
             }
-            table.set(cell, scene::trace(self.scene, self.plan, table, number, cell));
+            table.set_cell(cell, scene::trace_cell(self.scene, self.plan, table, number, cell));
         }
-        self.computed.fetch_add(table.row(row).len() as u64, Ordering::Relaxed);
+        self.computed.fetch_add(table.row_cells(row).len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
     /// Leads the main thread: has table after table computed, and saves each.
-    fn lead(&self, rounds: &Rounds, folder: &Folder, company: &mut Company<'_>) -> Result<Spent, Error> {
-        let mut spent = Spent::default();
+    fn lead_tables(
+        &self,
+        rounds: &ThreadRounds,
+        folder: &OutputFolder,
+        company: &mut WorkloadHost<'_>,
+    ) -> Result<RaymeshTimes, WorkError> {
+        let mut spent = RaymeshTimes::default();
         let begun = Instant::now();
         loop {
             for number in 0..3 {
-                company.go_on()?;
-                if spent.rays < self.plan.rays() {
+                company.check_stop()?;
+                if spent.rays < self.plan.ray_count() {
                     (company.progress)(&format!("table {} of 3", number + 1));
                 }
                 self.next.store(0, Ordering::Relaxed);
                 let computed = Instant::now();
-                rounds.round()?;
+                rounds.run_round()?;
                 spent.compute_seconds += computed.elapsed().as_secs_f64();
                 let saved = Instant::now();
-                save(&self.tables[number], number, self.plan.samples, folder)?;
+                save_table(&self.tables[number], number, self.plan.samples, folder)?;
                 spent.save_seconds += saved.elapsed().as_secs_f64();
             }
-            spent.rays += self.plan.rays();
+            spent.rays += self.plan.ray_count();
             spent.total_seconds = begun.elapsed().as_secs_f64();
             if self.plan.until.is_none_or(|until| begun.elapsed() >= until) {
                 let traced = self.computed.load(Ordering::Relaxed) * u64::from(self.plan.samples);
                 if traced != spent.rays {
-                    return Err(Error::Wrong(format!("{traced} of {} rays were traced", spent.rays)));
+                    return Err(WorkError::Wrong(format!("{traced} of {} rays were traced", spent.rays)));
                 }
                 return Ok(spent);
             }
@@ -205,27 +220,30 @@ impl<'a> Job<'a> {
 }
 
 /// Writes both files of a table.
-fn save(table: &Table, number: usize, samples: u32, folder: &Folder) -> Result<(), Error> {
+fn save_table(table: &LightTable, number: usize, samples: u32, folder: &OutputFolder) -> Result<(), WorkError> {
     let (mut ways, mut grey) = (Vec::new(), Vec::new());
-    for light in (0..table.cells()).map(|cell| table.get(cell)) {
+    for light in (0..table.cell_count()).map(|cell| table.get_cell(cell)) {
         ways.push(light.way);
         grey.push((255.0 * f64::from(light.free) / f64::from(samples)).round() as u8);
     }
-    let file = |kind: &str| folder.file(&format!("raymesh-{}.{kind}", number + 1));
+    let file = |kind: &str| folder.file_path(&format!("raymesh-{}.{kind}", number + 1));
     write_pfm(&file("pfm"), table.width(), &ways)?;
-    write_png(&file("png"), table.width(), Samples::Grey(&grey))
+    write_png(&file("png"), table.width(), PictureSamples::Grey(&grey))
 }
 
 /// Builds the mesh of the options, for [`run`] and [`reference`].
-fn mesh_of(mesh: &Mesh) -> Result<crate::geometry::Mesh, Error> {
+fn build_mesh(mesh: &MeshSource) -> Result<crate::geometry::TriangleMesh, WorkError> {
     match mesh {
-        Mesh::Procedural { triangles } if (1..=5_000_000).contains(triangles) => {
+        MeshSource::Procedural { triangles } if (1..=5_000_000).contains(triangles) => {
             Ok(crate::geometry::shapes::stone_and_balls(*triangles))
         }
-        Mesh::Procedural { triangles } => {
-            Err(Error::Input { what: "triangles".into(), why: format!("{triangles} is not between 1 and 5,000,000") })
+        MeshSource::Procedural { triangles } => Err(WorkError::Input {
+            what: "triangles".into(),
+            why: format!("{triangles} is not between 1 and 5,000,000"),
+        }),
+        MeshSource::File(path) => {
+            crate::geometry::file::read_mesh(Path::new(path)).map(crate::geometry::TriangleMesh::fit_to_unit)
         }
-        Mesh::File(path) => crate::geometry::file::read(Path::new(path)).map(crate::geometry::Mesh::fitted),
     }
 }
 

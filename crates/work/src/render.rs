@@ -13,20 +13,20 @@ use std::time::Instant;
 
 use corewise_model::metric_line::MetricLine;
 
-use crate::picture::{Folder, Samples, write_png};
-use crate::report::{Limit, Report};
-use crate::rounds::{Rounds, in_rounds};
-use crate::settings::Company;
-use crate::{Error, Settings};
+use crate::picture::{OutputFolder, PictureSamples, write_png};
+use crate::report::{WorkloadLimit, WorkloadReport};
+use crate::rounds::{ThreadRounds, run_in_rounds};
+use crate::settings::WorkloadHost;
+use crate::{WorkError, WorkloadSettings};
 
-use canvas::Canvas;
-use homes::Homes;
-use plan::Plan;
-use scene::Scene;
+use canvas::LightCanvas;
+use homes::SceneHomes;
+use plan::RenderPlan;
+use scene::RenderScene;
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct RenderOptions {
     /// True to give each memory node with usable cpus its own copy of the scene, and to keep threads on the cpus of a node. Otherwise there
     /// is one scene, which the main thread touches first.
     pub numa_aware: bool,
@@ -42,7 +42,7 @@ pub struct Options {
     pub output: Option<PathBuf>,
 }
 
-impl Default for Options {
+impl Default for RenderOptions {
     fn default() -> Self {
         Self { numa_aware: true, width: 400, height: 300, samples: 32, triangles: 600_000, output: None }
     }
@@ -69,24 +69,32 @@ impl Default for Options {
 /// brighter than lamps allow, and complete, and that 50 of them are the same when traced again.
 ///
 /// # Errors
-/// [`Error::Input`] for numbers out of range, [`Error::System`] if threads cannot be started or placed or the picture cannot be saved,
-/// [`Error::Wrong`], [`Error::Stopped`].
-pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
-    let plan = Plan::new(settings, options)?;
-    let folder = options.output.as_deref().map(|path| Folder::new(Some(path))).transpose()?;
+/// [`WorkError::Input`] for numbers out of range, [`WorkError::System`] if threads cannot be started or placed or the picture cannot be saved,
+/// [`WorkError::Wrong`], [`WorkError::Stopped`].
+pub fn run(
+    settings: &WorkloadSettings,
+    options: &RenderOptions,
+    company: &mut WorkloadHost<'_>,
+) -> Result<WorkloadReport, WorkError> {
+    let plan = RenderPlan::new(settings, options)?;
+    let folder = options.output.as_deref().map(|path| OutputFolder::new(Some(path))).transpose()?;
     (company.progress)("building the scene");
     let begun = Instant::now();
-    let scene = Scene::stones(options.triangles);
-    company.go_on()?;
-    let homes = Homes::new(scene, options.numa_aware, settings, company)?;
+    let scene = RenderScene::stone_scene(options.triangles);
+    company.check_stop()?;
+    let homes = SceneHomes::new(scene, options.numa_aware, settings, company)?;
     let build_seconds = begun.elapsed().as_secs_f64();
-    let job = Job::new(settings, &plan, &homes, company.stop);
-    let spent =
-        in_rounds(settings, "render", |thread, round| job.work(thread, round), |rounds| job.lead(rounds, company))?;
+    let job = RenderJob::new(settings, &plan, &homes, company.stop);
+    let spent = run_in_rounds(
+        settings,
+        "render",
+        |thread, round| job.render_round(thread, round),
+        |rounds| job.lead_rounds(rounds, company),
+    )?;
     (company.progress)("checking the picture");
-    let checked = check::check(homes.scene(0), &plan, &job.canvas, spent.rounds, company.stop)?;
+    let checked = check::check_render(homes.scene_at(0), &plan, &job.canvas, spent.rounds, company.stop)?;
     if let Some(folder) = folder {
-        write_png(&folder.file("render.png"), plan.width, Samples::Colour(&job.canvas.bytes()))?;
+        write_png(&folder.file_path("render.png"), plan.width, PictureSamples::Colour(&job.canvas.to_bytes()))?;
     }
     let samples = plan.samples_of_a_round() * spent.rounds;
     let metrics = vec![
@@ -94,64 +102,76 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
         MetricLine::new("compute_seconds", spent.compute_seconds),
         MetricLine::new("build_seconds", build_seconds),
         MetricLine::new("scene_copies", homes.len() as f64),
-        MetricLine::new("scene_bytes", homes.scene(0).bytes() as f64),
+        MetricLine::new("scene_bytes", homes.scene_at(0).size_bytes() as f64),
     ];
-    let checksum = plan.until.is_none().then(|| job.canvas.checksum());
-    Ok(Report { metrics, limit: Limit::Memory, checked: format!("{checked}; {}", homes.words()), checksum })
+    let checksum = plan.until.is_none().then(|| job.canvas.canvas_checksum());
+    Ok(WorkloadReport {
+        metrics,
+        limit: WorkloadLimit::Memory,
+        checked: format!("{checked}; {}", homes.describe_homes()),
+        checksum,
+    })
 }
 
 /// Rounds and time spent.
 #[derive(Debug, Default)]
-struct Spent {
+struct RenderTimes {
     rounds: u64,
     compute_seconds: f64,
 }
 
 /// State shared by all threads.
-struct Job<'a> {
-    settings: &'a Settings,
-    plan: &'a Plan,
-    homes: &'a Homes,
+struct RenderJob<'a> {
+    settings: &'a WorkloadSettings,
+    plan: &'a RenderPlan,
+    homes: &'a SceneHomes,
     stop: &'a AtomicBool,
-    canvas: Canvas,
+    canvas: LightCanvas,
     /// The next square.
     next: AtomicUsize,
 }
 
-impl<'a> Job<'a> {
-    fn new(settings: &'a Settings, plan: &'a Plan, homes: &'a Homes, stop: &'a AtomicBool) -> Self {
-        Self { settings, plan, homes, stop, canvas: Canvas::new(plan.width, plan.height), next: AtomicUsize::new(0) }
+impl<'a> RenderJob<'a> {
+    fn new(settings: &'a WorkloadSettings, plan: &'a RenderPlan, homes: &'a SceneHomes, stop: &'a AtomicBool) -> Self {
+        Self {
+            settings,
+            plan,
+            homes,
+            stop,
+            canvas: LightCanvas::new(plan.width, plan.height),
+            next: AtomicUsize::new(0),
+        }
     }
 
     /// Runs a thread's round: in the first it moves to its copy of the scene, then it takes square after square.
-    fn work(&self, thread: usize, round: usize) -> Result<(), Error> {
+    fn render_round(&self, thread: usize, round: usize) -> Result<(), WorkError> {
         if round == 1 {
-            return self.homes.enter(self.settings, thread);
+            return self.homes.enter_home(self.settings, thread);
         }
-        let scene = self.homes.scene(self.homes.of(self.settings, thread));
+        let scene = self.homes.scene_at(self.homes.scene_of(self.settings, thread));
         loop {
             let square = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(points) = self.canvas.square(square) else { return Ok(()) };
+            let Some(points) = self.canvas.square_points(square) else { return Ok(()) };
             for point in points {
                 if self.stop.load(Ordering::Relaxed) {
-                    return Err(Error::Stopped);
+                    return Err(WorkError::Stopped);
                 }
-                self.canvas.add(point, self.plan.trace(scene, point, round as u64 - 2));
+                self.canvas.add_light(point, self.plan.trace_point(scene, point, round as u64 - 2));
             }
         }
     }
 
     /// Leads the main thread: begins each round, and waits.
-    fn lead(&self, rounds: &Rounds, company: &mut Company<'_>) -> Result<Spent, Error> {
-        rounds.round()?;
+    fn lead_rounds(&self, rounds: &ThreadRounds, company: &mut WorkloadHost<'_>) -> Result<RenderTimes, WorkError> {
+        rounds.run_round()?;
         (company.progress)("tracing paths");
-        let mut spent = Spent::default();
+        let mut spent = RenderTimes::default();
         let begun = Instant::now();
         loop {
-            company.go_on()?;
+            company.check_stop()?;
             self.next.store(0, Ordering::Relaxed);
             let computed = Instant::now();
-            rounds.round()?;
+            rounds.run_round()?;
             spent.compute_seconds += computed.elapsed().as_secs_f64();
             spent.rounds += 1;
             if self.plan.until.is_none_or(|until| begun.elapsed() >= until) {

@@ -4,14 +4,14 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_model::histogram::Histogram;
+use corewise_model::histogram::TickHistogram;
 use corewise_model::metric_line::MetricLine;
-use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 use corewise_sys::work::{ADDITIONS_PER_TURN, dependent_additions};
 
-use crate::amount::{Amount, Span};
-use crate::crew::crew;
-use crate::{Company, Error, Limit, Report, Settings};
+use crate::amount::{WorkAmount, WorkSpan};
+use crate::crew::run_crew;
+use crate::{WorkError, WorkloadHost, WorkloadLimit, WorkloadReport, WorkloadSettings};
 
 /// Time of the usual size on one cpu, in nanoseconds.
 const USUAL_NS: f64 = 4e9;
@@ -32,7 +32,7 @@ const APART: u64 = 1 << 48;
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TailWorkOptions {
     /// Number of dependent additions in a request, each one cycle of a core; 1 to 1,000,000, rounded up to a multiple of 20.
     pub additions: u32,
     /// Pause of a thread after each answer before it takes the next request, up to 1 s. It waits awake, so that the kernel's wake-up time
@@ -40,7 +40,7 @@ pub struct Options {
     pub gap: Duration,
 }
 
-impl Default for Options {
+impl Default for TailWorkOptions {
     fn default() -> Self {
         Self { additions: 1000, gap: Duration::ZERO }
     }
@@ -57,65 +57,74 @@ impl Default for Options {
 /// No thread's requests took longer in all than the thread did by another clock, and the quantiles are in order.
 ///
 /// # Errors
-/// See [`Error`].
-pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
-    let options = admitted(options)?;
+/// See [`WorkError`].
+pub fn run(
+    settings: &WorkloadSettings,
+    options: &TailWorkOptions,
+    company: &mut WorkloadHost<'_>,
+) -> Result<WorkloadReport, WorkError> {
+    let options = admit_options(options)?;
     let request_ns = f64::from(options.additions) * CYCLE_NS + AROUND_NS + options.gap.as_nanos() as f64;
-    let amount = Amount::of(settings, (USUAL_NS / request_ns) as u64)?;
+    let amount = WorkAmount::from_settings(settings, (USUAL_NS / request_ns) as u64)?;
     (company.progress)("calibrating the clock");
-    let clock = Clock::calibrated();
+    let clock = TickClock::calibrate_best();
     (company.progress)("serving requests");
     let work = |thread| {
-        let duty = duty(settings, &options, amount, thread);
-        let mut histogram = Histogram::new(clock.nanoseconds_per_tick);
-        let (served, span) = Span::of(|| match clock.source {
-            Source::Counter(counter) => serve(counter, &clock, &duty, company.stop, &mut histogram),
-            Source::System(system) => serve(system, &clock, &duty, company.stop, &mut histogram),
+        let duty = thread_duty(settings, &options, amount, thread);
+        let mut histogram = TickHistogram::new(clock.nanoseconds_per_tick);
+        let (served, span) = WorkSpan::time_work(|| match clock.source {
+            ClockSource::Counter(counter) => serve_requests(counter, &clock, &duty, company.stop, &mut histogram),
+            ClockSource::System(system) => serve_requests(system, &clock, &duty, company.stop, &mut histogram),
         });
-        Ok(Shift { duty, served, histogram, span })
+        Ok(ThreadShift { duty, served, histogram, span })
     };
-    let shifts = crew(settings, "tail", work)?;
-    company.go_on()?;
-    report(&shifts, amount, clock.nanoseconds_per_tick)
+    let shifts = run_crew(settings, "tail", work)?;
+    company.check_stop()?;
+    build_report(&shifts, amount, clock.nanoseconds_per_tick)
 }
 
 /// Validates the options and rounds the additions.
-fn admitted(options: &Options) -> Result<Options, Error> {
-    let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
+fn admit_options(options: &TailWorkOptions) -> Result<TailWorkOptions, WorkError> {
+    let wrong = |what: &str, why: String| Err(WorkError::Input { what: what.into(), why });
     if !(1..=MOST_ADDITIONS).contains(&options.additions) {
         return wrong("additions", format!("{} is not between 1 and {MOST_ADDITIONS}", options.additions));
     }
     if options.gap > LONGEST_GAP {
         return wrong("gap", format!("{:?} is longer than {LONGEST_GAP:?}", options.gap));
     }
-    Ok(Options { additions: options.additions.next_multiple_of(ADDITIONS_PER_TURN), gap: options.gap })
+    Ok(TailWorkOptions { additions: options.additions.next_multiple_of(ADDITIONS_PER_TURN), gap: options.gap })
 }
 
 /// Work of one thread.
 #[derive(Clone, Debug)]
-struct Duty {
+struct ThreadDuty {
     /// Start value of the first request's additions; each next request's is one more.
     first: u64,
     /// Number of requests, or the time for which they are served.
-    amount: Amount,
-    options: Options,
+    amount: WorkAmount,
+    options: TailWorkOptions,
 }
 
-fn duty(settings: &Settings, options: &Options, amount: Amount, thread: usize) -> Duty {
+fn thread_duty(
+    settings: &WorkloadSettings,
+    options: &TailWorkOptions,
+    amount: WorkAmount,
+    thread: usize,
+) -> ThreadDuty {
     let (thread, threads) = (thread as u64, settings.threads as u64);
     let (from, own) = match amount {
-        Amount::Items(all) => {
+        WorkAmount::Items(all) => {
             let until = |thread: u64| (u128::from(all) * u128::from(thread) / u128::from(threads)) as u64;
-            (until(thread), Amount::Items(until(thread + 1) - until(thread)))
+            (until(thread), WorkAmount::Items(until(thread + 1) - until(thread)))
         }
-        Amount::Time(_) => (thread * APART, amount),
+        WorkAmount::Time(_) => (thread * APART, amount),
     };
-    Duty { first: settings.seed.wrapping_add(from), amount: own, options: options.clone() }
+    ThreadDuty { first: settings.seed.wrapping_add(from), amount: own, options: options.clone() }
 }
 
 /// Results of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Served {
+struct ServedRequests {
     requests: u64,
     /// Sum of all answers.
     sum: u64,
@@ -123,75 +132,89 @@ struct Served {
     ticks: u64,
 }
 
-fn serve<T: Ticks>(ticks: T, clock: &Clock, duty: &Duty, stop: &AtomicBool, histogram: &mut Histogram) -> Served {
-    let (begin, mut served) = (ticks.now(), Served::default());
+fn serve_requests<T: TickSource>(
+    ticks: T,
+    clock: &TickClock,
+    duty: &ThreadDuty,
+    stop: &AtomicBool,
+    histogram: &mut TickHistogram,
+) -> ServedRequests {
+    let (begin, mut served) = (ticks.read_ticks(), ServedRequests::default());
     let gap = clock.ticks_of(duty.options.gap);
     loop {
         let next = match duty.amount {
-            Amount::Items(all) => (all - served.requests).min(REQUESTS_PER_LOOK),
-            Amount::Time(time) if served.requests > 0 && ticks.now().saturating_sub(begin) >= clock.ticks_of(time) => 0,
-            Amount::Time(_) => REQUESTS_PER_LOOK,
+            WorkAmount::Items(all) => (all - served.requests).min(REQUESTS_PER_LOOK),
+            WorkAmount::Time(time)
+                if served.requests > 0 && ticks.read_ticks().saturating_sub(begin) >= clock.ticks_of(time) =>
+            {
+                0
+            }
+            WorkAmount::Time(_) => REQUESTS_PER_LOOK,
         };
         if next == 0 || stop.load(Ordering::Relaxed) {
             return served;
         }
         let first = duty.first.wrapping_add(served.requests);
         if gap == 0 {
-            some_requests(ticks, first, next, duty.options.additions, histogram, &mut served);
+            answer_requests(ticks, first, next, duty.options.additions, histogram, &mut served);
         } else {
-            some_requests(ticks, first, 1, duty.options.additions, histogram, &mut served);
-            pause(ticks, gap, stop);
+            answer_requests(ticks, first, 1, duty.options.additions, histogram, &mut served);
+            pause_for(ticks, gap, stop);
         }
     }
 }
 
 /// Serves some requests, back to back.
-fn some_requests<T: Ticks>(
+fn answer_requests<T: TickSource>(
     ticks: T,
     first: u64,
     requests: u64,
     additions: u32,
-    histogram: &mut Histogram,
-    served: &mut Served,
+    histogram: &mut TickHistogram,
+    served: &mut ServedRequests,
 ) {
     for number in 0..requests {
-        let begin = ticks.now();
+        let begin = ticks.read_ticks();
         let answer = black_box(dependent_additions(black_box(additions), black_box(first.wrapping_add(number))));
         // A counter of another cpu may be behind by a few ticks.
-        let took = ticks.now().saturating_sub(begin);
-        histogram.record(took);
+        let took = ticks.read_ticks().saturating_sub(begin);
+        histogram.record_ticks(took);
         served.ticks += took;
         served.sum = served.sum.wrapping_add(answer);
     }
     served.requests += requests;
 }
 
-fn pause<T: Ticks>(ticks: T, gap: u64, stop: &AtomicBool) {
-    let begin = ticks.now();
-    while ticks.now().saturating_sub(begin) < gap && !stop.load(Ordering::Relaxed) {
+fn pause_for<T: TickSource>(ticks: T, gap: u64, stop: &AtomicBool) {
+    let begin = ticks.read_ticks();
+    while ticks.read_ticks().saturating_sub(begin) < gap && !stop.load(Ordering::Relaxed) {
         std::hint::spin_loop();
     }
 }
 
 /// One thread's part of the result.
-struct Shift {
-    duty: Duty,
-    served: Served,
-    histogram: Histogram,
-    span: Span,
+struct ThreadShift {
+    duty: ThreadDuty,
+    served: ServedRequests,
+    histogram: TickHistogram,
+    span: WorkSpan,
 }
 
-fn report(shifts: &[Shift], amount: Amount, nanoseconds_per_tick: f64) -> Result<Report, Error> {
-    let mut all = Histogram::new(nanoseconds_per_tick);
+fn build_report(
+    shifts: &[ThreadShift],
+    amount: WorkAmount,
+    nanoseconds_per_tick: f64,
+) -> Result<WorkloadReport, WorkError> {
+    let mut all = TickHistogram::new(nanoseconds_per_tick);
     for shift in shifts {
         check_shift(shift, nanoseconds_per_tick)?;
-        all.merge(&shift.histogram);
+        all.merge_from(&shift.histogram);
     }
     let requests = shifts.iter().map(|shift| shift.served.requests).sum();
-    check_histogram(&all, if let Amount::Items(items) = amount { items } else { requests })?;
+    check_histogram(&all, if let WorkAmount::Items(items) = amount { items } else { requests })?;
     let quantile = |name: &str, at| MetricLine::new(name, all.quantile_ns(at));
-    let seconds = Span::seconds(shifts.iter().map(|shift| shift.span));
-    Ok(Report {
+    let seconds = WorkSpan::total_seconds(shifts.iter().map(|shift| shift.span));
+    Ok(WorkloadReport {
         metrics: vec![
             quantile("p99.9_ns", 0.999),
             quantile("p99_ns", 0.99),
@@ -199,7 +222,7 @@ fn report(shifts: &[Shift], amount: Amount, nanoseconds_per_tick: f64) -> Result
             MetricLine::new("max_ns", all.max_ns()),
             MetricLine::new("requests_per_second", requests as f64 / seconds),
         ],
-        limit: Limit::Compute,
+        limit: WorkloadLimit::Compute,
         checked: format!(
             "all {requests} requests are in the histogram, and the sums of their answers match the closed form exactly"
         ),
@@ -210,7 +233,7 @@ fn report(shifts: &[Shift], amount: Amount, nanoseconds_per_tick: f64) -> Result
 }
 
 /// Returns the sum of the answers to `requests` requests: each adds `start | 1` to its start `additions` times, and starts are consecutive.
-fn closed_form(first: u64, requests: u64, additions: u32) -> u64 {
+fn expected_sum(first: u64, requests: u64, additions: u32) -> u64 {
     let pairs = (u128::from(requests) * u128::from(requests.saturating_sub(1)) / 2) as u64;
     let starts = first.wrapping_mul(requests).wrapping_add(pairs);
     let even = if first.is_multiple_of(2) { requests.div_ceil(2) } else { requests / 2 };
@@ -220,21 +243,23 @@ fn closed_form(first: u64, requests: u64, additions: u32) -> u64 {
 /// Checks one thread's result.
 ///
 /// # Errors
-/// [`Error::Wrong`] if a thread's answers, number of requests or time are impossible.
-fn check_shift(shift: &Shift, nanoseconds_per_tick: f64) -> Result<(), Error> {
-    let Shift { duty, served, histogram, span } = shift;
-    let wanted = closed_form(duty.first, served.requests, duty.options.additions);
+/// [`WorkError::Wrong`] if a thread's answers, number of requests or time are impossible.
+fn check_shift(shift: &ThreadShift, nanoseconds_per_tick: f64) -> Result<(), WorkError> {
+    let ThreadShift { duty, served, histogram, span } = shift;
+    let wanted = expected_sum(duty.first, served.requests, duty.options.additions);
     if served.sum != wanted {
-        return Err(Error::Wrong(format!("the answers' sum is {} instead of {wanted} (closed form)", served.sum)));
+        return Err(WorkError::Wrong(format!("the answers' sum is {} instead of {wanted} (closed form)", served.sum)));
     }
     if histogram.count() != served.requests {
         let (held, requests) = (histogram.count(), served.requests);
-        return Err(Error::Wrong(format!("a histogram holds {held} of {requests} requests")));
+        return Err(WorkError::Wrong(format!("a histogram holds {held} of {requests} requests")));
     }
     let (busy_ns, all_ns) =
         (served.ticks as f64 * nanoseconds_per_tick, span.end.duration_since(span.begin).as_nanos() as f64);
     if busy_ns > all_ns * (1.0 + RATE_TOLERANCE) + 1e3 {
-        return Err(Error::Wrong(format!("requests took {busy_ns} ns in all on a thread that ran for {all_ns} ns")));
+        return Err(WorkError::Wrong(format!(
+            "requests took {busy_ns} ns in all on a thread that ran for {all_ns} ns"
+        )));
     }
     Ok(())
 }
@@ -242,14 +267,14 @@ fn check_shift(shift: &Shift, nanoseconds_per_tick: f64) -> Result<(), Error> {
 /// Checks the merged histogram.
 ///
 /// # Errors
-/// [`Error::Wrong`] if the histogram holds another number of requests, or its quantiles are not in order.
-fn check_histogram(all: &Histogram, requests: u64) -> Result<(), Error> {
+/// [`WorkError::Wrong`] if the histogram holds another number of requests, or its quantiles are not in order.
+fn check_histogram(all: &TickHistogram, requests: u64) -> Result<(), WorkError> {
     let quantiles = [0.5, 0.99, 0.999, 1.0].map(|at| all.quantile_ns(at));
     if all.count() != requests {
-        return Err(Error::Wrong(format!("the histogram holds {} of {requests} requests", all.count())));
+        return Err(WorkError::Wrong(format!("the histogram holds {} of {requests} requests", all.count())));
     }
     if !quantiles.is_sorted() || quantiles[3] > all.max_ns() {
-        return Err(Error::Wrong(format!("quantiles are not in order: {quantiles:?}, {}", all.max_ns())));
+        return Err(WorkError::Wrong(format!("quantiles are not in order: {quantiles:?}, {}", all.max_ns())));
     }
     Ok(())
 }

@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use corewise_work::pingpong::{By, Options, partner, run};
-use corewise_work::{Company, Error, Report, Settings, Size};
+use corewise_work::pingpong::{PingpongOptions, WakeupMeans, partner, run};
+use corewise_work::{WorkError, WorkloadHost, WorkloadReport, WorkloadSettings, WorkloadSize};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some("over-pipes") => answered(By::Pipe),
-        Some("over-a-socket") => answered(By::Socket),
+        Some("over-pipes") => answered(WakeupMeans::Pipe),
+        Some("over-a-socket") => answered(WakeupMeans::Socket),
         // Prints, and is gone.
         Some("nothing") => {
             println!("hello");
@@ -27,14 +27,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn answered(by: By) -> ExitCode {
-    if partner::answer(by).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+fn answered(by: WakeupMeans) -> ExitCode {
+    if partner::answer_starter(by).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn ran(threads: usize, by: By, word: Option<&str>) -> Result<Report, Error> {
-    let settings = Settings { size: Size::Share(0.002), ..Settings::new(threads) };
-    let options = Options { by, partner: word.map(|word| vec![OsString::from(word)]) };
-    run(&settings, &options, &mut Company { stop: &AtomicBool::new(false), progress: &mut |_| () })
+fn ran(threads: usize, by: WakeupMeans, word: Option<&str>) -> Result<WorkloadReport, WorkError> {
+    let settings = WorkloadSettings { size: WorkloadSize::Share(0.002), ..WorkloadSettings::new(threads) };
+    let options = PingpongOptions { by, partner: word.map(|word| vec![OsString::from(word)]) };
+    run(&settings, &options, &mut WorkloadHost { stop: &AtomicBool::new(false), progress: &mut |_| () })
 }
 
 fn check(is_so: bool, words: impl Into<String>) -> Result<(), Failed> {
@@ -42,7 +42,7 @@ fn check(is_so: bool, words: impl Into<String>) -> Result<(), Failed> {
 }
 
 fn may_be_a_process() -> Result<(), Failed> {
-    for (by, word) in [(By::Pipe, "over-pipes"), (By::Socket, "over-a-socket")] {
+    for (by, word) in [(WakeupMeans::Pipe, "over-pipes"), (WakeupMeans::Socket, "over-a-socket")] {
         let [process, thread] = [ran(3, by, Some(word))?, ran(3, by, None)?];
         check(process.checksum.is_some() && process.checksum == thread.checksum, format!("{by:?}: {process:?}"))?;
     }
@@ -50,9 +50,12 @@ fn may_be_a_process() -> Result<(), Failed> {
 }
 
 fn dies_or_cannot_be() -> Result<(), Failed> {
-    for by in [By::Pipe, By::Socket] {
+    for by in [WakeupMeans::Pipe, WakeupMeans::Socket] {
         let told = ran(2, by, Some("nothing")).map_or_else(|error| error.to_string(), |report| format!("{report:?}"));
         check(told == "a partner: it ended after 0 round trips", told)?;
     }
-    check(matches!(ran(2, By::Futex, Some("nothing")), Err(Error::Input { .. })), "a futex is only for threads")
+    check(
+        matches!(ran(2, WakeupMeans::Futex, Some("nothing")), Err(WorkError::Input { .. })),
+        "a futex is only for threads",
+    )
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
-use xtask::root;
+use xtask::repository_root;
 
-use crate::programs::{self, How};
+use crate::programs::{self, ProgramOptions};
 use crate::screens;
 use crate::setup::{self, ARM};
-use crate::summary::Summary;
+use crate::summary::TestSummary;
 
 const EMULATOR: [&str; 3] = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"];
 const LINKER: &str = "aarch64-linux-gnu-gcc";
@@ -24,7 +24,7 @@ const PROFILE: &str = "arm";
 
 /// Selection of tests to run in the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TestSelection {
     /// Tests of the crates that depend on the processor, the kernel or C: `sys`, `store`, and the program's own unit tests.
     Differing,
     /// Also tests of recordings, `machine`, `model` and `lab`: pure functions and simulations, which take minutes in an emulator.
@@ -55,17 +55,17 @@ const NOT_EMULATED: [&str; 10] = [
 const BUILDS_THE_PROGRAM: &str = "history";
 
 /// Returns `more` if all tests are selected, else nothing.
-fn of<T>(part: Part, more: &'static [T]) -> &'static [T] {
-    if part == Part::All { more } else { &[] }
+fn select_tests<T>(part: TestSelection, more: &'static [T]) -> &'static [T] {
+    if part == TestSelection::All { more } else { &[] }
 }
 
 /// Builds and tests; skips if a tool is missing.
-pub fn run(part: Part, native: &Path) -> Result<Summary> {
-    if let Err(why) = means() {
-        return Ok(Summary { skips: vec![("all on Arm".into(), Some(why))], ..Summary::default() });
+pub fn run(part: TestSelection, native: &Path) -> Result<TestSummary> {
+    if let Err(why) = check_means() {
+        return Ok(TestSummary { skips: vec![("all on Arm".into(), Some(why))], ..TestSummary::default() });
     }
     let cargo = |words: &[&str]| {
-        let mut command = xtask::cargo();
+        let mut command = xtask::cargo_command();
         command.args(words).args(["--target", ARM, "--profile", PROFILE]).env(LINKER_VARIABLE, LINKER);
         command
     };
@@ -73,29 +73,29 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     let mut selected = vec!["test", "--lib", "--bins"];
     for package in ["corewise-sys", "corewise-store", "corewise"]
         .iter()
-        .chain(of(part, &["corewise-machine", "corewise-model", "corewise-lab"]))
+        .chain(select_tests(part, &["corewise-machine", "corewise-model", "corewise-lab"]))
     {
         selected.extend(["--package", package]);
     }
-    for program in TESTS.iter().chain(of(part, &MORE)).chain(&[BUILDS_THE_PROGRAM]) {
+    for program in TESTS.iter().chain(select_tests(part, &MORE)).chain(&[BUILDS_THE_PROGRAM]) {
         selected.extend(["--test", program]);
     }
-    let mut programs = programs::build(&mut cargo(&selected))?;
+    let mut programs = programs::build_programs(&mut cargo(&selected))?;
     programs.retain(|program| !program.name.ends_with(BUILDS_THE_PROGRAM));
-    let pure: &[&str] = if part == Part::All { &[] } else { &PURE };
+    let pure: &[&str] = if part == TestSelection::All { &[] } else { &PURE };
     let left_out: Vec<&str> = NOT_EMULATED.iter().chain(pure).flat_map(|name| ["--skip", name]).collect();
-    let how = How { under: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2 };
+    let how = ProgramOptions { under: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2 };
     let mut summary = programs::run(&programs, &how)?;
-    let program = root().join("target").join(ARM).join(PROFILE).join("corewise");
-    match screens::are_same(native, || emulated(&program)).and_then(|()| mask_in_force(&program)) {
+    let program = repository_root().join("target").join(ARM).join(PROFILE).join("corewise");
+    match screens::are_same(native, || emulated_command(&program)).and_then(|()| mask_in_force(&program)) {
         Ok(()) => summary.passed += 1,
-        Err(error) => summary.fail(format!("the program on Arm: {error:#}")),
+        Err(error) => summary.add_failure(format!("the program on Arm: {error:#}")),
     }
     Ok(summary)
 }
 
 /// Checks for all tools needed to build and run; the error names a missing one.
-fn means() -> Result<(), String> {
+fn check_means() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("Arm is emulated on x86-64 only".into());
     }
@@ -112,9 +112,9 @@ fn means() -> Result<(), String> {
 
 /// Checks that a program of the host sees the mask.
 fn mask_in_force(arm: &Path) -> Result<()> {
-    let all = xtask::output(emulated(arm).args(["place", "all", "--as", "list"]))?;
+    let all = xtask::read_output(emulated_command(arm).args(["place", "all", "--as", "list"]))?;
     let cpu = all.trim().split(['-', ',']).next().unwrap_or_default();
-    let seen = xtask::output(emulated(arm).args([
+    let seen = xtask::read_output(emulated_command(arm).args([
         "run",
         "--on",
         cpu,
@@ -129,7 +129,7 @@ fn mask_in_force(arm: &Path) -> Result<()> {
     }
 }
 
-fn emulated(program: &Path) -> Command {
+fn emulated_command(program: &Path) -> Command {
     let mut command = Command::new(EMULATOR[0]);
     command.args(&EMULATOR[1..]).arg(program);
     command

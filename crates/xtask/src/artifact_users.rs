@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::doors::leave_crate;
-use crate::walls::{House, Segments, houses};
+use crate::walls::{CrateModules, PathSegments, read_crates};
 
 /// The crate whose modules are looked through.
 const PROGRAM: &str = "cli";
@@ -46,7 +46,7 @@ impl ArtifactException {
 
 /// Looks through the program; false if a module names an artifact that it may not, which is printed.
 pub fn check() -> Result<bool> {
-    let houses = houses()?;
+    let houses = read_crates()?;
     let house = |wanted: &str| houses.iter().find(|(name, _)| name == wanted).map(|(_, house)| house);
     let artifacts = find_artifacts(house(MODEL).context("there is no crate of artifacts")?);
     ensure!(!artifacts.is_empty(), "crates/model implements Artifact for no type: the wall would find nothing");
@@ -56,11 +56,11 @@ pub fn check() -> Result<bool> {
 }
 
 /// Returns the types that implement `Artifact`.
-fn find_artifacts(model: &House) -> BTreeSet<String> {
+fn find_artifacts(model: &CrateModules) -> BTreeSet<String> {
     model.values().flat_map(|module| module.artifacts.iter().cloned()).collect()
 }
 
-fn find_faults(house: &House, artifacts: &BTreeSet<String>, exceptions: &[ArtifactException]) -> Vec<String> {
+fn find_faults(house: &CrateModules, artifacts: &BTreeSet<String>, exceptions: &[ArtifactException]) -> Vec<String> {
     let named = find_named(house, artifacts);
     let is_covered =
         |(module, name): &&(String, String)| exceptions.iter().any(|exception| exception.covers(module, name));
@@ -82,7 +82,7 @@ fn find_faults(house: &House, artifacts: &BTreeSet<String>, exceptions: &[Artifa
 }
 
 /// Returns the modules outside of the rooms, each with an artifact that it names by whatever path.
-fn find_named(house: &House, artifacts: &BTreeSet<String>) -> BTreeSet<(String, String)> {
+fn find_named(house: &CrateModules, artifacts: &BTreeSet<String>) -> BTreeSet<(String, String)> {
     let mut named = BTreeSet::new();
     for (at, module) in house {
         let place = at.join("::");
@@ -90,7 +90,7 @@ fn find_named(house: &House, artifacts: &BTreeSet<String>) -> BTreeSet<(String, 
             continue;
         }
         let outside =
-            |path: &Segments| leave_crate(house, at, path).filter(|path| path[0] == format!("corewise_{MODEL}"));
+            |path: &PathSegments| leave_crate(house, at, path).filter(|path| path[0] == format!("corewise_{MODEL}"));
         let names = module.paths.iter().filter_map(outside).flatten().filter(|name| artifacts.contains(name));
         named.extend(names.map(|name| (place.clone(), name)));
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Checks all packages in the lock file; returns true if all are allowed.
-pub fn check() -> Result<bool> {
+pub fn check_packages() -> Result<bool> {
     let rules: toml::Value = toml::from_str(&std::fs::read_to_string("deny.toml")?)?;
     let list = |section: &str, name: &str| -> Vec<String> {
         let list = rules.get(section).and_then(|section| section.get(name)).and_then(toml::Value::as_array);

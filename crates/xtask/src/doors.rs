@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use crate::walls::{House, LONGEST_CHAIN, Module, Segments, houses};
+use crate::walls::{CrateModules, LONGEST_CHAIN, ModuleUses, PathSegments, read_crates};
 
 /// The crates that may open files: `sys`, and crates that are not shipped.
 const WITH_FILES: [&str; 4] = ["sys", "compare", "rig", "xtask"];
@@ -19,9 +19,9 @@ const OPENERS: [&str; 2] = ["OpenOptions", "DirBuilder"];
 const METHODS: [&str; 2] = ["read_dir", "read_link"];
 
 /// Checks every shipped crate; returns false if one opens files beside the doors, after printing it.
-pub fn check() -> Result<bool> {
+pub fn check_doors() -> Result<bool> {
     let mut is_clean = true;
-    for (name, house) in houses()?.iter().filter(|(name, _)| !WITH_FILES.contains(&name.as_str())) {
+    for (name, house) in read_crates()?.iter().filter(|(name, _)| !WITH_FILES.contains(&name.as_str())) {
         for fault in find_open_doors(house) {
             println!("{name}: {fault}");
             is_clean = false;
@@ -31,7 +31,7 @@ pub fn check() -> Result<bool> {
 }
 
 /// Returns a sentence for each place at which a crate opens files beside the doors.
-fn find_open_doors(house: &House) -> Vec<String> {
+fn find_open_doors(house: &CrateModules) -> Vec<String> {
     let mut faults = BTreeSet::new();
     for (at, module) in house {
         let place = at.join("::");
@@ -46,9 +46,9 @@ fn find_open_doors(house: &House) -> Vec<String> {
 }
 
 /// Resolves a path through imports and re-exports to one outside of the crate; `None` if it stays inside.
-pub fn leave_crate(house: &House, at: &Segments, written: &[String]) -> Option<Segments> {
+pub fn leave_crate(house: &CrateModules, at: &PathSegments, written: &[String]) -> Option<PathSegments> {
     let mut path = written.to_vec();
-    let mut module: &Module = &house[at];
+    let mut module: &ModuleUses = &house[at];
     let mut name_at = 0;
     for _ in 0..LONGEST_CHAIN {
         if path.first().is_some_and(|first| first == "crate") {

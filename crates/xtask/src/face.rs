@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::Result;
-use xtask::{cargo, done, output, root};
+use xtask::{cargo_command, read_output, repository_root, run_command};
 
 use crate::setup::WINDOWS;
 
@@ -26,16 +26,18 @@ const SHIPPED: [&str; 7] = [
 ];
 
 /// Checks all shipped files; returns false if one names a system, after printing it.
-pub fn check() -> Result<bool> {
-    let files = output(
-        Command::new("git").args(["ls-files", "-co", "--exclude-standard", "crates/*/src/*.rs"]).current_dir(root()),
+pub fn check_face() -> Result<bool> {
+    let files = read_output(
+        Command::new("git")
+            .args(["ls-files", "-co", "--exclude-standard", "crates/*/src/*.rs"])
+            .current_dir(repository_root()),
     )?;
     let mut is_clean = true;
     for file in files.lines().filter(|file| !MAY.iter().any(|may| file.starts_with(may)) && !file.ends_with("tests.rs"))
     {
         // A file that was removed is still listed until the removal is committed.
-        let source = fs::read_to_string(root().join(file)).unwrap_or_default();
-        for (line, name) in named(&source) {
+        let source = fs::read_to_string(repository_root().join(file)).unwrap_or_default();
+        for (line, name) in find_names(&source) {
             println!("{file}:{line}: only crates/sys may name {name}");
             is_clean = false;
         }
@@ -44,18 +46,18 @@ pub fn check() -> Result<bool> {
 }
 
 /// Lints the shipped packages as they are compiled for Windows, and their unit tests.
-pub fn lint() -> Result<()> {
+pub fn lint_windows() -> Result<()> {
     let packages = SHIPPED.iter().flat_map(|name| ["--package", name]);
     for profile in ["dev", "test"] {
-        let mut clippy = cargo();
+        let mut clippy = cargo_command();
         clippy.args(["clippy", "--lib", "--bins", "--profile", profile, "--target", WINDOWS]).args(packages.clone());
-        done(clippy.args(["--", "-D", "warnings"]))?;
+        run_command(clippy.args(["--", "-D", "warnings"]))?;
     }
     Ok(())
 }
 
 /// Returns the forbidden names in a source, with line numbers. Comments, texts (strings with white space) and tests at its end are exempt.
-fn named(source: &str) -> Vec<(usize, &'static str)> {
+fn find_names(source: &str) -> Vec<(usize, &'static str)> {
     let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let (mut found, mut is_string) = (Vec::new(), false);
     for (number, line) in (1..).zip(code.lines()) {
@@ -86,15 +88,15 @@ mod tests {
     #[test]
     fn code_that_names_a_system_is_found() {
         let source = "use corewise_sys::linux::task;\nlet text = root.read(\"proc/stat\");\n#[cfg(target_os = \"linux\")]\nlet quote = '\"'; libc::kill();\n";
-        assert_eq!(named(source), [(1, "linux"), (2, "proc/"), (3, "target_os"), (4, "libc")]);
+        assert_eq!(find_names(source), [(1, "linux"), (2, "proc/"), (3, "target_os"), (4, "libc")]);
         let long = "let text = \"first\\\n  second\"; std::os::unix::net();";
-        assert_eq!(named(long), [(2, "std::os::")]);
+        assert_eq!(find_names(long), [(2, "std::os::")]);
     }
 
     #[test]
     fn comments_texts_and_tests_may_name_it() {
         let source = "//! As linux has it in /proc.\nlet why = \"/proc cannot be read\"; // std::os::unix\nlet url = \"https://linux.org\";\n";
-        assert_eq!(named(source), []);
-        assert_eq!(named("fn f() {}\n\n#[cfg(test)]\nmod tests {\n    use std::os::unix::fs;\n}\n"), []);
+        assert_eq!(find_names(source), []);
+        assert_eq!(find_names("fn f() {}\n\n#[cfg(test)]\nmod tests {\n    use std::os::unix::fs;\n}\n"), []);
     }
 }

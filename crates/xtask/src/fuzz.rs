@@ -4,21 +4,21 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use xtask::{cargo_of, output, root};
+use xtask::{cargo_of, read_output, repository_root};
 
 use crate::setup;
 
 /// Runs the fuzz targets, or one of them, for some seconds each; returns false if one of them crashed.
 pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
     setup::for_fuzzing()?;
-    let targets = output(cargo_fuzz().arg("list"))?;
+    let targets = read_output(cargo_fuzz().arg("list"))?;
     let targets: Vec<&str> = targets.lines().filter(|target| only.is_none_or(|only| only == *target)).collect();
     ensure!(!targets.is_empty(), "there is no such fuzz target");
     let mut crashed = Vec::new();
     for target in targets {
         // Finds go to the first folder, which git ignores; the seeds stay small.
         let (found, seeds) = (format!("fuzz/corpus-found/{target}"), format!("fuzz/seeds/{target}"));
-        fs::create_dir_all(root().join(&found)).with_context(|| format!("{found} cannot be created"))?;
+        fs::create_dir_all(repository_root().join(&found)).with_context(|| format!("{found} cannot be created"))?;
         println!("{target}: {seconds} s");
         let mut command = cargo_fuzz();
         command.args([

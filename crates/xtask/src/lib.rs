@@ -8,15 +8,15 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 
 /// Returns the repository's root.
-pub fn root() -> PathBuf {
+pub fn repository_root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_owned()
 }
 
 /// Returns the cargo that runs this program, started in the repository's root.
-pub fn cargo() -> Command {
+pub fn cargo_command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
+    command.current_dir(repository_root());
     command
 }
 
@@ -25,7 +25,7 @@ pub fn cargo_of(toolchain: &str) -> Command {
     let mut command = Command::new("cargo");
     // These variables would pass on the toolchain of this program.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");
-    command.arg(toolchain).current_dir(root());
+    command.arg(toolchain).current_dir(repository_root());
     command
 }
 
@@ -33,7 +33,7 @@ pub fn cargo_of(toolchain: &str) -> Command {
 ///
 /// # Errors
 /// If it cannot be started, or fails.
-pub fn done(command: &mut Command) -> Result<()> {
+pub fn run_command(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("{command:?} cannot be started"))?;
     if status.success() { Ok(()) } else { bail!("{command:?} failed: {status}") }
 }
@@ -42,7 +42,7 @@ pub fn done(command: &mut Command) -> Result<()> {
 ///
 /// # Errors
 /// If it cannot be started, fails, or prints something other than text.
-pub fn output(command: &mut Command) -> Result<String> {
+pub fn read_output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?} cannot be started"))?;
     if !output.status.success() {
         bail!("{command:?} failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
@@ -51,7 +51,7 @@ pub fn output(command: &mut Command) -> Result<String> {
 }
 
 /// Returns true if a command can be started and succeeds; its output is discarded.
-pub fn succeeds(command: &mut Command) -> bool {
+pub fn command_succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
@@ -60,6 +60,6 @@ pub fn succeeds(command: &mut Command) -> bool {
 ///
 /// # Errors
 /// If it is none.
-pub fn number<T: FromStr>(word: &str) -> Result<T> {
+pub fn parse_number<T: FromStr>(word: &str) -> Result<T> {
     word.parse().ok().with_context(|| format!("expected a number, found \"{word}\""))
 }

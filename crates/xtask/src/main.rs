@@ -23,7 +23,7 @@ mod words;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use xtask::{cargo, number};
+use xtask::{cargo_command, parse_number};
 
 const USAGE: &str = "usage: cargo xtask CHORE
   setup [tests|comparisons|fuzzing]
@@ -92,37 +92,37 @@ fn main() -> ExitCode {
 /// Runs a chore; returns false if it ran and found a defect.
 fn run(words: &[&str]) -> Result<bool> {
     match words {
-        ["setup"] => Ok(setup::all()),
+        ["setup"] => Ok(setup::install_all()),
         ["setup", "tests"] => Ok(setup::for_tests()),
         ["setup", "comparisons"] => Ok(setup::for_comparisons()),
         ["setup", "fuzzing"] => setup::for_fuzzing().map(|()| true),
         ["test", arguments @ ..] => test::run(arguments),
-        ["repeat", arguments @ ..] => test::repeat(arguments),
-        ["arm"] => test::arm(arm::Part::Differing),
-        ["arm", "--all"] => test::arm(arm::Part::All),
-        ["windows"] => test::windows(None),
-        ["windows", part] => test::windows(Some(part)),
+        ["repeat", arguments @ ..] => test::repeat_tests(arguments),
+        ["arm"] => test::test_on_arm(arm::TestSelection::Differing),
+        ["arm", "--all"] => test::test_on_arm(arm::TestSelection::All),
+        ["windows"] => test::test_on_windows(None),
+        ["windows", part] => test::test_on_windows(Some(part)),
         ["rig", "--list"] => {
-            rig::list();
+            rig::list_machines();
             Ok(true)
         }
-        ["rig", "test", arguments @ ..] => rig::test(arguments),
-        ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
-        ["unit"] => rig::unit(),
-        ["rig", machine, command @ ..] => rig::boot(machine, command),
+        ["rig", "test", arguments @ ..] => rig::test_machines(arguments),
+        ["rig", "record", names @ ..] => rig::record_machines(names).map(|()| true),
+        ["unit"] => rig::test_unit(),
+        ["rig", machine, command @ ..] => rig::boot_machine(machine, command),
         ["walls"] => test::check_walls(),
         ["words", arguments @ ..] => words::run(arguments),
-        ["deny"] => deny::check(),
+        ["deny"] => deny::check_packages(),
         ["pictures"] => page_chore("pictures_of_pages", &[]),
         ["page-cost"] => page_chore("cost_of_pages", &["--release"]),
-        ["schema"] => schema::write().map(|()| true),
-        ["schema", "--check"] => schema::check(),
-        ["tables"] => tables(),
+        ["schema"] => schema::write_schemas().map(|()| true),
+        ["schema", "--check"] => schema::check_schemas(),
+        ["tables"] => write_tables(),
         ["fuzz"] => fuzz::run(600, None),
-        ["fuzz", seconds] => fuzz::run(number(seconds)?, None),
-        ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
+        ["fuzz", seconds] => fuzz::run(parse_number(seconds)?, None),
+        ["fuzz", seconds, target] => fuzz::run(parse_number(seconds)?, Some(target)),
         [chore, ..] if *chore == "bench-loop" || *chore == "validate" || chore.starts_with("compare-") => {
-            compare(words)
+            compare_tools(words)
         }
         _ => bail!("unknown chore\n{USAGE}"),
     }
@@ -131,17 +131,17 @@ fn run(words: &[&str]) -> Result<bool> {
 /// Runs a chore of the tests of pages, which have the results and the browser that it needs.
 fn page_chore(name: &str, options: &[&str]) -> Result<bool> {
     let test = ["test", "--quiet", "--package", "corewise", "--test", "report"];
-    Ok(cargo().args(test).args(options).args(["--", "--ignored", "--nocapture", name]).status()?.success())
+    Ok(cargo_command().args(test).args(options).args(["--", "--ignored", "--nocapture", name]).status()?.success())
 }
 
 /// Writes the tables of documents by the test that compares them.
-fn tables() -> Result<bool> {
+fn write_tables() -> Result<bool> {
     let test = ["test", "--quiet", "--package", "corewise", "--test", "vocabularies", "tables_of_documents"];
-    Ok(cargo().args(test).env("COREWISE_WRITE_TABLES", "1").status()?.success())
+    Ok(cargo_command().args(test).env("COREWISE_WRITE_TABLES", "1").status()?.success())
 }
 
 /// Measures corewise beside other tools: a separate crate, compiled on request.
-fn compare(words: &[&str]) -> Result<bool> {
+fn compare_tools(words: &[&str]) -> Result<bool> {
     let program = ["run", "--quiet", "--release", "--package", "corewise-compare", "--"];
-    Ok(cargo().args(program).args(words).status()?.success())
+    Ok(cargo_command().args(program).args(words).status()?.success())
 }

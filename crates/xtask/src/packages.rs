@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 use toml::Value;
-use xtask::{cargo, output, root};
+use xtask::{cargo_command, read_output, repository_root};
 
 /// Each shipped crate, and our crates that it may use.
 const MAY_USE: [(&str, &[&str]); 8] = [
@@ -26,17 +26,17 @@ const LIBRARY: [&str; 2] = ["corewise-machine", "corewise-sys"];
 const MAX_LIBRARY_PACKAGES: usize = 15;
 
 /// Checks the manifests of all crates; returns false if an arrow points up or the library has grown, after printing it.
-pub fn check() -> Result<bool> {
+pub fn check_manifests() -> Result<bool> {
     let mut faults = Vec::new();
-    for entry in fs::read_dir(root().join("crates"))? {
+    for entry in fs::read_dir(repository_root().join("crates"))? {
         let folder = entry?.path();
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let manifest = folder.join("Cargo.toml");
         let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
         faults.extend(arrow_faults(&name, &toml::from_str(&text)?));
     }
-    let packages = package_names(&output(
-        cargo()
+    let packages = package_names(&read_output(
+        cargo_command()
             .args(["tree", "--locked", "--no-default-features", "--prefix", "none"])
             .args(["--edges", "normal,build"])
             .args(LIBRARY.iter().flat_map(|package| ["--package", package])),

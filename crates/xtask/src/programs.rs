@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use xtask::{root, succeeds};
+use xtask::{command_succeeds, repository_root};
 
-use crate::summary::Summary;
+use crate::summary::TestSummary;
 
 /// Time after which a program counts as hung: the longest takes a quarter of it on a slow host.
 const LONGEST: Duration = Duration::from_mins(45);
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A test program.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct TestProgram {
     /// The package's folder and the target, "cli try"; for a library, "model lib".
     pub name: String,
     /// Path of the program.
@@ -30,14 +30,14 @@ pub struct Program {
 }
 
 /// Builds the programs that `cargo test` would run; an error if anything does not compile.
-pub fn build(cargo: &mut Command) -> Result<Vec<Program>> {
+pub fn build_programs(cargo: &mut Command) -> Result<Vec<TestProgram>> {
     let cargo = cargo.arg("--no-run").arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
     let mut child = cargo.spawn().context("cargo cannot be started")?;
     let messages = BufReader::new(child.stdout.take().context("cargo has no output")?);
     let mut programs = Vec::new();
     for line in messages.lines() {
         let message: Value = serde_json::from_str(&line.context("cargo's messages cannot be read")?)?;
-        programs.extend(program(&message));
+        programs.extend(read_program(&message));
     }
     if !child.wait()?.success() {
         bail!("the tests do not build, as said above");
@@ -46,7 +46,7 @@ pub fn build(cargo: &mut Command) -> Result<Vec<Program>> {
 }
 
 /// Returns the test program in one of cargo's messages.
-fn program(message: &Value) -> Option<Program> {
+fn read_program(message: &Value) -> Option<TestProgram> {
     if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
         return None;
     }
@@ -56,12 +56,12 @@ fn program(message: &Value) -> Option<Program> {
     // A library and a program of the same name are two test programs, and need separate output files.
     let is_library = message["target"]["kind"][0] == "lib";
     let target = if is_library { "lib" } else { message["target"]["name"].as_str()? };
-    Some(Program { name: format!("{package} {target}"), path, folder })
+    Some(TestProgram { name: format!("{package} {target}"), path, folder })
 }
 
 /// Options of running programs.
 #[derive(Clone, Debug, Default)]
-pub struct How<'a> {
+pub struct ProgramOptions<'a> {
     /// Starter of each program: an emulator, another user, fewer cpus.
     pub under: &'a [&'a str],
     /// Names of tests, and options of the test programs.
@@ -73,18 +73,18 @@ pub struct How<'a> {
 }
 
 /// Runs programs in their order, and prints the result of each when it has ended.
-pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
-    let (waiting, summary) = (Mutex::new(programs.iter()), Mutex::new(Summary::default()));
+pub fn run(programs: &[TestProgram], how: &ProgramOptions<'_>) -> Result<TestSummary> {
+    let (waiting, summary) = (Mutex::new(programs.iter()), Mutex::new(TestSummary::default()));
     let next = || waiting.lock().expect("no thread panics with it").next();
     thread::scope(|scope| {
         let work = || -> Result<()> {
             while let Some(program) = next() {
                 let begun = Instant::now();
                 let (status, printed) = run_one(program, how)?;
-                let of_program = Summary::of_program(&program.name, &printed, status.success());
+                let of_program = TestSummary::of_program(&program.name, &printed, status.success());
                 // In one piece, since other threads print, too.
                 print!("{}", of_program.of_one(&program.name, &printed, begun.elapsed()));
-                summary.lock().expect("no thread panics with it").add(of_program);
+                summary.lock().expect("no thread panics with it").add_summary(of_program);
             }
             Ok(())
         };
@@ -95,10 +95,10 @@ pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
 }
 
 /// Runs a program to its end; its output goes to target/tests, also while it runs.
-fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
+fn run_one(program: &TestProgram, how: &ProgramOptions<'_>) -> Result<(ExitStatus, String)> {
     let starter = how.under.first().and_then(|first| Path::new(first).file_name());
     let under = starter.map_or_else(String::new, |name| format!("-{}", name.display()));
-    let path = root().join("target/tests").join(format!("{}{under}.txt", program.name.replace(' ', "-")));
+    let path = repository_root().join("target/tests").join(format!("{}{under}.txt", program.name.replace(' ', "-")));
     std::fs::create_dir_all(path.parent().context("a folder")?)?;
     let printed = File::create(&path).with_context(|| path.display().to_string())?;
     // A suite started in the background may ignore Ctrl-C; programs inherit that, and shells then cannot trap it.
@@ -126,7 +126,7 @@ fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
 /// Returns the option by which env(1) gives its command the default signals; `None` if it has no such option.
 fn default_signals() -> Option<&'static str> {
     const OPTION: &str = "--default-signal=INT,QUIT";
-    succeeds(Command::new("env").args([OPTION, "true"])).then_some(OPTION)
+    command_succeeds(Command::new("env").args([OPTION, "true"])).then_some(OPTION)
 }
 
 #[cfg(test)]
@@ -144,10 +144,10 @@ mod tests {
             })
         };
         let message = |test, executable| of_kind("test", test, executable);
-        assert_eq!(program(&of_kind("lib", true, "/target/try-2".into())).unwrap().name, "cli lib");
-        let found = program(&message(true, "/target/try-1".into())).unwrap();
+        assert_eq!(read_program(&of_kind("lib", true, "/target/try-2".into())).unwrap().name, "cli lib");
+        let found = read_program(&message(true, "/target/try-1".into())).unwrap();
         assert_eq!((found.name.as_str(), found.folder.as_path()), ("cli try", Path::new("/here/crates/cli")));
-        assert!(program(&message(false, "/target/corewise".into())).is_none());
-        assert!(program(&message(true, Value::Null)).is_none());
+        assert!(read_program(&message(false, "/target/corewise".into())).is_none());
+        assert!(read_program(&message(true, Value::Null)).is_none());
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use xtask::root;
+use xtask::repository_root;
 
 /// Commands with the same output on both.
 const SCREENS: [&[&str]; 4] =
@@ -13,10 +13,11 @@ const SCREENS: [&[&str]; 4] =
 /// Checks that both print the same about all described machines.
 pub fn are_same(native: &Path, other: impl Fn() -> Command) -> Result<()> {
     let files: std::io::Result<Vec<PathBuf>> =
-        std::fs::read_dir(root().join("machines"))?.map(|entry| entry.map(|entry| entry.path())).collect();
+        std::fs::read_dir(repository_root().join("machines"))?.map(|entry| entry.map(|entry| entry.path())).collect();
     for machine in files?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
         for words in SCREENS {
-            let [here, there] = [Command::new(native), other()].map(|mut command| shown(&mut command, words, machine));
+            let [here, there] =
+                [Command::new(native), other()].map(|mut command| shown_screen(&mut command, words, machine));
             if here? != there? {
                 bail!("{words:?} of {} differs from the native output", machine.display());
             }
@@ -26,7 +27,7 @@ pub fn are_same(native: &Path, other: impl Fn() -> Command) -> Result<()> {
 }
 
 /// Returns a corewise's output about a machine.
-fn shown(command: &mut Command, words: &[&str], machine: &Path) -> Result<String> {
+fn shown_screen(command: &mut Command, words: &[&str], machine: &Path) -> Result<String> {
     let output = command.args(words).arg("--machine").arg(machine).output().context("it cannot be started")?;
     let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     if output.status.success() {

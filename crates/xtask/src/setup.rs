@@ -5,45 +5,45 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use corewise_rig::Rig;
-use xtask::{cargo, cargo_of, done, root, succeeds};
+use xtask::{cargo_command, cargo_of, command_succeeds, repository_root, run_command};
 
 /// A package of Debian's, installed if its files exist.
-struct Package {
+struct DebianPackage {
     name: &'static str,
     /// Programs of `PATH`, or whole paths.
     files: &'static [&'static str],
 }
 
-const fn package(name: &'static str, files: &'static [&'static str]) -> Package {
-    Package { name, files }
+const fn debian_package(name: &'static str, files: &'static [&'static str]) -> DebianPackage {
+    DebianPackage { name, files }
 }
 
 /// Packages that the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. None of these
 /// has a service that would start.
-const FOR_TESTS: [Package; 15] = [
-    package("bsdutils", &["script"]),
-    package("busybox-static", &["busybox"]),
-    package("chromium", &["chromium"]),
-    package("g++", &["c++"]),
-    package("gcc-aarch64-linux-gnu", &["aarch64-linux-gnu-gcc"]),
-    package("gcc-mingw-w64-x86-64-win32", &["x86_64-w64-mingw32-gcc"]),
-    package("hwloc", &["hwloc-bind", "hwloc-calc"]),
-    package("libc6-dev-arm64-cross", &["/usr/aarch64-linux-gnu/lib/libc.so"]),
-    package("numactl", &["numactl"]),
-    package("qemu-system-x86", &["qemu-system-x86_64"]),
-    package("qemu-user", &["qemu-aarch64"]),
-    package("tmux", &["tmux"]),
-    package("util-linux", &["lscpu", "setpriv", "setsid", "taskset", "unshare"]),
-    package("wine", &["/usr/share/wine"]),
-    package("wine64", &[WINE]),
+const FOR_TESTS: [DebianPackage; 15] = [
+    debian_package("bsdutils", &["script"]),
+    debian_package("busybox-static", &["busybox"]),
+    debian_package("chromium", &["chromium"]),
+    debian_package("g++", &["c++"]),
+    debian_package("gcc-aarch64-linux-gnu", &["aarch64-linux-gnu-gcc"]),
+    debian_package("gcc-mingw-w64-x86-64-win32", &["x86_64-w64-mingw32-gcc"]),
+    debian_package("hwloc", &["hwloc-bind", "hwloc-calc"]),
+    debian_package("libc6-dev-arm64-cross", &["/usr/aarch64-linux-gnu/lib/libc.so"]),
+    debian_package("numactl", &["numactl"]),
+    debian_package("qemu-system-x86", &["qemu-system-x86_64"]),
+    debian_package("qemu-user", &["qemu-aarch64"]),
+    debian_package("tmux", &["tmux"]),
+    debian_package("util-linux", &["lscpu", "setpriv", "setsid", "taskset", "unshare"]),
+    debian_package("wine", &["/usr/share/wine"]),
+    debian_package("wine64", &[WINE]),
 ];
 
 /// The tools that corewise is compared with.
-const FOR_COMPARISONS: [Package; 4] = [
-    package("hyperfine", &["hyperfine"]),
-    package("linux-perf", &["perf"]),
-    package("rt-tests", &["cyclictest", "oslat"]),
-    package("likwid", &["likwid-bench"]),
+const FOR_COMPARISONS: [DebianPackage; 4] = [
+    debian_package("hyperfine", &["hyperfine"]),
+    debian_package("linux-perf", &["perf"]),
+    debian_package("rt-tests", &["cyclictest", "oslat"]),
+    debian_package("likwid", &["likwid-bench"]),
 ];
 
 /// Tools that corewise is compared with, from the registry of crates.
@@ -59,60 +59,65 @@ pub const WINE: &str = "/usr/lib/wine/wine64";
 /// The target of tests under Wine.
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 /// Installs the tools for tests and comparisons; returns false if something is still missing.
-pub fn all() -> bool {
+pub fn install_all() -> bool {
     let tests = for_tests();
     for_comparisons() && tests
 }
 
 /// Installs the tools for tests; returns false if something is still missing. Tests that need it are then skipped and say so.
 pub fn for_tests() -> bool {
-    let mut steps = Told::default();
-    steps.packages(&FOR_TESTS);
+    let mut steps = SetupLog::default();
+    steps.install_packages(&FOR_TESTS);
     for target in [ARM, WINDOWS] {
         // On a half-working network it would wait forever.
-        let add =
-            || quietly(Command::new("timeout").args(["300", "rustup", "target", "add", target]).current_dir(root()));
-        steps.step(&format!("the standard library for {target}"), || match has_library(target) {
+        let add = || {
+            run_quietly(
+                Command::new("timeout").args(["300", "rustup", "target", "add", target]).current_dir(repository_root()),
+            )
+        };
+        steps.do_step(&format!("the standard library for {target}"), || match has_library(target) {
             true => Ok(false),
             false => add().map(|()| true),
         });
     }
     let had_kernel = Rig::has_kernel();
-    steps.step("the rig's kernel", || Ok(Rig::fetch().map(|_| !had_kernel)?));
-    let checker = root().join("target/axe/node_modules/axe-core/axe.min.js");
-    steps.step("axe-core, which checks pages", || match checker.exists() {
+    steps.do_step("the rig's kernel", || Ok(Rig::fetch_kernel().map(|_| !had_kernel)?));
+    let checker = repository_root().join("target/axe/node_modules/axe-core/axe.min.js");
+    steps.do_step("axe-core, which checks pages", || match checker.exists() {
         true => Ok(false),
-        false => done(Command::new("npm").args(NPM).current_dir(root())).map(|()| true),
+        false => run_command(Command::new("npm").args(NPM).current_dir(repository_root())).map(|()| true),
     });
-    steps.end()
+    steps.finish_setup()
 }
 
 /// Installs the tools that corewise is compared with; returns false if something is still missing.
 pub fn for_comparisons() -> bool {
-    let mut steps = Told::default();
-    steps.packages(&FOR_COMPARISONS);
-    let is_missing = |rival: &&str| !root().join("target/rivals/bin").join(rival).exists();
+    let mut steps = SetupLog::default();
+    steps.install_packages(&FOR_COMPARISONS);
+    let is_missing = |rival: &&str| !repository_root().join("target/rivals/bin").join(rival).exists();
     let missing: Vec<&str> = RIVALS.into_iter().filter(is_missing).collect();
-    steps.step("c2clat and core-to-core-latency", || match missing.is_empty() {
+    steps.do_step("c2clat and core-to-core-latency", || match missing.is_empty() {
         true => Ok(false),
-        false => done(cargo().args(["install", "--locked", "--root", "target/rivals"]).args(&missing)).map(|()| true),
+        false => run_command(cargo_command().args(["install", "--locked", "--root", "target/rivals"]).args(&missing))
+            .map(|()| true),
     });
-    steps.end()
+    steps.finish_setup()
 }
 
 /// Installs the tools for fuzzing: the sanitizers are not in the stable toolchain.
 pub fn for_fuzzing() -> Result<()> {
-    if succeeds(cargo_of("+nightly").args(["fuzz", "--version"])) {
+    if command_succeeds(cargo_of("+nightly").args(["fuzz", "--version"])) {
         return Ok(());
     }
-    done(cargo_of("+nightly").args(["install", "cargo-fuzz", "--locked"]))
+    run_command(cargo_of("+nightly").args(["install", "cargo-fuzz", "--locked"]))
         .context("fuzzing needs `rustup toolchain install nightly` and cargo-fuzz")
 }
 
 /// Returns true if the compiler has the standard library for a target.
 pub fn has_library(target: &str) -> bool {
-    let printed =
-        xtask::output(Command::new("rustc").args(["--print", "target-libdir", "--target", target]).current_dir(root()));
+    let printed = xtask::read_output(
+        Command::new("rustc").args(["--print", "target-libdir", "--target", target]).current_dir(repository_root()),
+    );
     let is_std = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("libstd-");
     let Ok(mut entries) = printed.and_then(|folder| Ok(std::fs::read_dir(folder.trim())?)) else { return false };
     entries.any(|entry| entry.is_ok_and(is_std))
@@ -120,19 +125,19 @@ pub fn has_library(target: &str) -> bool {
 
 /// Results of the steps.
 #[derive(Default)]
-struct Told {
+struct SetupLog {
     missing: bool,
 }
 
-impl Told {
+impl SetupLog {
     /// Installs missing packages, or prints the command for it.
-    fn packages(&mut self, wanted: &[Package]) {
+    fn install_packages(&mut self, wanted: &[DebianPackage]) {
         let missing: Vec<&str> =
             wanted.iter().filter(|package| !is_there(package)).map(|package| package.name).collect();
         if missing.is_empty() {
-            return println!("there already: {}", names(wanted));
+            return println!("there already: {}", package_names(wanted));
         }
-        let is_root = xtask::output(Command::new("id").arg("-u")).is_ok_and(|number| number.trim() == "0");
+        let is_root = xtask::read_output(Command::new("id").arg("-u")).is_ok_and(|number| number.trim() == "0");
         if !is_root || !on_path("apt-get") {
             self.missing = true;
             let why = if is_root { "this system has no apt-get" } else { "only root may install packages" };
@@ -141,17 +146,17 @@ impl Told {
                 names = missing.join(" ")
             );
         }
-        self.step(&missing.join(" "), || {
+        self.do_step(&missing.join(" "), || {
             // The lists of a fresh system are empty, and old lists name packages that no longer exist.
-            quietly(Command::new("apt-get").args(["update", "-q"]))?;
+            run_quietly(Command::new("apt-get").args(["update", "-q"]))?;
             let mut install = Command::new("apt-get");
             install.args(["install", "-y", "-q", "--no-install-recommends"]).args(&missing);
-            quietly(install.env("DEBIAN_FRONTEND", "noninteractive")).map(|()| true)
+            run_quietly(install.env("DEBIAN_FRONTEND", "noninteractive")).map(|()| true)
         });
     }
 
     /// Runs a step, which returns true if it changed anything, and prints the result.
-    fn step(&mut self, what: &str, work: impl FnOnce() -> Result<bool>) {
+    fn do_step(&mut self, what: &str, work: impl FnOnce() -> Result<bool>) {
         match work() {
             Ok(true) => println!("installed: {what}"),
             Ok(false) => println!("there already: {what}"),
@@ -163,16 +168,16 @@ impl Told {
     }
 
     /// Returns true if everything is there.
-    fn end(self) -> bool {
+    fn finish_setup(self) -> bool {
         !self.missing
     }
 }
 
-fn names(packages: &[Package]) -> String {
+fn package_names(packages: &[DebianPackage]) -> String {
     packages.iter().map(|package| package.name).collect::<Vec<_>>().join(" ")
 }
 
-fn is_there(package: &Package) -> bool {
+fn is_there(package: &DebianPackage) -> bool {
     package.files.iter().all(|file| if file.starts_with('/') { Path::new(file).exists() } else { on_path(file) })
 }
 
@@ -183,8 +188,8 @@ pub fn on_path(program: &str) -> bool {
 }
 
 /// Runs a command and shows its output only if it fails.
-fn quietly(command: &mut Command) -> Result<()> {
-    xtask::output(command).map(drop)
+fn run_quietly(command: &mut Command) -> Result<()> {
+    xtask::read_output(command).map(drop)
 }
 
 #[cfg(test)]
@@ -193,8 +198,8 @@ mod tests {
 
     #[test]
     fn a_package_is_there_when_all_its_files_are() {
-        assert!(is_there(&package("a shell and its folder", &["sh", "/bin"])));
-        assert!(!is_there(&package("half", &["sh", "/no/such/file"])));
-        assert!(!is_there(&package("none", &["no-such-program"])));
+        assert!(is_there(&debian_package("a shell and its folder", &["sh", "/bin"])));
+        assert!(!is_there(&debian_package("half", &["sh", "/no/such/file"])));
+        assert!(!is_there(&debian_package("none", &["no-such-program"])));
     }
 }

@@ -8,21 +8,21 @@ use anyhow::{Context as _, Result};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, ItemConst, ItemMod, LitStr, Macro};
-use xtask::root;
+use xtask::repository_root;
 
 /// The file that makes suggested commands.
-const MAKER: &str = "model/src/suggested_command.rs";
+const MAKER: &str = "machine/src/suggested_command.rs";
 /// Constants with help texts: a test of the program parses their examples.
 const HELP: [&str; 3] = ["AFTER", "EXAMPLES", "USAGE"];
 /// Crates that print, or that provide printed texts.
-const CRATES: [&str; 7] = ["cli", "keep", "lab", "model", "store", "sys", "work"];
+const CRATES: [&str; 8] = ["cli", "keep", "lab", "machine", "model", "store", "sys", "work"];
 
 /// Checks the product's texts; returns false if one names a command, after printing it.
-pub fn check() -> Result<bool> {
-    let commands = commands()?;
+pub fn check_suggestions() -> Result<bool> {
+    let commands = list_commands()?;
     let mut is_clean = true;
     for name in CRATES {
-        let files = files(&root().join("crates").join(name).join("src"))?;
+        let files = source_files(&repository_root().join("crates").join(name).join("src"))?;
         let sources =
             files.iter().map(|file| Ok((file.as_path(), fs::read_to_string(file)?))).collect::<Result<Vec<_>>>()?;
         let of_tests: Vec<PathBuf> = sources.iter().flat_map(|(file, source)| modules_of_tests(file, source)).collect();
@@ -30,7 +30,7 @@ pub fn check() -> Result<bool> {
             if file.ends_with(MAKER) || of_tests.iter().any(|module| file.with_extension("").starts_with(module)) {
                 continue;
             }
-            for text in named(&source, &commands).with_context(|| file.display().to_string())? {
+            for text in find_named(&source, &commands).with_context(|| file.display().to_string())? {
                 println!(
                     "{}: a suggested command is a value (corewise_machine::suggested_command), not \"{text}\"",
                     file.display()
@@ -43,21 +43,21 @@ pub fn check() -> Result<bool> {
 }
 
 /// Returns the commands, by the names of their folders.
-fn commands() -> Result<BTreeSet<String>> {
-    let folder = root().join("crates/cli/src/commands");
+fn list_commands() -> Result<BTreeSet<String>> {
+    let folder = repository_root().join("crates/cli/src/commands");
     let names = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path().file_stem().map(|name| name.to_string_lossy().into_owned())));
     Ok(names.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 /// Returns the source files below a folder, without tests.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() && name != "tests" {
-            found.extend(files(&path)?);
+            found.extend(source_files(&path)?);
         } else if name.ends_with(".rs") && name != "tests.rs" {
             found.push(path);
         }
@@ -74,7 +74,7 @@ fn modules_of_tests(file: &Path, source: &str) -> Vec<PathBuf> {
 }
 
 /// Returns the texts of a source that name a command, except in tests, comments and help.
-fn named(source: &str, commands: &BTreeSet<String>) -> Result<Vec<String>> {
+fn find_named(source: &str, commands: &BTreeSet<String>) -> Result<Vec<String>> {
     let mut reader = TextReader { commands, found: Vec::new() };
     reader.visit_file(&syn::parse_file(source)?);
     Ok(reader.found)
@@ -86,7 +86,7 @@ struct TextReader<'a> {
 }
 
 impl TextReader<'_> {
-    fn read(&mut self, text: &str) {
+    fn read_text(&mut self, text: &str) {
         let names_one = text.split("corewise ").skip(1).any(|rest| {
             let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next().unwrap_or_default();
             self.commands.contains(word) || word.starts_with("--")
@@ -102,7 +102,7 @@ impl TextReader<'_> {
                 TokenTree::Group(group) => self.read_tokens(group.stream()),
                 TokenTree::Literal(literal) => {
                     if let Ok(text) = syn::parse_str::<LitStr>(&literal.to_string()) {
-                        self.read(&text.value());
+                        self.read_text(&text.value());
                     }
                 }
                 _ => {}
@@ -130,7 +130,7 @@ impl<'ast> Visit<'ast> for TextReader<'_> {
     }
 
     fn visit_lit_str(&mut self, text: &'ast LitStr) {
-        self.read(&text.value());
+        self.read_text(&text.value());
     }
 
     fn visit_macro(&mut self, item: &'ast Macro) {
@@ -144,7 +144,7 @@ mod tests {
 
     fn texts(source: &str) -> Vec<String> {
         let commands = ["tail", "history"].map(str::to_owned).into();
-        named(source, &commands).unwrap()
+        find_named(source, &commands).unwrap()
     }
 
     #[test]

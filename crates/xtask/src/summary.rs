@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The results of test programs.
 #[derive(Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct TestSummary {
     /// Number of tests that passed.
     pub passed: u64,
     /// Number of tests that failed, and of programs that ended without a report.
@@ -21,7 +21,7 @@ const TEST_DATA: &str = "COREWISE_TESTDATA";
 /// passed.
 const SKIPPED: &str = "skipped: ";
 
-impl Summary {
+impl TestSummary {
     /// Parses a program's output, including that of passing tests (`--show-output`).
     pub fn of_program(name: &str, printed: &str, success: bool) -> Self {
         let (mut summary, mut ended) = (Self::default(), false);
@@ -29,11 +29,11 @@ impl Summary {
         let (mut of_passing, mut printing, mut themselves) = (false, None, 0);
         for line in printed.lines() {
             if let Some(counts) = line.strip_prefix("test result: ") {
-                summary.passed += count(counts, "passed") - themselves;
-                summary.failed += count(counts, "failed");
+                summary.passed += count_before(counts, "passed") - themselves;
+                summary.failed += count_before(counts, "failed");
                 (ended, of_passing, printing, themselves) = (true, false, None, 0);
             } else if let Some((test, outcome)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
-                summary.take(test.trim_end(), outcome);
+                summary.take_outcome(test.trim_end(), outcome);
             } else if matches!(line, "successes:" | "failures:") {
                 (of_passing, printing) = (line == "successes:", None);
             } else if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
@@ -44,12 +44,12 @@ impl Summary {
             }
         }
         if summary.failed == 0 && !(success && ended) {
-            summary.fail(format!("{name} ended without a result: see above"));
+            summary.add_failure(format!("{name} ended without a result: see above"));
         }
         summary
     }
 
-    fn take(&mut self, test: &str, outcome: &str) {
+    fn take_outcome(&mut self, test: &str, outcome: &str) {
         if outcome.starts_with("FAILED") {
             self.failures.push(test.to_owned());
         } else if let Some(reason) = outcome.strip_prefix("ignored") {
@@ -59,13 +59,13 @@ impl Summary {
     }
 
     /// Adds a failure that no test program reports.
-    pub fn fail(&mut self, what: String) {
+    pub fn add_failure(&mut self, what: String) {
         self.failed += 1;
         self.failures.push(what);
     }
 
     /// Adds other results.
-    pub fn add(&mut self, other: Self) {
+    pub fn add_summary(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.failures.extend(other.failures);
@@ -84,11 +84,11 @@ impl Summary {
     pub fn of_one(&self, name: &str, printed: &str, took: Duration) -> String {
         let failures = printed.find("\nfailures:\n").map_or(printed, |at| &printed[at + 1..]);
         let failures = if self.failed > 0 { failures } else { "" };
-        format!("{failures}{name}: {}, {:.1} s\n", self.counts(), took.as_secs_f64())
+        format!("{failures}{name}: {}, {:.1} s\n", self.format_counts(), took.as_secs_f64())
     }
 
     /// Returns the names of failed and skipped tests.
-    pub fn names(&self) -> String {
+    pub fn format_names(&self) -> String {
         let failed = self.failures.iter().map(|name| format!("failed   {name}\n"));
         let skipped = self.skips.iter().map(|(name, reason)| {
             let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
@@ -98,13 +98,13 @@ impl Summary {
     }
 
     /// Returns the numbers of passed, failed and skipped tests.
-    pub fn counts(&self) -> String {
+    pub fn format_counts(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skips.len())
     }
 }
 
 /// Returns the number before a word in "ok. 7 passed; 0 failed; 1 ignored; …".
-fn count(counts: &str, word: &str) -> u64 {
+fn count_before(counts: &str, word: &str) -> u64 {
     let words: Vec<&str> = counts.split([' ', ';']).filter(|part| !part.is_empty()).collect();
     words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse().ok()).unwrap_or(0)
 }
@@ -139,31 +139,31 @@ mod tests {
              thread 'three' panicked: test result: 9 passed\n\
              \n\
              test result: FAILED. 2 passed; 1 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
-        let mut summary = Summary::of_program("p", printed, false);
-        assert_eq!(summary.counts(), "1 passed, 1 failed, 3 skipped");
+        let mut summary = TestSummary::of_program("p", printed, false);
+        assert_eq!(summary.format_counts(), "1 passed, 1 failed, 3 skipped");
         assert_eq!(summary.without_data(), 2);
         assert_eq!(
-            summary.names(),
+            summary.format_names(),
             "failed   three\n\
              skipped  a::two: needs COREWISE_TESTDATA\n\
              skipped  data skipped: set COREWISE_TESTDATA\n\
              skipped  a::one: one cpu\n"
         );
         let good = "test x ... ok\ntest result: ok. 40 passed; 0 failed; 0 ignored; 0 measured\n";
-        summary.add(Summary::of_program("q", good, true));
-        assert_eq!(summary.counts(), "41 passed, 1 failed, 3 skipped");
+        summary.add_summary(TestSummary::of_program("q", good, true));
+        assert_eq!(summary.format_counts(), "41 passed, 1 failed, 3 skipped");
     }
 
     #[test]
     fn a_program_that_ends_without_a_result_has_failed() {
         let good = "test result: ok. 1 passed; 0 failed; 0 ignored";
         for (printed, success) in [("", true), ("running 3 tests\n", false), (good, false)] {
-            let summary = Summary::of_program("p", printed, success);
+            let summary = TestSummary::of_program("p", printed, success);
             assert_eq!((summary.failed, summary.failures.len()), (1, 1), "{printed}");
         }
         let other = "test\ntest result\ntesting ... FAILED\nok. 3 passed\n";
         assert_eq!(
-            Summary::of_program("p", &(other.to_owned() + good), true).counts(),
+            TestSummary::of_program("p", &(other.to_owned() + good), true).format_counts(),
             "1 passed, 0 failed, 0 skipped"
         );
     }

@@ -7,15 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use corewise_rig::Use;
-use xtask::{cargo, done, number, root};
+use corewise_rig::RigUse;
+use xtask::{cargo_command, parse_number, repository_root, run_command};
 
-use crate::arm::{self, Part};
+use crate::arm::{self, TestSelection};
 
 use crate::face;
-use crate::programs::{self, How, Program};
+use crate::programs::{self, ProgramOptions, TestProgram};
 use crate::setup;
-use crate::summary::Summary;
+use crate::summary::TestSummary;
 use crate::{artifact_users, deny, doors, packages, suggestions, walls, windows, words};
 
 /// The test program that boots machines.
@@ -27,7 +27,7 @@ const APART: [&str; 4] = ["--exclude", "corewise-compare", "--exclude", "corewis
 
 /// Arguments of the chore.
 #[derive(Debug, Default, PartialEq)]
-struct Asked<'a> {
+struct TestArguments<'a> {
     /// Skip the installation.
     no_install: bool,
     /// Run the lints first.
@@ -38,7 +38,7 @@ struct Asked<'a> {
     tests: Vec<&'a str>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TestArguments<'a> {
     fn parse(words: &[&'a str]) -> Self {
         let mut asked = Self::default();
         let (before, after) = words.split_at(words.iter().position(|word| *word == "--").unwrap_or(words.len()));
@@ -54,30 +54,30 @@ impl<'a> Asked<'a> {
     }
 
     /// Returns true if no selection of tests was given.
-    fn everything(&self) -> bool {
+    fn wants_everything(&self) -> bool {
         self.cargo.is_empty() && self.tests.is_empty()
     }
 }
 
 /// Runs the suite; returns false if a lint or a test failed, a test program died, or required test data is missing.
 pub fn run(words: &[&str]) -> Result<bool> {
-    let (asked, mut steps) = (Asked::parse(words), Steps::default());
-    let found = steps.all(&asked);
+    let (asked, mut steps) = (TestArguments::parse(words), StepTimes::default());
+    let found = steps.run_all(&asked);
     let (mut summary, error) = match found {
         Ok(summary) => (summary, None),
-        Err(error) => (Summary::default(), Some(error)),
+        Err(error) => (TestSummary::default(), Some(error)),
     };
     if requires_test_data(std::env::var("COREWISE_REQUIRE_TESTDATA").ok().as_deref()) && summary.without_data() > 0 {
-        summary.fail(format!(
+        summary.add_failure(format!(
             "{} tests had no test data, which COREWISE_REQUIRE_TESTDATA asks for",
             summary.without_data()
         ));
     }
-    print!("\n{}\n{}", summary.names(), steps.table());
+    print!("\n{}\n{}", summary.format_names(), steps.format_table());
     match error {
         Some(error) => Err(error),
         None => {
-            println!("{}", summary.counts());
+            println!("{}", summary.format_counts());
             Ok(summary.failed == 0)
         }
     }
@@ -89,7 +89,7 @@ fn requires_test_data(value: Option<&str>) -> bool {
 }
 
 /// Repeats some tests, beside two busy loops or under a command if requested; returns false if one ever failed.
-pub fn repeat(words: &[&str]) -> Result<bool> {
+pub fn repeat_tests(words: &[&str]) -> Result<bool> {
     let (mut busy, mut under, mut words) = (false, Vec::new(), words);
     let times: u32 = loop {
         match words {
@@ -97,16 +97,17 @@ pub fn repeat(words: &[&str]) -> Result<bool> {
             ["--under", command, rest @ ..] => (under, words) = (command.split_whitespace().collect(), rest),
             [times, rest @ ..] => {
                 words = rest;
-                break number(times)?;
+                break parse_number(times)?;
             }
             [] => bail!("how many times?"),
         }
     };
-    let asked = Asked::parse(words);
-    let programs = build(&asked)?;
-    let how = How { under: &under, arguments: &asked.tests, at_once: at_once(), ..How::default() };
+    let asked = TestArguments::parse(words);
+    let programs = build_tests(&asked)?;
+    let how =
+        ProgramOptions { under: &under, arguments: &asked.tests, at_once: at_once(), ..ProgramOptions::default() };
     let ended = AtomicBool::new(false);
-    let mut summary = Summary::default();
+    let mut summary = TestSummary::default();
     thread::scope(|scope| -> Result<()> {
         for _ in 0..if busy { 2 } else { 0 } {
             // Arithmetic rather than a spin hint, which would leave the core to its sibling.
@@ -117,30 +118,31 @@ pub fn repeat(words: &[&str]) -> Result<bool> {
                 }
             });
         }
-        let repeated = (0..times).try_for_each(|_| programs::run(&programs, &how).map(|found| summary.add(found)));
+        let repeated =
+            (0..times).try_for_each(|_| programs::run(&programs, &how).map(|found| summary.add_summary(found)));
         ended.store(true, Ordering::Relaxed);
         repeated
     })?;
     summary.skips.sort();
     summary.skips.dedup();
-    println!("\n{}{} in {times} times", summary.names(), summary.counts());
+    println!("\n{}{} in {times} times", summary.format_names(), summary.format_counts());
     Ok(summary.failed == 0)
 }
 
 /// Builds the program natively, then everything on Arm.
-pub fn arm(part: Part) -> Result<bool> {
-    done(cargo().args(["build", "--package", "corewise"]))?;
-    let summary = arm::run(part, &native()?)?;
-    println!("\n{}{}", summary.names(), summary.counts());
+pub fn test_on_arm(part: TestSelection) -> Result<bool> {
+    run_command(cargo_command().args(["build", "--package", "corewise"]))?;
+    let summary = arm::run(part, &native_program()?)?;
+    println!("\n{}{}", summary.format_names(), summary.format_counts());
     Ok(summary.failed == 0)
 }
 
 /// Builds the program natively, then for Windows, and runs it under Wine; `part` selects checks by a part of their names, without unit
 /// tests.
-pub fn windows(part: Option<&str>) -> Result<bool> {
-    done(cargo().args(["build", "--package", "corewise"]))?;
-    let summary = windows::run(&native()?, part)?;
-    println!("\n{}{}", summary.names(), summary.counts());
+pub fn test_on_windows(part: Option<&str>) -> Result<bool> {
+    run_command(cargo_command().args(["build", "--package", "corewise"]))?;
+    let summary = windows::run(&native_program()?, part)?;
+    println!("\n{}{}", summary.format_names(), summary.format_counts());
     Ok(summary.failed == 0)
 }
 
@@ -151,53 +153,57 @@ fn at_once() -> usize {
 
 /// Durations of the steps.
 #[derive(Default)]
-struct Steps(Vec<(&'static str, Duration)>);
+struct StepTimes(Vec<(&'static str, Duration)>);
 
-impl Steps {
-    fn all(&mut self, asked: &Asked<'_>) -> Result<Summary> {
+impl StepTimes {
+    fn run_all(&mut self, asked: &TestArguments<'_>) -> Result<TestSummary> {
         if !asked.no_install {
-            self.step("set-up", || Ok(setup::for_tests()))?;
+            self.run_step("set-up", || Ok(setup::for_tests()))?;
         }
         if asked.lint {
-            self.step("format", || done(cargo().args(["fmt", "--all", "--check"])))?;
-            self.step("walls", walls)?;
-            self.step("words", check_words)?;
-            self.step("dependencies", || {
-                if deny::check()? { Ok(()) } else { bail!("a dependency that deny.toml refuses") }
+            self.run_step("format", || run_command(cargo_command().args(["fmt", "--all", "--check"])))?;
+            self.run_step("walls", require_walls)?;
+            self.run_step("words", check_words)?;
+            self.run_step("dependencies", || {
+                if deny::check_packages()? { Ok(()) } else { bail!("a dependency that deny.toml refuses") }
             })?;
-            self.step("lints of everything", lint)?;
-            self.step("lints for Windows", face::lint)?;
+            self.run_step("lints of everything", lint_workspace)?;
+            self.run_step("lints for Windows", face::lint_windows)?;
         }
-        let programs = self.step("build", || build(asked))?;
-        let (rig, mut others): (Vec<Program>, Vec<Program>) =
+        let programs = self.run_step("build", || build_tests(asked))?;
+        let (rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
             programs.into_iter().partition(|program| program.name == RIG);
         // The longest first: its simulations would be left alone at the end.
         others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment selects others.
-        let machines = std::env::var(Use::VARIABLE).unwrap_or_else(|_| "change".into());
-        let variables = [(Use::VARIABLE, machines.as_str())];
-        let how = How { arguments: &asked.tests, variables: &variables, ..How::default() };
+        let machines = std::env::var(RigUse::VARIABLE).unwrap_or_else(|_| "change".into());
+        let variables = [(RigUse::VARIABLE, machines.as_str())];
+        let how = ProgramOptions { arguments: &asked.tests, variables: &variables, ..ProgramOptions::default() };
         // Machines compute beside all later steps: processes that wait or sleep leave the processors to them.
-        let mut summary = Summary::default();
+        let mut summary = TestSummary::default();
         let (of_rig, took) = thread::scope(|scope| {
             let booted = scope.spawn(|| {
                 let begun = Instant::now();
-                (programs::run(&rig, &How { at_once: 1, ..how.clone() }), begun.elapsed())
+                (programs::run(&rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
             });
-            if asked.everything() {
-                summary.add(self.step("Arm", || arm::run(Part::Differing, &native()?))?);
-                summary.add(self.step("Windows, under Wine", || windows::run(&native()?, None))?);
+            if asked.wants_everything() {
+                summary.add_summary(self.run_step("Arm", || arm::run(TestSelection::Differing, &native_program()?))?);
+                summary.add_summary(self.run_step("Windows, under Wine", || windows::run(&native_program()?, None))?);
             }
-            summary.add(self.step("tests", || programs::run(&others, &How { at_once: at_once(), ..how.clone() }))?);
+            summary.add_summary(
+                self.run_step("tests", || {
+                    programs::run(&others, &ProgramOptions { at_once: at_once(), ..how.clone() })
+                })?,
+            );
             anyhow::Ok(booted.join().expect("the rig's thread does not panic"))
         })?;
         self.0.push(("machines of the rig, beside Arm and tests", took));
-        summary.add(of_rig?);
+        summary.add_summary(of_rig?);
         Ok(summary)
     }
 
     /// Runs a step and records its duration.
-    fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn run_step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("{name} …");
         let begun = Instant::now();
         let done = work();
@@ -205,7 +211,7 @@ impl Steps {
         done.context(name)
     }
 
-    fn table(&self) -> String {
+    fn format_table(&self) -> String {
         let row = |(name, took): &(&str, Duration)| format!("{:>7.0} s  {name}\n", took.as_secs_f64());
         self.0.iter().map(row).collect()
     }
@@ -213,15 +219,15 @@ impl Steps {
 
 /// Runs every check of the structure; returns false if one of them finds a fault, which it prints.
 pub fn check_walls() -> Result<bool> {
-    Ok(walls::check()?
-        & doors::check()?
+    Ok(walls::check_crates()?
+        & doors::check_doors()?
         & artifact_users::check()?
-        & face::check()?
-        & suggestions::check()?
-        & packages::check()?)
+        & face::check_face()?
+        & suggestions::check_suggestions()?
+        & packages::check_manifests()?)
 }
 
-fn walls() -> Result<()> {
+fn require_walls() -> Result<()> {
     if check_walls()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
 }
 
@@ -229,30 +235,30 @@ fn check_words() -> Result<()> {
     if words::check_limits()? { Ok(()) } else { bail!("names or comments that read worse than their limits") }
 }
 
-fn lint() -> Result<()> {
-    let mut clippy = cargo();
+fn lint_workspace() -> Result<()> {
+    let mut clippy = cargo_command();
     clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     // Linting links nothing, so libFuzzer is not built for it.
-    done(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))?;
+    run_command(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))?;
     // As for embedders, without the workloads.
-    done(cargo().args(["check", "--package", "corewise", "--no-default-features"]))?;
+    run_command(cargo_command().args(["check", "--package", "corewise", "--no-default-features"]))?;
     // As for a library that only places threads.
     let library = ["clippy", "--package", "corewise-machine", "--package", "corewise-sys", "--no-default-features"];
-    done(cargo().args(library).args(["--", "-D", "warnings"]))
+    run_command(cargo_command().args(library).args(["--", "-D", "warnings"]))
 }
 
-fn build(asked: &Asked<'_>) -> Result<Vec<Program>> {
-    let mut command = cargo();
+fn build_tests(asked: &TestArguments<'_>) -> Result<Vec<TestProgram>> {
+    let mut command = cargo_command();
     command.arg("test");
     if asked.cargo.is_empty() {
         command.arg("--workspace").args(APART);
     }
-    programs::build(command.args(&asked.cargo))
+    programs::build_programs(command.args(&asked.cargo))
 }
 
 /// Returns the path of the program that was built for the tests.
-fn native() -> Result<PathBuf> {
-    let path = root().join("target/debug/corewise");
+fn native_program() -> Result<PathBuf> {
+    let path = repository_root().join("target/debug/corewise");
     if path.is_file() { Ok(path) } else { bail!("{} is missing", path.display()) }
 }
 
@@ -268,10 +274,14 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_divided() {
-        let asked = Asked::parse(&["--no-install", "-p", "corewise-model", "--", "name", "--lint"]);
-        let expected =
-            Asked { no_install: true, lint: false, cargo: vec!["-p", "corewise-model"], tests: vec!["name", "--lint"] };
-        assert_eq!((asked.everything(), asked), (false, expected));
-        assert!(Asked::parse(&["--lint"]).everything());
+        let asked = TestArguments::parse(&["--no-install", "-p", "corewise-model", "--", "name", "--lint"]);
+        let expected = TestArguments {
+            no_install: true,
+            lint: false,
+            cargo: vec!["-p", "corewise-model"],
+            tests: vec!["name", "--lint"],
+        };
+        assert_eq!((asked.wants_everything(), asked), (false, expected));
+        assert!(TestArguments::parse(&["--lint"]).wants_everything());
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, UseTree};
-use xtask::root;
+use xtask::repository_root;
 
 /// Path of the commands' rooms in the program.
 const ROOMS: [&str; 2] = ["crate", "commands"];
@@ -19,19 +19,19 @@ const ROOMS: [&str; 2] = ["crate", "commands"];
 pub const LONGEST_CHAIN: usize = 16;
 
 /// A path: `["crate", "placement", "plan"]`.
-pub type Segments = Vec<String>;
+pub type PathSegments = Vec<String>;
 
 /// A file's part in the house.
 #[derive(Debug, Default)]
-pub struct Module {
+pub struct ModuleUses {
     /// Meaning of each name imported by `use`.
-    pub names: BTreeMap<String, Segments>,
+    pub names: BTreeMap<String, PathSegments>,
     /// Sources of glob imports.
-    pub globs: Vec<Segments>,
+    pub globs: Vec<PathSegments>,
     /// Names defined here.
     pub defined: BTreeSet<String>,
     /// Every path written here.
-    pub paths: BTreeSet<Segments>,
+    pub paths: BTreeSet<PathSegments>,
     /// The names of all methods called here.
     pub methods: BTreeSet<String>,
     /// The types for which `Artifact` is implemented here.
@@ -39,29 +39,29 @@ pub struct Module {
 }
 
 /// The modules of a crate by their paths.
-pub type House = BTreeMap<Segments, Module>;
+pub type CrateModules = BTreeMap<PathSegments, ModuleUses>;
 
 /// References between modules of one parent, with the names that cause them.
-type Arrows<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], Vec<String>>>;
+type ModuleArrows<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], Vec<String>>>;
 
 /// Checks every crate; returns false if there is a cycle or an open wall, after printing them.
-pub fn check() -> Result<bool> {
-    let wrong: Vec<String> = houses()?
+pub fn check_crates() -> Result<bool> {
+    let wrong: Vec<String> = read_crates()?
         .iter()
-        .flat_map(|(name, house)| faults(house).into_iter().map(move |fault| format!("{name}: {fault}")))
+        .flat_map(|(name, house)| list_faults(house).into_iter().map(move |fault| format!("{name}: {fault}")))
         .collect();
     wrong.iter().for_each(|fault| println!("{fault}"));
     Ok(wrong.is_empty())
 }
 
 /// Reads every crate: its folder's name, and its modules.
-pub fn houses() -> Result<Vec<(String, House)>> {
+pub fn read_crates() -> Result<Vec<(String, CrateModules)>> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(root().join("crates"))? {
+    for entry in fs::read_dir(repository_root().join("crates"))? {
         let folder = entry?.path();
         for top in ["lib.rs", "main.rs"].map(|name| folder.join("src").join(name)) {
             if top.is_file() {
-                let house = read(&top).with_context(|| top.display().to_string())?;
+                let house = read_crate(&top).with_context(|| top.display().to_string())?;
                 all.push((folder.file_name().unwrap_or_default().to_string_lossy().into_owned(), house));
             }
         }
@@ -69,17 +69,17 @@ pub fn houses() -> Result<Vec<(String, House)>> {
     Ok(all)
 }
 
-fn read(top: &Path) -> Result<House> {
-    let mut house = House::new();
+fn read_crate(top: &Path) -> Result<CrateModules> {
+    let mut house = CrateModules::new();
     let folder = top.parent().context("a file lies in a folder")?;
-    add(&mut house, vec!["crate".into()], folder, &syn::parse_file(&fs::read_to_string(top)?)?.items)?;
+    add_module(&mut house, vec!["crate".into()], folder, &syn::parse_file(&fs::read_to_string(top)?)?.items)?;
     Ok(house)
 }
 
 /// Adds a module and, from their files, the modules that it declares.
-fn add(house: &mut House, path: Segments, folder: &Path, items: &[Item]) -> Result<()> {
-    let mut module = Module::default();
-    Reader { path: &path, module: &mut module }.items(items);
+fn add_module(house: &mut CrateModules, path: PathSegments, folder: &Path, items: &[Item]) -> Result<()> {
+    let mut module = ModuleUses::default();
+    ModuleReader { path: &path, module: &mut module }.read_items(items);
     house.insert(path.clone(), module);
     for item in items {
         let Item::Mod(ItemMod { attrs, ident, content: None, .. }) = item else { continue };
@@ -91,7 +91,7 @@ fn add(house: &mut House, path: Segments, folder: &Path, items: &[Item]) -> Resu
         let file = [folder.join(format!("{name}.rs")), inner.join("mod.rs")].into_iter().find(|file| file.is_file());
         let file = file.with_context(|| format!("there is no file of the module {name}"))?;
         let parsed = syn::parse_file(&fs::read_to_string(&file)?).with_context(|| file.display().to_string())?;
-        add(house, [path.clone(), vec![name]].concat(), &inner, &parsed.items)?;
+        add_module(house, [path.clone(), vec![name]].concat(), &inner, &parsed.items)?;
     }
     Ok(())
 }
@@ -111,13 +111,13 @@ fn is_of_tests(attributes: &[Attribute]) -> bool {
 }
 
 /// Collects the facts of a file.
-struct Reader<'a> {
-    path: &'a Segments,
-    module: &'a mut Module,
+struct ModuleReader<'a> {
+    path: &'a PathSegments,
+    module: &'a mut ModuleUses,
 }
 
-impl Reader<'_> {
-    fn items(&mut self, items: &[Item]) {
+impl ModuleReader<'_> {
+    fn read_items(&mut self, items: &[Item]) {
         for item in items {
             let name = match item {
                 Item::Const(item) => Some(&item.ident),
@@ -138,7 +138,7 @@ impl Reader<'_> {
     }
 
     /// Returns the whole path of one written in this file.
-    fn absolute(&self, written: &[String]) -> Segments {
+    fn absolute_path(&self, written: &[String]) -> PathSegments {
         let ups = written.iter().take_while(|word| *word == "super").count();
         match written.first().map(String::as_str) {
             Some("self") => [self.path, &written[1..]].concat(),
@@ -148,29 +148,29 @@ impl Reader<'_> {
         }
     }
 
-    fn imports(&mut self, tree: &UseTree, before: &[String]) {
+    fn read_imports(&mut self, tree: &UseTree, before: &[String]) {
         let with = |name: &syn::Ident| [before, &[name.to_string().trim_start_matches("r#").to_owned()]].concat();
         match tree {
-            UseTree::Path(path) => self.imports(&path.tree, &with(&path.ident)),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, before)),
-            UseTree::Glob(_) => self.module.globs.push(self.absolute(before)),
-            UseTree::Name(name) if name.ident == "self" => self.import(before.last().cloned(), before.to_vec()),
-            UseTree::Name(name) => self.import(Some(name.ident.to_string()), with(&name.ident)),
+            UseTree::Path(path) => self.read_imports(&path.tree, &with(&path.ident)),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.read_imports(tree, before)),
+            UseTree::Glob(_) => self.module.globs.push(self.absolute_path(before)),
+            UseTree::Name(name) if name.ident == "self" => self.add_import(before.last().cloned(), before.to_vec()),
+            UseTree::Name(name) => self.add_import(Some(name.ident.to_string()), with(&name.ident)),
             UseTree::Rename(rename) if rename.ident == "self" => {
-                self.import(Some(rename.rename.to_string()), before.to_vec());
+                self.add_import(Some(rename.rename.to_string()), before.to_vec());
             }
-            UseTree::Rename(rename) => self.import(Some(rename.rename.to_string()), with(&rename.ident)),
+            UseTree::Rename(rename) => self.add_import(Some(rename.rename.to_string()), with(&rename.ident)),
         }
     }
 
-    fn import(&mut self, name: Option<String>, path: Segments) {
-        let path = self.absolute(&path);
+    fn add_import(&mut self, name: Option<String>, path: PathSegments) {
+        let path = self.absolute_path(&path);
         self.module.paths.insert(path.clone());
         self.module.names.extend(name.map(|name| (name, path)));
     }
 }
 
-impl<'ast> Visit<'ast> for Reader<'_> {
+impl<'ast> Visit<'ast> for ModuleReader<'_> {
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
         if !is_of_tests(&item.attrs) {
             visit::visit_item_mod(self, item);
@@ -188,14 +188,14 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        self.imports(&item.tree, &[]);
+        self.read_imports(&item.tree, &[]);
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let words: Segments =
+        let words: PathSegments =
             path.segments.iter().map(|word| word.ident.to_string().trim_start_matches("r#").to_owned()).collect();
         let is_relative = words.first().is_some_and(|first| first == "self" || first == "super");
-        self.module.paths.insert(if is_relative && words.len() > 1 { self.absolute(&words) } else { words });
+        self.module.paths.insert(if is_relative && words.len() > 1 { self.absolute_path(&words) } else { words });
         visit::visit_path(self, path);
     }
 
@@ -209,14 +209,18 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         type Arguments = syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>;
         if let Ok(arguments) = item.parse_body_with(Arguments::parse_terminated) {
             // The arguments parsed here do not live as long as the file.
-            let mut inner = Reader { path: self.path, module: &mut *self.module };
+            let mut inner = ModuleReader { path: self.path, module: &mut *self.module };
             arguments.iter().for_each(|argument| inner.visit_expr(argument));
         }
     }
 }
 
 /// Resolves a path written in a module: returns the defining module, and the name.
-fn target<'a>(house: &'a House, at: &Segments, written: &[String]) -> Option<(&'a Segments, String)> {
+fn find_target<'a>(
+    house: &'a CrateModules,
+    at: &PathSegments,
+    written: &[String],
+) -> Option<(&'a PathSegments, String)> {
     let mut path = written.to_vec();
     let reader = &house[at];
     for _ in 0..LONGEST_CHAIN {
@@ -249,10 +253,10 @@ fn target<'a>(house: &'a House, at: &Segments, written: &[String]) -> Option<(&'
 }
 
 /// Returns every name that one module takes from another.
-fn taken(house: &House) -> BTreeSet<(&Segments, &Segments, String)> {
+fn taken_names(house: &CrateModules) -> BTreeSet<(&PathSegments, &PathSegments, String)> {
     let mut all = BTreeSet::new();
     for (at, module) in house {
-        let found = module.paths.iter().filter_map(|path| target(house, at, path));
+        let found = module.paths.iter().filter_map(|path| find_target(house, at, path));
         all.extend(found.filter(|(to, _)| *to != at).map(|(to, name)| (at, to, name)));
         let globs = module.globs.iter().filter_map(|from| house.get_key_value(from));
         all.extend(globs.filter(|(to, _)| *to != at).map(|(to, _)| (at, to, "*".to_owned())));
@@ -261,10 +265,10 @@ fn taken(house: &House) -> BTreeSet<(&Segments, &Segments, String)> {
 }
 
 /// Describes the faults of a house.
-fn faults(house: &House) -> Vec<String> {
-    let taken = taken(house);
+fn list_faults(house: &CrateModules) -> Vec<String> {
+    let taken = taken_names(house);
     let mut faults = Vec::new();
-    let mut arrows = Arrows::new();
+    let mut arrows = ModuleArrows::new();
     for (from, to, name) in &taken {
         let common = from.iter().zip(to.iter()).take_while(|(one, other)| one == other).count();
         if common == from.len() || common == to.len() {
@@ -277,7 +281,7 @@ fn faults(house: &House) -> Vec<String> {
         let sentence = format!("{} -> {}: {name}", from.join("::"), to.join("::"));
         arrows.entry(own).or_default().entry(other).or_default().push(sentence);
     }
-    let reach: BTreeMap<_, _> = arrows.keys().map(|from| (*from, reached(&arrows, from))).collect();
+    let reach: BTreeMap<_, _> = arrows.keys().map(|from| (*from, reached_modules(&arrows, from))).collect();
     let mut seen = BTreeSet::new();
     for (start, reached) in &reach {
         let members: BTreeSet<_> =
@@ -297,7 +301,7 @@ fn faults(house: &House) -> Vec<String> {
 }
 
 /// Returns all modules that a module points to, directly or through others.
-fn reached<'a>(arrows: &Arrows<'a>, from: &'a [String]) -> BTreeSet<&'a [String]> {
+fn reached_modules<'a>(arrows: &ModuleArrows<'a>, from: &'a [String]) -> BTreeSet<&'a [String]> {
     let (mut found, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(next) = open.pop() {
         for to in arrows.get(next).into_iter().flat_map(BTreeMap::keys) {
@@ -311,12 +315,12 @@ fn reached<'a>(arrows: &Arrows<'a>, from: &'a [String]) -> BTreeSet<&'a [String]
 
 /// Makes a house of modules and their texts.
 #[cfg(test)]
-pub fn house_of(modules: &[(&str, &str)]) -> House {
-    let mut house = House::new();
+pub fn house_of(modules: &[(&str, &str)]) -> CrateModules {
+    let mut house = CrateModules::new();
     for (path, text) in modules {
-        let path: Segments = path.split("::").map(str::to_owned).collect();
-        let mut module = Module::default();
-        Reader { path: &path, module: &mut module }.items(&syn::parse_file(text).unwrap().items);
+        let path: PathSegments = path.split("::").map(str::to_owned).collect();
+        let mut module = ModuleUses::default();
+        ModuleReader { path: &path, module: &mut module }.read_items(&syn::parse_file(text).unwrap().items);
         house.insert(path, module);
     }
     house
@@ -327,7 +331,7 @@ mod tests {
     use super::*;
 
     fn house(modules: &[(&str, &str)]) -> Vec<String> {
-        faults(&house_of(modules))
+        list_faults(&house_of(modules))
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 
 use anyhow::{Result, bail};
 use regex_lite::Regex;
-use xtask::root;
+use xtask::repository_root;
 
 use WordingMeasure::{OneWordFunctions, OneWordTypes, PhraseRate, SharedTypes};
 use source_facts::{CommentLine, SourceFacts, read_product_code};
@@ -125,8 +125,8 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
         crates => (None, crates),
     };
     let folder = match crates {
-        [] => root().join("crates"),
-        [name] if !name.starts_with('-') => root().join("crates").join(name),
+        [] => repository_root().join("crates"),
+        [name] if !name.starts_with('-') => repository_root().join("crates").join(name),
         _ => bail!("expected words [--list names|words] [CRATE], or words --limits"),
     };
     let facts = read_product_code(&folder)?;
@@ -144,7 +144,7 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
 
 /// Checks all crates against the limits of the gate; returns false if a figure is above its limit, after printing it.
 pub fn check_limits() -> Result<bool> {
-    let excesses = find_excesses(&read_product_code(&root().join("crates"))?, |figure| figure.limit);
+    let excesses = find_excesses(&read_product_code(&repository_root().join("crates"))?, |figure| figure.limit);
     excesses.iter().for_each(|excess| println!("{excess}; see `cargo xtask words --list names|words`"));
     Ok(excesses.is_empty())
 }

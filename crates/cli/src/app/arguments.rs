@@ -37,7 +37,7 @@ pub struct CommonArguments {
         default_value = "auto",
         hide_default_value = true
     )]
-    pub color: When,
+    pub color: ColorWhen,
     /// Fit the output to this many columns [default: the terminal's width, or 80]
     #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
@@ -45,7 +45,7 @@ pub struct CommonArguments {
 
 /// Choice of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum When {
+pub enum ColorWhen {
     /// On a terminal.
     #[default]
     Auto,

@@ -8,23 +8,23 @@ use clap::Args;
 use corewise_machine::Machine;
 use corewise_machine::SuggestedCommand;
 use corewise_model::Artifact;
-use corewise_model::artifact::Origin;
-use corewise_store::{Entry, Store};
+use corewise_model::artifact::ArtifactOrigin;
+use corewise_store::{ArtifactStore, StoredEntry};
 use corewise_sys::input;
 use jiff::tz::TimeZone;
 
 use super::document::ArtifactDocument;
-use super::failure::{Exit, Failure};
-use super::history::broken;
+use super::failure::{CommandExit, CommandFailure};
+use super::history::explain_store_error;
 use super::output::{print_form, show_story};
-use super::settings::Settings;
-use crate::draw::heat::depth::Depth;
+use super::settings::ProgramSettings;
+use crate::draw::heat::depth::ColourDepth;
 use crate::draw::markdown;
-use crate::draw::number::when;
-use crate::draw::over_time::{self, Moment};
+use crate::draw::number::format_time;
+use crate::draw::over_time::{self, ResultMoment};
 use crate::draw::story::Story;
-use crate::draw::suggestion::for_others;
-use crate::draw::survey::Kept;
+use crate::draw::suggestion::write_for_others;
+use crate::draw::survey::StorageStatus;
 
 /// Maximum number of results followed over time, the latest first: on machines of up to 128 cpus, and on larger ones,
 /// since their results take long to read.
@@ -32,7 +32,7 @@ const MOST_FOLLOWED: [usize; 2] = [24, 8];
 
 /// Form in which a stored artifact is printed; by default its screen, or JSON with `--json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-pub struct Form {
+pub struct ArtifactForm {
     /// Print comma-separated values: one line per run of an experiment, or per visit of a map. The `notes` of the first
     /// line are the caveats
     #[arg(long, conflicts_with_all = ["markdown", "json"])]
@@ -45,87 +45,100 @@ pub struct Form {
     pub svg: Option<PathBuf>,
 }
 
-impl Form {
+impl ArtifactForm {
     /// Refuses the options that this kind does not support.
-    pub fn only(&self, options: &[&str], kind: &str) -> Result<(), Failure> {
+    pub fn refuse_options(&self, options: &[&str], kind: &str) -> Result<(), CommandFailure> {
         let asked = [("--csv", self.csv), ("--svg", self.svg.is_some())];
         match asked.into_iter().find(|(option, is_asked)| *is_asked && !options.contains(option)) {
-            Some((option, _)) => Err(Failure::usage(format!("{option} is not available for {kind}"))
-                .next(format!("Leave it out, or use {}.", [options, &["--markdown", "--json"]].concat().join(" or ")))),
+            Some((option, _)) => Err(CommandFailure::usage_error(format!("{option} is not available for {kind}"))
+                .with_hint(format!(
+                    "Leave it out, or use {}.",
+                    [options, &["--markdown", "--json"]].concat().join(" or ")
+                ))),
             None => Ok(()),
         }
     }
 }
 
 /// A kind of artifact as the program prints it.
-pub trait Printed: Artifact + Clone {
+pub trait PrintedArtifact: Artifact + Clone {
     /// Prints it in a form other than Markdown, which is the same for all kinds.
     ///
     /// # Errors
     /// If the kind has no such form, or if there is no data to print.
-    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure>;
+    fn print_in_form(
+        &self,
+        kept: &StorageStatus,
+        form: &ArtifactForm,
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure>;
 
     /// Title that is shown with the number: "Survey".
     const TITLE: &'static str;
 
     /// Returns the command that makes one.
-    fn first() -> SuggestedCommand;
+    fn first_command() -> SuggestedCommand;
 
     /// Composes the story of the artifact.
-    fn story(&self, conclusions: &Self::Conclusions, kept: &Kept, settings: &Settings) -> Story;
+    fn compose_story(&self, conclusions: &Self::Conclusions, kept: &StorageStatus, settings: &ProgramSettings)
+    -> Story;
 
     /// Composes the page's sections about several artifacts together. By default, that is what changed from each to
     /// the next.
-    fn together(several: &[(i64, Self)]) -> Vec<Section> {
+    fn compose_sections(several: &[(i64, Self)]) -> Vec<PageSection> {
         let changed = |pair: &[(i64, Self)]| {
             let numbers = [pair[0].0, pair[1].0];
-            let story = Self::changes(numbers, [&pair[0].1, &pair[1].1])?;
+            let story = Self::compose_changes(numbers, [&pair[0].1, &pair[1].1])?;
             let [before, after] = numbers;
-            Some(Section::new(format!("{}-{before}-{after}", Self::KIND), "What changed".to_owned(), story))
+            Some(PageSection::new(format!("{}-{before}-{after}", Self::KIND), "What changed".to_owned(), story))
         };
         several.windows(2).filter_map(changed).collect()
     }
 
     /// Name of the larger unit that it belongs to, such as the session of a suite.
-    fn session(&self) -> Option<String> {
+    fn session_name(&self) -> Option<String> {
         None
     }
 
     /// Marks the artifact as imported from `file`.
     #[must_use]
-    fn imported(self, _file: &str) -> Self {
+    fn mark_imported(self, _file: &str) -> Self {
         self
     }
 
     /// Composes the story of what changed between these two artifacts; `None` if they cannot be compared.
-    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story>;
+    fn compose_changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story>;
 
     /// Prints what changed between these two artifacts.
     ///
     /// # Errors
     /// If they cannot be compared.
-    fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure>;
+    fn print_comparison(
+        numbers: [i64; 2],
+        artifacts: [&Self; 2],
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure>;
 }
 
 /// Sections of a page for several results, or why these cannot be read.
-pub type Sections = Result<Vec<Section>, Failure>;
+pub type SectionsResult = Result<Vec<PageSection>, CommandFailure>;
 
 /// Entry of a kind of artifact in the list of all kinds.
-pub struct Kind {
+pub struct ArtifactKind {
     /// Name in the store.
     pub name: &'static str,
     /// Prints the stored artifact of this number; its conclusions are computed anew.
-    pub show: fn(&Store, i64, &Form, &Settings) -> Result<(), Failure>,
+    pub show: fn(&ArtifactStore, i64, &ArtifactForm, &ProgramSettings) -> Result<(), CommandFailure>,
     /// Prints what changed between the artifacts of two numbers.
-    pub compare: fn(&Store, [i64; 2], &Settings) -> Result<(), Failure>,
+    pub compare: fn(&ArtifactStore, [i64; 2], &ProgramSettings) -> Result<(), CommandFailure>,
     /// Returns the number of the latest in a list, with the numbers of its session.
-    pub latest: fn(&Store, &[Entry]) -> Result<Vec<i64>, Failure>,
+    pub latest: fn(&ArtifactStore, &[StoredEntry]) -> Result<Vec<i64>, CommandFailure>,
     /// Composes the page's sections for these numbers: together, each by itself, and over the history.
-    pub report: fn(&Store, &[i64], &Settings) -> Sections,
+    pub report: fn(&ArtifactStore, &[i64], &ProgramSettings) -> SectionsResult,
     /// Reads an artifact from JSON and prints it in every form. An import thus proves that it can be shown.
-    pub rehearse: fn(&mut dyn Read, &Settings) -> Result<(), String>,
+    pub rehearse: fn(&mut dyn Read, &ProgramSettings) -> Result<(), String>,
     /// Reads an artifact from the JSON of a file of this name and adds it to a store. Returns its number there.
-    pub import: fn(&mut Store, &mut dyn Read, &str) -> Result<i64, String>,
+    pub import: fn(&mut ArtifactStore, &mut dyn Read, &str) -> Result<i64, String>,
     /// Name of its JSON documents.
     pub schema: &'static str,
     /// Command that makes one.
@@ -134,7 +147,7 @@ pub struct Kind {
 
 /// Section of a page: one result, or several together.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub struct PageSection {
     /// Name in addresses within the page and in file names: "survey-3".
     pub id: String,
     /// Heading: "Experiment 12".
@@ -142,12 +155,12 @@ pub struct Section {
     /// Content.
     pub story: Story,
     /// The result; `None` if the section is about several.
-    pub result: Option<Reported>,
+    pub result: Option<ReportedResult>,
 }
 
 /// Result on a page.
 #[derive(Clone, Debug)]
-pub struct Reported {
+pub struct ReportedResult {
     /// Number in the store.
     pub number: i64,
     /// Name of its JSON documents.
@@ -158,7 +171,7 @@ pub struct Reported {
     pub data: String,
 }
 
-impl Section {
+impl PageSection {
     /// Returns a section about several results.
     pub fn new(id: String, title: String, story: Story) -> Self {
         Self { id, title, story, result: None }
@@ -166,42 +179,55 @@ impl Section {
 }
 
 /// Returns the entry of a kind in the list of all kinds.
-pub const fn kind<T: Printed>() -> Kind {
-    Kind {
+pub const fn artifact_kind<T: PrintedArtifact>() -> ArtifactKind {
+    ArtifactKind {
         name: T::KIND,
-        show: again::<T>,
-        compare: compared::<T>,
-        latest: latest::<T>,
-        report: reported::<T>,
-        rehearse: rehearse::<T>,
-        import: imported::<T>,
+        show: print_stored::<T>,
+        compare: compare_stored::<T>,
+        latest: latest_numbers::<T>,
+        report: report_sections::<T>,
+        rehearse: rehearse_artifact::<T>,
+        import: import_artifact::<T>,
         schema: T::SCHEMA,
-        first: T::first,
+        first: T::first_command,
     }
 }
 
 /// Prints a stored artifact.
-pub fn again<T: Printed>(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
-    let artifact: T = store.get(number).map_err(broken)?;
-    let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
-    let kept = Kept::Recalled(number, made);
+pub fn print_stored<T: PrintedArtifact>(
+    store: &ArtifactStore,
+    number: i64,
+    form: &ArtifactForm,
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
+    let artifact: T = store.get_artifact(number).map_err(explain_store_error)?;
+    let made = format_time(artifact.origin().started_unix_ms, &TimeZone::system());
+    let kept = StorageStatus::Recalled(number, made);
     if form.markdown && form.svg.is_none() && !settings.json {
-        let story = for_others(|| artifact.story(&artifact.conclude(), &kept, settings));
-        return print_form(&markdown::story(&story, Some(number)));
+        let story = write_for_others(|| artifact.compose_story(&artifact.draw_conclusions(), &kept, settings));
+        return print_form(&markdown::write_story(&story, Some(number)));
     }
-    artifact.print(&kept, form, settings)
+    artifact.print_in_form(&kept, form, settings)
 }
 
-fn compared<T: Printed>(store: &Store, numbers: [i64; 2], settings: &Settings) -> Result<(), Failure> {
-    let of = |number| store.get::<T>(number).map_err(broken);
-    T::compare(numbers, [&of(numbers[0])?, &of(numbers[1])?], settings)
+fn compare_stored<T: PrintedArtifact>(
+    store: &ArtifactStore,
+    numbers: [i64; 2],
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
+    let of = |number| store.get_artifact::<T>(number).map_err(explain_store_error);
+    T::print_comparison(numbers, [&of(numbers[0])?, &of(numbers[1])?], settings)
 }
 
-fn latest<T: Printed>(store: &Store, entries: &[Entry]) -> Result<Vec<i64>, Failure> {
+fn latest_numbers<T: PrintedArtifact>(
+    store: &ArtifactStore,
+    entries: &[StoredEntry],
+) -> Result<Vec<i64>, CommandFailure> {
     let mut latest = entries.iter().rev().filter(|entry| entry.kind == T::KIND && !entry.is_deleted());
     let Some(last) = latest.next() else { return Ok(Vec::new()) };
     let mut numbers = vec![last.number];
-    let session_of = |number| store.get::<T>(number).map_err(broken).map(|artifact| artifact.session());
+    let session_of =
+        |number| store.get_artifact::<T>(number).map_err(explain_store_error).map(|artifact| artifact.session_name());
     if let Some(session) = session_of(last.number)? {
         for entry in latest {
             if session_of(entry.number)?.as_ref() != Some(&session) {
@@ -214,37 +240,44 @@ fn latest<T: Printed>(store: &Store, entries: &[Entry]) -> Result<Vec<i64>, Fail
     Ok(numbers)
 }
 
-fn reported<T: Printed>(store: &Store, numbers: &[i64], settings: &Settings) -> Sections {
-    let artifact = |number: &i64| Ok((*number, store.get::<T>(*number).map_err(broken)?));
-    let several = numbers.iter().map(artifact).collect::<Result<Vec<(i64, T)>, Failure>>()?;
-    let mut sections = for_others(|| T::together(&several));
+fn report_sections<T: PrintedArtifact>(
+    store: &ArtifactStore,
+    numbers: &[i64],
+    settings: &ProgramSettings,
+) -> SectionsResult {
+    let artifact = |number: &i64| Ok((*number, store.get_artifact::<T>(*number).map_err(explain_store_error)?));
+    let several = numbers.iter().map(artifact).collect::<Result<Vec<(i64, T)>, CommandFailure>>()?;
+    let mut sections = write_for_others(|| T::compose_sections(&several));
     for (number, artifact) in &several {
-        let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
-        sections.push(Section {
+        let made = format_time(artifact.origin().started_unix_ms, &TimeZone::system());
+        sections.push(PageSection {
             id: format!("{}-{number}", T::KIND),
             title: format!("{} {number}", T::TITLE),
-            story: for_others(|| artifact.story(&artifact.conclude(), &Kept::Recalled(*number, made), settings)),
-            result: Some(Reported {
+            story: write_for_others(|| {
+                artifact.compose_story(&artifact.draw_conclusions(), &StorageStatus::Recalled(*number, made), settings)
+            }),
+            result: Some(ReportedResult {
                 number: *number,
                 schema: T::SCHEMA,
                 machine: artifact.origin().machine.cloned(),
-                data: serde_json::to_string(artifact).map_err(|error| Failure::new(Exit::Internal, error))?,
+                data: serde_json::to_string(artifact)
+                    .map_err(|error| CommandFailure::new(CommandExit::Internal, error))?,
             }),
         });
     }
-    sections.extend(followed(store, &several)?);
+    sections.extend(compose_followed(store, &several)?);
     Ok(sections)
 }
 
 /// Composes one section for each series of alike results: how its numbers changed over the history of its machine.
-fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
-    let mut sections: Vec<Section> = Vec::new();
+fn compose_followed<T: PrintedArtifact>(store: &ArtifactStore, several: &[(i64, T)]) -> SectionsResult {
+    let mut sections: Vec<PageSection> = Vec::new();
     let mut done: Vec<i64> = Vec::new();
     // Name of a result within a sentence: "survey", "map".
     let name = T::TITLE.split(' ').next().unwrap_or_default().to_lowercase();
     for (number, artifact) in several.iter().rev() {
         let Some(machine) = artifact.origin().machine.filter(|_| !done.contains(number)) else { continue };
-        let mut entries = store.entries(Some(&machine.fingerprint())).map_err(broken)?;
+        let mut entries = store.list_entries(Some(&machine.fingerprint())).map_err(explain_store_error)?;
         entries.retain(|entry| {
             let is_alike = entry.summary.as_ref().is_none_or(|summary| artifact.is_followed_with(summary));
             entry.kind == T::KIND && !entry.is_deleted() && is_alike
@@ -253,77 +286,88 @@ fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
         // Results that this version cannot read are skipped.
         let most = MOST_FOLLOWED[usize::from(machine.online.len() > 128)];
         let latest = entries.split_off(entries.len().saturating_sub(most));
-        let moments: Vec<Moment> = latest.iter().filter_map(|entry| moment::<T>(store, entry.number)).collect();
-        if let Some(story) = over_time::story(&name, &moments, &TimeZone::system()) {
+        let moments: Vec<ResultMoment> =
+            latest.iter().filter_map(|entry| read_moment::<T>(store, entry.number)).collect();
+        if let Some(story) = over_time::compose_story(&name, &moments, &TimeZone::system()) {
             let title = format!("{} {number} and others like it, over time", T::TITLE);
-            sections.push(Section::new(format!("{}-{number}-over-time", T::KIND), title, story));
+            sections.push(PageSection::new(format!("{}-{number}-over-time", T::KIND), title, story));
         }
     }
     sections.reverse();
     Ok(sections)
 }
 
-fn moment<T: Printed>(store: &Store, number: i64) -> Option<Moment> {
-    Some(moment_of(number, &store.get::<T>(number).ok()?))
+fn read_moment<T: PrintedArtifact>(store: &ArtifactStore, number: i64) -> Option<ResultMoment> {
+    Some(build_moment(number, &store.get_artifact::<T>(number).ok()?))
 }
 
-fn moment_of<T: Artifact>(number: i64, artifact: &T) -> Moment {
-    let Origin { machine, started_unix_ms, .. } = artifact.origin();
+fn build_moment<T: Artifact>(number: i64, artifact: &T) -> ResultMoment {
+    let ArtifactOrigin { machine, started_unix_ms, .. } = artifact.origin();
     let environment = machine.map(Machine::environment).unwrap_or_default();
-    Moment { number, started_unix_ms, environment, values: artifact.followed() }
+    ResultMoment { number, started_unix_ms, environment, values: artifact.trend_values() }
 }
 
-fn imported<T: Printed>(store: &mut Store, data: &mut dyn Read, file: &str) -> Result<i64, String> {
-    store.add(&read::<T>(data)?.imported(file)).map_err(|error| error.to_string())
+fn import_artifact<T: PrintedArtifact>(
+    store: &mut ArtifactStore,
+    data: &mut dyn Read,
+    file: &str,
+) -> Result<i64, String> {
+    store.add_artifact(&read_artifact::<T>(data)?.mark_imported(file)).map_err(|error| error.to_string())
 }
 
-fn read<T: Printed>(data: &mut dyn Read) -> Result<T, String> {
-    let artifact: T = input::json(data).map_err(|error| error.to_string())?;
-    artifact.check().map(|()| artifact)
+fn read_artifact<T: PrintedArtifact>(data: &mut dyn Read) -> Result<T, String> {
+    let artifact: T = input::read_json(data).map_err(|error| error.to_string())?;
+    artifact.check_loaded().map(|()| artifact)
 }
 
 /// Reads an artifact and makes all that can be made of it. That is its list entry, screen, documents, page section,
 /// trend values, and a comparison.
-fn rehearse<T: Printed>(data: &mut dyn Read, settings: &Settings) -> Result<(), String> {
-    let artifact = read::<T>(data)?;
-    let kept = Kept::Recalled(1, when(artifact.origin().started_unix_ms, &TimeZone::UTC));
+fn rehearse_artifact<T: PrintedArtifact>(data: &mut dyn Read, settings: &ProgramSettings) -> Result<(), String> {
+    let artifact = read_artifact::<T>(data)?;
+    let kept = StorageStatus::Recalled(1, format_time(artifact.origin().started_unix_ms, &TimeZone::UTC));
     for json in [false, true] {
-        let settings = Settings { json, ..settings.clone() };
+        let settings = ProgramSettings { json, ..settings.clone() };
         for csv in [false, true] {
             // A form that the kind does not have is refused with an error.
-            let _ = artifact.print(&kept, &Form { csv, ..Form::default() }, &settings);
+            let _ = artifact.print_in_form(&kept, &ArtifactForm { csv, ..ArtifactForm::default() }, &settings);
         }
-        let _ = T::compare([1, 2], [&artifact, &artifact], &settings);
+        let _ = T::print_comparison([1, 2], [&artifact, &artifact], &settings);
     }
-    let moments: Vec<Moment> = [1, 2].into_iter().map(|number| moment_of(number, &artifact)).collect();
-    let over_time = over_time::story(T::KIND, &moments, &TimeZone::UTC);
-    let (_, own) = (artifact.summary(), artifact.story(&artifact.conclude(), &kept, settings));
-    let together = T::together(&[(1, artifact.clone()), (2, artifact)]).into_iter().map(|section| section.story);
-    together.chain(over_time).chain([own]).for_each(|story| render(&story, settings));
+    let moments: Vec<ResultMoment> = [1, 2].into_iter().map(|number| build_moment(number, &artifact)).collect();
+    let over_time = over_time::compose_story(T::KIND, &moments, &TimeZone::UTC);
+    let (_, own) =
+        (artifact.summarize_artifact(), artifact.compose_story(&artifact.draw_conclusions(), &kept, settings));
+    let together =
+        T::compose_sections(&[(1, artifact.clone()), (2, artifact)]).into_iter().map(|section| section.story);
+    together.chain(over_time).chain([own]).for_each(|story| render_forms(&story, settings));
     Ok(())
 }
 
 /// Renders a story in every form.
-fn render(story: &Story, settings: &Settings) {
-    let _ = story.screen(settings.width, Depth::NoColour).styled();
-    let _ = (story.markup(1).into_string(), markdown::story(story, Some(1)));
-    let _ = (story.sentences(), story.commands(), story.notes());
+fn render_forms(story: &Story, settings: &ProgramSettings) {
+    let _ = story.to_screen(settings.width, ColourDepth::NoColour).to_styled();
+    let _ = (story.to_markup(1).into_string(), markdown::write_story(story, Some(1)));
+    let _ = (story.answer_sentences(), story.answer_commands(), story.note_sentences());
 }
 
 /// Prints an artifact as JSON or as its screen.
-pub fn print<T: Printed>(artifact: &T, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
-    print_story(artifact, kept, settings, |conclusions| artifact.story(conclusions, kept, settings))
+pub fn print_artifact<T: PrintedArtifact>(
+    artifact: &T,
+    kept: &StorageStatus,
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
+    print_story(artifact, kept, settings, |conclusions| artifact.compose_story(conclusions, kept, settings))
 }
 
 /// Prints an artifact as JSON or as the screen of the given story.
 pub fn print_story<T: Artifact + Clone>(
     artifact: &T,
-    kept: &Kept,
-    settings: &Settings,
+    kept: &StorageStatus,
+    settings: &ProgramSettings,
     story: impl FnOnce(&T::Conclusions) -> Story,
-) -> Result<(), Failure> {
-    let conclusions = artifact.conclude();
+) -> Result<(), CommandFailure> {
+    let conclusions = artifact.draw_conclusions();
     let story = story(&conclusions);
-    let document = || ArtifactDocument::new(Cow::Borrowed(artifact), conclusions, &story, kept.number());
+    let document = || ArtifactDocument::new(Cow::Borrowed(artifact), conclusions, &story, kept.stored_number());
     show_story(settings, document, &story)
 }

@@ -10,7 +10,7 @@ use crate::draw::story::Story;
 
 /// An artifact and its conclusions.
 #[derive(Serialize, JsonSchema)]
-#[schemars(transform = named::<T>)]
+#[schemars(transform = name_schema::<T>)]
 pub struct ArtifactDocument<'a, T: Artifact + Clone> {
     schema: &'static str,
     /// Sentences of the screen and the page.
@@ -45,12 +45,12 @@ pub struct SentencesDocument {
 impl SentencesDocument {
     /// Returns the sentences of a story.
     pub fn new(story: &Story) -> Self {
-        Self { sentences: story.sentences(), commands: story.commands(), notes: story.notes() }
+        Self { sentences: story.answer_sentences(), commands: story.answer_commands(), notes: story.note_sentences() }
     }
 }
 
 /// Names the schema after the kind of artifact.
-fn named<T: Artifact>(schema: &mut Schema) {
+fn name_schema<T: Artifact>(schema: &mut Schema) {
     schema.insert("title".to_owned(), T::SCHEMA.into());
     if let Some(name) = schema.pointer_mut("/properties/schema").and_then(|name| name.as_object_mut()) {
         name.insert("const".to_owned(), T::SCHEMA.into());

@@ -21,7 +21,7 @@ const BEGIN: [&str; 2] =
 const END: &str = "</script>";
 
 /// Returns the element that holds JSON in a page; `None` if it would be too large.
-pub fn element(schema: &str, json: &str) -> Option<String> {
+pub fn write_element(schema: &str, json: &str) -> Option<String> {
     let (begin, data) = if json.len() <= PLAIN {
         // Escapes "<", so that no text in it ends the element.
         (BEGIN[0], json.replace('<', "\\u003c"))
@@ -35,7 +35,7 @@ pub fn element(schema: &str, json: &str) -> Option<String> {
 
 /// Element of a page that holds a document, still packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Element<'a> {
+pub struct DocumentElement<'a> {
     /// Name of the document.
     pub schema: &'a str,
     data: &'a str,
@@ -43,7 +43,7 @@ pub struct Element<'a> {
 }
 
 /// Finds the elements of a page in one pass. An element without an end is skipped.
-pub fn elements(page: &str) -> impl Iterator<Item = Element<'_>> {
+pub fn find_elements(page: &str) -> impl Iterator<Item = DocumentElement<'_>> {
     let mut rest = page;
     std::iter::from_fn(move || {
         while let Some(place) = rest.find('<') {
@@ -59,31 +59,31 @@ pub fn elements(page: &str) -> impl Iterator<Item = Element<'_>> {
 }
 
 /// Parses the element at the start of a text, if any; also returns how much of the text was examined.
-fn parse_element(text: &str) -> (Option<Element<'_>>, usize) {
+fn parse_element(text: &str) -> (Option<DocumentElement<'_>>, usize) {
     for (begin, is_packed) in BEGIN.into_iter().zip([false, true]) {
         let Some(inside) = text.strip_prefix(begin) else { continue };
         let Some(end) = inside.find('<') else { return (None, text.len()) };
         let passed = begin.len() + end;
         let element = inside[..end].split_once("\">").filter(|_| inside[end..].starts_with(END));
-        return (element.map(|(schema, data)| Element { schema, data, is_packed }), passed);
+        return (element.map(|(schema, data)| DocumentElement { schema, data, is_packed }), passed);
     }
     (None, 1)
 }
 
 /// Unpacks the elements of a page, up to [`JSON_BYTES`] in all.
 #[derive(Debug)]
-pub struct Unpacker {
+pub struct PageUnpacker {
     left: u64,
 }
 
-impl Unpacker {
+impl PageUnpacker {
     /// Returns an unpacker with the whole allowance.
     pub fn new() -> Self {
         Self { left: JSON_BYTES }
     }
 
     /// Opens an element to read its JSON.
-    pub fn open<'a>(&'a mut self, element: &Element<'a>) -> impl Read + 'a {
+    pub fn open<'a>(&'a mut self, element: &DocumentElement<'a>) -> impl Read + 'a {
         let data = element.data.as_bytes();
         let reader: Box<dyn Read + 'a> = match element.is_packed {
             true => Box::new(GzDecoder::new(DecoderReader::new(data, &STANDARD))),
@@ -113,20 +113,21 @@ mod tests {
     use super::*;
 
     fn unpacked(page: &str) -> Vec<(String, io::Result<String>)> {
-        let mut unpacker = Unpacker::new();
-        let read = |element: Element<'_>| {
+        let mut unpacker = PageUnpacker::new();
+        let read = |element: DocumentElement<'_>| {
             let mut text = String::new();
             let read = unpacker.open(&element).read_to_string(&mut text);
             (element.schema.to_owned(), read.map(|_| text))
         };
-        elements(page).map(read).collect()
+        find_elements(page).map(read).collect()
     }
 
     #[test]
     fn what_is_written_into_a_page_is_read_again() {
         let small = "{\"name\":\"</script><b>\"}";
         let large = format!("[{}0]", "1,2,3,".repeat(100_000));
-        let page = format!("<p>x</p>{}\n{}", element("a/1", small).unwrap(), element("c/2", &large).unwrap());
+        let page =
+            format!("<p>x</p>{}\n{}", write_element("a/1", small).unwrap(), write_element("c/2", &large).unwrap());
         assert!(page.len() < 20_000);
         let found = unpacked(&page);
         assert_eq!([found[0].0.as_str(), found[1].0.as_str()], ["a/1", "c/2"]);
@@ -136,13 +137,13 @@ mod tests {
 
     #[test]
     fn an_element_that_has_no_end_or_is_no_data_is_none() {
-        assert_eq!(elements(&format!("{}a/1\">{{", BEGIN[0])).count(), 0);
-        assert_eq!(elements(&format!("{}a/1\">{{<b>{END}", BEGIN[0])).count(), 0);
-        assert_eq!(elements(&format!("{}a/1{END}", BEGIN[0])).count(), 0);
+        assert_eq!(find_elements(&format!("{}a/1\">{{", BEGIN[0])).count(), 0);
+        assert_eq!(find_elements(&format!("{}a/1\">{{<b>{END}", BEGIN[0])).count(), 0);
+        assert_eq!(find_elements(&format!("{}a/1{END}", BEGIN[0])).count(), 0);
         assert!(unpacked(&format!("{}a/1\">%%{END}", BEGIN[1]))[0].1.is_err());
-        let inner = element("b/1", "{}").unwrap();
+        let inner = write_element("b/1", "{}").unwrap();
         assert_eq!(
-            elements(&format!("{}a/1\">{{{inner}", BEGIN[0])).map(|one| one.schema).collect::<Vec<_>>(),
+            find_elements(&format!("{}a/1\">{{{inner}", BEGIN[0])).map(|one| one.schema).collect::<Vec<_>>(),
             ["b/1"]
         );
     }
@@ -158,16 +159,16 @@ mod tests {
             rest = &rest[passed..];
         }
         assert_eq!(looked_at, page.len());
-        assert_eq!(elements(&page).count(), 0);
+        assert_eq!(find_elements(&page).count(), 0);
     }
 
     #[test]
     fn all_elements_together_unpack_to_a_bounded_size() {
-        let packed = element("a/1", &" ".repeat(60 << 20)).unwrap();
+        let packed = write_element("a/1", &" ".repeat(60 << 20)).unwrap();
         assert!(packed.len() < 1_000_000);
-        let mut unpacker = Unpacker::new();
+        let mut unpacker = PageUnpacker::new();
         let page = packed.repeat(6);
         let is_read = |element| io::copy(&mut unpacker.open(&element), &mut io::sink()).is_ok();
-        assert_eq!(elements(&page).map(is_read).collect::<Vec<_>>(), [true, true, true, true, false, false]);
+        assert_eq!(find_elements(&page).map(is_read).collect::<Vec<_>>(), [true, true, true, true, false, false]);
     }
 }

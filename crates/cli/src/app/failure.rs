@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Exit status of corewise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum CommandExit {
     /// Success.
     Done = 0,
     /// Neither a winner nor equivalence was shown.
@@ -24,48 +24,48 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CommandExit> for ExitCode {
+    fn from(exit: CommandExit) -> Self {
         Self::from(exit as u8)
     }
 }
 
 /// Reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct CommandFailure {
     /// Exit status.
-    pub exit: Exit,
+    pub exit: CommandExit,
     /// Description of the failure and its place.
     pub what: String,
     /// Advice on what to do next.
     pub next: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     /// Returns a failure with its exit status.
-    pub fn new(exit: Exit, what: impl fmt::Display) -> Self {
+    pub fn new(exit: CommandExit, what: impl fmt::Display) -> Self {
         Self { exit, what: what.to_string(), next: None }
     }
 
     /// Returns the failure of an invalid command line.
-    pub fn usage(what: impl fmt::Display) -> Self {
-        Self::new(Exit::Usage, what)
+    pub fn usage_error(what: impl fmt::Display) -> Self {
+        Self::new(CommandExit::Usage, what)
     }
 
     /// Returns the failure of something that is not permitted or not there.
-    pub fn unavailable(what: impl fmt::Display) -> Self {
-        Self::new(Exit::Unavailable, what)
+    pub fn unavailable_error(what: impl fmt::Display) -> Self {
+        Self::new(CommandExit::Unavailable, what)
     }
 
     /// Adds what to do next.
     #[must_use]
-    pub fn next(mut self, next: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
         self
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CommandFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "error: {}", self.what)?;
         match &self.next {

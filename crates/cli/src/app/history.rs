@@ -6,43 +6,50 @@ use std::sync::Once;
 use corewise_machine::Machine;
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::{Artifact, Survey};
-use corewise_store::{Store, StoreError};
+use corewise_store::{ArtifactStore, StoreError};
 use corewise_sys::files;
 
-use super::failure::Failure;
-use super::output::say;
-use super::settings::{History, Settings};
+use super::failure::CommandFailure;
+use super::output::print_message;
+use super::settings::{HistoryPlace, ProgramSettings};
 use crate::draw::suggestion;
-use crate::draw::survey::Kept;
+use crate::draw::survey::StorageStatus;
 
 /// Opens the store. If there is none, the failure suggests `first`.
-pub fn existing(settings: &Settings, first: &SuggestedCommand) -> Result<Store, Failure> {
-    let what = || Ok::<_, Failure>(format!("there is no history at {}", path(settings)?.display()));
-    let next = || format!("Make one with {}, or name another store with --store.", suggestion::mention(first));
-    opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
+pub fn open_existing_store(
+    settings: &ProgramSettings,
+    first: &SuggestedCommand,
+) -> Result<ArtifactStore, CommandFailure> {
+    let what = || Ok::<_, CommandFailure>(format!("there is no history at {}", store_path(settings)?.display()));
+    let next = || format!("Make one with {}, or name another store with --store.", suggestion::format_mention(first));
+    open_store(settings)?.map_or_else(|| Err(CommandFailure::unavailable_error(what()?).with_hint(next())), Ok)
 }
 
 /// Opens the store to read from; `None` if there is none.
-pub fn opened(settings: &Settings) -> Result<Option<Store>, Failure> {
-    to_read(path(settings)?, settings).map_err(broken)
+pub fn open_store(settings: &ProgramSettings) -> Result<Option<ArtifactStore>, CommandFailure> {
+    to_read(store_path(settings)?, settings).map_err(explain_store_error)
 }
 
 /// Opens the store to read from; `None` also if it cannot be read.
-pub fn if_readable(settings: &Settings) -> Option<Store> {
-    let History::At(path) = &settings.history else { return None };
+pub fn open_if_readable(settings: &ProgramSettings) -> Option<ArtifactStore> {
+    let HistoryPlace::At(path) = &settings.history else { return None };
     to_read(path, settings).ok()?
 }
 
 /// Returns the latest survey of this machine that `will_do` accepts.
-pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&Survey) -> bool) -> Option<Survey> {
-    if_readable(settings)?.latest(&machine.fingerprint(), will_do).ok()?.map(|(_, survey)| survey)
+pub fn latest_survey(
+    machine: &Machine,
+    settings: &ProgramSettings,
+    will_do: impl Fn(&Survey) -> bool,
+) -> Option<Survey> {
+    open_if_readable(settings)?.latest_artifact(&machine.fingerprint(), will_do).ok()?.map(|(_, survey)| survey)
 }
 
 /// Opens the store to add to, and creates it if there is none.
 ///
 /// # Errors
 /// Those of the store.
-pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Store> {
+pub fn to_write(path: &Path, settings: &ProgramSettings) -> corewise_store::StoreResult<ArtifactStore> {
     // Checks it as a whole before it is written to.
     to_read(path, settings)?;
     if settings.named_store.is_none() {
@@ -52,72 +59,73 @@ pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Stor
         if let Some(home) = &settings.foreign_home {
             let (home, path) = (home.display(), path.display());
             SAID.call_once(|| {
-                say(&format!("note: {home} is another user's home, so root's own store is used: {path}"))
+                print_message(&format!("note: {home} is another user's home, so root's own store is used: {path}"))
             });
         }
     }
-    Store::open(path)
+    ArtifactStore::open(path)
 }
 
-fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<Store>> {
-    let store = Store::open_to_read(path)?;
+fn to_read(path: &Path, settings: &ProgramSettings) -> corewise_store::StoreResult<Option<ArtifactStore>> {
+    let store = ArtifactStore::open_to_read(path)?;
     if let Some(store) = store.as_ref().filter(|store| is_checked(store, settings)) {
-        store.check()?;
+        store.check_database()?;
     }
     Ok(store)
 }
 
 /// Returns true if a store is checked as a whole first: it was named, or others may write to it. The user's own store
 /// may be large; `corewise doctor` checks it.
-fn is_checked(store: &Store, settings: &Settings) -> bool {
+fn is_checked(store: &ArtifactStore, settings: &ProgramSettings) -> bool {
     settings.named_store.is_some() || store.origin().writers().is_some()
 }
 
-fn path(settings: &Settings) -> Result<&Path, Failure> {
+fn store_path(settings: &ProgramSettings) -> Result<&Path, CommandFailure> {
     match &settings.history {
-        History::At(path) => Ok(path),
-        History::Off => {
-            Err(Failure::usage("the history needs a store, and --no-store disables it").next("Leave out --no-store."))
-        }
-        History::Homeless => {
+        HistoryPlace::At(path) => Ok(path),
+        HistoryPlace::Off => Err(CommandFailure::usage_error("the history needs a store, and --no-store disables it")
+            .with_hint("Leave out --no-store.")),
+        HistoryPlace::Homeless => {
             let what = "there is no history: neither XDG_DATA_HOME nor HOME is set";
-            Err(Failure::unavailable(what).next("Name it with --store PATH."))
+            Err(CommandFailure::unavailable_error(what).with_hint("Name it with --store PATH."))
         }
     }
 }
 
 /// Failure of reading from the store.
-pub fn broken(error: StoreError) -> Failure {
+pub fn explain_store_error(error: StoreError) -> CommandFailure {
     match error {
         StoreError::Missing { .. } | StoreError::Deleted { .. } | StoreError::OtherKind { .. } => {
-            Failure::unavailable(error)
-                .next(format!("{} lists everything.", suggestion::mention(&suggested_command::history_all())))
+            CommandFailure::unavailable_error(error).with_hint(format!(
+                "{} lists everything.",
+                suggestion::format_mention(&suggested_command::history_all())
+            ))
         }
-        error => Failure::unavailable(format!("the history cannot be read: {error}")),
+        error => CommandFailure::unavailable_error(format!("the history cannot be read: {error}")),
     }
 }
 
 /// Stores a result. A failure prints a warning; the result is shown all the same.
-pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
+pub fn store_artifact<T: Artifact>(artifact: &T, settings: &ProgramSettings) -> StorageStatus {
     let path = match &settings.history {
-        History::At(path) => path,
-        History::Off => return Kept::No,
-        History::Homeless => {
-            say(&format!(
+        HistoryPlace::At(path) => path,
+        HistoryPlace::Off => return StorageStatus::No,
+        HistoryPlace::Homeless => {
+            print_message(&format!(
                 "warning: the {} result is not stored: neither XDG_DATA_HOME nor HOME is set\n  store it with --store PATH",
                 T::KIND
             ));
-            return Kept::Failed;
+            return StorageStatus::Failed;
         }
     };
-    match to_write(path, settings).and_then(|mut store| store.add(artifact)) {
-        Ok(number) => Kept::Stored(number),
+    match to_write(path, settings).and_then(|mut store| store.add_artifact(artifact)) {
+        Ok(number) => StorageStatus::Stored(number),
         Err(error) => {
-            say(&format!(
+            print_message(&format!(
                 "warning: the {} result is not stored: {error}\n  choose another store with --store PATH, or none with --no-store",
                 T::KIND
             ));
-            Kept::Failed
+            StorageStatus::Failed
         }
     }
 }

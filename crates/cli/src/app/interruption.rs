@@ -7,37 +7,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use corewise_machine::suggested_command;
 use corewise_sys::signals;
 
-use super::failure::{Exit, Failure};
-use super::output::say;
+use super::failure::{CommandExit, CommandFailure};
+use super::output::print_message;
 use crate::draw::suggestion;
 
 /// Watcher for SIGINT, SIGTERM and SIGHUP during measuring.
 #[derive(Clone, Debug)]
-pub struct Interruption {
+pub struct InterruptionWatch {
     stop: Arc<AtomicBool>,
 }
 
 /// Exits without clean-up; the processes of a trial end with this one.
-fn ended_at_once() -> ! {
-    let undo = suggestion::mention(&suggested_command::undo());
-    say(&format!("ended at once; {undo} reverts changes to the machine, if there were any"));
-    std::process::exit(Exit::Interrupted as i32);
+fn exit_at_once() -> ! {
+    let undo = suggestion::format_mention(&suggested_command::undo());
+    print_message(&format!("ended at once; {undo} reverts changes to the machine, if there were any"));
+    std::process::exit(CommandExit::Interrupted as i32);
 }
 
-impl Interruption {
+impl InterruptionWatch {
     /// Begins to watch. Before this, and in commands that do not measure, signals have their default effect.
-    pub fn watch() -> Result<Self, Failure> {
+    pub fn watch_signals() -> Result<Self, CommandFailure> {
         let watch = Self { stop: Arc::new(AtomicBool::new(false)) };
         let seen = watch.clone();
         // A first signal after the measuring changes nothing: the complete result is stored and printed.
         let handler = move || {
             if seen.stop.swap(true, Ordering::SeqCst) {
-                ended_at_once();
+                exit_at_once();
             }
         };
         // Respects nohup(1): closing the terminal does not end the program.
         let outlives_terminal = signals::outlives_terminal();
-        ctrlc::set_handler(handler).map_err(|error| not_watched(&error))?;
+        ctrlc::set_handler(handler).map_err(|error| explain_not_watched(&error))?;
         if outlives_terminal {
             signals::outlive_terminal();
         }
@@ -56,14 +56,14 @@ impl Interruption {
 }
 
 /// Failure of watching for signals. It needs a thread; if none can be started, measuring would fail as well.
-fn not_watched(error: &ctrlc::Error) -> Failure {
+fn explain_not_watched(error: &ctrlc::Error) -> CommandFailure {
     match error {
         ctrlc::Error::System(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Failure::unavailable(format!("cannot start a thread: {error}")).next(
+            CommandFailure::unavailable_error(format!("cannot start a thread: {error}")).with_hint(
                 "This user, or this control group, may have no more threads (ulimit -u, pids.max): end some programs, or raise the limit.",
             )
         }
-        ctrlc::Error::System(error) => Failure::new(Exit::Internal, format!("cannot watch for signals: {error}")),
-        other => Failure::new(Exit::Internal, other),
+        ctrlc::Error::System(error) => CommandFailure::new(CommandExit::Internal, format!("cannot watch for signals: {error}")),
+        other => CommandFailure::new(CommandExit::Internal, other),
     }
 }

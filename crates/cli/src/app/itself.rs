@@ -8,51 +8,51 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anstream::ColorChoice;
-use corewise_sys::signals::Held;
+use corewise_sys::signals::HeldSignals;
 use corewise_sys::spawn;
 use serde_json::Value;
 
-use super::child::supervise::{End, Look, Supervisor, UNWATCHED, came_early};
-use super::failure::{Exit, Failure};
-use super::settings::{History, Settings};
+use super::child::supervise::{CommandEnd, CommandObserver, CommandSupervisor, UNWATCHED, take_early_signals};
+use super::failure::{CommandExit, CommandFailure};
+use super::settings::{HistoryPlace, ProgramSettings};
 
 /// Widths that `--width` accepts.
 const WIDTHS: std::ops::RangeInclusive<usize> = 20..=1000;
 
 /// Runs commands of corewise one after another.
-pub struct Itself<'a> {
-    held: Held,
+pub struct SelfCommand<'a> {
+    held: HeldSignals,
     is_interrupted: Cell<bool>,
-    settings: &'a Settings,
+    settings: &'a ProgramSettings,
 }
 
 /// Records that a signal to end came, so that no further command is started.
-struct Told<'a>(&'a Cell<bool>);
+struct InterruptionObserver<'a>(&'a Cell<bool>);
 
-impl Look for Told<'_> {
-    fn look(&mut self) -> Duration {
+impl CommandObserver for InterruptionObserver<'_> {
+    fn look_once(&mut self) -> Duration {
         UNWATCHED
     }
 
-    fn told_to_end(&mut self) {
+    fn note_end_request(&mut self) {
         self.0.set(true);
     }
 }
 
-impl<'a> Itself<'a> {
+impl<'a> SelfCommand<'a> {
     /// Begins to hold signals, which then go to the running command.
     ///
     /// # Errors
     /// If signals cannot be held.
-    pub fn new(settings: &'a Settings) -> Result<Self, Failure> {
-        let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
+    pub fn new(settings: &'a ProgramSettings) -> Result<Self, CommandFailure> {
+        let held = HeldSignals::new().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
         Ok(Self { held, is_interrupted: Cell::default(), settings })
     }
 
     /// Returns true if a signal came that ends a process by default.
     pub fn is_interrupted(&self) -> bool {
         self.is_interrupted.get() || {
-            self.is_interrupted.set(came_early(&self.held).is_some());
+            self.is_interrupted.set(take_early_signals(&self.held).is_some());
             self.is_interrupted.get()
         }
     }
@@ -66,15 +66,15 @@ impl<'a> Itself<'a> {
         &self,
         words: &[String],
         environment: &BTreeMap<String, String>,
-    ) -> Result<(Option<i32>, Value), Failure> {
-        let internal = |error| Failure::new(Exit::Internal, error);
+    ) -> Result<(Option<i32>, Value), CommandFailure> {
+        let internal = |error| CommandFailure::new(CommandExit::Internal, error);
         let (mut reader, writer) = io::pipe().map_err(internal)?;
-        let mut command = self.command(words)?;
+        let mut command = self.build_command(words)?;
         command.envs(environment);
         if self.settings.json {
             command.stdout(writer);
         }
-        let child = spawn::start(&mut command, &self.held).map_err(internal)?;
+        let child = spawn::start_command(&mut command, &self.held).map_err(internal)?;
         // Closes our copy of the pipe's end; only the child has it now.
         drop(command);
         std::thread::scope(|scope| {
@@ -84,16 +84,17 @@ impl<'a> Itself<'a> {
                 let _ = if self.settings.json { reader.read_to_string(&mut text) } else { Ok(0) };
                 serde_json::from_str(&text).unwrap_or(Value::Null)
             });
-            let end = Supervisor { held: &self.held, child }.wait(Some(&mut Told(&self.is_interrupted)));
-            let status = if let End::Exited(status) = end { Some(status) } else { None };
+            let end = CommandSupervisor { held: &self.held, child }
+                .wait_for_end(Some(&mut InterruptionObserver(&self.is_interrupted)));
+            let status = if let CommandEnd::Exited(status) = end { Some(status) } else { None };
             Ok((status, document.join().unwrap_or(Value::Null)))
         })
     }
 
-    fn command(&self, words: &[String]) -> Result<Command, Failure> {
-        let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, error))?;
+    fn build_command(&self, words: &[String]) -> Result<Command, CommandFailure> {
+        let program = std::env::current_exe().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
         let mut command = Command::new(&program);
-        command.args(words.first()).args(self.common()).args(words.iter().skip(1));
+        command.args(words.first()).args(self.common_options()).args(words.iter().skip(1));
         // Lets the tried programs find this corewise, wherever it lies.
         let folders = program.parent().map(OsString::from).into_iter();
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -106,7 +107,7 @@ impl<'a> Itself<'a> {
     }
 
     /// Options that every command shares with this one.
-    fn common(&self) -> Vec<OsString> {
+    fn common_options(&self) -> Vec<OsString> {
         let width = self.settings.width.clamp(*WIDTHS.start(), *WIDTHS.end());
         let mut words: Vec<OsString> = vec!["--width".into(), width.to_string().into()];
         // "auto" is the default.
@@ -116,9 +117,9 @@ impl<'a> Itself<'a> {
             ColorChoice::Auto => {}
         }
         match &self.settings.history {
-            History::At(path) => words.extend(["--store".into(), path.into()]),
-            History::Off => words.push("--no-store".into()),
-            History::Homeless => {}
+            HistoryPlace::At(path) => words.extend(["--store".into(), path.into()]),
+            HistoryPlace::Off => words.push("--no-store".into()),
+            HistoryPlace::Homeless => {}
         }
         if self.settings.json {
             words.push("--json".into());

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corewise_keep::{ReleaseRequest, Status};
+use corewise_keep::{KeepStatus, ReleaseRequest};
 use corewise_machine::suggested_command;
-use corewise_model::keep::Held;
-use corewise_sys::input::{Input, InputKind};
-use corewise_sys::process::Process;
+use corewise_model::keep::KeptProcess;
+use corewise_sys::input::{InputFile, InputKind};
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::{input, output, signals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::failure::Failure;
-use crate::app::settings::Settings;
+use crate::app::failure::CommandFailure;
+use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 
 const STATE: &str = "keep.json";
@@ -23,7 +23,7 @@ const WISHES: &str = "keep.wishes";
 
 /// State of a running `keep run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct State<'a> {
+pub struct KeeperState<'a> {
     /// Process number.
     pub process: u32,
     /// Start of the process, in clock ticks since boot.
@@ -35,64 +35,64 @@ pub struct State<'a> {
     /// Whether it keeps the system's rules.
     pub of_system: bool,
     /// Current status of the rules and processes.
-    pub status: Status<'a>,
+    pub status: KeepStatus<'a>,
 }
 
-impl State<'static> {
+impl KeeperState<'static> {
     /// Reads the state of the `keep run` that runs with this folder of journals; `None` if none runs.
-    pub fn read(settings: &Settings) -> Option<Self> {
-        Self::in_folder(settings.journals.as_ref()?).filter(|state| state.identity().is_alive())
+    pub fn read_state(settings: &ProgramSettings) -> Option<Self> {
+        Self::read_from_folder(settings.journals.as_ref()?).filter(|state| state.process_identity().is_alive())
     }
 
-    fn in_folder(folder: &Path) -> Option<Self> {
-        let state = Input::open(&folder.join(STATE), InputKind::KeeperState).ok()?;
+    fn read_from_folder(folder: &Path) -> Option<Self> {
+        let state = InputFile::open(&folder.join(STATE), InputKind::KeeperState).ok()?;
         // The writer of the state chooses the process that gets a signal.
-        if state.origin().writers().is_some() { None } else { input::json(state).ok() }
+        if state.origin().writers().is_some() { None } else { input::read_json(state).ok() }
     }
 
     /// Returns the living processes that the previous `keep run` left alone.
-    pub fn left_alone(folder: &Path, boot: &str) -> BTreeMap<u32, Held> {
-        let state = Self::in_folder(folder).filter(|state| state.boot == boot);
-        let is_it = |(id, held): &(u32, Held)| {
-            held.is_left_alone() && Process { id: *id, start_ticks: held.start_ticks }.is_alive()
+    pub fn read_left_alone(folder: &Path, boot: &str) -> BTreeMap<u32, KeptProcess> {
+        let state = Self::read_from_folder(folder).filter(|state| state.boot == boot);
+        let is_it = |(id, held): &(u32, KeptProcess)| {
+            held.is_left_alone() && ProcessIdentity { id: *id, start_ticks: held.start_ticks }.is_alive()
         };
         state.into_iter().flat_map(|state| state.status.processes.into_owned()).filter(is_it).collect()
     }
 
     /// Writes what the next `keep run` needs: the processes to leave alone. Without any, it removes the file.
-    pub fn end(mut self, folder: &Path, left_alone: BTreeMap<u32, Held>) {
+    pub fn write_end(mut self, folder: &Path, left_alone: BTreeMap<u32, KeptProcess>) {
         if left_alone.is_empty() {
-            let _ = input::remove(&folder.join(STATE));
+            let _ = input::remove_stale(&folder.join(STATE));
         } else {
-            self.status = Status { processes: Cow::Owned(left_alone), ..Status::default() };
-            let _ = self.write(folder);
+            self.status = KeepStatus { processes: Cow::Owned(left_alone), ..KeepStatus::default() };
+            let _ = self.write_state(folder);
         }
     }
 }
 
-impl State<'_> {
+impl KeeperState<'_> {
     /// Writes it.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, folder: &Path) -> std::io::Result<()> {
-        output::replace(&folder.join(STATE), &serde_json::to_vec(self)?)
+    pub fn write_state(&self, folder: &Path) -> std::io::Result<()> {
+        output::replace_file(&folder.join(STATE), &serde_json::to_vec(self)?)
     }
 
-    fn identity(&self) -> Process {
-        Process { id: self.process, start_ticks: self.start_ticks }
+    fn process_identity(&self) -> ProcessIdentity {
+        ProcessIdentity { id: self.process, start_ticks: self.start_ticks }
     }
 
     /// Makes it read its files again.
-    pub fn reload(&self) {
-        signals::send_to(&self.identity(), signals::RELOAD);
+    pub fn request_reload(&self) {
+        signals::send_to(&self.process_identity(), signals::RELOAD);
     }
 }
 
 /// Makes a running `keep run` read the rules again. Returns true if one runs.
-pub fn reload(settings: &Settings) -> bool {
-    let state = State::read(settings);
-    state.iter().for_each(State::reload);
+pub fn reload_running(settings: &ProgramSettings) -> bool {
+    let state = KeeperState::read_state(settings);
+    state.iter().for_each(KeeperState::request_reload);
     state.is_some()
 }
 
@@ -100,10 +100,11 @@ pub fn reload(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// If none runs.
-pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
-    State::read(settings).ok_or_else(|| {
-        let run = suggestion::mention(&suggested_command::keep_run());
-        Failure::unavailable(format!("no {run} of this user runs")).next(format!("Start it with {run}."))
+pub fn find_running(settings: &ProgramSettings) -> Result<KeeperState<'static>, CommandFailure> {
+    KeeperState::read_state(settings).ok_or_else(|| {
+        let run = suggestion::format_mention(&suggested_command::keep_run());
+        CommandFailure::unavailable_error(format!("no {run} of this user runs"))
+            .with_hint(format!("Start it with {run}."))
     })
 }
 
@@ -111,38 +112,39 @@ pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
 ///
 /// # Errors
 /// If none runs, or if the request cannot be written.
-pub fn ask(process: u32, request: ReleaseRequest, settings: &Settings) -> Result<(), Failure> {
-    let state = running(settings)?;
-    let file = wishes_in(settings.journal_folder()?);
+pub fn ask_running(process: u32, request: ReleaseRequest, settings: &ProgramSettings) -> Result<(), CommandFailure> {
+    let state = find_running(settings)?;
+    let file = requests_folder(settings.journal_folder()?);
     let before = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
-    let text = format!("{before}{process} {}\n", word(request));
-    output::replace(&file, text.as_bytes())
-        .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.display())))?;
-    state.reload();
+    let text = format!("{before}{process} {}\n", request_word(request));
+    output::replace_file(&file, text.as_bytes())
+        .map_err(|error| CommandFailure::unavailable_error(format!("cannot write {}: {error}", file.display())))?;
+    state.request_reload();
     Ok(())
 }
 
 /// Takes the requests about processes and removes their file.
 pub fn take_requests(folder: &Path) -> Vec<(u32, ReleaseRequest)> {
-    let file = wishes_in(folder);
+    let file = requests_folder(folder);
     let text = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
-    let _ = input::remove(&file);
+    let _ = input::remove_stale(&file);
     let request = |line: &str| {
         let (process, asked) = line.split_once(' ')?;
-        let request =
-            [ReleaseRequest::Release, ReleaseRequest::Hold].into_iter().find(|request| word(*request) == asked)?;
+        let request = [ReleaseRequest::Release, ReleaseRequest::Hold]
+            .into_iter()
+            .find(|request| request_word(*request) == asked)?;
         Some((process.parse().ok()?, request))
     };
     text.lines().filter_map(request).collect()
 }
 
-const fn word(request: ReleaseRequest) -> &'static str {
+const fn request_word(request: ReleaseRequest) -> &'static str {
     match request {
         ReleaseRequest::Release => "release",
         ReleaseRequest::Hold => "hold",
     }
 }
 
-fn wishes_in(folder: &Path) -> PathBuf {
+fn requests_folder(folder: &Path) -> PathBuf {
     folder.join(WISHES)
 }

@@ -1,11 +1,11 @@
 //! Lock of measurements: two at a time would measure each other.
 
-use corewise_sys::lock::{self, Lock, Taken};
+use corewise_sys::lock::{self, FileLock, LockAttempt};
 use corewise_sys::process::{is_descendant_of, others_called};
 
-use super::failure::Failure;
-use super::output::say;
-use super::settings::Settings;
+use super::failure::CommandFailure;
+use super::output::print_message;
+use super::settings::ProgramSettings;
 
 /// File name of the lock in the user's state folder.
 const NAME: &str = "measuring.lock";
@@ -15,20 +15,20 @@ const NAME: &str = "measuring.lock";
 ///
 /// # Errors
 /// If another process of this user measures.
-pub fn take(settings: &Settings) -> Result<Option<Lock>, Failure> {
+pub fn take_lock(settings: &ProgramSettings) -> Result<Option<FileLock>, CommandFailure> {
     let others = if settings.has_own_locks { Vec::new() } else { others_called("corewise") };
     let others: Vec<String> = others.into_iter().map(|(process, user)| format!("{process} (user {user})")).collect();
     if !others.is_empty() {
-        say(&format!(
+        print_message(&format!(
             "note: other users run corewise, too: process {}. Two measurements disturb each other.",
             others.join(", ")
         ));
     }
-    match settings.locks.as_deref().map(|folder| lock::take(folder, NAME)) {
-        Some(Ok(Taken::Ours(lock))) => Ok(Some(lock)),
-        Some(Ok(Taken::Held(process))) if !settings.anyway && !process.is_some_and(is_descendant_of) => {
+    match settings.locks.as_deref().map(|folder| lock::take_lock(folder, NAME)) {
+        Some(Ok(LockAttempt::Ours(lock))) => Ok(Some(lock)),
+        Some(Ok(LockAttempt::Held(process))) if !settings.anyway && !process.is_some_and(is_descendant_of) => {
             let who = process.map_or_else(String::new, |process| format!(" (process {process})"));
-            Err(Failure::unavailable(format!("another corewise of yours is measuring{who}")).next(
+            Err(CommandFailure::unavailable_error(format!("another corewise of yours is measuring{who}")).with_hint(
                 "Two measurements would disturb each other: wait until it has ended, or measure anyway with --anyway.",
             ))
         }

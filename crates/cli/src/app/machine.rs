@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use corewise_machine::Machine;
 use corewise_machine::interrupt::device::DeviceInterrupt;
-use corewise_machine::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
+use corewise_machine::machine_file::{self, BUILT_IN, BuiltInMachine, MachineDescription, MachineFile, MachineMatch};
 use corewise_machine::suggested_command;
 use corewise_sys::input::{self, InputKind};
 use corewise_sys::{Root, SysError, irq};
 
-use super::failure::{Exit, Failure};
-use super::placing::shortened;
+use super::failure::{CommandExit, CommandFailure};
+use super::placing::shorten_message;
 use crate::draw::suggestion;
 
 /// Word that asks for the list of built-in machines.
@@ -23,7 +23,7 @@ pub enum MachineChoice {
     /// The machine that corewise runs on.
     Here,
     /// A built-in machine.
-    BuiltIn(BuiltIn),
+    BuiltIn(BuiltInMachine),
     /// A machine file or a recording.
     File(PathBuf),
 }
@@ -40,26 +40,30 @@ impl MachineChoice {
     /// files in the folder never change the meaning of a whole name, and `./fx-8150` is always a file.
     ///
     /// # Errors
-    /// [`Failure`] if it is neither, or a part of several names.
-    pub fn new(arguments: &MachineArguments) -> Result<Self, Failure> {
-        Self::among_files(arguments, Path::exists)
+    /// [`CommandFailure`] if it is neither, or a part of several names.
+    pub fn new(arguments: &MachineArguments) -> Result<Self, CommandFailure> {
+        Self::choose_among_files(arguments, Path::exists)
     }
 
-    fn among_files(arguments: &MachineArguments, exists: impl Fn(&Path) -> bool) -> Result<Self, Failure> {
+    fn choose_among_files(
+        arguments: &MachineArguments,
+        exists: impl Fn(&Path) -> bool,
+    ) -> Result<Self, CommandFailure> {
         let Some(path) = &arguments.machine else { return Ok(Self::Here) };
         let name = path.to_str().unwrap_or_default();
-        let shown = shortened(name);
+        let shown = shorten_message(name);
         let is_path = name.contains(std::path::is_separator) || is_machine_file(path) || name.is_empty();
-        match machine_file::find(name) {
-            Found::Exactly(machine) => Ok(Self::BuiltIn(machine)),
+        match machine_file::find_built_in(name) {
+            MachineMatch::Exactly(machine) => Ok(Self::BuiltIn(machine)),
             _ if is_path || exists(path) => Ok(Self::File(path.clone())),
-            Found::ByPart(machine) => Ok(Self::BuiltIn(machine)),
-            Found::Several(machines) => {
-                Err(Failure::usage(format!("\"{shown}\" matches several machines")).next(names(&machines)))
+            MachineMatch::ByPart(machine) => Ok(Self::BuiltIn(machine)),
+            MachineMatch::Several(machines) => {
+                Err(CommandFailure::usage_error(format!("\"{shown}\" matches several machines"))
+                    .with_hint(list_names(&machines)))
             }
-            Found::Nothing => {
+            MachineMatch::Nothing => {
                 let what = format!("no machine and no file is named \"{shown}\"");
-                Err(Failure::usage(what).next(format!("The machines: {}", names(&BUILT_IN))))
+                Err(CommandFailure::usage_error(what).with_hint(format!("The machines: {}", list_names(&BUILT_IN))))
             }
         }
     }
@@ -70,91 +74,94 @@ pub fn is_machine_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }
 
-fn names(machines: &[BuiltIn]) -> String {
+fn list_names(machines: &[BuiltInMachine]) -> String {
     machines.iter().map(|machine| machine.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads the machine that corewise runs on.
-pub fn this_machine() -> Result<Machine, Failure> {
-    corewise_sys::topology::read(&Root::live()).map_err(unread_machine)
+pub fn this_machine() -> Result<Machine, CommandFailure> {
+    corewise_sys::topology::read_machine(&Root::this_machine()).map_err(explain_unread_machine)
 }
 
 /// Failure of reading the machine that corewise runs on.
-pub fn unread_machine(error: SysError) -> Failure {
-    Failure::unavailable(error).next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
+pub fn explain_unread_machine(error: SysError) -> CommandFailure {
+    CommandFailure::unavailable_error(error)
+        .with_hint("corewise needs /sys or /proc: mount them, or allow this process to read them.")
 }
 
 /// A machine, with the description of its machine file.
-pub struct Chosen {
+pub struct ChosenMachine {
     /// The machine.
     pub machine: Machine,
     /// Description in the machine file; `None` for this machine and for recordings.
-    pub description: Option<Description>,
+    pub description: Option<MachineDescription>,
 }
 
-impl Chosen {
-    fn undescribed(machine: Machine) -> Self {
+impl ChosenMachine {
+    fn from_machine(machine: Machine) -> Self {
         Self { machine, description: None }
     }
 }
 
-impl From<MachineFile> for Chosen {
+impl From<MachineFile> for ChosenMachine {
     fn from(file: MachineFile) -> Self {
         Self { machine: file.machine, description: Some(file.description) }
     }
 }
 
 /// Reads the machine that a command is about.
-pub fn read(choice: &MachineChoice) -> Result<Chosen, Failure> {
+pub fn read_machine(choice: &MachineChoice) -> Result<ChosenMachine, CommandFailure> {
     match choice {
-        MachineChoice::Here => this_machine().map(Chosen::undescribed),
+        MachineChoice::Here => this_machine().map(ChosenMachine::from_machine),
         MachineChoice::BuiltIn(machine) => {
-            let file =
-                machine.read().map_err(|error| Failure::new(Exit::Internal, format!("{}: {error}", machine.name)));
-            file.map(Chosen::from)
+            let file = machine
+                .read_machine()
+                .map_err(|error| CommandFailure::new(CommandExit::Internal, format!("{}: {error}", machine.name)));
+            file.map(ChosenMachine::from)
         }
-        MachineChoice::File(path) if is_machine_file(path) => described(path).map(Chosen::from),
-        MachineChoice::File(path) => recorded(path).map(Chosen::undescribed),
+        MachineChoice::File(path) if is_machine_file(path) => read_machine_file(path).map(ChosenMachine::from),
+        MachineChoice::File(path) => read_recording(path).map(ChosenMachine::from_machine),
     }
 }
 
 /// Returns the interrupts of the machine's devices; empty for machine files, which list none.
-pub fn interrupts(choice: &MachineChoice) -> Vec<DeviceInterrupt> {
+pub fn read_interrupts(choice: &MachineChoice) -> Vec<DeviceInterrupt> {
     let root = match choice {
-        MachineChoice::Here => Root::live(),
+        MachineChoice::Here => Root::this_machine(),
         MachineChoice::File(path) if !is_machine_file(path) => match Root::open(path) {
             Ok(root) => root,
             Err(_) => return Vec::new(),
         },
         _ => return Vec::new(),
     };
-    irq::read(&root)
+    irq::read_interrupts(&root)
 }
 
-fn described(path: &Path) -> Result<MachineFile, Failure> {
+fn read_machine_file(path: &Path) -> Result<MachineFile, CommandFailure> {
     let text = input::read_text(path, InputKind::MachineFile).map_err(|error| {
-        Failure::unavailable(error).next(format!(
+        CommandFailure::unavailable_error(error).with_hint(format!(
             "Expected a machine file; {} shows the built-in machines.",
-            suggestion::mention(&suggested_command::topology_machines())
+            suggestion::format_mention(&suggested_command::topology_machines())
         ))
     })?;
     machine_file::parse(&text).map_err(|error| {
-        Failure::usage(format!("{}, {error}", path.display())).next("docs/machines.md describes machine files.")
+        CommandFailure::usage_error(format!("{}, {error}", path.display()))
+            .with_hint("docs/machines.md describes machine files.")
     })
 }
 
-fn recorded(path: &Path) -> Result<Machine, Failure> {
-    let machine = Root::open(path).and_then(|root| corewise_sys::topology::read(&root));
-    machine.map_err(|error| unreadable(&error))
+fn read_recording(path: &Path) -> Result<Machine, CommandFailure> {
+    let machine = Root::open(path).and_then(|root| corewise_sys::topology::read_machine(&root));
+    machine.map_err(|error| explain_unreadable(&error))
 }
 
 /// Failure of reading a recording.
-pub fn unreadable(error: &SysError) -> Failure {
-    let record = suggestion::mention(&suggested_command::record());
+pub fn explain_unreadable(error: &SysError) -> CommandFailure {
+    let record = suggestion::format_mention(&suggested_command::record());
     let next = format!(
         "--machine takes a name, a machine file (.toml), or a recording: a file of {record}, or a folder or archive with sys and proc."
     );
-    Failure::unavailable(error).next(next)
+    CommandFailure::unavailable_error(error).with_hint(next)
 }
 
 /// The machine that a command plans for; flattened into every command that changes nothing on it.
@@ -170,13 +177,17 @@ pub struct MachineArguments {
 mod tests {
     use super::*;
 
-    fn chosen(machine: &str, files: &[&str]) -> Result<String, Failure> {
+    fn chosen(machine: &str, files: &[&str]) -> Result<String, CommandFailure> {
         let arguments = MachineArguments { machine: Some(machine.into()) };
-        Ok(match MachineChoice::among_files(&arguments, |path| files.iter().any(|file| path == Path::new(file)))? {
-            MachineChoice::Here => "here".to_owned(),
-            MachineChoice::BuiltIn(machine) => machine.name.to_owned(),
-            MachineChoice::File(path) => format!("file {}", path.display()),
-        })
+        Ok(
+            match MachineChoice::choose_among_files(&arguments, |path| {
+                files.iter().any(|file| path == Path::new(file))
+            })? {
+                MachineChoice::Here => "here".to_owned(),
+                MachineChoice::BuiltIn(machine) => machine.name.to_owned(),
+                MachineChoice::File(path) => format!("file {}", path.display()),
+            },
+        )
     }
 
     #[test]
@@ -193,7 +204,7 @@ mod tests {
     #[test]
     fn unknown_names_list_the_known() {
         let unknown = chosen("7950x", &[]).unwrap_err();
-        assert_eq!(unknown.exit, Exit::Usage);
+        assert_eq!(unknown.exit, CommandExit::Usage);
         assert!(unknown.next.unwrap().contains("threadripper-2990wx"));
         let several = chosen("Threadripper", &[]).unwrap_err();
         assert_eq!(several.next.unwrap(), "threadripper-2990wx, threadripper-3960x");

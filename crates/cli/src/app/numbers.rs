@@ -2,16 +2,17 @@
 
 use corewise_sys::process;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 
 /// Makes sure that the named processes are the ones that are placed or watched.
 ///
 /// # Errors
 /// If /proc belongs to another pid namespace.
-pub fn check_numbers() -> Result<(), Failure> {
+pub fn check_numbers() -> Result<(), CommandFailure> {
     if process::reads_own_numbers() {
         return Ok(());
     }
     let what = "/proc belongs to another namespace of processes: its numbers mean other processes here";
-    Err(Failure::unavailable(what).next("Mount it anew in this namespace, or run corewise where /proc was mounted."))
+    Err(CommandFailure::unavailable_error(what)
+        .with_hint("Mount it anew in this namespace, or run corewise where /proc was mounted."))
 }

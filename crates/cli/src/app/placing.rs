@@ -6,21 +6,23 @@ use corewise_lab::experiment::ExperimentKnowledge;
 pub use corewise_lab::placing::reachable_here;
 use corewise_lab::placing::{self, PlacingError};
 use corewise_machine::machine::MemoryCost;
-use corewise_machine::placement::{Context, Expression, MachineKnowledge, PlacementError, Resolution, parse};
+use corewise_machine::placement::{
+    MachineKnowledge, PlacementError, PlacementExpression, ResolveContext, ResolvedExpression, parse,
+};
 use corewise_machine::suggested_command;
 use corewise_machine::worth::WorthNow;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::finding::{Finding, Topic};
-use corewise_model::links::map::Origin;
-use corewise_model::links::{self, LinkMap, What};
+use corewise_model::finding::{Finding, FindingTopic};
+use corewise_model::links::map::LinkMapOrigin;
+use corewise_model::links::{self, LinkMap, TalkWay};
 use corewise_model::memory::MemoryMap;
-use corewise_model::survey::conclude::{Conclusions, conclude};
+use corewise_model::survey::conclude::{SurveyConclusions, conclude};
 use corewise_model::{Artifact as _, Survey};
 
-use super::failure::{Exit, Failure};
-use super::history::{if_readable, latest_survey};
-use super::settings::Settings;
-use crate::draw::printable::{printable, width};
+use super::failure::{CommandExit, CommandFailure};
+use super::history::{latest_survey, open_if_readable};
+use super::settings::ProgramSettings;
+use crate::draw::printable::{make_printable, text_width};
 use crate::draw::suggestion;
 
 /// Characters of a long expression that are shown around a mistake.
@@ -29,105 +31,121 @@ const SHOWN_CHARACTERS: usize = 60;
 const LONGEST_MESSAGE: usize = 400;
 
 /// Parses the expression that was typed.
-pub fn expression(text: &str) -> Result<Expression, Failure> {
-    parse(text).map_err(|error| refused(Exit::Usage, error))
+pub fn parse_expression(text: &str) -> Result<PlacementExpression, CommandFailure> {
+    parse(text).map_err(|error| explain_placement_error(CommandExit::Usage, error))
 }
 
 /// Resolves an expression on the machine that corewise runs on.
-pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
+pub fn resolve_here(
+    expression: &PlacementExpression,
+    machine: &Machine,
+    settings: &ProgramSettings,
+) -> Result<ResolvedExpression, CommandFailure> {
     Ok(placing::resolve_here(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
 /// Returns the cpus to measure: from an expression, or all in the inherited mask. Named cpus that are not available
 /// are included; they are reported as not measured.
-pub fn to_measure(expression: Option<&Expression>, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
+pub fn to_measure(
+    expression: Option<&PlacementExpression>,
+    machine: &Machine,
+    settings: &ProgramSettings,
+) -> Result<CpuSet, CommandFailure> {
     let Some(expression) = expression else { return Ok(machine.allowed.clone()) };
     let found = resolve_here(expression, machine, settings)?;
     Ok(found.left_out.iter().fold(found.cpus, |cpus, out| cpus.union(&out.named)))
 }
 
 /// Resolves an expression on this machine, regardless of which cpus this process may use.
-pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
+pub fn resolve_for_all(
+    expression: &PlacementExpression,
+    machine: &Machine,
+    settings: &ProgramSettings,
+) -> Result<ResolvedExpression, CommandFailure> {
     Ok(placing::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
-/// Resolves an expression on another machine, where all cpus may be used.
-pub fn resolve_elsewhere(expression: &Expression, machine: &Machine) -> Result<Resolution, Failure> {
-    let context = Context { machine, reachable: &machine.allowed, quiet: None, worth: None };
-    Ok(expression.resolve(&context).map_err(PlacingError::from)?)
+/// Resolves an expression on another machine, with all of its allowed cpus.
+pub fn resolve_elsewhere(
+    expression: &PlacementExpression,
+    machine: &Machine,
+) -> Result<ResolvedExpression, CommandFailure> {
+    let context = ResolveContext { machine, reachable: &machine.allowed, quiet: None, worth: None };
+    Ok(expression.resolve_on(&context).map_err(PlacingError::from)?)
 }
 
-impl From<PlacingError> for Failure {
+impl From<PlacingError> for CommandFailure {
     fn from(error: PlacingError) -> Self {
-        let hint = error.hint();
+        let hint = error.suggest_hint();
         let failure = match error {
-            PlacingError::Expression(error) => return refused(Exit::Unavailable, error),
-            PlacingError::Unreadable(_) => Self::new(Exit::Internal, error),
-            _ => Self::unavailable(error),
+            PlacingError::Expression(error) => return explain_placement_error(CommandExit::Unavailable, error),
+            PlacingError::Unreadable(_) => Self::new(CommandExit::Internal, error),
+            _ => Self::unavailable_error(error),
         };
-        hint.into_iter().fold(failure, Self::next)
+        hint.into_iter().fold(failure, Self::with_hint)
     }
 }
 
 /// Knowledge from the store.
-impl MachineKnowledge for Settings {
+impl MachineKnowledge for ProgramSettings {
     fn quiet_cpus(&self, machine: &Machine) -> Option<CpuSet> {
-        Some(latest(machine, self)?.quiet)
+        Some(latest_conclusions(machine, self)?.quiet)
     }
 
     fn worth_now(&self, machine: &Machine) -> Option<WorthNow> {
-        super::worth::now(machine, self)
+        super::worth::read_worth(machine, self)
     }
 
     /// From a whole map of cache lines, not of sleeping threads, over all cpus that may be used.
-    fn groups(&self, machine: &Machine) -> Option<Vec<CpuSet>> {
+    fn link_groups(&self, machine: &Machine) -> Option<Vec<CpuSet>> {
         let proves = |map: &LinkMap| {
             let what = map.series.first().map(|series| series.what);
-            let is_of_lines = matches!(what, Some(What::Cas | What::Store));
-            let is_measured = map.provenance.origin == Origin::Measured;
+            let is_of_lines = matches!(what, Some(TalkWay::Cas | TalkWay::Store));
+            let is_measured = map.provenance.origin == LinkMapOrigin::Measured;
             is_measured && is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
         };
-        let (_, map) = if_readable(self)?.latest(&machine.fingerprint(), proves).ok()??;
-        Some(links::conclude::conclude(&map).groups?.of_several_cores().to_vec())
+        let (_, map) = open_if_readable(self)?.latest_artifact(&machine.fingerprint(), proves).ok()??;
+        Some(links::conclude::conclude_map(&map).groups?.of_several_cores().to_vec())
     }
 
     fn memory_costs(&self, machine: &Machine) -> Option<Vec<MemoryCost>> {
-        Some(latest_memory(machine, self)?.1.conclude().memory_costs())
+        Some(latest_memory(machine, self)?.1.draw_conclusions().memory_costs())
     }
 }
 
-impl ExperimentKnowledge for Settings {
+impl ExperimentKnowledge for ProgramSettings {
     fn busiest_cpu(&self, machine: &Machine) -> Option<u32> {
-        let findings = latest(machine, self)?.findings;
+        let findings = latest_conclusions(machine, self)?.findings;
         let interrupted =
-            findings.iter().filter(|finding| finding.topic == Topic::Interrupts && finding.cpus.len() == 1);
+            findings.iter().filter(|finding| finding.topic == FindingTopic::Interrupts && finding.cpus.len() == 1);
         let ratio = |finding: &&Finding| finding.effects.first().map_or(0.0, |effect| effect.ratio);
         interrupted.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?.cpus.lowest()
     }
 
     fn link_map(&self, machine: &Machine) -> Option<LinkMap> {
         let is_whole = |map: &LinkMap| !map.provenance.partial && map.unit.is_nanoseconds();
-        if_readable(self)?.latest::<LinkMap>(&machine.fingerprint(), is_whole).ok()?.map(|(_, map)| map)
+        open_if_readable(self)?.latest_artifact::<LinkMap>(&machine.fingerprint(), is_whole).ok()?.map(|(_, map)| map)
     }
 }
 
 /// Returns the latest whole memory map over all cpus that may be used, with its number. Maps of caches do not count.
-pub fn latest_memory(machine: &Machine, settings: &Settings) -> Option<(i64, MemoryMap)> {
+pub fn latest_memory(machine: &Machine, settings: &ProgramSettings) -> Option<(i64, MemoryMap)> {
     let proves = |map: &MemoryMap| {
-        let is_measured = map.provenance.origin == Origin::Measured && !map.provenance.partial && !map.is_cache();
+        let is_measured =
+            map.provenance.origin == LinkMapOrigin::Measured && !map.provenance.partial && !map.is_cache();
         is_measured && machine.allowed.is_subset(&map.cpus)
     };
-    if_readable(settings)?.latest(&machine.fingerprint(), proves).ok()?
+    open_if_readable(settings)?.latest_artifact(&machine.fingerprint(), proves).ok()?
 }
 
 /// Adds the memory costs of the latest memory map to this machine.
-pub fn with_memory_costs(machine: Machine, settings: &Settings) -> Machine {
+pub fn with_memory_costs(machine: Machine, settings: &ProgramSettings) -> Machine {
     let memory_costs = settings.memory_costs(&machine).unwrap_or_default();
     Machine { memory_costs, ..machine }
 }
 
 /// Conclusions of the latest survey of this machine that visited all allowed cpus, or the whole machine.
-fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
+fn latest_conclusions(machine: &Machine, settings: &ProgramSettings) -> Option<SurveyConclusions> {
     let is_whole = |survey: &Survey| {
         let visited: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
         survey.provenance.scope.is_machine() || survey.machine.allowed.is_subset(&visited)
@@ -136,20 +154,20 @@ fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
 }
 
 /// Failure that shows a mistake in a text and its place.
-pub fn refused(exit: Exit, error: PlacementError) -> Failure {
-    let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
+pub fn explain_placement_error(exit: CommandExit, error: PlacementError) -> CommandFailure {
+    let failure = CommandFailure::new(exit, point_at(&error.what, &error.text, &error.at));
     match error.hint {
-        Some(hint) => failure.next(shortened(&hint)),
-        None => failure.next(format!(
+        Some(hint) => failure.with_hint(shorten_message(&hint)),
+        None => failure.with_hint(format!(
             "{} explains the language; {} shows this machine.",
-            suggestion::mention(&suggested_command::place_help()),
-            suggestion::mention(&suggested_command::topology())
+            suggestion::format_mention(&suggested_command::place_help()),
+            suggestion::format_mention(&suggested_command::topology())
         )),
     }
 }
 
 /// Shortens a message: long quotations, long words and a long whole lose their middle.
-pub fn shortened(message: &str) -> String {
+pub fn shorten_message(message: &str) -> String {
     let words = |text: &str| text.split_inclusive(' ').map(|word| cut_middle(word, SHOWN_CHARACTERS)).collect();
     let parts: Vec<String> = message
         .split('"')
@@ -170,7 +188,7 @@ fn cut_middle(text: &str, longest: usize) -> String {
 }
 
 /// Returns what is wrong, and below it the text with the place marked.
-pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
+pub fn point_at(what: &str, text: &str, at: &Range<usize>) -> String {
     let characters: Vec<char> = text.chars().collect();
     let from = at.start.saturating_sub(SHOWN_CHARACTERS / 2);
     let to = characters.len().min(from + SHOWN_CHARACTERS);
@@ -178,19 +196,19 @@ pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
     // Each part is made printable by itself, so that the marks stand below the right characters.
     let part = |range: Range<usize>| {
         let [start, end] = [range.start, range.end].map(|place| place.clamp(from.min(to), to));
-        printable(&characters[start..end].iter().collect::<String>())
+        make_printable(&characters[start..end].iter().collect::<String>())
     };
     let [head, marked, rest] = [from..at.start, at.start..at.end, at.end.max(at.start)..to].map(part);
     let head = format!("{}{head}", cut(from > 0));
-    let (before, marks) = (" ".repeat(width(&head)), "^".repeat(width(&marked).max(1)));
-    let what = shortened(what);
+    let (before, marks) = (" ".repeat(text_width(&head)), "^".repeat(text_width(&marked).max(1)));
+    let what = shorten_message(what);
     format!("{what}\n    {head}{marked}{rest}{}\n    {before}{marks}", cut(to < characters.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::settings::Environment;
+    use crate::app::settings::ProgramEnvironment;
 
     /// A map of links in the store is what `group` means, for the machine that it was measured on.
     #[test]
@@ -198,42 +216,42 @@ mod tests {
         let machine = crate::draw::fixtures::fabricated::ryzen_9950x3d();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("history.db");
-        let history = crate::app::settings::History::At(path.clone());
-        let settings = Settings { history, ..Settings::of_environment(&Environment::default()) };
-        let typed = expression("pack(3, group) + group:1").unwrap();
+        let history = crate::app::settings::HistoryPlace::At(path.clone());
+        let settings = ProgramSettings { history, ..ProgramSettings::from_environment(&ProgramEnvironment::default()) };
+        let typed = parse_expression("pack(3, group) + group:1").unwrap();
         let none = resolve_for_all(&typed, &machine, &settings).unwrap_err();
         assert!(none.what.starts_with("group: no link map of this machine shows groups"), "{none}");
-        let cost = |relation: links::Relation| if relation <= links::Relation::SameLlc { 20.0 } else { 80.0 };
+        let cost = |relation: links::CpuRelation| if relation <= links::CpuRelation::SameLlc { 20.0 } else { 80.0 };
         let map = crate::draw::fixtures::fabricated::link_map(&machine, cost);
-        corewise_store::Store::open(&path).unwrap().add(&map).unwrap();
+        corewise_store::ArtifactStore::open(&path).unwrap().add_artifact(&map).unwrap();
         let found = resolve_for_all(&typed, &machine, &settings).unwrap();
         assert_eq!(found.cpus.to_string(), "0-2,8-15,24-31");
-        let other = Machine { present: machine.present.union(&CpuSet::of(99)), ..machine };
+        let other = Machine { present: machine.present.union(&CpuSet::from_cpu(99)), ..machine };
         assert!(resolve_for_all(&typed, &other, &settings).is_err(), "another machine's map says nothing");
     }
 
     #[test]
     fn what_was_typed_is_repeated_only_in_part() {
-        assert_eq!(shortened("expected 0 or 1, found \"x\""), "expected 0 or 1, found \"x\"");
+        assert_eq!(shorten_message("expected 0 or 1, found \"x\""), "expected 0 or 1, found \"x\"");
         let token = format!("found \"{} {}\", and more", "a".repeat(1000), "b".repeat(1000));
-        assert_eq!(shortened(&token), format!("found \"{}…{}\", and more", "a".repeat(30), "b".repeat(30)));
-        assert_eq!(shortened(&format!("cpus {}", "1,".repeat(1000))).chars().count(), 66);
+        assert_eq!(shorten_message(&token), format!("found \"{}…{}\", and more", "a".repeat(30), "b".repeat(30)));
+        assert_eq!(shorten_message(&format!("cpus {}", "1,".repeat(1000))).chars().count(), 66);
         let far = format!("expected \")\", {} found \"x\"", "the end ".repeat(10));
-        assert_eq!(shortened(&far), far);
-        assert_eq!(shortened("a \" b"), "a \" b");
-        assert!(shortened(&"a \" b ".repeat(1000)).chars().count() <= LONGEST_MESSAGE + 1);
+        assert_eq!(shorten_message(&far), far);
+        assert_eq!(shorten_message("a \" b"), "a \" b");
+        assert!(shorten_message(&"a \" b ".repeat(1000)).chars().count() <= LONGEST_MESSAGE + 1);
     }
 
     #[test]
     fn the_mistake_is_marked_where_it_is() {
-        assert_eq!(pointed("no such llc", "all - llc:2", &(6..11)), "no such llc\n    all - llc:2\n          ^^^^^");
-        assert_eq!(pointed("it ends", "all -", &(5..5)), "it ends\n    all -\n         ^");
+        assert_eq!(point_at("no such llc", "all - llc:2", &(6..11)), "no such llc\n    all - llc:2\n          ^^^^^");
+        assert_eq!(point_at("it ends", "all -", &(5..5)), "it ends\n    all -\n         ^");
         assert_eq!(
-            pointed("é", "é\u{1b}日x", &(2..3)),
+            point_at("é", "é\u{1b}日x", &(2..3)),
             "é\n    é\\u{1b}日x\n           ^^",
             "no text can steer the terminal"
         );
-        let long = pointed("here", &format!("{}x{}", "a".repeat(100), "b".repeat(100)), &(100..101));
+        let long = point_at("here", &format!("{}x{}", "a".repeat(100), "b".repeat(100)), &(100..101));
         let lines: Vec<&str> = long.lines().collect();
         let place = lines[2].chars().position(|c| c == '^').unwrap();
         assert_eq!(lines[1].chars().nth(place), Some('x'), "{long}");

@@ -4,27 +4,31 @@ use std::path::Path;
 
 use corewise_keep::{RuleFiles, RuleFilesError};
 
-use super::failure::{Exit, Failure};
-use super::machine::unread_machine;
-use super::settings::Settings;
+use super::failure::{CommandExit, CommandFailure};
+use super::machine::explain_unread_machine;
+use super::settings::ProgramSettings;
 use crate::draw::suggestion;
 
 /// Finds the named rules, or else the rules of the system or of this user.
 ///
 /// # Errors
-/// As [`RuleFiles::find`].
-pub fn find_rules(named: Option<&Path>, of_system: bool, settings: &Settings) -> Result<RuleFiles, Failure> {
-    Ok(RuleFiles::find(named, of_system, settings.config.as_deref())?)
+/// As [`RuleFiles::find_files`].
+pub fn find_rules(
+    named: Option<&Path>,
+    of_system: bool,
+    settings: &ProgramSettings,
+) -> Result<RuleFiles, CommandFailure> {
+    Ok(RuleFiles::find_files(named, of_system, settings.config.as_deref())?)
 }
 
-impl From<RuleFilesError> for Failure {
+impl From<RuleFilesError> for CommandFailure {
     fn from(error: RuleFilesError) -> Self {
-        let hint = error.hint(suggestion::mention);
+        let hint = error.suggest_hint(suggestion::format_mention);
         match error {
-            RuleFilesError::UnreadMachine(error) => unread_machine(error),
+            RuleFilesError::UnreadMachine(error) => explain_unread_machine(error),
             _ => {
-                let exit = if error.is_usage() { Exit::Usage } else { Exit::Unavailable };
-                hint.into_iter().fold(Self::new(exit, error), Self::next)
+                let exit = if error.is_usage() { CommandExit::Usage } else { CommandExit::Unavailable };
+                hint.into_iter().fold(Self::new(exit, error), Self::with_hint)
             }
         }
     }

@@ -6,13 +6,13 @@ use clap::{Args as _, FromArgMatches as _, Parser};
 use schemars::{JsonSchema, Schema, schema_for};
 
 use super::arguments::CommonArguments;
-use super::failure::{Exit, Failure};
-use super::settings::Settings;
+use super::failure::{CommandExit, CommandFailure};
+use super::settings::ProgramSettings;
 
 /// A command: its options, and its action. The definition has its name, its purpose in one line, and examples.
-pub trait Run: Parser + 'static {
+pub trait RunnableCommand: Parser + 'static {
     /// JSON documents that it prints.
-    const DOCUMENTS: &'static [Document] = &[];
+    const DOCUMENTS: &'static [CommandDocument] = &[];
 
     /// Options that suggestions of the same command repeat, since they decide what it is about.
     fn carried_options(&self) -> Vec<String> {
@@ -23,11 +23,11 @@ pub trait Run: Parser + 'static {
     ///
     /// # Errors
     /// The failure of its task.
-    fn run(self, settings: &Settings) -> Result<Exit, Failure>;
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure>;
 }
 
 /// JSON document of a command.
-pub struct Document {
+pub struct CommandDocument {
     /// Returns its schema, with the title "corewise/NAME/VERSION".
     pub schema: fn() -> Schema,
     /// Command lines that print it with `--json`, in the folder that the test of documents prepares. `PID`
@@ -36,8 +36,8 @@ pub struct Document {
 }
 
 /// Returns the document of a type, with command lines that print it.
-pub const fn document<T: JsonSchema>(examples: &'static [&'static str]) -> Document {
-    Document { schema: || schema_for!(T), examples }
+pub const fn command_document<T: JsonSchema>(examples: &'static [&'static str]) -> CommandDocument {
+    CommandDocument { schema: || schema_for!(T), examples }
 }
 
 /// Maximum columns of help.
@@ -47,7 +47,7 @@ pub const HELP_WIDTH: usize = 100;
 ///
 /// # Errors
 /// If the line is wrong, or if it asks for help.
-pub fn alone<R: Run>(words: &[OsString]) -> Result<(R, CommonArguments), clap::Error> {
+pub fn parse_alone<R: RunnableCommand>(words: &[OsString]) -> Result<(R, CommonArguments), clap::Error> {
     let definition = CommonArguments::augment_args(R::command()).max_term_width(HELP_WIDTH);
     let name = format!("corewise {}", definition.get_name());
     let matches = definition.bin_name(name).try_get_matches_from(words)?;
@@ -56,7 +56,7 @@ pub fn alone<R: Run>(words: &[OsString]) -> Result<(R, CommonArguments), clap::E
 
 /// Parses a command line that begins with a command's name.
 #[cfg(test)]
-pub fn typed<R: Run>(words: &[&str]) -> Result<R, String> {
+pub fn parse_typed<R: RunnableCommand>(words: &[&str]) -> Result<R, String> {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-    alone(&words).map(|(typed, _)| typed).map_err(|error| error.to_string())
+    parse_alone(&words).map(|(typed, _)| typed).map_err(|error| error.to_string())
 }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use anstream::ColorChoice;
 use corewise_sys::{files, process};
 
-use super::arguments::{CommonArguments, When};
-use super::failure::Failure;
+use super::arguments::{ColorWhen, CommonArguments};
+use super::failure::CommandFailure;
 
 /// Width of output without a terminal.
 const PAGE_WIDTH: usize = 80;
 
 /// Values that corewise takes from its environment; read once, so that the rest is a function of them.
 #[derive(Clone, Debug, Default)]
-pub struct Environment {
+pub struct ProgramEnvironment {
     /// `XDG_DATA_HOME`, or the system's folder for it (Windows: `%LOCALAPPDATA%`).
     pub data_home: Option<OsString>,
     /// `XDG_STATE_HOME`, or the system's folder for it.
@@ -46,9 +46,9 @@ pub struct Environment {
     pub stderr_is_terminal: bool,
 }
 
-impl Environment {
+impl ProgramEnvironment {
     /// Reads the environment of this process.
-    pub fn of_this_process() -> Self {
+    pub fn from_process() -> Self {
         let stdout = std::io::stdout();
         let size = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal());
         // Files that root makes in another user's home would stay there, and links there are not root's.
@@ -82,7 +82,7 @@ impl Environment {
 
 /// Place of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum History {
+pub enum HistoryPlace {
     /// In this file.
     At(PathBuf),
     /// Off, as the user asked.
@@ -93,7 +93,7 @@ pub enum History {
 
 /// Settings of printing and storing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct ProgramSettings {
     /// Whether to print JSON.
     pub json: bool,
     /// Columns that text is fitted to.
@@ -109,7 +109,7 @@ pub struct Settings {
     /// Whether standard error is a terminal: progress is drawn there, and otherwise printed line by line.
     pub progress: bool,
     /// Place of the store.
-    pub history: History,
+    pub history: HistoryPlace,
     /// The store as it was named; suggested commands repeat it.
     pub named_store: Option<PathBuf>,
     /// Folder of the journals of changes; `None` if neither the user nor the environment determines it.
@@ -134,10 +134,10 @@ pub struct Settings {
     pub foreign_home: Option<PathBuf>,
 }
 
-impl Settings {
+impl ProgramSettings {
     /// Returns the settings without any of the common options.
     #[cfg(test)]
-    pub fn of_environment(environment: &Environment) -> Self {
+    pub fn from_environment(environment: &ProgramEnvironment) -> Self {
         let none = CommonArguments {
             json: false,
             store: None,
@@ -145,35 +145,35 @@ impl Settings {
             journal: None,
             anyway: false,
             trust: None,
-            color: When::Auto,
+            color: ColorWhen::Auto,
             width: None,
         };
         Self::new(&none, environment)
     }
 
     /// Combines the common options with an environment.
-    pub fn new(common: &CommonArguments, environment: &Environment) -> Self {
+    pub fn new(common: &CommonArguments, environment: &ProgramEnvironment) -> Self {
         Self {
             json: common.json,
-            width: width(common, environment),
+            width: choose_width(common, environment),
             color: match common.color {
-                When::Auto => ColorChoice::Auto,
-                When::Always => ColorChoice::Always,
-                When::Never => ColorChoice::Never,
+                ColorWhen::Auto => ColorChoice::Auto,
+                ColorWhen::Always => ColorChoice::Always,
+                ColorWhen::Never => ColorChoice::Never,
             },
             stdout_is_terminal: environment.stdout_is_terminal,
             terminal_draws: environment.terminal.as_ref().is_none_or(|name| name != "dumb"),
             terminal_is_utf8: environment.locale.as_ref().is_some_and(|locale| is_utf8(locale)),
             progress: environment.stderr_is_terminal,
-            history: history(common, environment),
+            history: choose_history(common, environment),
             named_store: common.store.clone(),
-            journals: journals(common, environment),
-            runtime: folder(&environment.runtime).map(|runtime| runtime.join("corewise")),
+            journals: journals_folder(common, environment),
+            runtime: absolute_folder(&environment.runtime).map(|runtime| runtime.join("corewise")),
             has_own_locks: environment.lock.is_some(),
-            locks: environment.lock.clone().map(PathBuf::from).or_else(|| state(environment)),
+            locks: environment.lock.clone().map(PathBuf::from).or_else(|| state_folder(environment)),
             anyway: common.anyway,
-            data: data(environment),
-            config: config(environment),
+            data: data_folder(environment),
+            config: config_folder(environment),
             is_root: environment.is_root,
             trust: common.trust.clone(),
             foreign_home: environment.foreign_home.clone(),
@@ -181,7 +181,7 @@ impl Settings {
     }
 }
 
-impl Settings {
+impl ProgramSettings {
     /// Folders that may hold a worth map: of this user's `keep run`, then of the system's.
     pub fn worth_folders(&self) -> impl Iterator<Item = &Path> {
         self.runtime.as_deref().into_iter().chain([Self::system_runtime()])
@@ -193,15 +193,16 @@ impl Settings {
     }
 
     /// Folder of the journals.
-    pub fn journal_folder(&self) -> Result<&Path, Failure> {
+    pub fn journal_folder(&self) -> Result<&Path, CommandFailure> {
         self.journals.as_deref().ok_or_else(no_journal)
     }
 }
 
 /// Failure of journalling changes.
-pub fn no_journal() -> Failure {
+pub fn no_journal() -> CommandFailure {
     let what = "there is no journal: neither XDG_STATE_HOME nor HOME is set";
-    Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
+    CommandFailure::unavailable_error(what)
+        .with_hint("Set one of them, or name the journals' folder with --journal PATH.")
 }
 
 const SYSTEM_RUNTIME: &str = "/run/corewise";
@@ -212,47 +213,50 @@ fn is_utf8(locale: &str) -> bool {
     locale.contains("utf-8") || locale.contains("utf8")
 }
 
-fn width(common: &CommonArguments, environment: &Environment) -> usize {
+fn choose_width(common: &CommonArguments, environment: &ProgramEnvironment) -> usize {
     let columns = || environment.columns.as_ref()?.parse().ok().filter(|columns| (20..=1000).contains(columns));
     common.width.map(usize::from).or(environment.terminal_width).or_else(columns).unwrap_or(PAGE_WIDTH)
 }
 
 /// A relative XDG_DATA_HOME is ignored, as the XDG base directory specification requires.
-fn history(common: &CommonArguments, environment: &Environment) -> History {
+fn choose_history(common: &CommonArguments, environment: &ProgramEnvironment) -> HistoryPlace {
     if common.no_store {
-        return History::Off;
+        return HistoryPlace::Off;
     }
     if let Some(path) = &common.store {
         // Absolute, since suites and stored experiments run in folders of their own.
-        return History::At(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        return HistoryPlace::At(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
     }
-    data(environment).map_or(History::Homeless, |data| History::At(data.join("history.db")))
+    data_folder(environment).map_or(HistoryPlace::Homeless, |data| HistoryPlace::At(data.join("history.db")))
 }
 
-fn data(environment: &Environment) -> Option<PathBuf> {
-    let data = folder(&environment.data_home).or_else(|| Some(folder(&environment.home)?.join(".local/share")))?;
+fn data_folder(environment: &ProgramEnvironment) -> Option<PathBuf> {
+    let data = absolute_folder(&environment.data_home)
+        .or_else(|| Some(absolute_folder(&environment.home)?.join(".local/share")))?;
     Some(data.join("corewise"))
 }
 
-fn config(environment: &Environment) -> Option<PathBuf> {
-    let config = folder(&environment.config_home).or_else(|| Some(folder(&environment.home)?.join(".config")))?;
+fn config_folder(environment: &ProgramEnvironment) -> Option<PathBuf> {
+    let config = absolute_folder(&environment.config_home)
+        .or_else(|| Some(absolute_folder(&environment.home)?.join(".config")))?;
     Some(config.join("corewise"))
 }
 
 /// Root's journals go with the boot, as the changes do. On every machine, only root may write to their folder.
-fn journals(common: &CommonArguments, environment: &Environment) -> Option<PathBuf> {
-    common.journal.clone().or_else(|| state(environment))
+fn journals_folder(common: &CommonArguments, environment: &ProgramEnvironment) -> Option<PathBuf> {
+    common.journal.clone().or_else(|| state_folder(environment))
 }
 
-fn state(environment: &Environment) -> Option<PathBuf> {
+fn state_folder(environment: &ProgramEnvironment) -> Option<PathBuf> {
     if environment.is_root {
         return Some(PathBuf::from(SYSTEM_RUNTIME));
     }
-    let state = folder(&environment.state_home).or_else(|| Some(folder(&environment.home)?.join(".local/state")))?;
+    let state = absolute_folder(&environment.state_home)
+        .or_else(|| Some(absolute_folder(&environment.home)?.join(".local/state")))?;
     Some(state.join("corewise"))
 }
 
-fn folder(variable: &Option<OsString>) -> Option<PathBuf> {
+fn absolute_folder(variable: &Option<OsString>) -> Option<PathBuf> {
     variable.clone().map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
@@ -262,16 +266,16 @@ mod tests {
 
     use super::*;
 
-    fn settings(line: &str, environment: &Environment) -> Settings {
+    fn settings(line: &str, environment: &ProgramEnvironment) -> ProgramSettings {
         let matches = CommonArguments::augment_args(clap::Command::new("")).get_matches_from(line.split(' '));
-        Settings::new(&CommonArguments::from_arg_matches(&matches).unwrap(), environment)
+        ProgramSettings::new(&CommonArguments::from_arg_matches(&matches).unwrap(), environment)
     }
 
     #[test]
     fn the_option_is_stronger_than_the_terminal_and_the_terminal_than_columns() {
         let width = |line, terminal_width, columns: Option<&str>| {
             let columns = columns.map(str::to_owned);
-            settings(line, &Environment { terminal_width, columns, ..Environment::default() }).width
+            settings(line, &ProgramEnvironment { terminal_width, columns, ..ProgramEnvironment::default() }).width
         };
         assert_eq!(width("corewise --width 40", Some(120), Some("100")), 40);
         assert_eq!(width("corewise", Some(120), Some("100")), 120);
@@ -283,21 +287,24 @@ mod tests {
     fn the_history_lies_in_the_data_folder() {
         let at = |line, data_home: Option<&str>, home: Option<&str>| {
             let [data_home, home] = [data_home, home].map(|text| text.map(OsString::from));
-            settings(line, &Environment { data_home, home, ..Environment::default() }).history
+            settings(line, &ProgramEnvironment { data_home, home, ..ProgramEnvironment::default() }).history
         };
-        let file = |path: &str| History::At(PathBuf::from(path));
+        let file = |path: &str| HistoryPlace::At(PathBuf::from(path));
         assert_eq!(at("corewise", Some("/data"), Some("/home/me")), file("/data/corewise/history.db"));
         assert_eq!(at("corewise", Some("data"), Some("/home/me")), file("/home/me/.local/share/corewise/history.db"));
-        assert_eq!(at("corewise", None, None), History::Homeless);
-        assert_eq!(at("corewise --no-store", Some("/data"), None), History::Off);
-        assert_eq!(at("corewise --store x.db", Some("/data"), None), History::At(std::path::absolute("x.db").unwrap()));
+        assert_eq!(at("corewise", None, None), HistoryPlace::Homeless);
+        assert_eq!(at("corewise --no-store", Some("/data"), None), HistoryPlace::Off);
+        assert_eq!(
+            at("corewise --store x.db", Some("/data"), None),
+            HistoryPlace::At(std::path::absolute("x.db").unwrap())
+        );
     }
 
     #[test]
     fn the_journals_of_root_go_with_the_boot() {
         let at = |line, is_root, state_home: Option<&str>, home: Option<&str>| {
             let [state_home, home] = [state_home, home].map(|text| text.map(OsString::from));
-            settings(line, &Environment { is_root, state_home, home, ..Environment::default() }).journals
+            settings(line, &ProgramEnvironment { is_root, state_home, home, ..ProgramEnvironment::default() }).journals
         };
         let folder = |path: &str| Some(PathBuf::from(path));
         assert_eq!(at("corewise", true, Some("/state"), Some("/root")), folder("/run/corewise"));

@@ -6,13 +6,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use corewise_machine::suggested_command::place_from;
 
-use crate::draw::suggestion::words_in_shell;
+use crate::draw::suggestion::quote_words;
 
 /// Adds the whole intended line to the error, if it is known. `place` is the definition of that command, with the
 /// common options.
 pub fn with_whole_line(mut error: clap::Error, words: &[OsString], place: &clap::Command) -> clap::Error {
     let line = match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => meant(words, unknown, place),
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => suggest_separator(words, unknown, place),
         _ => None,
     };
     if let Some(line) = line {
@@ -23,14 +23,14 @@ pub fn with_whole_line(mut error: clap::Error, words: &[OsString], place: &clap:
 }
 
 /// Returns true if an option of the command takes a value; `None` if the word is not an option of it.
-fn option_of(definition: &clap::Command, word: &str) -> Option<bool> {
+fn find_option(definition: &clap::Command, word: &str) -> Option<bool> {
     let name = word.strip_prefix("--")?;
     let found = definition.get_arguments().find(|argument| argument.get_long() == Some(name))?;
     Some(found.get_action().takes_values())
 }
 
 /// Returns the line with `--` before the unknown option, and our own options before that.
-fn meant(words: &[OsString], unknown: &str, definition: &clap::Command) -> Option<String> {
+fn suggest_separator(words: &[OsString], unknown: &str, definition: &clap::Command) -> Option<String> {
     let words: Vec<&str> = words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
     let is_from = |word: &&str| *word == "--from" || word.starts_with("--from=");
     if words.get(1) != Some(&definition.get_name()) || !words.iter().any(is_from) || words.contains(&"--") {
@@ -41,14 +41,14 @@ fn meant(words: &[OsString], unknown: &str, definition: &clap::Command) -> Optio
     let mut rest = words[2..place].iter().chain(&words[place..]).copied();
     while let Some(word) = rest.next() {
         let name = word.split_once('=').map_or(word, |(name, _)| name);
-        let option = option_of(definition, name);
+        let option = find_option(definition, name);
         let list = if option.is_some() { &mut ours } else { &mut theirs };
         list.push(word.to_owned());
         if option == Some(true) && name == word {
             ours.extend(rest.next().map(str::to_owned));
         }
     }
-    Some(words_in_shell(place_from(&ours, &theirs).words()))
+    Some(quote_words(place_from(&ours, &theirs).words()))
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     fn line(text: &str, unknown: &str) -> Option<String> {
         let valued = ["from", "as", "machine"].map(|name| clap::Arg::new(name).long(name));
         let place = clap::Command::new("place").args(valued).arg(clap::arg!(--json));
-        meant(&text.split(' ').map(OsString::from).collect::<Vec<_>>(), unknown, &place)
+        suggest_separator(&text.split(' ').map(OsString::from).collect::<Vec<_>>(), unknown, &place)
     }
 
     #[test]

@@ -3,25 +3,25 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use corewise_machine::ring::Slots;
+use corewise_machine::ring::RingSlots;
 use jiff::{Span, SpanRelativeTo};
 
 /// Returns a parser for a duration within [least, most]: with a unit (500ms, 1m30s), or a bare number of seconds.
-pub fn between(least: &'static str, most: &'static str) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+pub fn duration_between(least: &'static str, most: &'static str) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| {
-        let bounds = duration(least).zip(duration(most));
+        let bounds = parse_duration(least).zip(parse_duration(most));
         let is_within = |given: &Duration| bounds.is_some_and(|(least, most)| (least..=most).contains(given));
-        let given = duration(text).ok_or_else(|| format!("expected a duration such as {least} or {most}"))?;
+        let given = parse_duration(text).ok_or_else(|| format!("expected a duration such as {least} or {most}"))?;
         Some(given).filter(is_within).ok_or_else(|| format!("expected a duration between {least} and {most}"))
     }
 }
 
 /// Parses a measuring budget.
-pub fn budget(text: &str) -> Result<Duration, String> {
-    between("1s", "24h")(text)
+pub fn parse_budget(text: &str) -> Result<Duration, String> {
+    duration_between("1s", "24h")(text)
 }
 
-fn duration(text: &str) -> Option<Duration> {
+fn parse_duration(text: &str) -> Option<Duration> {
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => {
@@ -59,10 +59,10 @@ pub enum SlotsName {
 
 impl SlotsName {
     /// Returns the model's value.
-    pub const fn slots(self) -> Slots {
+    pub const fn to_slots(self) -> RingSlots {
         match self {
-            Self::Packed => Slots::Packed,
-            Self::Padded => Slots::Padded,
+            Self::Packed => RingSlots::Packed,
+            Self::Padded => RingSlots::Padded,
         }
     }
 }
@@ -84,13 +84,16 @@ mod tests {
 
     #[test]
     fn a_duration_has_a_unit_or_is_in_seconds() {
-        assert_eq!(budget("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!([budget("30"), budget("1.5")], [Ok(Duration::from_secs(30)), Ok(Duration::from_millis(1500))]);
-        assert_eq!(budget("0.5s"), Err("expected a duration between 1s and 24h".to_owned()));
-        assert_eq!(between("100ns", "1s")("5 µs"), Ok(Duration::from_micros(5)));
-        assert_eq!(between("1s", "90d")("1w 2d"), Ok(Duration::from_secs(9 * 86_400)));
+        assert_eq!(parse_budget("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(
+            [parse_budget("30"), parse_budget("1.5")],
+            [Ok(Duration::from_secs(30)), Ok(Duration::from_millis(1500))]
+        );
+        assert_eq!(parse_budget("0.5s"), Err("expected a duration between 1s and 24h".to_owned()));
+        assert_eq!(duration_between("100ns", "1s")("5 µs"), Ok(Duration::from_micros(5)));
+        assert_eq!(duration_between("1s", "90d")("1w 2d"), Ok(Duration::from_secs(9 * 86_400)));
         for text in ["-5s", "-5", "soon", "", "nan", "inf", "1e30", "25h", "0"] {
-            assert!(budget(text).is_err(), "{text}");
+            assert!(parse_budget(text).is_err(), "{text}");
         }
     }
 }

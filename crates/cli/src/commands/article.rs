@@ -11,47 +11,54 @@ use corewise_machine::Machine;
 use corewise_machine::suggested_command;
 use corewise_model::article::{Article, BUILT_IN};
 use corewise_sys::file_place::FileOrigin;
-use corewise_sys::input::{Input, InputKind};
+use corewise_sys::input::{InputFile, InputKind};
 use serde_json::Value;
 
-use crate::app::failure::{Exit, Failure};
-use crate::app::itself::Itself;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::itself::SelfCommand;
 use crate::app::machine::this_machine;
-use crate::app::output::{print_json, print_text, show};
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
-use crate::app::trust::Commands;
+use crate::app::output::{print_json, print_text, show_result};
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
+use crate::app::trust::FileCommands;
 use crate::draw::suggestion;
 use arguments::ArticleArguments;
-use document::{ArticlesDocument, Made, MadeStep};
-use screen::{foot, head, list, step as step_head};
+use document::{ArticlesDocument, MadeArticle, MadeStep};
+use screen::{draw_foot, draw_head, draw_list, draw_step as step_head};
 
-impl Run for ArticleArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>(&["article"])];
+impl RunnableCommand for ArticleArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<ArticlesDocument<'_>>(&["article"])];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let Some(name) = &self.name else {
             let articles: Vec<Article> =
-                texts("all")?.0.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
-            let unmade: Vec<Made> = articles.iter().map(|article| Made::new(article, Vec::new())).collect();
-            show(settings, || ArticlesDocument::new(false, &unmade), || list(&articles, settings.width))?;
-            return Ok(Exit::Done);
+                read_texts("all")?.0.iter().map(|(name, text)| parse_article(name, text)).collect::<Result<_, _>>()?;
+            let unmade: Vec<MadeArticle> =
+                articles.iter().map(|article| MadeArticle::new(article, Vec::new())).collect();
+            show_result(settings, || ArticlesDocument::new(false, &unmade), || draw_list(&articles, settings.width))?;
+            return Ok(CommandExit::Done);
         };
-        let (texts, origin) = texts(name)?;
+        let (texts, origin) = read_texts(name)?;
         if self.print {
             let all: Vec<&str> = texts.iter().map(|(_, text)| text.trim_end()).collect();
-            return print_text(&all.join("\n\n")).map(|()| Exit::Done);
+            return print_text(&all.join("\n\n")).map(|()| CommandExit::Done);
         }
-        let articles: Vec<Article> = texts.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
+        let articles: Vec<Article> =
+            texts.iter().map(|(name, text)| parse_article(name, text)).collect::<Result<_, _>>()?;
         let steps = articles.iter().flat_map(|article| &article.steps);
         if let Some(origin) = &origin {
             let (content, lines) = (texts[0].1.as_bytes(), steps.map(|step| step.command.join(" ")).collect());
-            Commands { file: Path::new(name), origin, imported: None, content, lines }.check(settings)?;
+            FileCommands { file: Path::new(name), origin, imported: None, content, lines }.check_trust(settings)?;
         }
-        let making = Making { machine: this_machine()?, quick: self.quick, itself: Itself::new(settings)?, settings };
+        let making = ArticleContext {
+            machine: this_machine()?,
+            quick: self.quick,
+            itself: SelfCommand::new(settings)?,
+            settings,
+        };
         let mut made = Vec::new();
         for article in &articles {
-            made.push(making.article(article)?);
+            made.push(making.run_article(article)?);
             if making.itself.is_interrupted() {
                 break;
             }
@@ -59,15 +66,15 @@ impl Run for ArticleArguments {
         if settings.json {
             print_json(&ArticlesDocument::new(self.quick, &made))?;
         }
-        Ok(if making.itself.is_interrupted() { Exit::Interrupted } else { exit(&made) })
+        Ok(if making.itself.is_interrupted() { CommandExit::Interrupted } else { choose_exit(&made) })
     }
 }
 
-type Text = (String, String);
+type ArticleText = (String, String);
 
 /// Returns the named articles with their texts, and the file if they were read from one.
-fn texts(name: &str) -> Result<(Vec<Text>, Option<FileOrigin>), Failure> {
-    let held: Vec<Text> = BUILT_IN
+fn read_texts(name: &str) -> Result<(Vec<ArticleText>, Option<FileOrigin>), CommandFailure> {
+    let held: Vec<ArticleText> = BUILT_IN
         .iter()
         .filter(|(held, _)| name == "all" || name == *held)
         .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
@@ -75,51 +82,54 @@ fn texts(name: &str) -> Result<(Vec<Text>, Option<FileOrigin>), Failure> {
     if !held.is_empty() {
         return Ok((held, None));
     }
-    let read = Input::open(Path::new(name), InputKind::Article).and_then(Input::text_with_origin);
+    let read = InputFile::open(Path::new(name), InputKind::Article).and_then(InputFile::text_with_origin);
     let (text, origin) = read.map_err(|error| {
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-        Failure::usage(error).next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
+        CommandFailure::usage_error(error)
+            .with_hint(format!("Built-in articles: {}. Others are files.", names.join(", ")))
     })?;
     Ok((vec![(name.to_owned(), text)], Some(origin)))
 }
 
-fn read(name: &str, text: &str) -> Result<Article, Failure> {
+fn parse_article(name: &str, text: &str) -> Result<Article, CommandFailure> {
     Article::parse(text).map_err(|error| {
-        Failure::usage(format!("the article {name}: {error}"))
-            .next(format!("{} shows an example.", suggestion::mention(&suggested_command::article_printed())))
+        CommandFailure::usage_error(format!("the article {name}: {error}")).with_hint(format!(
+            "{} shows an example.",
+            suggestion::format_mention(&suggested_command::article_printed())
+        ))
     })
 }
 
 /// Returns 0 if every executed step ended by itself with status 0 or 1; otherwise the status of the first other step.
-fn exit(made: &[Made]) -> Exit {
+fn choose_exit(made: &[MadeArticle]) -> CommandExit {
     let steps = made.iter().flat_map(|article| &article.steps).filter(|step| step.left_out.is_none());
     let failed = steps.map(|step| step.exit).find(|exit| !matches!(exit, Some(0 | 1)));
     match failed {
-        None => Exit::Done,
-        Some(Some(code)) if code == Exit::Usage as i32 => Exit::Usage,
-        Some(Some(code)) if code == Exit::Unavailable as i32 => Exit::Unavailable,
-        Some(_) => Exit::Internal,
+        None => CommandExit::Done,
+        Some(Some(code)) if code == CommandExit::Usage as i32 => CommandExit::Usage,
+        Some(Some(code)) if code == CommandExit::Unavailable as i32 => CommandExit::Unavailable,
+        Some(_) => CommandExit::Internal,
     }
 }
 
 /// State that all steps share.
-struct Making<'a> {
+struct ArticleContext<'a> {
     machine: Machine,
     quick: bool,
-    itself: Itself<'a>,
-    settings: &'a Settings,
+    itself: SelfCommand<'a>,
+    settings: &'a ProgramSettings,
 }
 
-impl Making<'_> {
-    fn article(&self, article: &Article) -> Result<Made, Failure> {
+impl ArticleContext<'_> {
+    fn run_article(&self, article: &Article) -> Result<MadeArticle, CommandFailure> {
         let width = self.settings.width;
-        self.say(|| head(article, width))?;
+        self.print_part(|| draw_head(article, width))?;
         let mut steps = Vec::new();
         for step in &article.steps {
             if self.itself.is_interrupted() {
                 break;
             }
-            let line = step.on(&self.machine, self.quick);
+            let line = step.step_for_machine(&self.machine, self.quick);
             let mut made = MadeStep {
                 title: step.title.clone(),
                 command: line.as_ref().map(|line| line.words.clone()).unwrap_or_default(),
@@ -129,18 +139,18 @@ impl Making<'_> {
                 exit: None,
                 document: Value::Null,
             };
-            self.say(|| step_head(&made, width))?;
+            self.print_part(|| step_head(&made, width))?;
             if let Ok(line) = &line {
                 (made.exit, made.document) = self.itself.run(&line.words, &line.environment)?;
             }
             steps.push(made);
         }
-        self.say(|| foot(article, width))?;
-        Ok(Made::new(article, steps))
+        self.print_part(|| draw_foot(article, width))?;
+        Ok(MadeArticle::new(article, steps))
     }
 
     /// Prints a part of the page, unless the output is JSON.
-    fn say(&self, screen: impl FnOnce() -> crate::draw::text::Screen) -> Result<(), Failure> {
-        if self.settings.json { Ok(()) } else { show(self.settings, || (), screen) }
+    fn print_part(&self, screen: impl FnOnce() -> crate::draw::text::TextScreen) -> Result<(), CommandFailure> {
+        if self.settings.json { Ok(()) } else { show_result(self.settings, || (), screen) }
     }
 }

@@ -3,11 +3,11 @@
 use clap::Parser;
 use clap_complete::{Shell, generate};
 
-use super::program;
-use crate::app::failure::{Exit, Failure};
+use super::build_definition;
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::print_text;
-use crate::app::run::Run;
-use crate::app::settings::Settings;
+use crate::app::run::RunnableCommand;
+use crate::app::settings::ProgramSettings;
 
 const EXAMPLES: &str = "Examples:
   corewise completions bash > ~/.local/share/bash-completion/completions/corewise
@@ -23,12 +23,12 @@ pub struct CompletionsArguments {
     pub shell: Shell,
 }
 
-impl Run for CompletionsArguments {
-    fn run(self, _: &Settings) -> Result<Exit, Failure> {
+impl RunnableCommand for CompletionsArguments {
+    fn run(self, _: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let mut script = Vec::new();
-        generate(self.shell, &mut program(), "corewise", &mut script);
+        generate(self.shell, &mut build_definition(), "corewise", &mut script);
         print_text(String::from_utf8_lossy(&script).trim_end())?;
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
     fn every_shell_completes_commands_and_their_options() {
         for shell in Shell::value_variants() {
             let mut script = Vec::new();
-            generate(*shell, &mut program(), "corewise", &mut script);
+            generate(*shell, &mut build_definition(), "corewise", &mut script);
             let script = String::from_utf8(script).unwrap();
             for word in ["survey", "completions", "per-thread", "explain"] {
                 assert!(script.contains(word), "{shell}: {word}");

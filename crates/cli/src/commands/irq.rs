@@ -16,85 +16,92 @@ use corewise_model::Survey;
 use corewise_model::survey::devices::device_costs;
 use corewise_sys::{Root, irq, topology};
 
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::history::latest_survey;
 use crate::app::machine::{self, MachineChoice, is_machine_file};
-use crate::app::output::show;
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
+use crate::app::output::show_result;
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 use arguments::IrqArguments;
-use document::{IrqDocument, Listing};
-use screen::screen;
+use document::{InterruptListing, IrqDocument};
+use screen::draw_screen;
 use task::IrqTask;
 
-impl Run for IrqArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<IrqDocument<'_>>(&[
+impl RunnableCommand for IrqArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<IrqDocument<'_>>(&[
         "irq --machine interrupts.txt",
         "irq --machine interrupts.txt --away-from 1 --dry-run",
         "irq --machine devices.txt --near eth0 --dry-run",
     ])];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         run(&IrqTask::new(self)?, settings)
     }
 }
 
 /// Returns the failure for a system that lists no interrupts.
-fn nothing_listed(root: &Root) -> Failure {
-    if topology::read(root).is_ok_and(|machine| !machine.processor_groups.is_empty()) {
-        return Failure::unavailable("interrupts of devices cannot be listed or moved on Windows");
+fn explain_nothing_listed(root: &Root) -> CommandFailure {
+    if topology::read_machine(root).is_ok_and(|machine| !machine.processor_groups.is_empty()) {
+        return CommandFailure::unavailable_error("interrupts of devices cannot be listed or moved on Windows");
     }
     let what = "no device interrupts are listed here, in /proc/irq, /sys/kernel/irq or /proc/interrupts";
-    Failure::unavailable(what).next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys.")
+    CommandFailure::unavailable_error(what)
+        .with_hint("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys.")
 }
 
-fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
-    let root = root(&task.machine)?;
-    let mut listing =
-        Listing { counted_s: None, costs: None, irqbalance: irq::irqbalance(&root), interrupts: irq::read(&root) };
+fn run(task: &IrqTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+    let root = open_root(&task.machine)?;
+    let mut listing = InterruptListing {
+        counted_s: None,
+        costs: None,
+        irqbalance: irq::find_irqbalance(&root),
+        interrupts: irq::read_interrupts(&root),
+    };
     if listing.interrupts.is_empty() {
-        return Err(nothing_listed(&root));
+        return Err(explain_nothing_listed(&root));
     }
     if let Some(moving) = &task.moving {
-        let machine = topology::read(&root).map_err(|error| machine::unreadable(&error))?;
-        return away::run(moving, task, &Here { root, machine, listing }, settings);
+        let machine = topology::read_machine(&root).map_err(|error| machine::explain_unreadable(&error))?;
+        return away::run(moving, task, &MachineInterrupts { root, machine, listing }, settings);
     }
     if root.is_live() {
-        listing.counted_s = Some(count(&root, &mut listing, task.counting));
+        listing.counted_s = Some(count_interrupts(&root, &mut listing, task.counting));
         // A machine that cannot be read has no history.
         let names =
             |survey: &Survey| survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
-        let named = topology::read(&root).ok().and_then(|machine| latest_survey(&machine, settings, names));
+        let named = topology::read_machine(&root).ok().and_then(|machine| latest_survey(&machine, settings, names));
         listing.costs = named.map(|survey| device_costs(&survey));
     }
-    show(settings, || IrqDocument::new(&listing, None), || screen(&listing, settings.width))?;
-    Ok(Exit::Done)
+    show_result(settings, || IrqDocument::new(&listing, None), || draw_screen(&listing, settings.width))?;
+    Ok(CommandExit::Done)
 }
 
-struct Here {
+struct MachineInterrupts {
     root: Root,
     machine: Machine,
-    listing: Listing,
+    listing: InterruptListing,
 }
 
 /// Returns the root of the machine's files. Described machines have no interrupts.
-fn root(choice: &MachineChoice) -> Result<Root, Failure> {
+fn open_root(choice: &MachineChoice) -> Result<Root, CommandFailure> {
     match choice {
-        MachineChoice::Here => Ok(Root::live()),
+        MachineChoice::Here => Ok(Root::this_machine()),
         MachineChoice::File(path) if !is_machine_file(path) => {
-            Root::open(path).map_err(|error| machine::unreadable(&error))
+            Root::open(path).map_err(|error| machine::explain_unreadable(&error))
         }
-        _ => Err(Failure::usage("a described machine has no interrupts")
-            .next(format!("Use a recording made by {}.", suggestion::mention(&suggested_command::record())))),
+        _ => Err(CommandFailure::usage_error("a described machine has no interrupts").with_hint(format!(
+            "Use a recording made by {}.",
+            suggestion::format_mention(&suggested_command::record())
+        ))),
     }
 }
 
 /// Counts the interrupts for a while, and returns the elapsed time in seconds.
-fn count(root: &Root, listing: &mut Listing, counting: Duration) -> f64 {
-    let (first, begun) = (irq::counts(root), Instant::now());
+fn count_interrupts(root: &Root, listing: &mut InterruptListing, counting: Duration) -> f64 {
+    let (first, begun) = (irq::read_counts(root), Instant::now());
     std::thread::sleep(counting);
-    let (last, elapsed_s) = (irq::counts(root), begun.elapsed().as_secs_f64());
+    let (last, elapsed_s) = (irq::read_counts(root), begun.elapsed().as_secs_f64());
     for interrupt in &mut listing.interrupts {
         let of = |counts: &irq::Counts| counts.get(&interrupt.number).cloned().unwrap_or_default();
         interrupt.counts = of(&first);

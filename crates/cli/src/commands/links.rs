@@ -9,111 +9,116 @@ pub mod task;
 #[cfg(test)]
 mod tests;
 
-use corewise_lab::links::measured::Measured;
-use corewise_lab::links::simulated::Simulated;
-use corewise_lab::links::{CHOICES, Plan, Talk, map as make_map};
-use corewise_lab::session::seed_of_the_clock;
+use corewise_lab::links::measured::MeasuredLinks;
+use corewise_lab::links::simulated::SimulatedLinks;
+use corewise_lab::links::{CHOICES, LinksPlan, PairVisitor, map_links as make_map};
+use corewise_lab::session::seed_from_clock;
 use corewise_machine::{CpuSet, Machine};
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::links::compare::compare as compare_maps;
-use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
+use corewise_model::links::compare::compare_link_maps as compare_maps;
+use corewise_model::links::conclude::{FilledSeries, LinkConclusions, conclude_map};
 use corewise_model::links::map::LinkMap;
 use jiff::tz::TimeZone;
 
-use crate::app::artifact::{self, Form, Printed};
+use crate::app::artifact::{self, ArtifactForm, PrintedArtifact};
 use crate::app::document::ArtifactDocument;
-use crate::app::failure::{Exit, Failure};
-use crate::app::history::{broken, existing, keep};
-use crate::app::interruption::Interruption;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::history::{explain_store_error, open_existing_store, store_artifact};
+use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::{self, MachineChoice, this_machine};
-use crate::app::measuring::nothing_measured;
-use crate::app::output::{print_form, say, show_story};
+use crate::app::measuring::explain_nothing_measured;
+use crate::app::output::{print_form, print_message, show_story};
 use crate::app::placing::{resolve_elsewhere, resolve_here};
-use crate::app::progress::Bar;
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
+use crate::app::progress::ProgressDisplay;
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
 use crate::draw::csv;
-use crate::draw::number::{self, when};
+use crate::draw::number::{self, format_time};
 use crate::draw::story::Story;
 use crate::draw::suggestion;
-use crate::draw::survey::Kept;
-use arguments::{FormatName, LinksArguments, OrderName};
+use crate::draw::survey::StorageStatus;
+use arguments::{LinksArguments, LinksFormatName, OrderName};
 use document::LinksComparisonDocument;
 use pictures::comparison;
 use pictures::export::{long_csv, matrix_csv};
 use pictures::screen;
-use task::{Action, LinksTask, MapRequest, Simulation, Source};
+use task::{LinkMapSource, LinksAction, LinksSimulation, LinksTask, MapRequest};
 
-impl Run for LinksArguments {
-    const DOCUMENTS: &'static [Document] = &[
-        document::<ArtifactDocument<'_, LinkMap>>(&["links --simulate matrix.csv --budget 1s --seed 1"]),
-        document::<LinksComparisonDocument<'_>>(&["links compare matrix.csv matrix.csv"]),
+impl RunnableCommand for LinksArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[
+        command_document::<ArtifactDocument<'_, LinkMap>>(&["links --simulate matrix.csv --budget 1s --seed 1"]),
+        command_document::<LinksComparisonDocument<'_>>(&["links compare matrix.csv matrix.csv"]),
     ];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         run(&LinksTask::new(self)?, settings)
     }
 }
 
-fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
+fn run(task: &LinksTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     match &task.action {
-        Action::Map(request) => match &request.simulate {
-            Some(simulation) => simulated(request, simulation, task, settings),
-            None => measured(request, task, settings),
+        LinksAction::Map(request) => match &request.simulate {
+            Some(simulation) => simulate_map(request, simulation, task, settings),
+            None => measure_map(request, task, settings),
         },
-        Action::Import { files, unit, machine } => {
-            let machine = chosen(machine.as_ref())?;
+        LinksAction::Import { files, unit, machine } => {
+            let machine = choose_machine(machine.as_ref())?;
             // Reads all before any is stored.
             let maps: Vec<LinkMap> =
-                files.iter().map(|file| source::imported(file, machine.as_ref(), *unit)).collect::<Result<_, _>>()?;
+                files.iter().map(|file| source::import_map(file, machine.as_ref(), *unit)).collect::<Result<_, _>>()?;
             for map in &maps {
-                print(map, &keep(map, settings), (task.format, task.order), settings)?;
+                print_map(map, &store_artifact(map, settings), (task.format, task.order), settings)?;
             }
-            Ok(Exit::Done)
+            Ok(CommandExit::Done)
         }
-        Action::Compare { before, after, machine } => {
-            let machine = chosen(machine.as_ref())?;
-            compared(before, after, machine.as_ref(), settings)
+        LinksAction::Compare { before, after, machine } => {
+            let machine = choose_machine(machine.as_ref())?;
+            compare_sources(before, after, machine.as_ref(), settings)
         }
-        Action::Show(number) => {
-            let map = stored(*number, settings)?;
-            let kept = Kept::Recalled(*number, when(map.provenance.started_unix_ms, &TimeZone::system()));
-            print(&map, &kept, (task.format, task.order), settings)?;
-            Ok(Exit::Done)
+        LinksAction::Show(number) => {
+            let map = read_stored(*number, settings)?;
+            let kept =
+                StorageStatus::Recalled(*number, format_time(map.provenance.started_unix_ms, &TimeZone::system()));
+            print_map(&map, &kept, (task.format, task.order), settings)?;
+            Ok(CommandExit::Done)
         }
     }
 }
 
 /// Reads the named machine, if there is one.
-fn chosen(choice: Option<&MachineChoice>) -> Result<Option<Machine>, Failure> {
-    Ok(choice.map(machine::read).transpose()?.map(|chosen| chosen.machine))
+fn choose_machine(choice: Option<&MachineChoice>) -> Result<Option<Machine>, CommandFailure> {
+    Ok(choice.map(machine::read_machine).transpose()?.map(|chosen| chosen.machine))
 }
 
-fn measured(request: &MapRequest, task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
+fn measure_map(
+    request: &MapRequest,
+    task: &LinksTask,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
     let machine = this_machine()?;
     let cpus = match &request.cpus {
         Some(expression) => resolve_here(expression, &machine, settings)?.cpus,
         None => machine.allowed.clone(),
     };
-    two_at_least(&cpus, if request.cpus.is_some() { "--cpus has" } else { "this process may use" })?;
-    let _lock = lock::take(settings)?;
-    let interruption = Interruption::watch()?;
-    let seed = seed(request);
-    let mut talk = Measured::new(&machine, seed, interruption.stop());
-    let map = made(request, seed, cpus, Some(machine), &mut talk, &interruption, settings);
-    finished(&map, &interruption, task, settings)
+    require_two_cpus(&cpus, if request.cpus.is_some() { "--cpus has" } else { "this process may use" })?;
+    let _lock = lock::take_lock(settings)?;
+    let interruption = InterruptionWatch::watch_signals()?;
+    let seed = choose_seed(request);
+    let mut talk = MeasuredLinks::new(&machine, seed, interruption.stop());
+    let map = run_plan(request, seed, cpus, Some(machine), &mut talk, &interruption, settings);
+    finish_map(&map, &interruption, task, settings)
 }
 
-fn simulated(
+fn simulate_map(
     request: &MapRequest,
-    simulation: &Simulation,
+    simulation: &LinksSimulation,
     task: &LinksTask,
-    settings: &Settings,
-) -> Result<Exit, Failure> {
-    let (what, unit, matrix) = source::matrix(&simulation.matrix)?;
-    let noise = simulation.noise.as_deref().map(source::samples).transpose()?.unwrap_or_default();
-    let machine = chosen(simulation.machine.as_ref())?;
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
+    let (what, unit, matrix) = source::read_matrix(&simulation.matrix)?;
+    let noise = simulation.noise.as_deref().map(source::read_samples).transpose()?.unwrap_or_default();
+    let machine = choose_machine(simulation.machine.as_ref())?;
     let all = matrix.cpu_set();
     let cpus = match (&request.cpus, &machine) {
         (Some(expression), Some(machine)) => resolve_elsewhere(expression, machine)?.cpus.intersection(&all),
@@ -121,27 +126,28 @@ fn simulated(
             Some(cpus) => cpus.into_iter().collect::<CpuSet>().intersection(&all),
             None => {
                 let what = "the machine of the matrix is unknown: --cpus takes only numbers";
-                return Err(Failure::usage(what).next("Name it with --machine, or give a list such as 0-3,8."));
+                return Err(CommandFailure::usage_error(what)
+                    .with_hint("Name it with --machine, or give a list such as 0-3,8."));
             }
         },
         (None, _) => all,
     };
-    two_at_least(&cpus, "the matrix has of them")?;
-    let interruption = Interruption::watch()?;
+    require_two_cpus(&cpus, "the matrix has of them")?;
+    let interruption = InterruptionWatch::watch_signals()?;
     let name = simulation.matrix.display().to_string();
-    let seed = seed(request);
-    let mut talk = Simulated::new(name, matrix, &noise, seed);
+    let seed = choose_seed(request);
+    let mut talk = SimulatedLinks::new(name, matrix, &noise, seed);
     // A matrix has the costs of a single way to talk.
     let request = &MapRequest { kinds: vec![what], ..request.clone() };
-    let map = made(request, seed, cpus, machine, &mut talk, &interruption, settings);
-    finished(&LinkMap { unit, ..map }, &interruption, task, settings)
+    let map = run_plan(request, seed, cpus, machine, &mut talk, &interruption, settings);
+    finish_map(&LinkMap { unit, ..map }, &interruption, task, settings)
 }
 
-fn seed(request: &MapRequest) -> u64 {
-    request.seed.unwrap_or_else(seed_of_the_clock)
+fn choose_seed(request: &MapRequest) -> u64 {
+    request.seed.unwrap_or_else(seed_from_clock)
 }
 
-fn two_at_least(cpus: &CpuSet, whose: &str) -> Result<(), Failure> {
+fn require_two_cpus(cpus: &CpuSet, whose: &str) -> Result<(), CommandFailure> {
     if cpus.len() >= 2 {
         return Ok(());
     }
@@ -149,20 +155,22 @@ fn two_at_least(cpus: &CpuSet, whose: &str) -> Result<(), Failure> {
         "a link needs two cpus, and {whose} only {}",
         if cpus.is_empty() { "none".into() } else { cpus.to_string() }
     );
-    Err(Failure::unavailable(what)
-        .next(format!("{} shows all cpus and which are allowed.", suggestion::mention(&suggested_command::topology()))))
+    Err(CommandFailure::unavailable_error(what).with_hint(format!(
+        "{} shows all cpus and which are allowed.",
+        suggestion::format_mention(&suggested_command::topology())
+    )))
 }
 
-fn made(
+fn run_plan(
     request: &MapRequest,
     seed: u64,
     cpus: CpuSet,
     machine: Option<Machine>,
-    talk: &mut dyn Talk,
-    interruption: &Interruption,
-    settings: &Settings,
+    talk: &mut dyn PairVisitor,
+    interruption: &InterruptionWatch,
+    settings: &ProgramSettings,
 ) -> LinkMap {
-    let plan = Plan {
+    let plan = LinksPlan {
         cpus,
         kinds: request.kinds.clone(),
         budget: request.budget,
@@ -171,129 +179,155 @@ fn made(
         choices: CHOICES,
         corewise: env!("CARGO_PKG_VERSION"),
     };
-    let bar = Bar::new(settings.progress);
-    let map = make_map(&plan, machine, talk, interruption.stop(), &mut |progress| bar.show(progress));
-    bar.clear();
+    let bar = ProgressDisplay::new(settings.progress);
+    let map = make_map(&plan, machine, talk, interruption.stop(), &mut |progress| bar.show_progress(progress));
+    bar.clear_display();
     map
 }
 
-fn finished(
+fn finish_map(
     map: &LinkMap,
-    interruption: &Interruption,
+    interruption: &InterruptionWatch,
     task: &LinksTask,
-    settings: &Settings,
-) -> Result<Exit, Failure> {
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
     let is_interrupted = map.provenance.partial && interruption.was_seen();
     if map.series.iter().all(|series| series.links.pairs.is_empty() && series.held_out.is_empty()) {
         let gap = map.series.iter().flat_map(|series| &series.links.gaps).chain(&map.gaps).next();
-        return Err(nothing_measured("map", "pair", gap, is_interrupted));
+        return Err(explain_nothing_measured("map", "pair", gap, is_interrupted));
     }
-    print(map, &keep(map, settings), (task.format, task.order), settings)?;
-    Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
+    print_map(map, &store_artifact(map, settings), (task.format, task.order), settings)?;
+    Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
 }
 
-fn stored(number: i64, settings: &Settings) -> Result<LinkMap, Failure> {
-    existing(settings, &suggested_command::links())?.get(number).map_err(broken)
+fn read_stored(number: i64, settings: &ProgramSettings) -> Result<LinkMap, CommandFailure> {
+    open_existing_store(settings, &suggested_command::links())?.get_artifact(number).map_err(explain_store_error)
 }
 
-fn compared(before: &Source, after: &Source, machine: Option<&Machine>, settings: &Settings) -> Result<Exit, Failure> {
-    let map = |source: &Source| match source {
-        Source::Stored(number) => stored(*number, settings),
-        Source::File(path) => source::map(path, machine, None),
+fn compare_sources(
+    before: &LinkMapSource,
+    after: &LinkMapSource,
+    machine: Option<&Machine>,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
+    let map = |source: &LinkMapSource| match source {
+        LinkMapSource::Stored(number) => read_stored(*number, settings),
+        LinkMapSource::File(path) => source::read_map(path, machine, None),
     };
-    compare(before, after, [&map(before)?, &map(after)?], settings)?;
-    Ok(Exit::Done)
+    print_comparison(before, after, [&map(before)?, &map(after)?], settings)?;
+    Ok(CommandExit::Done)
 }
 
-fn compare(before: &Source, after: &Source, maps: [&LinkMap; 2], settings: &Settings) -> Result<(), Failure> {
+fn print_comparison(
+    before: &LinkMapSource,
+    after: &LinkMapSource,
+    maps: [&LinkMap; 2],
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
     let [earlier, later] = maps;
     if let (Some(one), Some(other)) = (&earlier.machine, &later.machine)
         && one.fingerprint() != other.fingerprint()
     {
-        say(&"warning: the maps are of different machines, or the machine's cpus have changed");
+        print_message(&"warning: the maps are of different machines, or the machine's cpus have changed");
     }
-    let names = [before.words(), after.words()];
+    let names = [before.to_text(), after.to_text()];
     if earlier.unit != later.unit {
         let [before, after] = &names;
         let what = format!("{before} is in {} and {after} in {}", earlier.unit.word(), later.unit.word());
-        return Err(Failure::usage(what).next("Only maps with the same unit can be compared."));
+        return Err(CommandFailure::usage_error(what).with_hint("Only maps with the same unit can be compared."));
     }
     if earlier.cpus != later.cpus {
-        say(&"warning: the maps have different cpus; only the common ones are compared");
+        print_message(&"warning: the maps have different cpus; only the common ones are compared");
     }
-    let kinds = compare_maps(earlier, later, &conclude(earlier));
-    let story = comparison::story(&kinds, Source::again([before, after]), [&names[0], &names[1]]);
+    let kinds = compare_maps(earlier, later, &conclude_map(earlier));
+    let story =
+        comparison::compose_story(&kinds, LinkMapSource::suggest_comparison([before, after]), [&names[0], &names[1]]);
     show_story(settings, || LinksComparisonDocument::new(names, &story, &kinds), &story)
 }
 
-impl Printed for LinkMap {
-    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
-        form.only(&["--csv"], "a map of links")?;
-        let format = if form.csv { FormatName::Csv } else { FormatName::Text };
-        print(self, kept, (format, None), settings)
+impl PrintedArtifact for LinkMap {
+    fn print_in_form(
+        &self,
+        kept: &StorageStatus,
+        form: &ArtifactForm,
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        form.refuse_options(&["--csv"], "a map of links")?;
+        let format = if form.csv { LinksFormatName::Csv } else { LinksFormatName::Text };
+        print_map(self, kept, (format, None), settings)
     }
 
     const TITLE: &'static str = "Map of links";
 
-    fn first() -> SuggestedCommand {
+    fn first_command() -> SuggestedCommand {
         suggested_command::links()
     }
 
-    fn story(&self, conclusions: &LinkConclusions, kept: &Kept, _: &Settings) -> Story {
-        screen::story(self, conclusions, kept, true)
+    fn compose_story(&self, conclusions: &LinkConclusions, kept: &StorageStatus, _: &ProgramSettings) -> Story {
+        screen::compose_story(self, conclusions, kept, true)
     }
 
-    fn imported(mut self, file: &str) -> Self {
-        self.provenance.origin = source::of_file(file, &self.provenance.origin);
+    fn mark_imported(mut self, file: &str) -> Self {
+        self.provenance.origin = source::origin_in_file(file, &self.provenance.origin);
         self
     }
 
-    fn changes(numbers: [i64; 2], [earlier, later]: [&Self; 2]) -> Option<Story> {
-        let [before, after] = numbers.map(Source::Stored);
-        let kinds = (earlier.unit == later.unit).then(|| compare_maps(earlier, later, &conclude(earlier)))?;
-        Some(comparison::story(&kinds, Source::again([&before, &after]), [&before.words(), &after.words()]))
+    fn compose_changes(numbers: [i64; 2], [earlier, later]: [&Self; 2]) -> Option<Story> {
+        let [before, after] = numbers.map(LinkMapSource::Stored);
+        let kinds = (earlier.unit == later.unit).then(|| compare_maps(earlier, later, &conclude_map(earlier)))?;
+        Some(comparison::compose_story(
+            &kinds,
+            LinkMapSource::suggest_comparison([&before, &after]),
+            [&before.to_text(), &after.to_text()],
+        ))
     }
 
-    fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {
-        let [before, after] = numbers.map(Source::Stored);
-        compare(&before, &after, artifacts, settings)
+    fn print_comparison(
+        numbers: [i64; 2],
+        artifacts: [&Self; 2],
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        let [before, after] = numbers.map(LinkMapSource::Stored);
+        print_comparison(&before, &after, artifacts, settings)
     }
 }
 
-fn print(
+fn print_map(
     map: &LinkMap,
-    kept: &Kept,
-    (format, order): (FormatName, Option<OrderName>),
-    settings: &Settings,
-) -> Result<(), Failure> {
-    let Some(series) = map.series.first() else { return Err(Failure::unavailable("the map is empty")) };
+    kept: &StorageStatus,
+    (format, order): (LinksFormatName, Option<OrderName>),
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
+    let Some(series) = map.series.first() else { return Err(CommandFailure::unavailable_error("the map is empty")) };
     // Computed only if needed, and after the conclusions: each is a table of all pairs.
-    let filled = || Filled::of(series, map);
+    let filled = || FilledSeries::from_series(series, map);
     let by_group = order != Some(OrderName::Number);
     match format {
-        _ if settings.json => artifact::print(map, kept, settings),
-        FormatName::Csv => {
+        _ if settings.json => artifact::print_artifact(map, kept, settings),
+        LinksFormatName::Csv => {
             // Readers of lists of pairs split at commas, also within quotation marks.
             let bare = |note: String| note.replace(',', ";").replace('"', "'");
-            let notes = screen::story(map, &conclude(map), kept, by_group).notes();
+            let notes = screen::compose_story(map, &conclude_map(map), kept, by_group).note_sentences();
             let notes: Vec<String> = notes.into_iter().map(bare).collect();
             print_form(&csv::with_notes(&long_csv(map), &notes))
         }
-        FormatName::Matrix => {
+        LinksFormatName::Matrix => {
             let filled = filled();
             if filled.predicted > 0 {
-                let all = filled.all.known().count() as u64;
-                let (all, predicted) = (number::whole(all), number::whole(filled.predicted));
-                say(&format!("{predicted} of {all} pairs are predicted; `--format csv` prints only measured ones"));
+                let all = filled.all.known_pairs().count() as u64;
+                let (all, predicted) = (number::format_whole(all), number::format_whole(filled.predicted));
+                print_message(&format!(
+                    "{predicted} of {all} pairs are predicted; `--format csv` prints only measured ones"
+                ));
             }
             print_form(matrix_csv(&filled.all).trim_end())
         }
-        FormatName::Svg => {
-            let (heat, text) = screen::picture(map, &filled(), &conclude(map), by_group);
-            print_form(&heat.svg(&text))
+        LinksFormatName::Svg => {
+            let (heat, text) = screen::make_picture(map, &filled(), &conclude_map(map), by_group);
+            print_form(&heat.to_svg(&text))
         }
-        FormatName::Text => {
-            artifact::print_story(map, kept, settings, |conclusions| screen::story(map, conclusions, kept, by_group))
-        }
+        LinksFormatName::Text => artifact::print_story(map, kept, settings, |conclusions| {
+            screen::compose_story(map, conclusions, kept, by_group)
+        }),
     }
 }

@@ -10,16 +10,16 @@ use clap::{Parser, ValueEnum};
 use corewise_machine::suggested_command;
 use corewise_sys::Root;
 use corewise_sys::output::OutputPlace;
-use corewise_sys::record::{Packing, record};
+use corewise_sys::record::{RecordingPacking, record_machine};
 
-use crate::app::failure::{Exit, Failure};
-use crate::app::output::{show, write_bytes};
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
-use crate::draw::number::bytes;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::output::{show_result, write_bytes};
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
+use crate::draw::number::format_bytes;
 use crate::draw::suggestion;
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::wrap;
+use crate::draw::text::{StyledLine, TextScreen};
+use crate::draw::wrap::wrap_line;
 use document::RecordDocument;
 
 /// Record this machine's topology, to show it elsewhere with `topology --machine`
@@ -45,89 +45,95 @@ pub enum PackingName {
     Xz,
 }
 
-impl Run for RecordArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<RecordDocument>(&["record -o here.tar.xz"])];
+impl RunnableCommand for RecordArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<RecordDocument>(&["record -o here.tar.xz"])];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let output = self.output.as_path();
         let packing = self.packing.map(|name| match name {
-            PackingName::Tar => Packing::Tar,
-            PackingName::Gzip => Packing::Gzip,
-            PackingName::Xz => Packing::Xz,
+            PackingName::Tar => RecordingPacking::Tar,
+            PackingName::Gzip => RecordingPacking::Gzip,
+            PackingName::Xz => RecordingPacking::Xz,
         });
         if output == Path::new("-") {
-            return to_standard_output(packing.unwrap_or(Packing::Tar), settings);
+            return to_standard_output(packing.unwrap_or(RecordingPacking::Tar), settings);
         }
-        let (place, file) = created(output)?;
-        let size_bytes = written(&file, packing.unwrap_or_else(|| Packing::of(output))).inspect_err(|_| {
-            // Half a recording is useless, and this process created the file.
-            place.remove(&file);
-        })?;
+        let (place, file) = create_file(output)?;
+        let size_bytes = write_recording(&file, packing.unwrap_or_else(|| RecordingPacking::from_path(output)))
+            .inspect_err(|_| {
+                // Half a recording is useless, and this process created the file.
+                place.remove_file(&file);
+            })?;
         let name = output.display().to_string();
-        show(settings, || RecordDocument::new(name.clone(), size_bytes), || screen(&name, size_bytes, settings.width))?;
-        Ok(Exit::Done)
+        show_result(
+            settings,
+            || RecordDocument::new(name.clone(), size_bytes),
+            || draw_screen(&name, size_bytes, settings.width),
+        )?;
+        Ok(CommandExit::Done)
     }
 }
 
 /// Writes only the recording to standard output.
-fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Failure> {
+fn to_standard_output(packing: RecordingPacking, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     if settings.json {
         let what = "--json and the recording would both go to standard output";
-        return Err(Failure::usage(what).next("Name a file with -o, or leave out --json."));
+        return Err(CommandFailure::usage_error(what).with_hint("Name a file with -o, or leave out --json."));
     }
     if settings.stdout_is_terminal {
         let what = "standard output is a terminal, and a recording is not text";
-        return Err(Failure::usage(what).next(format!(
+        return Err(CommandFailure::usage_error(what).with_hint(format!(
             "Name a file with -o, or use a pipe: {} | ssh …",
-            suggestion::typed(&suggested_command::record_to_pipe())
+            suggestion::format_typed(&suggested_command::record_to_pipe())
         )));
     }
     let mut bytes = Vec::new();
-    record(&Root::live(), &mut bytes, packing).map_err(Failure::unavailable)?;
+    record_machine(&Root::this_machine(), &mut bytes, packing).map_err(CommandFailure::unavailable_error)?;
     write_bytes(&bytes)?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn created(output: &Path) -> Result<(OutputPlace, File), Failure> {
-    let made = OutputPlace::reach(output).and_then(|place| place.create_new().map(|file| (place, file)));
+fn create_file(output: &Path) -> Result<(OutputPlace, File), CommandFailure> {
+    let made = OutputPlace::reach_place(output).and_then(|place| place.create_new().map(|file| (place, file)));
     made.map_err(|error| {
-        let failure = Failure::unavailable(format!("cannot write {}: {error}", output.display()));
+        let failure = CommandFailure::unavailable_error(format!("cannot write {}: {error}", output.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
-                failure.next("corewise overwrites nothing: choose another name, or remove the file.")
+                failure.with_hint("corewise overwrites nothing: choose another name, or remove the file.")
             }
-            _ => failure.next("Choose a file in a folder that you may write to."),
+            _ => failure.with_hint("Choose a file in a folder that you may write to."),
         }
     })
 }
 
-fn written(file: &File, packing: Packing) -> Result<u64, Failure> {
+fn write_recording(file: &File, packing: RecordingPacking) -> Result<u64, CommandFailure> {
     let mut writer = BufWriter::new(file);
-    record(&Root::live(), &mut writer, packing).map_err(Failure::unavailable)?;
+    record_machine(&Root::this_machine(), &mut writer, packing).map_err(CommandFailure::unavailable_error)?;
     let size = writer.flush().and_then(|()| writer.get_ref().metadata()).map(|metadata| metadata.len());
-    size.map_err(|error| Failure::unavailable(format!("cannot write the recording: {error}")))
+    size.map_err(|error| CommandFailure::unavailable_error(format!("cannot write the recording: {error}")))
 }
 
-fn screen(name: &str, size_bytes: u64, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    let line = Line::new().plain(format!("recorded in {name} ({}); show it on any machine:  ", bytes(size_bytes)));
-    screen.extend(wrap(&line.strong(suggestion::typed(&suggested_command::topology_of(name))), width, 2));
+fn draw_screen(name: &str, size_bytes: u64, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    let line = StyledLine::new()
+        .plain(format!("recorded in {name} ({}); show it on any machine:  ", format_bytes(size_bytes)));
+    screen.extend(wrap_line(&line.strong(suggestion::format_typed(&suggested_command::topology_of(name))), width, 2));
     screen
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::settings::Environment;
+    use crate::app::settings::ProgramEnvironment;
 
     #[test]
     fn a_terminal_gets_no_recording() {
         let failure = |json| {
-            let environment = Environment { stdout_is_terminal: true, ..Environment::default() };
-            let settings = Settings { json, ..Settings::of_environment(&environment) };
+            let environment = ProgramEnvironment { stdout_is_terminal: true, ..ProgramEnvironment::default() };
+            let settings = ProgramSettings { json, ..ProgramSettings::from_environment(&environment) };
             RecordArguments { output: "-".into(), packing: None }.run(&settings).unwrap_err()
         };
-        assert_eq!(failure(false).exit, Exit::Usage);
+        assert_eq!(failure(false).exit, CommandExit::Usage);
         assert_eq!(
             failure(false).to_string(),
             "error: standard output is a terminal, and a recording is not text\n  Name a file with -o, or use a pipe: \

@@ -8,26 +8,26 @@ use std::path::Path;
 use corewise_machine::Machine;
 use corewise_machine::suggested_command;
 use corewise_model::keep::Rule;
-use corewise_store::Store;
+use corewise_store::ArtifactStore;
 use corewise_sys::output::{self, OutputPlace};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::KINDS;
-use crate::app::artifact::{Kind, Section};
-use crate::app::failure::{Exit, Failure};
-use crate::app::history::{broken, existing};
+use crate::app::artifact::{ArtifactKind, PageSection};
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::history::{explain_store_error, open_existing_store};
 use crate::app::machine::this_machine;
-use crate::app::output::{print_form, show};
+use crate::app::output::{print_form, show_result};
 use crate::app::rules::find_rules;
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
-use crate::draw::number::{bytes, count};
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
+use crate::draw::number::{format_bytes, format_count};
 use crate::draw::suggestion;
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::wrap;
+use crate::draw::text::{StyledLine, TextScreen};
+use crate::draw::wrap::wrap_line;
 use arguments::ReportArguments;
-use page::Page;
+use page::ReportPage;
 
 /// The output of `corewise report --json`.
 #[derive(Serialize, JsonSchema)]
@@ -45,34 +45,36 @@ pub struct ReportDocument {
     figures: Vec<String>,
 }
 
-impl Run for ReportArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>(&["report"])];
+impl RunnableCommand for ReportArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<ReportDocument>(&["report"])];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
-        let store = existing(settings, &suggested_command::first_survey())?;
-        let numbers = if self.numbers.is_empty() { latest(&store)? } else { self.numbers.clone() };
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+        let store = open_existing_store(settings, &suggested_command::first_survey())?;
+        let numbers = if self.numbers.is_empty() { latest_of_kinds(&store)? } else { self.numbers.clone() };
         let usual = if self.markdown { "report.md" } else { "report.html" };
         let output = self.output.unwrap_or_else(|| usual.into());
         let is_piped = output == Path::new("-");
-        let file = if is_piped { None } else { Some(place("--output", &output)?) };
-        let page = made(&store, &numbers, settings)?;
-        let text = if self.markdown { page.markdown() } else { page.html() };
+        let file = if is_piped { None } else { Some(reach_place("--output", &output)?) };
+        let page = make_page(&store, &numbers, settings)?;
+        let text = if self.markdown { page.to_markdown() } else { page.to_html() };
         let figures = self.figures.as_deref().map(|folder| write_figures(&page, folder)).transpose()?;
         let Some(file) = file else {
             print_form(text.trim_end())?;
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         };
-        file.replace(text.as_bytes())
-            .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.path().display())))?;
+        file.replace_file(text.as_bytes()).map_err(|error| {
+            CommandFailure::unavailable_error(format!("cannot write {}: {error}", file.path().display()))
+        })?;
         let figures = figures.unwrap_or_default();
         let name = output.display().to_string();
         let screen = || {
-            let what = format!("{name}: {}, {}", count(numbers.len(), "result"), bytes(text.len() as u64));
-            let mut screen = Screen::new();
-            screen.extend(wrap(&Line::new().plain(what), settings.width, 2));
+            let what =
+                format!("{name}: {}, {}", format_count(numbers.len(), "result"), format_bytes(text.len() as u64));
+            let mut screen = TextScreen::new();
+            screen.extend(wrap_line(&StyledLine::new().plain(what), settings.width, 2));
             if !figures.is_empty() {
-                let what = format!("{} beside it: {}", count(figures.len(), "figure"), figures.join(", "));
-                screen.extend(wrap(&Line::new().plain(what), settings.width, 2));
+                let what = format!("{} beside it: {}", format_count(figures.len(), "figure"), figures.join(", "));
+                screen.extend(wrap_line(&StyledLine::new().plain(what), settings.width, 2));
             }
             screen
         };
@@ -84,37 +86,37 @@ impl Run for ReportArguments {
             numbers: numbers.clone(),
             figures: figures.clone(),
         };
-        show(settings, document, screen)?;
-        Ok(Exit::Done)
+        show_result(settings, document, screen)?;
+        Ok(CommandExit::Done)
     }
 }
 
 /// Checks that a file can be written there, without creating it.
-fn place(option: &str, path: &Path) -> Result<OutputPlace, Failure> {
-    OutputPlace::find(path).map_err(|why| {
-        Failure::unavailable(format!("{option} {}: {why}", path.display()))
-            .next("Choose a file in a folder that you may write to.")
+fn reach_place(option: &str, path: &Path) -> Result<OutputPlace, CommandFailure> {
+    OutputPlace::find_place(path).map_err(|why| {
+        CommandFailure::unavailable_error(format!("{option} {}: {why}", path.display()))
+            .with_hint("Choose a file in a folder that you may write to.")
     })
 }
 
 /// Returns the numbers of the latest artifacts of each kind of this machine.
-fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
-    let entries = store.entries(Some(&this_machine()?.fingerprint())).map_err(broken)?;
+fn latest_of_kinds(store: &ArtifactStore) -> Result<Vec<i64>, CommandFailure> {
+    let entries = store.list_entries(Some(&this_machine()?.fingerprint())).map_err(explain_store_error)?;
     let numbers =
-        KINDS.iter().map(|kind| (kind.latest)(store, &entries)).collect::<Result<Vec<_>, Failure>>()?.concat();
+        KINDS.iter().map(|kind| (kind.latest)(store, &entries)).collect::<Result<Vec<_>, CommandFailure>>()?.concat();
     match numbers.is_empty() {
-        true => Err(Failure::unavailable("nothing is stored of this machine").next(format!(
+        true => Err(CommandFailure::unavailable_error("nothing is stored of this machine").with_hint(format!(
             "Name the results to report by their numbers; {} lists everything.",
-            suggestion::mention(&suggested_command::history_all())
+            suggestion::format_mention(&suggested_command::history_all())
         ))),
         false => Ok(numbers),
     }
 }
 
-fn kind_of(store: &Store, number: i64) -> Result<&'static Kind, Failure> {
-    let entry = store.entry(number).map_err(broken)?;
+fn find_kind(store: &ArtifactStore, number: i64) -> Result<&'static ArtifactKind, CommandFailure> {
+    let entry = store.find_entry(number).map_err(explain_store_error)?;
     KINDS.iter().find(|kind| kind.name == entry.kind).ok_or_else(|| {
-        Failure::unavailable(format!(
+        CommandFailure::unavailable_error(format!(
             "number {number} is of the kind {}, which this corewise does not know",
             entry.kind
         ))
@@ -122,26 +124,26 @@ fn kind_of(store: &Store, number: i64) -> Result<&'static Kind, Failure> {
 }
 
 /// Reads the artifacts, grouped by kind in the order in which the kinds first occur.
-fn made(store: &Store, numbers: &[i64], settings: &Settings) -> Result<Page, Failure> {
-    let mut of_kinds: Vec<(&Kind, Vec<i64>)> = Vec::new();
+fn make_page(store: &ArtifactStore, numbers: &[i64], settings: &ProgramSettings) -> Result<ReportPage, CommandFailure> {
+    let mut of_kinds: Vec<(&ArtifactKind, Vec<i64>)> = Vec::new();
     for &number in numbers {
-        let kind = kind_of(store, number)?;
+        let kind = find_kind(store, number)?;
         match of_kinds.iter_mut().find(|(known, _)| known.name == kind.name) {
             Some((_, numbers)) if numbers.contains(&number) => {}
             Some((_, numbers)) => numbers.push(number),
             None => of_kinds.push((kind, vec![number])),
         }
     }
-    let report = |(kind, numbers): &(&Kind, Vec<i64>)| (kind.report)(store, numbers, settings);
-    let sections = of_kinds.iter().map(report).collect::<Result<Vec<_>, Failure>>()?.concat();
-    let rules = rules(&sections, settings);
-    Ok(Page { sections, rules })
+    let report = |(kind, numbers): &(&ArtifactKind, Vec<i64>)| (kind.report)(store, numbers, settings);
+    let sections = of_kinds.iter().map(report).collect::<Result<Vec<_>, CommandFailure>>()?.concat();
+    let rules = read_rules(&sections, settings);
+    Ok(ReportPage { sections, rules })
 }
 
 /// Returns the rules of this user if the report covers this machine. Only `corewise keep` reports unreadable rules.
-fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machine)> {
+fn read_rules(sections: &[PageSection], settings: &ProgramSettings) -> Option<(Vec<Rule>, Machine)> {
     let rules =
-        find_rules(None, settings.is_root, settings).ok().and_then(|rules| rules.read().ok()).unwrap_or_default();
+        find_rules(None, settings.is_root, settings).ok().and_then(|rules| rules.read_rules().ok()).unwrap_or_default();
     let machine = if rules.is_empty() { None } else { this_machine().ok() }?;
     let fingerprint = machine.fingerprint();
     let mut machines = sections.iter().filter_map(|section| section.result.as_ref()?.machine.as_ref());
@@ -149,16 +151,16 @@ fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machin
 }
 
 /// Writes each figure to a separate file, and returns the names of the files.
-fn write_figures(page: &Page, folder: &Path) -> Result<Vec<String>, Failure> {
-    let refused = |error| Failure::unavailable(format!("cannot write to {}: {error}", folder.display()));
+fn write_figures(page: &ReportPage, folder: &Path) -> Result<Vec<String>, CommandFailure> {
+    let refused = |error| CommandFailure::unavailable_error(format!("cannot write to {}: {error}", folder.display()));
     output::make_folder(folder).map_err(refused)?;
     let mut names: Vec<String> = Vec::new();
     for section in &page.sections {
-        for figure in section.story.figures() {
+        for figure in section.story.list_figures() {
             let stem = format!("{}-{}", section.id, figure.name);
             let again = names.iter().filter(|name| name.starts_with(&stem)).count();
             let name = if again == 0 { format!("{stem}.svg") } else { format!("{stem}-{}.svg", again + 1) };
-            output::replace(&folder.join(&name), figure.svg().as_bytes()).map_err(refused)?;
+            output::replace_file(&folder.join(&name), figure.to_svg().as_bytes()).map_err(refused)?;
             names.push(name);
         }
     }

@@ -7,79 +7,85 @@ pub mod task;
 use std::process::Command;
 
 use corewise_machine::suggested_command;
-use corewise_sys::spawn::{self, Effect, Manner};
+use corewise_sys::spawn::{self, MannerEffect, SpawnManner};
 
 use crate::app::child::task::RunTask;
 use crate::app::child::{supervise, words};
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
-use crate::app::output::say;
+use crate::app::output::print_message;
 use crate::app::placing;
-use crate::app::run::Run;
-use crate::app::settings::Settings;
+use crate::app::run::RunnableCommand;
+use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 use arguments::RunArguments;
 
 /// The name of the command.
 pub const NAME: &str = "run";
 
-impl Run for RunArguments {
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+impl RunnableCommand for RunArguments {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         if settings.json {
-            return Err(Failure::usage("run has no JSON output").next(format!(
+            return Err(CommandFailure::usage_error("run has no JSON output").with_hint(format!(
                 "Its output is its command's. {} shows where it would run.",
-                suggestion::mention(&suggested_command::place_json())
+                suggestion::format_mention(&suggested_command::place_json())
             )));
         }
         let typed = self.with_rule(settings)?;
         match typed.pid {
-            Some(process) => {
-                running::place(process, &placing::expression(typed.on.as_deref().unwrap_or_default())?, settings)
-            }
-            None => run(&typed.task()?, settings),
+            Some(process) => running::place_process(
+                process,
+                &placing::parse_expression(typed.on.as_deref().unwrap_or_default())?,
+                settings,
+            ),
+            None => run(&typed.into_task()?, settings),
         }
     }
 }
 
 /// Replaces corewise by the command, or supervises it if something must be watched or restored.
-fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
+fn run(task: &RunTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let mut command = Command::new(&task.program);
     command.args(&task.arguments);
     if task.is_attended() {
         return supervise::run(task, &mut command, settings);
     }
     if task.is_soft || task.at_full_speed {
-        return in_manner(task, &mut command, settings);
+        return run_in_manner(task, &mut command, settings);
     }
     // A list or mask that the kernel accepts directly needs no knowledge of the machine, which would take time to read.
-    if !task.wish.at_once()? {
-        task.wish.find(&this_machine()?, settings)?.put_in_force()?;
+    if !task.wish.try_apply_plain_list()? {
+        task.wish.resolve_placement(&this_machine()?, settings)?.apply_to_thread()?;
     }
-    Err(words::not_started(&task.program, &spawn::replace(&mut command)))
+    Err(words::explain_not_started(&task.program, &spawn::replace_program(&mut command)))
 }
 
 /// Replaces corewise by the command, with options that only some systems have.
-fn in_manner(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
+fn run_in_manner(
+    task: &RunTask,
+    command: &mut Command,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
     let options = [
         (task.is_soft, "--soft", spawn::effect_of_preferred()),
         (task.at_full_speed, "--full-speed", spawn::effect_of_full_speed()),
     ];
     for (_, option, effect) in options.into_iter().filter(|(is_asked, ..)| *is_asked) {
         match effect {
-            Effect::InForce => {}
-            Effect::Nothing(why) => say(&format!("corewise: {option} has no effect here: {why}")),
-            Effect::Unavailable(why) => {
+            MannerEffect::InForce => {}
+            MannerEffect::Nothing(why) => print_message(&format!("corewise: {option} has no effect here: {why}")),
+            MannerEffect::Unavailable(why) => {
                 let next =
                     format!("Nothing was started. Without {option} the command runs as usual, restricted to its cpus.");
-                return Err(Failure::unavailable(format!("{option}: {why}")).next(next));
+                return Err(CommandFailure::unavailable_error(format!("{option}: {why}")).with_hint(next));
             }
         }
     }
-    let place = task.wish.find(&this_machine()?, settings)?;
+    let place = task.wish.resolve_placement(&this_machine()?, settings)?;
     if !task.is_soft {
-        place.put_in_force()?;
+        place.apply_to_thread()?;
     }
     let preferred = task.is_soft.then_some(&place.resolution.cpus);
-    let manner = Manner { preferred, at_full_speed: task.at_full_speed };
-    Err(words::not_started(&task.program, &spawn::replace_in(command, manner)))
+    let manner = SpawnManner { preferred, at_full_speed: task.at_full_speed };
+    Err(words::explain_not_started(&task.program, &spawn::replace_in(command, manner)))
 }

@@ -2,11 +2,11 @@
 
 use clap::Parser;
 
-use super::{NamedSchema, schemas};
-use crate::app::failure::{Exit, Failure};
+use super::{NamedSchema, all_schemas};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::{print_json, print_text};
-use crate::app::run::Run;
-use crate::app::settings::Settings;
+use crate::app::run::RunnableCommand;
+use crate::app::settings::ProgramSettings;
 
 /// Print the JSON schema of an output, or the names of all
 #[derive(Clone, Debug, Parser)]
@@ -19,24 +19,26 @@ pub struct SchemaArguments {
     pub examples: bool,
 }
 
-impl Run for SchemaArguments {
-    fn run(self, _: &Settings) -> Result<Exit, Failure> {
-        let names: Vec<String> = schemas().map(|schema| schema.name).collect();
+impl RunnableCommand for SchemaArguments {
+    fn run(self, _: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+        let names: Vec<String> = all_schemas().map(|schema| schema.name).collect();
         match &self.name {
-            None if self.examples => print_text(&examples().join("\n"))?,
+            None if self.examples => print_text(&list_examples().join("\n"))?,
             None => print_text(&names.join("\n"))?,
             Some(wanted) => {
-                let unknown = || Failure::usage(format!("there is no schema \"{wanted}\"")).next(names.join(", "));
-                print_json(&schemas().find(|schema| schema.name == *wanted).ok_or_else(unknown)?.schema)?;
+                let unknown = || {
+                    CommandFailure::usage_error(format!("there is no schema \"{wanted}\"")).with_hint(names.join(", "))
+                };
+                print_json(&all_schemas().find(|schema| schema.name == *wanted).ok_or_else(unknown)?.schema)?;
             }
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
-fn examples() -> Vec<String> {
+fn list_examples() -> Vec<String> {
     let lines = |schema: NamedSchema| {
         schema.examples.iter().map(move |line| format!("{} {line}", schema.name)).collect::<Vec<_>>()
     };
-    schemas().flat_map(lines).collect()
+    all_schemas().flat_map(lines).collect()
 }

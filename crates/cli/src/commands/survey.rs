@@ -9,76 +9,77 @@ mod heatmap;
 mod screens;
 mod story;
 
-use corewise_lab::session::seed_of_the_clock;
-use corewise_lab::survey::{Plan, TailPlan, survey};
+use corewise_lab::session::seed_from_clock;
+use corewise_lab::survey::{SurveyPlan, TailPlan, run_survey};
 use corewise_machine::suggested_command;
 use corewise_model::{Artifact as _, Survey};
 use jiff::tz::TimeZone;
 
 use crate::app::artifact;
 use crate::app::document::ArtifactDocument;
-use crate::app::failure::{Exit, Failure};
-use crate::app::history::keep;
-use crate::app::interruption::Interruption;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::history::store_artifact;
+use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
-use crate::app::measuring::nothing_measured;
+use crate::app::measuring::explain_nothing_measured;
 use crate::app::placing::latest_memory;
-use crate::app::placing::{expression, to_measure};
-use crate::app::progress::Bar;
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
-use crate::draw::number::when;
+use crate::app::placing::{parse_expression, to_measure};
+use crate::app::progress::ProgressDisplay;
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
+use crate::draw::number::format_time;
 use crate::draw::suggestion;
-use crate::draw::text::Line;
-use crate::draw::wrap::glued;
+use crate::draw::text::StyledLine;
+use crate::draw::wrap::glue_numbers;
 use arguments::SurveyArguments;
 use comparison::ComparisonDocument;
-pub use story::story;
+pub use story::compose_story;
 
 /// The name of the command.
 pub const NAME: &str = "survey";
 
-impl Run for SurveyArguments {
-    const DOCUMENTS: &'static [Document] = &[
-        document::<ArtifactDocument<'_, Survey>>(&["survey --budget 1s", "history show 1"]),
-        document::<ComparisonDocument<'_>>(&["history compare 1 2"]),
+impl RunnableCommand for SurveyArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[
+        command_document::<ArtifactDocument<'_, Survey>>(&["survey --budget 1s", "history show 1"]),
+        command_document::<ComparisonDocument<'_>>(&["history compare 1 2"]),
     ];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
-        let wanted = self.cpus.as_deref().map(expression).transpose()?;
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+        let wanted = self.cpus.as_deref().map(parse_expression).transpose()?;
         let machine = this_machine()?;
         let cpus = to_measure(wanted.as_ref(), &machine, settings)?;
-        let budget = self.budget(cpus.len());
-        let seed = self.seed.unwrap_or_else(seed_of_the_clock);
-        let plan = Plan { cpus, budget, seed, corewise: env!("CARGO_PKG_VERSION"), tail: TailPlan::of_survey() };
-        let _lock = lock::take(settings)?;
-        let interruption = Interruption::watch()?;
-        let bar = Bar::new(settings.progress);
-        let survey = survey(&plan, machine, interruption.stop(), &mut |progress| bar.show(progress)).survey;
-        bar.clear();
+        let budget = self.budget_for(cpus.len());
+        let seed = self.seed.unwrap_or_else(seed_from_clock);
+        let plan = SurveyPlan { cpus, budget, seed, corewise: env!("CARGO_PKG_VERSION"), tail: TailPlan::for_survey() };
+        let _lock = lock::take_lock(settings)?;
+        let interruption = InterruptionWatch::watch_signals()?;
+        let bar = ProgressDisplay::new(settings.progress);
+        let survey =
+            run_survey(&plan, machine, interruption.stop(), &mut |progress| bar.show_progress(progress)).survey;
+        bar.clear_display();
         let is_interrupted = survey.provenance.partial && interruption.was_seen();
         if survey.cpus.is_empty() && survey.links.pairs.is_empty() {
-            return Err(nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
+            return Err(explain_nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
         }
-        artifact::print(&survey, &keep(&survey, settings), settings)?;
-        Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
+        artifact::print_artifact(&survey, &store_artifact(&survey, settings), settings)?;
+        Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
     }
 }
 
 /// Returns a line on the latest map of memory. A survey has no time for buffers that are larger than all caches.
-pub fn memory(survey: &Survey, settings: &Settings) -> Vec<Line> {
+pub fn draw_memory_line(survey: &Survey, settings: &ProgramSettings) -> Vec<StyledLine> {
     let Some((number, map)) = latest_memory(&survey.machine, settings) else { return Vec::new() };
-    let costs = map.conclude().memory_costs();
+    let costs = map.draw_conclusions().memory_costs();
     let (Some(least), Some(most)) = (costs.iter().map(|cost| cost.ns).min(), costs.iter().map(|cost| cost.ns).max())
     else {
         return Vec::new();
     };
-    let made = when(map.provenance.started_unix_ms, &TimeZone::system());
+    let made = format_time(map.provenance.started_unix_ms, &TimeZone::system());
     let range = if least == most { format!("{least} ns") } else { format!("{least} to {most} ns by cpus and node") };
     let words = format!(
         "memory: a load costs {range} (map {number} of {made}: {})",
-        suggestion::mention(&suggested_command::history_show(&number.to_string()))
+        suggestion::format_mention(&suggested_command::history_show(&number.to_string()))
     );
-    vec![Line::new().faint(glued(&words))]
+    vec![StyledLine::new().faint(glue_numbers(&words))]
 }

@@ -9,15 +9,15 @@ mod tests;
 
 use clap::Parser;
 
-use crate::app::failure::{Exit, Failure};
-use crate::app::machine::{self, Chosen, MachineArguments, MachineChoice};
-use crate::app::output::show;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::machine::{self, ChosenMachine, MachineArguments, MachineChoice};
+use crate::app::output::show_result;
 use crate::app::placing::with_memory_costs;
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
 use devices::document::DevicesDocument;
 use document::TopologyDocument;
-use screen::screen;
+use screen::draw_screen;
 
 /// Show the machine's levels: packages, nodes, dies, caches, clusters, cores, cpus
 #[derive(Clone, Debug, Parser)]
@@ -32,29 +32,29 @@ pub struct TopologyArguments {
     pub machine: MachineArguments,
 }
 
-impl Run for TopologyArguments {
-    const DOCUMENTS: &'static [Document] = &[
-        document::<TopologyDocument<'_>>(&["topology", "topology --machine 2990wx"]),
-        document::<DevicesDocument<'_>>(&["topology --machine devices.txt --devices"]),
-        document::<machines::document::MachinesDocument<'_>>(&["topology --machine list"]),
+impl RunnableCommand for TopologyArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[
+        command_document::<TopologyDocument<'_>>(&["topology", "topology --machine 2990wx"]),
+        command_document::<DevicesDocument<'_>>(&["topology --machine devices.txt --devices"]),
+        command_document::<machines::document::MachinesDocument<'_>>(&["topology --machine list"]),
     ];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         if self.machine.asks_for_list() {
-            return machines::list(settings);
+            return machines::list_machines(settings);
         }
         let choice = MachineChoice::new(&self.machine)?;
-        let Chosen { machine, description } = machine::read(&choice)?;
+        let ChosenMachine { machine, description } = machine::read_machine(&choice)?;
         if self.devices {
             let machine = if choice == MachineChoice::Here { with_memory_costs(machine, settings) } else { machine };
-            return devices::list(&machine, &machine::interrupts(&choice), settings);
+            return devices::list_devices(&machine, &machine::read_interrupts(&choice), settings);
         }
         let description = description.as_ref();
-        show(
+        show_result(
             settings,
             || TopologyDocument::new(&machine, description),
-            || screen(&machine, description, settings.width),
+            || draw_screen(&machine, description, settings.width),
         )?;
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }

@@ -15,55 +15,56 @@ use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
 
-use corewise_lab::experiment::simulated::Simulation;
+use corewise_lab::experiment::simulated::SimulatedTruth;
 use corewise_lab::experiment::{
-    Begun, Ending, ExperimentContext, ExperimentSubject, Limits, SimulatedSubject, Time, Watcher, begun_now,
+    ExperimentContext, ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentSubject, ExperimentTime,
+    OpenExperiment, SimulatedSubject, create_experiment,
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::conducted::{Conducted, ExperimentConclusions};
-use corewise_model::experiment::{Policy, Standing, Verdict, What};
+use corewise_model::conducted::{ExperimentConclusions, ExperimentRecord};
+use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
 use corewise_model::stats::order::median;
-use corewise_model::trial::{Design, Experiment, Outcome, Stretch, Trial};
-use corewise_store::Store;
+use corewise_model::trial::{ConfirmationStretch, Experiment, Trial, TrialDesign, TrialOutcome};
+use corewise_store::ArtifactStore;
 use jiff::tz::TimeZone;
 
-use crate::app::artifact::{Form, Printed, Section};
+use crate::app::artifact::{ArtifactForm, PageSection, PrintedArtifact};
 use crate::app::document::ArtifactDocument;
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::history::to_write;
-use crate::app::interruption::Interruption;
+use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
-use crate::app::output::{print_form, print_text, say, show_story};
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::{History, Settings};
+use crate::app::output::{print_form, print_message, print_text, show_story};
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::{HistoryPlace, ProgramSettings};
 use crate::draw::markdown;
-use crate::draw::number::when;
-use crate::draw::printable::printable;
+use crate::draw::number::format_time;
+use crate::draw::printable::make_printable;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
-use crate::draw::survey::Kept;
+use crate::draw::survey::StorageStatus;
 use arguments::TryArguments;
 use begin::Beginning;
-use drawing::Drawing;
+use drawing::DrawingFile;
 use progress::SessionProgress;
-use screen::{Shown, csv};
+use screen::{ShownExperiment, write_csv};
 use task::{Print, Subject, TryTask, Which};
 
-impl Run for TryArguments {
-    const DOCUMENTS: &'static [Document] = &[
-        document::<ArtifactDocument<'_, Conducted>>(&["try --simulate truth.toml --seed 1"]),
-        document::<suite::document::SuiteDocument<'_>>(&[]),
-        document::<plan::PlanDocument>(&[]),
+impl RunnableCommand for TryArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[
+        command_document::<ArtifactDocument<'_, ExperimentRecord>>(&["try --simulate truth.toml --seed 1"]),
+        command_document::<suite::document::SuiteDocument<'_>>(&[]),
+        command_document::<plan::PlanDocument>(&[]),
     ];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         run(&TryTask::new(self)?, settings)
     }
 }
 
-fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
+fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let which = match &task.subject {
         Subject::One(which) => which,
         Subject::Suite(suite) => return suite::run(suite, task, settings),
@@ -73,16 +74,16 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
         && let Some(option) = ours_behind(command)
     {
         let program = command.first().map_or("", String::as_str);
-        say(&format!(
+        print_message(&format!(
             "note: {option} is an argument of {program}. Options of try go before the command; put `--` before the command to \
              avoid this note."
         ));
     }
     // Before the experiment: an unusable path could waste hours, and a resumed experiment changes the working directory.
-    let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
+    let drawing = task.svg.as_deref().map(DrawingFile::into_file).transpose()?;
     // A simulation disturbs no other measurement.
-    let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
-    let (machine, interruption) = (this_machine()?, Interruption::watch()?);
+    let _lock = if let Which::Simulated { .. } = which { None } else { lock::take_lock(settings)? };
+    let (machine, interruption) = (this_machine()?, InterruptionWatch::watch_signals()?);
     let context = ExperimentContext {
         machine: &machine,
         knowledge: settings,
@@ -98,25 +99,27 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     }
     let sessions = Sessions { task, context, settings };
     let Beginning { begun, subject, simulation } = begin::begin(which, task.runs_max, &sessions.context, settings)?;
-    drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
-    if task.confirms && begun.experiment.policy.what == What::Tail {
+    drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
+    if task.confirms && begun.experiment.policy.what == QuestionKind::Tail {
         return Err(not_in_stretches());
     }
     let since = Instant::now();
     let (trials, ending) = sessions.go_on(&begun, &*subject, task.budget)?;
-    if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
+    if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, &ending));
     }
-    if ending == Ending::Worse {
-        say(&"note: the session ended: enough time was spent on placements that all look worse (--worse-at-most)");
+    if ending == ExperimentEnd::Worse {
+        print_message(
+            &"note: the session ended: enough time was spent on placements that all look worse (--worse-at-most)",
+        );
     }
-    if let Ending::Gone(why) = &ending {
-        say(&format!("warning: the session ended early: {why}. Earlier measurements are valid."));
+    if let ExperimentEnd::Gone(why) = &ending {
+        print_message(&format!("warning: the session ended early: {why}. Earlier measurements are valid."));
     }
-    let made = Conducted { experiment: begun.experiment, trials };
+    let made = ExperimentRecord { experiment: begun.experiment, trials };
     if task.confirms
-        && matches!(ending, Ending::Decided | Ending::Limit | Ending::Budget)
-        && let Verdict::Wins { arm } = made.conclude().standing.verdict
+        && matches!(ending, ExperimentEnd::Decided | ExperimentEnd::Limit | ExperimentEnd::Budget)
+        && let Verdict::Wins { arm } = made.draw_conclusions().standing.verdict
     {
         let number = begun.stored;
         if task.print == Print::Screen && !settings.json {
@@ -126,35 +129,42 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
         return sessions.confirm(&made, number, (arm, &*subject, simulation.as_ref()), left);
     }
     let standings = print(&made, begun.stored, task.print, settings)?;
-    drawing.iter().try_for_each(|drawing| drawing.draw(&made, begun.stored))?;
-    Ok(standings.iter().map(|standing| exit(standing, &ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
+    drawing.iter().try_for_each(|drawing| drawing.draw_scaling(&made, begun.stored))?;
+    Ok(standings
+        .iter()
+        .map(|standing| exit(standing, &ending))
+        .max_by_key(|exit| *exit as u8)
+        .unwrap_or(CommandExit::Done))
 }
 
 /// Returns the failure for --confirm with --what tail: the mean of a stretch hides its slow runs.
-pub fn not_in_stretches() -> Failure {
-    Failure::usage("--confirm compares stretches of runs, which hide the slow ones: it does not go with --what tail")
+pub fn not_in_stretches() -> CommandFailure {
+    CommandFailure::usage_error(
+        "--confirm compares stretches of runs, which hide the slow ones: it does not go with --what tail",
+    )
 }
 
 struct Sessions<'a> {
     task: &'a TryTask,
     context: ExperimentContext<'a>,
-    settings: &'a Settings,
+    settings: &'a ProgramSettings,
 }
 
 impl Sessions<'_> {
     /// Continues an experiment for a budget, which may be a part of the task's; returns all its trials.
     fn go_on(
         &self,
-        begun: &Begun,
+        begun: &OpenExperiment,
         subject: &dyn ExperimentSubject,
         budget: Option<Duration>,
-    ) -> Result<(Vec<Trial>, Ending), Failure> {
+    ) -> Result<(Vec<Trial>, ExperimentEnd), CommandFailure> {
         let mut session = Session::new(begun, self.settings)?;
         let mut runner = subject.open_runner(&begun.experiment, &self.context)?;
-        let usual = Limits::of_session(begun, budget, self.context.stop);
+        let usual = ExperimentLimits::from_session(begun, budget, self.context.stop);
         let worse = self.task.worse_at_most.or(usual.worse);
-        let made = begun.conduct(&mut *runner, Limits { worse, rest: self.task.rest, ..usual }, &mut session)?;
-        session.progress.clear();
+        let made =
+            begun.conduct(&mut *runner, ExperimentLimits { worse, rest: self.task.rest, ..usual }, &mut session)?;
+        session.progress.clear_lines();
         Ok(made)
     }
 
@@ -162,24 +172,30 @@ impl Sessions<'_> {
     /// requested, only this result is printed.
     fn confirm(
         &self,
-        made: &Conducted,
+        made: &ExperimentRecord,
         stored: Option<i64>,
-        (winner, subject, simulation): (usize, &dyn ExperimentSubject, Option<&Simulation>),
+        (winner, subject, simulation): (usize, &dyn ExperimentSubject, Option<&SimulatedTruth>),
         left: Option<Duration>,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<CommandExit, CommandFailure> {
         let Experiment { machine, workload, arms, policy, seed, .. } = &made.experiment;
         let times: Vec<f64> =
             made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
         let arms = vec![arms[0].clone(), arms[winner].clone()];
         // After-effects matter less for long slots than for short ones.
-        let policy = Policy { most_runs: None, least_blocks: 0, ..policy.clone() };
-        let again =
-            begun_now(env!("CARGO_PKG_VERSION"), machine.clone(), workload.clone(), arms, policy, seed.checked_add(1));
-        let again = Experiment { stretch: Some(Stretch::of_runs(median(&times), stored)), ..again };
+        let policy = JudgingPolicy { most_runs: None, least_blocks: 0, ..policy.clone() };
+        let again = create_experiment(
+            env!("CARGO_PKG_VERSION"),
+            machine.clone(),
+            workload.clone(),
+            arms,
+            policy,
+            seed.checked_add(1),
+        );
+        let again = Experiment { stretch: Some(ConfirmationStretch::of_runs(median(&times), stored)), ..again };
         let (begun, (trials, ending)) = match simulation {
             Some(simulation) => {
-                let subject = SimulatedSubject { name: String::new(), simulation: simulation.alone(winner) };
-                let begun = Begun { experiment: again, trials: Vec::new(), stored: None };
+                let subject = SimulatedSubject { name: String::new(), simulation: simulation.with_candidate(winner) };
+                let begun = OpenExperiment { experiment: again, trials: Vec::new(), stored: None };
                 let made = self.go_on(&begun, &subject, left)?;
                 (begun, made)
             }
@@ -189,15 +205,15 @@ impl Sessions<'_> {
                 (begun, made)
             }
         };
-        if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
+        if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
             return Err(nothing_ran(&begun.experiment, &trials, &ending));
         }
-        let made = Conducted { experiment: begun.experiment, trials };
+        let made = ExperimentRecord { experiment: begun.experiment, trials };
         if self.task.print == Print::Screen && !self.settings.json {
             print_text("")?;
         }
         let standings = print(&made, begun.stored, self.task.print, self.settings)?;
-        Ok(standings.first().map_or(Exit::Done, |standing| exit(standing, &ending)))
+        Ok(standings.first().map_or(CommandExit::Done, |standing| exit(standing, &ending)))
     }
 }
 
@@ -212,29 +228,39 @@ fn ours_behind(command: &[String]) -> Option<&str> {
     command.iter().skip(1).find(|word| name(word).is_some_and(|name| ours.contains(&name.as_str()))).map(String::as_str)
 }
 
-impl Printed for Conducted {
-    fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
-        let drawing = form.svg.as_deref().map(Drawing::into_file).transpose()?;
-        drawing.iter().try_for_each(|drawing| drawing.can_be_of(&self.experiment))?;
-        print(self, kept.number(), Print::new(form.csv, form.markdown), settings)?;
-        drawing.iter().try_for_each(|drawing| drawing.draw(self, kept.number()))
+impl PrintedArtifact for ExperimentRecord {
+    fn print_in_form(
+        &self,
+        kept: &StorageStatus,
+        form: &ArtifactForm,
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        let drawing = form.svg.as_deref().map(DrawingFile::into_file).transpose()?;
+        drawing.iter().try_for_each(|drawing| drawing.check_drawable(&self.experiment))?;
+        print(self, kept.stored_number(), Print::new(form.csv, form.markdown), settings)?;
+        drawing.iter().try_for_each(|drawing| drawing.draw_scaling(self, kept.stored_number()))
     }
 
     const TITLE: &'static str = "Experiment";
 
-    fn first() -> SuggestedCommand {
+    fn first_command() -> SuggestedCommand {
         suggested_command::try_command()
     }
 
-    fn story(&self, conclusions: &ExperimentConclusions, kept: &Kept, settings: &Settings) -> Story {
-        experiment_story(self, conclusions, kept.number(), settings)
+    fn compose_story(
+        &self,
+        conclusions: &ExperimentConclusions,
+        kept: &StorageStatus,
+        settings: &ProgramSettings,
+    ) -> Story {
+        experiment_story(self, conclusions, kept.stored_number(), settings)
     }
 
     /// Returns a table for each suite with several of these experiments.
-    fn together(several: &[(i64, Self)]) -> Vec<Section> {
+    fn compose_sections(several: &[(i64, Self)]) -> Vec<PageSection> {
         let mut sessions: Vec<(String, Vec<&(i64, Self)>)> = Vec::new();
         for made in several {
-            let Some(session) = made.1.session() else { continue };
+            let Some(session) = made.1.session_name() else { continue };
             match sessions.iter_mut().find(|(known, _)| *known == session) {
                 Some((_, parts)) => parts.push(made),
                 None => sessions.push((session, vec![made])),
@@ -242,57 +268,66 @@ impl Printed for Conducted {
         }
         let table = |(session, parts): (String, Vec<&(i64, Self)>)| {
             let story = screen::suite::stored_story(&parts).filter(|_| parts.len() > 1)?;
-            Some(Section::new(format!("suite-{}", parts[0].0), session, story))
+            Some(PageSection::new(format!("suite-{}", parts[0].0), session, story))
         };
         sessions.into_iter().filter_map(table).collect()
     }
 
-    fn session(&self) -> Option<String> {
+    fn session_name(&self) -> Option<String> {
         let part = self.experiment.suite.as_ref()?;
-        Some(format!("Suite {}, begun {}", printable(&part.suite), when(part.begun_unix_ms, &TimeZone::system())))
+        Some(format!(
+            "Suite {}, begun {}",
+            make_printable(&part.suite),
+            format_time(part.begun_unix_ms, &TimeZone::system())
+        ))
     }
 
-    fn imported(mut self, file: &str) -> Self {
+    fn mark_imported(mut self, file: &str) -> Self {
         self.experiment.imported = Some(file.to_owned());
         self
     }
 
-    fn changes(_: [i64; 2], _: [&Self; 2]) -> Option<Story> {
+    fn compose_changes(_: [i64; 2], _: [&Self; 2]) -> Option<Story> {
         None
     }
 
-    fn compare(numbers: [i64; 2], _: [&Self; 2], _: &Settings) -> Result<(), Failure> {
+    fn print_comparison(numbers: [i64; 2], _: [&Self; 2], _: &ProgramSettings) -> Result<(), CommandFailure> {
         let what = format!("experiments {} and {} cannot be compared", numbers[0], numbers[1]);
-        let both = suggestion::typed(&suggested_command::try_both_of());
-        Err(Failure::usage(what).next(format!("Compare both placements in one experiment: {both}")))
+        let both = suggestion::format_typed(&suggested_command::try_both_of());
+        Err(CommandFailure::usage_error(what).with_hint(format!("Compare both placements in one experiment: {both}")))
     }
 }
 
 /// Composes the story of an experiment, with the other experiments on its command.
 fn experiment_story(
-    made: &Conducted,
+    made: &ExperimentRecord,
     conclusions: &ExperimentConclusions,
     stored: Option<i64>,
-    settings: &Settings,
+    settings: &ProgramSettings,
 ) -> Story {
-    screen::story(shown(made, conclusions, stored), registry::lines(made, stored, settings))
+    screen::compose_story(shown(made, conclusions, stored), registry::draw_lines(made, stored, settings))
 }
 
 fn shown<'a>(
-    Conducted { experiment, trials }: &'a Conducted,
+    ExperimentRecord { experiment, trials }: &'a ExperimentRecord,
     ExperimentConclusions { standing, threads, .. }: &'a ExperimentConclusions,
     stored: Option<i64>,
-) -> Shown<'a> {
-    Shown { experiment, trials, standing, threads: threads.as_ref(), stored }
+) -> ShownExperiment<'a> {
+    ShownExperiment { experiment, trials, standing, threads: threads.as_ref(), stored }
 }
 
 /// Prints the result of an experiment, and returns the standings of all its questions.
-fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
-    let conclusions = made.conclude();
+fn print(
+    made: &ExperimentRecord,
+    stored: Option<i64>,
+    how: Print,
+    settings: &ProgramSettings,
+) -> Result<Vec<ExperimentStanding>, CommandFailure> {
+    let conclusions = made.draw_conclusions();
     let story = how.compose(|| experiment_story(made, &conclusions, stored, settings));
     match how {
-        Print::Csv => print_form(&csv(shown(made, &conclusions, stored), &story.notes()))?,
-        Print::Markdown => print_form(&markdown::story(&story, stored))?,
+        Print::Csv => print_form(&write_csv(shown(made, &conclusions, stored), &story.note_sentences()))?,
+        Print::Markdown => print_form(&markdown::write_story(&story, stored))?,
         Print::Screen => {
             let document = || ArtifactDocument::new(Cow::Borrowed(made), conclusions.clone(), &story, stored);
             show_story(settings, document, &story)?;
@@ -303,37 +338,40 @@ fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings)
     Ok(std::iter::once(standing).chain(pinned.map(|pinned| pinned.standing)).collect())
 }
 
-fn exit(standing: &Standing, ending: &Ending) -> Exit {
+fn exit(standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
     match standing.verdict {
-        Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => Exit::Done,
-        Verdict::Undecided { .. } if *ending == Ending::Stopped => Exit::Interrupted,
-        Verdict::Undecided { .. } | Verdict::Unsound { .. } => Exit::Undecided,
+        Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => CommandExit::Done,
+        Verdict::Undecided { .. } if *ending == ExperimentEnd::Stopped => CommandExit::Interrupted,
+        Verdict::Undecided { .. } | Verdict::Unsound { .. } => CommandExit::Undecided,
     }
 }
 
 /// Returns the failure for a session without any value, with the reason of the first failed run.
-fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: &Ending) -> Failure {
+fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: &ExperimentEnd) -> CommandFailure {
     let first = trials.iter().find_map(|trial| match &trial.outcome {
-        Outcome::Failed { why, output } => Some((why, output)),
-        Outcome::Value(_) => None,
+        TrialOutcome::Failed { why, output } => Some((why, output)),
+        TrialOutcome::Value(_) => None,
     });
     let Some((why, output)) = first else {
         let what = match ending {
-            Ending::Gone(why) => return Failure::unavailable(format!("nothing was tried: {why}")),
-            Ending::Stopped => "nothing was tried: it was ended before the first run finished",
-            Ending::Limit => "nothing was tried: --runs-max is smaller than one block",
+            ExperimentEnd::Gone(why) => return CommandFailure::unavailable_error(format!("nothing was tried: {why}")),
+            ExperimentEnd::Stopped => "nothing was tried: it was ended before the first run finished",
+            ExperimentEnd::Limit => "nothing was tried: --runs-max is smaller than one block",
             _ => "nothing was tried: the budget ended before the first run finished",
         };
-        return Failure::new(if *ending == Ending::Stopped { Exit::Interrupted } else { Exit::Unavailable }, what);
+        return CommandFailure::new(
+            if *ending == ExperimentEnd::Stopped { CommandExit::Interrupted } else { CommandExit::Unavailable },
+            what,
+        );
     };
     let command = experiment.workload.command.first().map_or("", String::as_str);
-    let failure = Failure::unavailable(format!("{command}: no run produced a number: {why}"));
+    let failure = CommandFailure::unavailable_error(format!("{command}: no run produced a number: {why}"));
     let wrote = if output.trim().is_empty() {
         "It printed nothing.".to_owned()
     } else {
         format!("It printed:\n{}", indented(output))
     };
-    failure.next(wrote)
+    failure.with_hint(wrote)
 }
 
 fn indented(text: &str) -> String {
@@ -343,17 +381,17 @@ fn indented(text: &str) -> String {
 /// Stores the trials as they come, and shows the progress of the experiment.
 struct Session<'a> {
     has_trials: bool,
-    keeper: Option<(Store, i64)>,
+    keeper: Option<(ArtifactStore, i64)>,
     progress: SessionProgress<'a>,
 }
 
 impl<'a> Session<'a> {
-    fn new(begun: &'a Begun, settings: &Settings) -> Result<Self, Failure> {
+    fn new(begun: &'a OpenExperiment, settings: &ProgramSettings) -> Result<Self, CommandFailure> {
         let keeper = match (&settings.history, begun.stored) {
-            (History::At(path), Some(number)) => {
+            (HistoryPlace::At(path), Some(number)) => {
                 let store = to_write(path, settings).map_err(|error| {
-                    Failure::unavailable(format!("the runs cannot be stored: {error}"))
-                        .next("Choose another store with --store PATH.")
+                    CommandFailure::unavailable_error(format!("the runs cannot be stored: {error}"))
+                        .with_hint("Choose another store with --store PATH.")
                 })?;
                 Some((store, number))
             }
@@ -364,31 +402,33 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Watcher for Session<'_> {
-    type Error = Failure;
+impl ExperimentObserver for Session<'_> {
+    type Error = CommandFailure;
 
-    fn begins(&mut self, block: u32, arm: usize, time: &Time) {
-        self.progress.begins(block, arm, time);
+    fn begin_trial(&mut self, block: u32, arm: usize, time: &ExperimentTime) {
+        self.progress.show_trial(block, arm, time);
     }
 
-    fn ended(&mut self, trial: &Trial) -> Result<(), Failure> {
+    fn keep_trial(&mut self, trial: &Trial) -> Result<(), CommandFailure> {
         if let Some((store, number)) = &mut self.keeper
             && let Err(error) = store.add_trial(*number, trial)
         {
-            self.progress.clear();
-            return Err(Failure::unavailable(format!("the run cannot be stored: {error}")).next(format!(
-                "Earlier runs are stored as experiment {number}: continue with {}.",
-                suggestion::mention(&suggested_command::try_resume(*number))
-            )));
+            self.progress.clear_lines();
+            return Err(CommandFailure::unavailable_error(format!("the run cannot be stored: {error}")).with_hint(
+                format!(
+                    "Earlier runs are stored as experiment {number}: continue with {}.",
+                    suggestion::format_mention(&suggested_command::try_resume(*number))
+                ),
+            ));
         }
         let is_first = !std::mem::replace(&mut self.has_trials, true);
-        if is_first && matches!(trial.outcome, Outcome::Failed { .. }) {
+        if is_first && matches!(trial.outcome, TrialOutcome::Failed { .. }) {
             self.progress.first_failed(trial);
         }
         Ok(())
     }
 
-    fn stands(&mut self, design: &Design) {
-        self.progress.stands(design);
+    fn show_standing(&mut self, design: &TrialDesign) {
+        self.progress.show_standing(design);
     }
 }

@@ -21,245 +21,251 @@ mod view;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use corewise_lab::watch::{EventEye, Monitor, Pace};
-use corewise_model::watch::{Frame, Header, Holds};
-use corewise_model::worth::speeds;
+use corewise_lab::watch::{MachineMonitor, SwitchWatcher, WatchPace};
+use corewise_model::watch::{RuleHolds, WatchFrame, WatchHeader};
+use corewise_model::worth::cpu_speeds;
 use corewise_sys::open_files::OpenFiles;
 use corewise_sys::output;
-use corewise_sys::signals::{self, Held};
+use corewise_sys::signals::{self, HeldSignals};
 
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::history::latest_survey;
 use crate::app::machine::this_machine;
-use crate::app::output::{has_no_reader, print_json, say, show};
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
-use crate::app::worth::speeds_in_words;
+use crate::app::output::{has_no_reader, print_json, print_message, show_result};
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
+use crate::app::worth::describe_speeds;
 use arguments::WatchArguments;
 use document::WatchDocument;
-use program::{Output, Program};
-use recording::{Recorder, Recording};
-use session::{End, Live};
-use terminal::Terminal;
-use view::View;
+use program::{ProgramOutput, WatchedProgram};
+use recording::{WatchRecorder, WatchRecording};
+use session::{LiveWatch, WatchEnd};
+use terminal::WatchTerminal;
+use view::WatchView;
 
 /// Maximum time that a single moment waits for the kernel's events.
 const SETTLING: Duration = Duration::from_secs(2);
 
-impl Run for WatchArguments {
-    const DOCUMENTS: &'static [Document] = &[
-        document::<WatchDocument<'_>>(&[
+impl RunnableCommand for WatchArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[
+        command_document::<WatchDocument<'_>>(&[
             "watch --once",
             "watch --once --match name=*",
             "watch --once --save moments.jsonl",
         ]),
-        document::<Header>(&[]),
+        command_document::<WatchHeader>(&[]),
     ];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         match &self.replay {
-            Some(path) => replayed(path, self.once, settings),
-            None => watched(&self, settings),
+            Some(path) => replay_recording(path, self.once, settings),
+            None => watch_live(&self, settings),
         }
     }
 }
 
-fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure> {
+fn watch_live(typed: &WatchArguments, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let is_screen = !typed.once && !settings.json && (settings.stdout_is_terminal || typed.save.is_none());
     if is_screen {
-        terminal::check(settings)?;
+        terminal::check_terminal(settings)?;
     }
-    let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
+    let held = HeldSignals::new().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
     // Each watched thread needs two open files, and each cpu with visible events another.
-    let limit = OpenFiles::raise().ok();
+    let limit = OpenFiles::raise_limit().ok();
     let machine = this_machine()?;
     let survey = latest_survey(&machine, settings, |_| true);
-    let speeds = speeds(&machine, survey.as_ref());
-    let known = speeds_in_words(speeds.iter().map(|speed| speed.source));
-    let monitor = Monitor::new(&machine, speeds)
-        .map_err(|error| Failure::unavailable(format!("the cpus' times cannot be read: {error}")))?;
-    let output = if typed.command.is_empty() { None } else { Some(output_of_command(typed, settings)?) };
-    let mut program = program(typed, output.as_ref(), limit, &held)?;
+    let speeds = cpu_speeds(&machine, survey.as_ref());
+    let known = describe_speeds(speeds.iter().map(|speed| speed.source));
+    let monitor = MachineMonitor::new(&machine, speeds)
+        .map_err(|error| CommandFailure::unavailable_error(format!("the cpus' times cannot be read: {error}")))?;
+    let output = if typed.command.is_empty() { None } else { Some(open_output(typed, settings)?) };
+    let mut program = find_program(typed, output.as_ref(), limit, &held)?;
     let name = program.as_ref().map(|program| program.name.clone());
-    let header = Header::new(env!("CARGO_PKG_VERSION"), machine, &known, name, typed.interval.as_secs_f64());
-    let recorder = typed.save.as_deref().map(|path| Recorder::create(path, &header)).transpose();
-    let recorder = recorder.inspect_err(|_| program.iter_mut().for_each(Program::ask_to_end))?;
-    let mut live = Live {
+    let header = WatchHeader::new(env!("CARGO_PKG_VERSION"), machine, &known, name, typed.interval.as_secs_f64());
+    let recorder = typed.save.as_deref().map(|path| WatchRecorder::create_file(path, &header)).transpose();
+    let recorder = recorder.inspect_err(|_| program.iter_mut().for_each(WatchedProgram::ask_to_end))?;
+    let mut live = LiveWatch {
         monitor,
-        events: program.as_ref().map(|_| EventEye::open()),
+        events: program.as_ref().map(|_| SwitchWatcher::open()),
         program,
-        holds: Holds::default(),
-        pace: Pace::default(),
+        holds: RuleHolds::default(),
+        pace: WatchPace::default(),
         settings,
         recorder,
     };
     let output = output.as_ref().and_then(|output| match output {
-        Output::File(path, _) => Some(path.display().to_string()),
-        Output::Error => None,
+        ProgramOutput::File(path, _) => Some(path.display().to_string()),
+        ProgramOutput::Error => None,
     });
     let end = match () {
-        () if typed.once => once(&mut live, &header, typed.interval, &held, settings),
-        () if is_screen => on_screen(&mut live, header, output.clone(), typed.interval, &held, settings),
-        () => streamed(&mut live, &header, typed, &held, settings),
+        () if typed.once => show_once(&mut live, &header, typed.interval, &held, settings),
+        () if is_screen => watch_on_screen(&mut live, header, output.clone(), typed.interval, &held, settings),
+        () => stream_frames(&mut live, &header, typed, &held, settings),
     };
-    ended(end, &mut live, output.as_deref(), held)
+    finish_watch(end, &mut live, output.as_deref(), held)
 }
 
 /// Ends the command unless it was to continue, and ends this process by a signal that arrived.
-fn ended(end: Result<End, Failure>, live: &mut Live<'_>, output: Option<&str>, held: Held) -> Result<Exit, Failure> {
-    let is_left = matches!(end, Ok(End::Quit(false)));
+fn finish_watch(
+    end: Result<WatchEnd, CommandFailure>,
+    live: &mut LiveWatch<'_>,
+    output: Option<&str>,
+    held: HeldSignals,
+) -> Result<CommandExit, CommandFailure> {
+    let is_left = matches!(end, Ok(WatchEnd::Quit(false)));
     if let Some(program) = live.program.as_mut().filter(|_| !is_left) {
         program.ask_to_end();
     }
     if let Some(output) = output {
-        say(&format!("the command's output is in {output}"));
+        print_message(&format!("the command's output is in {output}"));
     }
     match end? {
-        End::Quit(_) => Ok(Exit::Done),
-        End::Signal(number) => {
-            held.end(number);
+        WatchEnd::Quit(_) => Ok(CommandExit::Done),
+        WatchEnd::Signal(number) => {
+            held.end_self(number);
             // Reached if the signal does not end this process, as for the first process of a container.
-            Ok(Exit::Interrupted)
+            Ok(CommandExit::Interrupted)
         }
     }
 }
 
-fn program(
+fn find_program(
     typed: &WatchArguments,
-    output: Option<&Output>,
+    output: Option<&ProgramOutput>,
     limit: Option<OpenFiles>,
-    held: &Held,
-) -> Result<Option<Program>, Failure> {
+    held: &HeldSignals,
+) -> Result<Option<WatchedProgram>, CommandFailure> {
     match output {
-        Some(output) => Program::started(&typed.command, output, limit, held).map(Some),
-        None if !typed.pid.is_empty() => Program::of_numbers(&typed.pid).map(Some),
-        None if !typed.matches.is_empty() => Program::matching(&typed.matches).map(Some),
+        Some(output) => WatchedProgram::start_command(&typed.command, output, limit, held).map(Some),
+        None if !typed.pid.is_empty() => WatchedProgram::from_numbers(&typed.pid).map(Some),
+        None if !typed.matches.is_empty() => WatchedProgram::match_processes(&typed.matches).map(Some),
         None => Ok(None),
     }
 }
 
 /// Opens the destination of the command's output, which must not mix with the screen or with documents.
-fn output_of_command(typed: &WatchArguments, settings: &Settings) -> Result<Output, Failure> {
+fn open_output(typed: &WatchArguments, settings: &ProgramSettings) -> Result<ProgramOutput, CommandFailure> {
     let failed = |path: &Path, error: &std::io::Error| {
-        Failure::unavailable(format!("cannot create {} for the command's output: {error}", path.display()))
+        CommandFailure::unavailable_error(format!("cannot create {} for the command's output: {error}", path.display()))
     };
     match &typed.output {
         Some(path) => {
-            let file = output::create(path).map_err(|error| failed(path, &error))?;
-            Ok(Output::File(path.clone(), file))
+            let file = output::create_file(path).map_err(|error| failed(path, &error))?;
+            Ok(ProgramOutput::File(path.clone(), file))
         }
-        None if settings.json => Ok(Output::Error),
+        None if settings.json => Ok(ProgramOutput::Error),
         None => {
             let file = tempfile::Builder::new().prefix("corewise-watch-").suffix(".txt").tempfile();
             let kept = file.and_then(|file| file.keep().map_err(|error| error.error));
             let (file, path) = kept.map_err(|error| failed(&std::env::temp_dir(), &error))?;
-            Ok(Output::File(path, file))
+            Ok(ProgramOutput::File(path, file))
         }
     }
 }
 
-fn on_screen(
-    live: &mut Live<'_>,
-    header: Header,
+fn watch_on_screen(
+    live: &mut LiveWatch<'_>,
+    header: WatchHeader,
     output: Option<String>,
     interval: Duration,
-    held: &Held,
-    settings: &Settings,
-) -> Result<End, Failure> {
-    let mut view = View::new(header);
+    held: &HeldSignals,
+    settings: &ProgramSettings,
+) -> Result<WatchEnd, CommandFailure> {
+    let mut view = WatchView::new(header);
     view.output = output;
-    let mut terminal = taken(settings)?;
-    session::show(live, &mut view, interval, held, &mut terminal)
+    let mut terminal = take_terminal(settings)?;
+    session::show_live(live, &mut view, interval, held, &mut terminal)
 }
 
-fn taken(settings: &Settings) -> Result<Terminal, Failure> {
-    Terminal::take(settings).map_err(|error| Failure::unavailable(format!("the terminal cannot be used: {error}")))
+fn take_terminal(settings: &ProgramSettings) -> Result<WatchTerminal, CommandFailure> {
+    WatchTerminal::take_terminal(settings)
+        .map_err(|error| CommandFailure::unavailable_error(format!("the terminal cannot be used: {error}")))
 }
 
-fn once(
-    live: &mut Live<'_>,
-    header: &Header,
+fn show_once(
+    live: &mut LiveWatch<'_>,
+    header: &WatchHeader,
     interval: Duration,
-    held: &Held,
-    settings: &Settings,
-) -> Result<End, Failure> {
+    held: &HeldSignals,
+    settings: &ProgramSettings,
+) -> Result<WatchEnd, CommandFailure> {
     if let Some(events) = &live.events {
-        events.settle(SETTLING);
+        events.wait_until_settled(SETTLING);
     }
-    live.look()?;
-    if let Some(signal) = session::wait(Instant::now() + interval, held) {
-        return Ok(End::Signal(signal));
+    live.take_frame()?;
+    if let Some(signal) = session::wait_until(Instant::now() + interval, held) {
+        return Ok(WatchEnd::Signal(signal));
     }
-    live.monitor.hurry();
-    let frame = live.look()?;
+    live.monitor.hurry_next();
+    let frame = live.take_frame()?;
     print_once(header, frame, None, settings)?;
-    Ok(End::Quit(true))
+    Ok(WatchEnd::Quit(true))
 }
 
 fn print_once(
-    header: &Header,
-    frame: Frame,
+    header: &WatchHeader,
+    frame: WatchFrame,
     place: Option<(usize, usize)>,
-    settings: &Settings,
-) -> Result<(), Failure> {
-    show(
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
+    show_result(
         settings,
         || WatchDocument::new(header, &frame),
         || {
-            let mut view = View::new(header.clone());
+            let mut view = WatchView::new(header.clone());
             view.place = place;
-            view.add(frame.clone());
-            screen::whole(&mut view, settings.width)
+            view.add_frame(frame.clone());
+            screen::draw_whole(&mut view, settings.width)
         },
     )
 }
 
-fn streamed(
-    live: &mut Live<'_>,
-    header: &Header,
+fn stream_frames(
+    live: &mut LiveWatch<'_>,
+    header: &WatchHeader,
     typed: &WatchArguments,
-    held: &Held,
-    settings: &Settings,
-) -> Result<End, Failure> {
+    held: &HeldSignals,
+    settings: &ProgramSettings,
+) -> Result<WatchEnd, CommandFailure> {
     if let Some(path) = typed.save.as_ref().filter(|_| !settings.json) {
-        say(&format!("writing moments into {}, until the program ends or Ctrl-C", path.display()));
+        print_message(&format!("writing moments into {}, until the program ends or Ctrl-C", path.display()));
     }
-    let end = session::stream(live, typed.interval, held, &mut |frame| {
+    let end = session::stream_frames(live, typed.interval, held, &mut |frame| {
         if settings.json {
             print_json(&WatchDocument::new(header, frame))?;
         }
         Ok(!has_no_reader())
     })?;
     // Ctrl-C is the usual way to end this.
-    Ok(if end == End::Signal(signals::INTERRUPT) { End::Quit(true) } else { end })
+    Ok(if end == WatchEnd::Signal(signals::INTERRUPT) { WatchEnd::Quit(true) } else { end })
 }
 
-fn replayed(path: &Path, is_once: bool, settings: &Settings) -> Result<Exit, Failure> {
+fn replay_recording(path: &Path, is_once: bool, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     if !is_once && !settings.json {
-        terminal::check(settings)?;
+        terminal::check_terminal(settings)?;
     }
-    let mut recording = Recording::open(path)?;
+    let mut recording = WatchRecording::open(path)?;
     let all = recording.len();
     if is_once {
-        let last = recording.frame(all - 1)?;
+        let last = recording.read_frame(all - 1)?;
         print_once(&recording.header, last, Some((all, all)), settings)?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     if settings.json {
         for number in 0..all {
-            let frame = recording.frame(number)?;
+            let frame = recording.read_frame(number)?;
             print_json(&WatchDocument::new(&recording.header, &frame))?;
         }
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
-    let mut view = View::new(recording.header.clone());
+    let held = HeldSignals::new().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
+    let mut view = WatchView::new(recording.header.clone());
     let end = {
-        let mut terminal = taken(settings)?;
-        session::replay(&mut recording, &mut view, &held, &mut terminal)?
+        let mut terminal = take_terminal(settings)?;
+        session::show_recording(&mut recording, &mut view, &held, &mut terminal)?
     };
-    if let End::Signal(number) = end {
-        held.end(number);
+    if let WatchEnd::Signal(number) = end {
+        held.end_self(number);
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

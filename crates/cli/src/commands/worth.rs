@@ -5,15 +5,15 @@ pub mod screen;
 
 use clap::Parser;
 
-use crate::app::failure::{Exit, Failure};
-use crate::app::interruption::Interruption;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::interruption::InterruptionWatch;
 use crate::app::machine::this_machine;
-use crate::app::output::{has_no_reader, show};
-use crate::app::run::{Document, Run, document};
-use crate::app::settings::Settings;
-use crate::app::worth::{LOOK, Origin, Source, pause};
+use crate::app::output::{has_no_reader, show_result};
+use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::settings::ProgramSettings;
+use crate::app::worth::{LOOK, WorthOrigin, WorthSource, sleep_unless};
 use document::WorthDocument;
-use screen::screen;
+use screen::draw_screen;
 
 const AFTER: &str = "Worth is the cpu's speed, relative to the fastest cpu, times the share that one more thread would get. That share \
 is the idle time, or half of the time that interrupts and the host leave, whichever is more. Speeds come from the \
@@ -32,29 +32,29 @@ pub struct WorthArguments {
     pub watch: bool,
 }
 
-impl Run for WorthArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<WorthDocument>(&["worth"])];
+impl RunnableCommand for WorthArguments {
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<WorthDocument>(&["worth"])];
 
-    fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+    fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let machine = this_machine()?;
-        let mut source = Source::open(settings);
-        let interruption = if self.watch { Some(Interruption::watch()?) } else { None };
-        let is_interrupted = || interruption.as_ref().is_some_and(Interruption::was_seen);
+        let mut source = WorthSource::open(settings);
+        let interruption = if self.watch { Some(InterruptionWatch::watch_signals()?) } else { None };
+        let is_interrupted = || interruption.as_ref().is_some_and(InterruptionWatch::was_seen);
         loop {
-            let (origin, cpus) = source.look(&machine, settings, &is_interrupted)?;
+            let (origin, cpus) = source.read_records(&machine, settings, &is_interrupted)?;
             if is_interrupted() {
-                return Ok(Exit::Done);
+                return Ok(CommandExit::Done);
             }
-            show(
+            show_result(
                 settings,
                 || WorthDocument::new(origin.clone(), &cpus),
-                || screen(&machine, &origin, &cpus, settings.width),
+                || draw_screen(&machine, &origin, &cpus, settings.width),
             )?;
             if !self.watch || has_no_reader() {
-                return Ok(Exit::Done);
+                return Ok(CommandExit::Done);
             }
-            if matches!(origin, Origin::Map { .. }) {
-                pause(LOOK, &is_interrupted);
+            if matches!(origin, WorthOrigin::Map { .. }) {
+                sleep_unless(LOOK, &is_interrupted);
             }
         }
     }

@@ -1,26 +1,26 @@
 //! Fields of comma-separated values (RFC 4180), made safe for spreadsheets.
 
-use super::printable::printable;
+use super::printable::make_printable;
 
 /// Characters that begin a formula in a spreadsheet, in half and full width (OWASP, "CSV Injection").
 const COMPUTED: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 /// Formats text from outside: printable, and after a single quote if a spreadsheet would compute it.
-pub fn text(text: &str) -> String {
-    let shown = printable(text);
+pub fn quote_text(text: &str) -> String {
+    let shown = make_printable(text);
     let is_computed = shown.trim_start().starts_with(COMPUTED);
-    value(&if is_computed { format!("'{shown}") } else { shown })
+    quote_value(&if is_computed { format!("'{shown}") } else { shown })
 }
 
 /// Formats a number or list of our own, which stays a number; quoted if it holds a separator or a quote.
-pub fn value(field: &str) -> String {
+pub fn quote_value(field: &str) -> String {
     if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
 /// Adds a last column `notes` to a table: the caveats, in the first line below the names. An empty table gets only the
 /// heading.
 pub fn with_notes(table: &str, notes: &[String]) -> String {
-    let mut cells = ["notes".to_owned(), text(&notes.join(" | "))].into_iter();
+    let mut cells = ["notes".to_owned(), quote_text(&notes.join(" | "))].into_iter();
     let lines = table.trim_end().split('\n').map(|line| {
         let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
         format!("{line},{}{end}", cells.next().unwrap_or_default())
@@ -44,9 +44,9 @@ mod tests {
             ("all - core:0", "all - core:0"),
             ("a\r\n=1\u{1b}", r"a\u{d}\u{a}=1\u{1b}"),
         ] {
-            assert_eq!(text(name), field);
+            assert_eq!(quote_text(name), field);
         }
-        assert_eq!([value("-0.5"), value("0,2")], ["-0.5", "\"0,2\""]);
+        assert_eq!([quote_value("-0.5"), quote_value("0,2")], ["-0.5", "\"0,2\""]);
     }
 
     #[test]

@@ -4,25 +4,25 @@ use corewise_machine::Gap;
 use corewise_machine::suggested_command;
 use corewise_model::Survey;
 use corewise_model::finding::Finding;
-use corewise_model::survey::conclude::{Answer, Conclusions};
+use corewise_model::survey::conclude::{PendingAnswer, SurveyConclusions};
 
-use super::printable::bounded;
+use super::printable::printable_prefix;
 use super::story::StoryPart;
 use super::suggestion;
 use super::survey_again::repeat_survey;
-use super::text::Line;
-use super::wrap::{glued, unbroken};
+use super::text::StyledLine;
+use super::wrap::{glue_numbers, glue_words};
 
 /// Maximum columns of a sentence, whatever the devices and tasks in it are called.
 const LONGEST_SENTENCE: usize = 1000;
 
 /// Composes the numbered findings, each with a next step, then the properties that were tested and do not differ.
-pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
-    let mut lines = vec![Line::new().strong("What this means").hanging(0)];
+pub fn compose_findings(survey: &Survey, conclusions: &SurveyConclusions) -> Vec<StoryPart> {
+    let mut lines = vec![StyledLine::new().strong("What this means").into_paragraph(0)];
     if let Some(first) = &conclusions.first_cpu {
-        let question = format!(" ?{gap}Is cpu {} worse than its peers? ", first.cpu, gap = unbroken("  "));
-        let line = Line::new().plain(question).strong(glued(&first.answer));
-        lines.push(line.hanging(4));
+        let question = format!(" ?{gap}Is cpu {} worse than its peers? ", first.cpu, gap = glue_words("  "));
+        let line = StyledLine::new().plain(question).strong(glue_numbers(&first.answer));
+        lines.push(line.into_paragraph(4));
     }
     if conclusions.findings.is_empty() {
         let text = if survey.cpus.is_empty() {
@@ -33,37 +33,37 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
             " Nothing could be tested: tests need two cpus and several whole rounds."
         } else if survey.cpus.len() == 1 {
             " Nothing stands out. Tested:"
-        } else if conclusions.first_cpu.as_ref().is_some_and(|first| first.is_worse == Answer::CannotTellYet) {
+        } else if conclusions.first_cpu.as_ref().is_some_and(|first| first.is_worse == PendingAnswer::CannotTellYet) {
             " Nothing else stands out. Tested:"
         } else {
             " Nothing stands out: leave placement to the scheduler. Tested:"
         };
-        lines.push(Line::new().plain(text).hanging(1));
+        lines.push(StyledLine::new().plain(text).into_paragraph(1));
     }
     for (index, finding) in conclusions.findings.iter().enumerate() {
-        lines.extend(numbered(index + 1, finding));
+        lines.extend(compose_numbered(index + 1, finding));
     }
     // If every cpu is suitable, the list has no information.
     let quiet = conclusions.quiet.len();
     if quiet > 0 && quiet < survey.cpus.len() {
-        let line = Line::new().plain("    for latency-sensitive work: ").strong(conclusions.quiet.to_string());
-        lines.push(line.hanging(4));
+        let line = StyledLine::new().plain("    for latency-sensitive work: ").strong(conclusions.quiet.to_string());
+        lines.push(line.into_paragraph(4));
     }
     for sentence in &conclusions.undecided {
-        lines.push(Line::new().plain(" ?  ").plain(glued(sentence)).hanging(4));
+        lines.push(StyledLine::new().plain(" ?  ").plain(glue_numbers(sentence)).into_paragraph(4));
     }
     for sentence in &conclusions.no_difference {
-        lines.push(Line::new().faint(" =  ").faint(glued(sentence)).hanging(4));
+        lines.push(StyledLine::new().faint(" =  ").faint(glue_numbers(sentence)).into_paragraph(4));
     }
     if let Some(seconds) = conclusions.longer_s {
-        let command = suggestion::typed(&repeat_survey(survey, &duration(seconds)));
-        lines.push(Line::new().plain("    To decide what is open:  ").strong(command).hanging(8));
+        let command = suggestion::format_typed(&repeat_survey(survey, &format_duration_option(seconds)));
+        lines.push(StyledLine::new().plain("    To decide what is open:  ").strong(command).into_paragraph(8));
     }
     lines
 }
 
 /// Formats a duration as options take it.
-fn duration(seconds: u64) -> String {
+fn format_duration_option(seconds: u64) -> String {
     match (seconds % 3600, seconds % 60) {
         (0, _) => format!("{}h", seconds / 3600),
         (_, 0) => format!("{}m", seconds / 60),
@@ -72,32 +72,36 @@ fn duration(seconds: u64) -> String {
 }
 
 /// Composes the meaning of a map: the remark, its findings, and the properties that were tested and do not differ.
-pub fn meaning(remark: Option<&str>, findings: &[Finding], no_difference: &[String]) -> Vec<StoryPart> {
-    let mut lines = vec![Line::new().strong("What this means").hanging(0)];
-    lines.extend(remark.map(|text| Line::new().plain(format!(" {text}")).hanging(1)));
+pub fn compose_meaning(remark: Option<&str>, findings: &[Finding], no_difference: &[String]) -> Vec<StoryPart> {
+    let mut lines = vec![StyledLine::new().strong("What this means").into_paragraph(0)];
+    lines.extend(remark.map(|text| StyledLine::new().plain(format!(" {text}")).into_paragraph(1)));
     for (index, finding) in findings.iter().enumerate() {
-        lines.extend(numbered(index + 1, finding));
+        lines.extend(compose_numbered(index + 1, finding));
     }
     for sentence in no_difference {
-        lines.push(Line::new().faint(" =  ").faint(glued(sentence)).hanging(4));
+        lines.push(StyledLine::new().faint(" =  ").faint(glue_numbers(sentence)).into_paragraph(4));
     }
     lines
 }
 
 /// Composes a finding with its number and its next step.
-pub fn numbered(number: usize, finding: &Finding) -> Vec<StoryPart> {
-    let head = format!("{number:>2}{gap}", gap = unbroken("  "));
-    let statement = Line::new().strong(head).plain(glued(&bounded(&finding.statement, LONGEST_SENTENCE)));
-    let advice = Line::new().plain("    ").plain(glued(&bounded(&finding.advice, LONGEST_SENTENCE)));
+pub fn compose_numbered(number: usize, finding: &Finding) -> Vec<StoryPart> {
+    let head = format!("{number:>2}{gap}", gap = glue_words("  "));
+    let statement =
+        StyledLine::new().strong(head).plain(glue_numbers(&printable_prefix(&finding.statement, LONGEST_SENTENCE)));
+    let advice =
+        StyledLine::new().plain("    ").plain(glue_numbers(&printable_prefix(&finding.advice, LONGEST_SENTENCE)));
     let next = match &finding.command {
-        Some(command) => StoryPart::Step { advice, command: Line::new().strong(suggestion::typed(command)) },
-        None => advice.hanging(4),
+        Some(command) => {
+            StoryPart::Step { advice, command: StyledLine::new().strong(suggestion::format_typed(command)) }
+        }
+        None => advice.into_paragraph(4),
     };
-    vec![statement.hanging(4), next]
+    vec![statement.into_paragraph(4), next]
 }
 
 /// Composes one sentence of all gaps, with a command to learn more. Gaps with the same reason are combined.
-pub fn gaps(gaps: &[Gap]) -> Vec<StoryPart> {
+pub fn compose_gaps(gaps: &[Gap]) -> Vec<StoryPart> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for gap in gaps {
         match reasons.iter_mut().find(|(why, _)| *why == gap.why) {
@@ -117,8 +121,12 @@ pub fn gaps(gaps: &[Gap]) -> Vec<StoryPart> {
     if reasons.len() > MOST_GAPS {
         told.push(format!("{} more", reasons.len() - MOST_GAPS));
     }
-    let line = Line::new().plain(glued(&format!("Not measured: {}.", told.join("; "))));
-    vec![line.faint(" Next:  ").strong(unbroken(&suggestion::typed(&suggested_command::doctor()))).hanging(2)]
+    let line = StyledLine::new().plain(glue_numbers(&format!("Not measured: {}.", told.join("; "))));
+    vec![
+        line.faint(" Next:  ")
+            .strong(glue_words(&suggestion::format_typed(&suggested_command::doctor())))
+            .into_paragraph(2),
+    ]
 }
 
 /// Maximum number of reasons that are listed; of more, only the count is shown.

@@ -1,25 +1,25 @@
-//! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
+//! Aligned columns with tones. On a narrow terminal, the least important columns are dropped first.
 
-use super::printable::{named, width as columns};
-use super::text::Line;
-use super::wrap::wrap;
+use super::printable::{printable_name, text_width as columns};
+use super::text::StyledLine;
+use super::wrap::wrap_line;
 
-/// On which side a column's cells stand.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
+pub enum CellAlignment {
     /// Text.
     Left,
     /// Numbers.
     Right,
 }
 
-impl Align {
-    /// Pads a cell to a width; one that is wider stays as it is.
-    pub fn pad(self, cell: Line, width: usize) -> Line {
+impl CellAlignment {
+    /// Pads a cell to a width; a wider cell stays unchanged.
+    pub fn pad(self, cell: StyledLine, width: usize) -> StyledLine {
         let padding = " ".repeat(width.saturating_sub(cell.width()));
         match self {
             Self::Left => cell.plain(padding),
-            Self::Right => Line::new().plain(padding).then(cell),
+            Self::Right => StyledLine::new().plain(padding).then(cell),
         }
     }
 }
@@ -38,53 +38,53 @@ pub fn fit_by_rank(columns: &[(usize, u8)], gap: usize, width: usize) -> Vec<usi
     kept
 }
 
-/// A column: its title, its unit said once, and how much it matters.
+/// A column, with its title, unit and rank.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct GridColumn {
     title: String,
     name: String,
     unit: String,
-    align: Align,
+    align: CellAlignment,
     rank: u8,
     shrinks_to: Option<usize>,
     is_for_documents: bool,
 }
 
-impl Column {
-    /// A column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
+impl GridColumn {
+    /// Creates a column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
     pub fn text(title: impl AsRef<str>, rank: u8) -> Self {
-        let title = named(title.as_ref());
+        let title = printable_name(title.as_ref());
         Self {
             name: title.clone(),
             title,
             unit: String::new(),
-            align: Align::Left,
+            align: CellAlignment::Left,
             rank,
             shrinks_to: None,
             is_for_documents: false,
         }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers; ranks are as in [`Self::text`].
     pub fn number(title: impl AsRef<str>, unit: impl AsRef<str>, rank: u8) -> Self {
-        Self { unit: named(unit.as_ref()), align: Align::Right, ..Self::text(title, rank) }
+        Self { unit: printable_name(unit.as_ref()), align: CellAlignment::Right, ..Self::text(title, rank) }
     }
 
-    /// The column, with the name that a remark on dropped columns uses.
+    /// Sets the name that a remark on dropped columns uses; by default it is the title.
     #[must_use]
-    pub fn named(mut self, name: impl AsRef<str>) -> Self {
-        self.name = named(name.as_ref());
+    pub fn with_name(mut self, name: impl AsRef<str>) -> Self {
+        self.name = printable_name(name.as_ref());
         self
     }
 
-    /// The column, for which only documents have room.
+    /// Shows the column only in documents.
     #[must_use]
     pub fn for_documents(mut self) -> Self {
         self.is_for_documents = true;
         self
     }
 
-    /// The column, whose cells may be cut to a width before another column is dropped for it.
+    /// Lets the column's cells be cut to a width before other columns are dropped.
     #[must_use]
     pub fn shrinking_to(mut self, width: usize) -> Self {
         self.shrinks_to = Some(width);
@@ -94,20 +94,20 @@ impl Column {
 
 /// Rows of cells under columns.
 #[derive(Clone, Debug)]
-pub struct Grid {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Line>>,
+pub struct TextGrid {
+    columns: Vec<GridColumn>,
+    rows: Vec<Vec<StyledLine>>,
     gap: usize,
     indent: usize,
 }
 
-/// A table as a whole, for documents: what it shows, however wide that is.
+/// A table in full width, for documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeTable {
-    /// The headings of its columns, from left to right.
+    /// Headings of the columns, from left to right.
     pub headings: Vec<ColumnHeading>,
-    /// Its rows: a cell for each column.
-    pub rows: Vec<Vec<Line>>,
+    /// Rows, with a cell for each column.
+    pub rows: Vec<Vec<StyledLine>>,
 }
 
 /// The heading of a column.
@@ -117,30 +117,30 @@ pub struct ColumnHeading {
     pub title: String,
     /// The unit; may be empty.
     pub unit: String,
-    /// The name, for a reader who cannot see what the column is; may be empty.
+    /// The name, for screen readers; may be empty.
     pub name: String,
-    /// Whether its cells are numbers, which stand on the right.
+    /// True if its cells are numbers, which are aligned right.
     pub is_number: bool,
 }
 
-/// A grid as it fits: its lines, and the titles of the columns that did not.
+/// A grid fitted to a width.
 #[derive(Clone, Debug)]
-pub struct Fitted {
-    /// Titles, units where there are any, rows.
-    pub lines: Vec<Line>,
-    /// The names of the columns that were dropped, from left to right.
+pub struct FittedGrid {
+    /// Titles, units if there are any, and rows.
+    pub lines: Vec<StyledLine>,
+    /// Names of the dropped columns, from left to right.
     pub dropped: Vec<String>,
 }
 
-impl Grid {
-    /// A grid without rows.
-    pub fn new(columns: Vec<Column>) -> Self {
+impl TextGrid {
+    /// Creates a grid without rows.
+    pub fn new(columns: Vec<GridColumn>) -> Self {
         Self { columns, rows: Vec::new(), gap: 2, indent: 0 }
     }
 
-    /// The grid, moved to the right.
+    /// Indents the grid by a number of columns.
     #[must_use]
-    pub fn indented(mut self, indent: usize) -> Self {
+    pub fn with_indent(mut self, indent: usize) -> Self {
         self.indent = indent;
         self
     }
@@ -148,50 +148,50 @@ impl Grid {
     /// Adds a row: one cell for each column.
     ///
     /// # Panics
-    /// When the number of cells is not that of the columns.
-    pub fn row(&mut self, cells: Vec<Line>) {
+    /// If the number of cells differs from the number of columns.
+    pub fn add_row(&mut self, cells: Vec<StyledLine>) {
         assert_eq!(cells.len(), self.columns.len(), "a cell for every column");
         self.rows.push(cells);
     }
 
-    /// The grid at a width.
-    pub fn fit(&self, width: usize) -> Fitted {
+    /// Fits the grid to a width.
+    pub fn fit_to(&self, width: usize) -> FittedGrid {
         let width = width.saturating_sub(self.indent);
-        let is_shown = |index: &usize| !self.columns[*index].is_for_documents && self.says_something(*index);
+        let is_shown = |index: &usize| !self.columns[*index].is_for_documents && self.has_content(*index);
         let shown: Vec<usize> = (0..self.columns.len()).filter(is_shown).collect();
         let sizes: Vec<(usize, u8)> =
-            shown.iter().map(|&index| (self.floor(index), self.columns[index].rank)).collect();
+            shown.iter().map(|&index| (self.narrowest_width(index), self.columns[index].rank)).collect();
         let kept: Vec<usize> = fit_by_rank(&sizes, self.gap, width).into_iter().map(|place| shown[place]).collect();
         let dropped = shown.into_iter().filter(|index| !kept.contains(index));
-        Fitted {
-            lines: self.draw(&kept, width),
+        FittedGrid {
+            lines: self.draw_kept(&kept, width),
             dropped: dropped.map(|index| self.columns[index].name.clone()).collect(),
         }
     }
 
-    /// Its lines at a width, with a remark on the columns that did not fit.
-    pub fn lines(&self, width: usize) -> Vec<Line> {
-        let Fitted { mut lines, dropped } = self.fit(width);
+    /// Returns its lines at a width, with a remark on dropped columns.
+    pub fn draw_lines(&self, width: usize) -> Vec<StyledLine> {
+        let FittedGrid { mut lines, dropped } = self.fit_to(width);
         if !dropped.is_empty() {
             let text = format!("Hidden at this width: {}", dropped.join(", "));
-            lines.extend(wrap(&Line::new().faint(text).indented(self.indent), width, self.indent + 2));
+            lines.extend(wrap_line(&StyledLine::new().faint(text).indent_by(self.indent), width, self.indent + 2));
         }
         lines
     }
 
-    /// The whole of it: all columns that say something.
-    pub fn whole(&self) -> WholeTable {
-        let shown: Vec<usize> = (0..self.columns.len()).filter(|&index| self.says_something(index)).collect();
+    /// Returns all columns with content, at full width.
+    pub fn whole_table(&self) -> WholeTable {
+        let shown: Vec<usize> = (0..self.columns.len()).filter(|&index| self.has_content(index)).collect();
         let heading = |&index: &usize| {
-            let Column { title, unit, name, align, .. } = self.columns[index].clone();
-            ColumnHeading { title, unit, name, is_number: align == Align::Right }
+            let GridColumn { title, unit, name, align, .. } = self.columns[index].clone();
+            ColumnHeading { title, unit, name, is_number: align == CellAlignment::Right }
         };
-        let cells = |row: &Vec<Line>| shown.iter().map(|&index| row[index].clone()).collect();
+        let cells = |row: &Vec<StyledLine>| shown.iter().map(|&index| row[index].clone()).collect();
         WholeTable { headings: shown.iter().map(heading).collect(), rows: self.rows.iter().map(cells).collect() }
     }
 
-    /// A column in which every cell is empty says nothing.
-    fn says_something(&self, index: usize) -> bool {
+    /// Returns false if all cells of the column are empty; true if there are no rows.
+    fn has_content(&self, index: usize) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|row| !row[index].is_empty())
     }
 
@@ -201,28 +201,28 @@ impl Grid {
         self.rows.iter().map(|row| row[index].width()).fold(head, usize::max)
     }
 
-    fn floor(&self, index: usize) -> usize {
+    fn narrowest_width(&self, index: usize) -> usize {
         let natural = self.natural_width(index);
         self.columns[index].shrinks_to.map_or(natural, |least| natural.min(least))
     }
 
-    /// The widths of the kept columns: shrinking ones give up what is too much, the rightmost first.
-    fn widths(&self, kept: &[usize], width: usize) -> Vec<usize> {
+    /// Returns the widths of the kept columns. If they are too wide, shrinking columns give up width, the rightmost first.
+    fn column_widths(&self, kept: &[usize], width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = kept.iter().map(|&index| self.natural_width(index)).collect();
         let total = widths.iter().sum::<usize>() + self.gap * kept.len().saturating_sub(1);
         let mut excess = total.saturating_sub(width);
         for place in (0..kept.len()).rev() {
-            let give = excess.min(widths[place] - self.floor(kept[place]));
+            let give = excess.min(widths[place] - self.narrowest_width(kept[place]));
             widths[place] -= give;
             excess -= give;
         }
         widths
     }
 
-    fn draw(&self, kept: &[usize], width: usize) -> Vec<Line> {
-        let widths = self.widths(kept, width);
-        let head = |text: fn(&Column) -> &String| {
-            let cells = kept.iter().map(|&index| Line::new().faint(text(&self.columns[index])));
+    fn draw_kept(&self, kept: &[usize], width: usize) -> Vec<StyledLine> {
+        let widths = self.column_widths(kept, width);
+        let head = |text: fn(&GridColumn) -> &String| {
+            let cells = kept.iter().map(|&index| StyledLine::new().faint(text(&self.columns[index])));
             self.draw_row(cells.collect(), kept, &widths, width)
         };
         let mut lines = Vec::new();
@@ -239,23 +239,23 @@ impl Grid {
         lines
     }
 
-    fn draw_row(&self, cells: Vec<Line>, kept: &[usize], widths: &[usize], width: usize) -> Line {
-        let mut line = Line::new();
+    fn draw_row(&self, cells: Vec<StyledLine>, kept: &[usize], widths: &[usize], width: usize) -> StyledLine {
+        let mut line = StyledLine::new();
         for (place, cell) in cells.into_iter().enumerate() {
-            let cell = cell.cut(widths[place]);
+            let cell = cell.cut_to(widths[place]);
             if place > 0 {
                 line = line.plain(" ".repeat(self.gap));
             }
             line = line.then(self.columns[kept[place]].align.pad(cell, widths[place]));
         }
-        line.cut_end(width).indented(self.indent)
+        line.cut_end(width).indent_by(self.indent)
     }
 }
 
-impl Line {
-    /// Spaces at the end do not count against the width; anything else is cut.
+impl StyledLine {
+    /// Cuts the line to a width; spaces at its end do not count.
     fn cut_end(self, width: usize) -> Self {
-        if columns(&self.to_plain()) <= width { self } else { self.cut(width) }
+        if columns(&self.to_plain()) <= width { self } else { self.cut_to(width) }
     }
 }
 
@@ -263,22 +263,22 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn grid() -> Grid {
-        let mut grid = Grid::new(vec![
-            Column::text("cpu", 0),
-            Column::number("p50", "ns", 1),
-            Column::number("p90", "ns", 3),
-            Column::text("source", 2).shrinking_to(5),
+    fn grid() -> TextGrid {
+        let mut grid = TextGrid::new(vec![
+            GridColumn::text("cpu", 0),
+            GridColumn::number("p50", "ns", 1),
+            GridColumn::number("p90", "ns", 3),
+            GridColumn::text("source", 2).shrinking_to(5),
         ]);
         for (cpu, p50, source) in [("0", "261", "nvme0q1"), ("1-7", "1,261", "timer")] {
-            grid.row([cpu, p50, "270", source].iter().map(|text| Line::new().plain(text)).collect());
+            grid.add_row([cpu, p50, "270", source].iter().map(|text| StyledLine::new().plain(text)).collect());
         }
         grid
     }
 
-    fn shown(grid: &Grid, width: usize) -> (Vec<String>, Vec<String>) {
-        let fitted = grid.fit(width);
-        (fitted.lines.iter().map(Line::to_plain).collect(), fitted.dropped)
+    fn shown(grid: &TextGrid, width: usize) -> (Vec<String>, Vec<String>) {
+        let fitted = grid.fit_to(width);
+        (fitted.lines.iter().map(StyledLine::to_plain).collect(), fitted.dropped)
     }
 
     #[test]
@@ -303,8 +303,8 @@ mod tests {
 
     #[test]
     fn a_column_of_empty_cells_is_left_out() {
-        let mut grid = Grid::new(vec![Column::text("cpu", 0), Column::number("stolen", "%", 1)]);
-        grid.row(vec![Line::new().plain("0"), Line::new()]);
+        let mut grid = TextGrid::new(vec![GridColumn::text("cpu", 0), GridColumn::number("stolen", "%", 1)]);
+        grid.add_row(vec![StyledLine::new().plain("0"), StyledLine::new()]);
         assert_eq!(shown(&grid, 80), (vec!["cpu".to_owned(), "0".to_owned()], vec![]));
     }
 }

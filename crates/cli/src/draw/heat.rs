@@ -16,9 +16,9 @@ pub use svg::SvgText;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatMap {
     /// Labels of the rows.
-    pub rows: Side,
+    pub rows: HeatSide,
     /// Labels of the columns.
-    pub columns: Side,
+    pub columns: HeatSide,
     /// Costs row by row; NaN if unknown.
     pub costs: Vec<f64>,
     /// Whether each cost is predicted, row by row; empty if no cost is.
@@ -34,7 +34,7 @@ pub struct HeatMap {
 
 /// Rows or columns of a heat map.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Side {
+pub struct HeatSide {
     /// Singular noun for them: "cpu".
     pub title: String,
     /// Label of each.
@@ -45,9 +45,9 @@ pub struct Side {
     pub names: Vec<String>,
 }
 
-impl Side {
+impl HeatSide {
     /// Returns rows or columns that form one group.
-    pub fn plain(title: impl Into<String>, labels: Vec<String>) -> Self {
+    pub fn from_labels(title: impl Into<String>, labels: Vec<String>) -> Self {
         let all = std::iter::once(0..labels.len()).filter(|all| !all.is_empty());
         Self { title: title.into(), groups: all.collect(), labels, names: Vec::new() }
     }
@@ -56,7 +56,7 @@ impl Side {
         self.labels.len()
     }
 
-    fn label(&self, index: usize) -> &str {
+    fn label_at(&self, index: usize) -> &str {
         self.labels.get(index).map_or("", String::as_str)
     }
 }
@@ -66,7 +66,7 @@ impl HeatMap {
         self.rows.len() == 0 || self.columns.len() == 0
     }
 
-    fn cost(&self, row: usize, column: usize) -> f64 {
+    fn cost_at(&self, row: usize, column: usize) -> f64 {
         self.costs[row * self.columns.len() + column]
     }
 
@@ -80,7 +80,7 @@ impl HeatMap {
     }
 
     /// Returns all known costs.
-    fn known(&self) -> Vec<f64> {
+    fn known_costs(&self) -> Vec<f64> {
         self.costs.iter().copied().filter(|cost| cost.is_finite()).collect()
     }
 

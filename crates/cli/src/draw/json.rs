@@ -11,15 +11,15 @@ use super::printable::is_hidden;
 ///
 /// # Errors
 /// If the value cannot be represented in JSON.
-pub fn text(value: &impl Serialize) -> serde_json::Result<String> {
+pub fn to_json(value: &impl Serialize) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut bytes, Visible(PrettyFormatter::new())))?;
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, VisibleFormatter(PrettyFormatter::new())))?;
     // The serializer writes valid UTF-8.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The usual formatter; serde_json itself escapes the controls below U+0020.
-struct Visible(PrettyFormatter<'static>);
+struct VisibleFormatter(PrettyFormatter<'static>);
 
 macro_rules! as_usual {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
@@ -29,7 +29,7 @@ macro_rules! as_usual {
     };
 }
 
-impl Formatter for Visible {
+impl Formatter for VisibleFormatter {
     as_usual! {
         begin_array();
         end_array();
@@ -63,10 +63,10 @@ mod tests {
     #[test]
     fn the_value_is_the_same_and_nothing_is_hidden() {
         let name = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\"日\n";
-        let written = text(&[name]).unwrap();
+        let written = to_json(&[name]).unwrap();
         assert_eq!(written, "[\n  \"a\\u001b\\u007f\\u009b\\u202e\\udb40\\udc41\\\"日\\n\"\n]");
         assert_eq!(serde_json::from_str::<[String; 1]>(&written).unwrap(), [name]);
         let value = serde_json::json!({"a": [1, -2.5, null, true, {}], "b\u{9b}": []});
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text(&value).unwrap()).unwrap(), value);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&to_json(&value).unwrap()).unwrap(), value);
     }
 }

@@ -6,50 +6,50 @@ use crate::draw::survey_row::SurveyRow;
 use corewise_machine::CpuSet;
 use corewise_model::Survey;
 
-use super::grid::{Column, Grid};
-use super::number::{ABSENT, brief, decimal, duration, whole};
+use super::grid::{GridColumn, TextGrid};
+use super::number::{ABSENT, format_brief, format_decimal, format_duration, format_whole};
 use super::story::StoryPart;
-use super::text::{Line, Tone};
+use super::text::{StyledLine, TextTone};
 
-pub use figure::figures;
+pub use figure::compose_figures;
 
 /// Character cells of a tail's picture.
 const SPARK_CELLS: usize = 9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Returns the latency table with its caption.
-pub fn latency(survey: &Survey, rows: &[SurveyRow]) -> Vec<StoryPart> {
+pub fn compose_latency(survey: &Survey, rows: &[SurveyRow]) -> Vec<StoryPart> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let scale = Scale::of(survey, rows);
-    let mut grid = Grid::new(vec![
-        Column::text("cpu", 0),
-        Column::number("mean", "ns", 5),
-        Column::number("p50", "ns", 1),
-        Column::number("±", "ns", 7).named("± of p50"),
-        Column::number("p90", "ns", 6),
-        Column::number("p99", "ns", 3),
-        Column::number("p99.9", "ns", 1),
-        Column::number("±", "ns", 8).named("± of p99.9"),
-        Column::number("p99.99", "ns", 5),
-        Column::number("max", "µs", 2),
-        Column::number("lost", "%", 5),
-        Column::text("tail", 4),
+    let scale = TailScale::from_survey(survey, rows);
+    let mut grid = TextGrid::new(vec![
+        GridColumn::text("cpu", 0),
+        GridColumn::number("mean", "ns", 5),
+        GridColumn::number("p50", "ns", 1),
+        GridColumn::number("±", "ns", 7).with_name("± of p50"),
+        GridColumn::number("p90", "ns", 6),
+        GridColumn::number("p99", "ns", 3),
+        GridColumn::number("p99.9", "ns", 1),
+        GridColumn::number("±", "ns", 8).with_name("± of p99.9"),
+        GridColumn::number("p99.99", "ns", 5),
+        GridColumn::number("max", "µs", 2),
+        GridColumn::number("lost", "%", 5),
+        GridColumn::text("tail", 4),
     ]);
     for row in rows {
-        grid.row(cells(row, &scale));
+        grid.add_row(draw_cells(row, &scale));
     }
-    vec![caption(survey, rows, &scale), grid.into()]
+    vec![compose_caption(survey, rows, &scale), grid.into()]
 }
 
-fn cells(row: &SurveyRow, scale: &Scale) -> Vec<Line> {
+fn draw_cells(row: &SurveyRow, scale: &TailScale) -> Vec<StyledLine> {
     let tail = &row.tail;
-    let ns = |value: f64| Line::new().plain(brief_ns(value));
-    let spread = |value: Option<f64>| Line::new().faint(value.map(brief_ns).unwrap_or_default());
-    let marked = |quantity: &str, value: f64| Line::new().with(tone(row, quantity), brief_ns(value));
+    let ns = |value: f64| StyledLine::new().plain(brief_ns(value));
+    let spread = |value: Option<f64>| StyledLine::new().faint(value.map(brief_ns).unwrap_or_default());
+    let marked = |quantity: &str, value: f64| StyledLine::new().with(cell_tone(row, quantity), brief_ns(value));
     let microseconds = tail.max_ns / 1e3;
-    let max = if microseconds < 100.0 { decimal(microseconds, 1) } else { decimal(microseconds, 0) };
+    let max = if microseconds < 100.0 { format_decimal(microseconds, 1) } else { format_decimal(microseconds, 0) };
     vec![
         cpu_label(&row.cpus),
         ns(tail.mean_ns),
@@ -60,60 +60,62 @@ fn cells(row: &SurveyRow, scale: &Scale) -> Vec<Line> {
         marked("p99.9", tail.p99_9_ns),
         spread(row.p99_9_spread_ns),
         ns(tail.p99_99_ns),
-        Line::new().plain(max),
-        Line::new().with(tone(row, "time lost to stalls"), decimal(tail.lost * 100.0, 2)),
-        Line::new().faint(scale.spark(&row.counts)),
+        StyledLine::new().plain(max),
+        StyledLine::new().with(cell_tone(row, "time lost to stalls"), format_decimal(tail.lost * 100.0, 2)),
+        StyledLine::new().faint(scale.draw_spark(&row.counts)),
     ]
 }
 
 /// Returns the tone of a cell: by the finding about this quantity, plain without one.
-pub fn tone(row: &SurveyRow, quantity: &str) -> Tone {
+pub fn cell_tone(row: &SurveyRow, quantity: &str) -> TextTone {
     match row.marks.iter().find(|(own, _)| own == quantity) {
-        Some((_, true)) => Tone::Good,
-        Some((_, false)) => Tone::Warn,
-        None => Tone::Plain,
+        Some((_, true)) => TextTone::Good,
+        Some((_, false)) => TextTone::Warn,
+        None => TextTone::Plain,
     }
 }
 
 /// Returns the label of a row: its cpus, or the first range and the count if the list is long.
-pub fn cpu_label(cpus: &CpuSet) -> Line {
+pub fn cpu_label(cpus: &CpuSet) -> StyledLine {
     let list = cpus.to_string();
     if list.chars().count() <= 15 {
-        return Line::new().strong(list);
+        return StyledLine::new().strong(list);
     }
     let ranges: Vec<&str> = list.split(',').collect();
-    Line::new().strong(ranges[0]).plain(format!(",… ({} cpus)", cpus.len()))
+    StyledLine::new().strong(ranges[0]).plain(format!(",… ({} cpus)", cpus.len()))
 }
 
 fn brief_ns(value: f64) -> String {
-    if value.is_finite() { brief(value) } else { ABSENT.into() }
+    if value.is_finite() { format_brief(value) } else { ABSENT.into() }
 }
 
-fn caption(survey: &Survey, rows: &[SurveyRow], scale: &Scale) -> StoryPart {
+fn compose_caption(survey: &Survey, rows: &[SurveyRow], scale: &TailScale) -> StoryPart {
     let fewest = survey.cpus.iter().map(|cpu| cpu.tail.count()).min().unwrap_or(0);
-    let timing = brief(survey.work.overhead_ns);
-    let text =
-        format!("of a fixed piece of work, timed {} times per cpu; timing adds {timing} ns to each", whole(fewest));
-    let mut line = Line::new().strong("Latency").plain("  ").faint(text);
+    let timing = format_brief(survey.work.overhead_ns);
+    let text = format!(
+        "of a fixed piece of work, timed {} times per cpu; timing adds {timing} ns to each",
+        format_whole(fewest)
+    );
+    let mut line = StyledLine::new().strong("Latency").plain("  ").faint(text);
     if rows.iter().any(|row| row.cpus.len() > 1) {
         line = line.faint("; rows of several cpus: median; p99.99 and max of the worst");
     }
     if scale.is_usable() {
-        let ends = format!("; tail from {} to {}", duration(scale.low_ns), duration(scale.high_ns));
+        let ends = format!("; tail from {} to {}", format_duration(scale.low_ns), format_duration(scale.high_ns));
         line = line.faint(ends);
     }
-    line.hanging(2)
+    line.into_paragraph(2)
 }
 
 /// Common scale of all tails, so that they can be compared by eye.
-struct Scale {
+struct TailScale {
     low_ns: f64,
     high_ns: f64,
     nanoseconds_per_tick: f64,
 }
 
-impl Scale {
-    fn of(survey: &Survey, rows: &[SurveyRow]) -> Self {
+impl TailScale {
+    fn from_survey(survey: &Survey, rows: &[SurveyRow]) -> Self {
         let nanoseconds_per_tick = survey.clock.nanoseconds_per_tick;
         let ticks = || rows.iter().flat_map(|row| row.counts.iter().map(|(ticks, _)| *ticks));
         let at = |ticks: Option<u64>| ticks.unwrap_or(0) as f64 * nanoseconds_per_tick;
@@ -125,7 +127,7 @@ impl Scale {
     }
 
     /// Draws the shape of a tail: durations along, counts up, both logarithmic; a single piece still shows.
-    fn spark(&self, counts: &[(u64, u64)]) -> String {
+    fn draw_spark(&self, counts: &[(u64, u64)]) -> String {
         if !self.is_usable() {
             return String::new();
         }
@@ -151,10 +153,10 @@ mod tests {
 
     #[test]
     fn a_single_long_piece_among_a_million_shows() {
-        let scale = Scale { low_ns: 250.0, high_ns: 25_000.0, nanoseconds_per_tick: 0.5 };
-        assert_eq!(scale.spark(&[(500, 1_000_000), (50_000, 1)]), "█       ▁");
-        assert_eq!(scale.spark(&[(500, 1_000_000), (5000, 1000)]), "█   ▄");
-        assert_eq!(scale.spark(&[]), "");
+        let scale = TailScale { low_ns: 250.0, high_ns: 25_000.0, nanoseconds_per_tick: 0.5 };
+        assert_eq!(scale.draw_spark(&[(500, 1_000_000), (50_000, 1)]), "█       ▁");
+        assert_eq!(scale.draw_spark(&[(500, 1_000_000), (5000, 1000)]), "█   ▄");
+        assert_eq!(scale.draw_spark(&[]), "");
     }
 
     #[test]

@@ -1,50 +1,54 @@
 //! The machine in one line, and the picture of its levels.
 
 use corewise_machine::facts::CacheKind;
-use corewise_machine::machine_file::Description;
+use corewise_machine::machine_file::MachineDescription;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::links::map::{Origin, Provenance};
+use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance};
 
-use super::number::{bytes, count};
+use super::number::{format_bytes, format_count};
 use super::picture;
 use super::story::StoryPart;
-use super::text::Line;
-use super::wrap::{unbroken, wrap};
+use super::text::StyledLine;
+use super::wrap::{glue_words, wrap_line};
 
 /// Maximum number of objects that are shown one by one; of more, similar objects share a line.
 pub const FEW_OBJECTS: usize = 12;
 
 /// Composes the machine in one line: model, packages, cores, cpus, kernel, hypervisor, and `more`.
-pub fn headline(machine: &Machine, more: &[String]) -> StoryPart {
+pub fn compose_headline(machine: &Machine, more: &[String]) -> StoryPart {
     let mut items = Vec::new();
     if machine.packages.len() > 1 {
-        items.push(count(machine.packages.len(), "package"));
+        items.push(format_count(machine.packages.len(), "package"));
     }
-    items.push(count(machine.cores.len(), "core"));
-    items.push(count(machine.online.len(), "cpu"));
+    items.push(format_count(machine.cores.len(), "core"));
+    items.push(format_count(machine.online.len(), "cpu"));
     let mut rest = vec![items.join(", ")];
     rest.extend(machine.system.title());
     if let Some(hypervisor) = &machine.system.hypervisor {
-        rest.push(if machine.system.emulated { format!("emulated by {hypervisor}") } else { guest_of(hypervisor) });
+        rest.push(if machine.system.emulated {
+            format!("emulated by {hypervisor}")
+        } else {
+            describe_guest(hypervisor)
+        });
     }
     rest.extend_from_slice(more);
-    let mut line = Line::new().strong(unbroken(&model_name(machine)));
+    let mut line = StyledLine::new().strong(glue_words(&model_name(machine)));
     for item in rest {
-        line = line.faint(" · ").plain(unbroken(&item));
+        line = line.faint(" · ").plain(glue_words(&item));
     }
-    line.hanging(2)
+    line.into_paragraph(2)
 }
 
-fn guest_of(hypervisor: &str) -> String {
+fn describe_guest(hypervisor: &str) -> String {
     if hypervisor.contains("virtual machine") { hypervisor.to_owned() } else { format!("{hypervisor} guest") }
 }
 
 /// Formats a map's origin for below a picture: "corewise 0.1.0, seed 7".
-pub fn made_by(provenance: &Provenance) -> String {
+pub fn describe_provenance(provenance: &LinkMapProvenance) -> String {
     let of = match &provenance.origin {
-        Origin::Measured => format!("seed {}", provenance.seed),
-        Origin::Simulated { file } => format!("simulated from {file}"),
-        Origin::Imported { file, .. } => format!("imported from {file}"),
+        LinkMapOrigin::Measured => format!("seed {}", provenance.seed),
+        LinkMapOrigin::Simulated { file } => format!("simulated from {file}"),
+        LinkMapOrigin::Imported { file, .. } => format!("imported from {file}"),
     };
     format!("corewise {}, {of}", provenance.corewise)
 }
@@ -70,23 +74,23 @@ pub fn model_name(machine: &Machine) -> String {
     kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
-/// Draws the levels, with at most about `limit` objects one by one, and their [`details`].
-pub fn picture(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
-    let mut lines = picture::levels(machine, width, limit);
-    lines.extend(details(machine, width));
+/// Draws the levels, with at most about `limit` objects one by one, and their [`draw_details`].
+pub fn draw_picture(machine: &Machine, width: usize, limit: usize) -> Vec<StyledLine> {
+    let mut lines = picture::draw_levels(machine, width, limit);
+    lines.extend(draw_details(machine, width));
     lines
 }
 
 /// Returns the lines below a picture of the levels: inner caches, and cpus that are offline, isolated or not allowed
 /// here.
-pub fn details(machine: &Machine, width: usize) -> Vec<Line> {
+pub fn draw_details(machine: &Machine, width: usize) -> Vec<StyledLine> {
     let mut lines = caches_line(machine, width);
-    lines.extend(notes(machine, width));
+    lines.extend(draw_notes(machine, width));
     lines
 }
 
 /// Describes the caches below the last level in one line: "L1d 48 KB · L1i 32 KB · L2 1 MB per core".
-fn caches_line(machine: &Machine, width: usize) -> Vec<Line> {
+fn caches_line(machine: &Machine, width: usize) -> Vec<StyledLine> {
     let last = machine.llcs.iter().filter_map(|llc| llc.level).max().unwrap_or(0);
     let mut items = Vec::new();
     for (level, kind) in [
@@ -100,13 +104,13 @@ fn caches_line(machine: &Machine, width: usize) -> Vec<Line> {
         let text = cache_sizes(machine, level, kind);
         let is_known = machine.caches.iter().any(|cache| cache.level == level && cache.size_bytes.is_some());
         if level < last && is_known && !text.is_empty() {
-            items.push(unbroken(&format!("{} {text}", cache_name(level, kind))));
+            items.push(glue_words(&format!("{} {text}", cache_name(level, kind))));
         }
     }
     if items.is_empty() {
         return Vec::new();
     }
-    wrap(&Line::new().faint("caches  ").plain(items.join(" · ")), width, 8)
+    wrap_line(&StyledLine::new().faint("caches  ").plain(items.join(" · ")), width, 8)
 }
 
 /// Returns the short name of a cache: "L1d", "L2".
@@ -131,7 +135,7 @@ fn cache_sizes(machine: &Machine, level: u8, kind: CacheKind) -> String {
     }
     let alone = groups.len() == 1;
     let text = groups.into_iter().map(|(size, cores, cpus)| {
-        let size = size.map_or_else(|| "of unknown size".to_owned(), bytes);
+        let size = size.map_or_else(|| "of unknown size".to_owned(), format_bytes);
         let sharing = if cores > 1 { format!(" per {cores} cores") } else { String::new() };
         if alone { format!("{size}{sharing}") } else { format!("{size}{sharing} ({cpus})") }
     });
@@ -139,10 +143,10 @@ fn cache_sizes(machine: &Machine, level: u8, kind: CacheKind) -> String {
 }
 
 /// Lists cpus that are offline, isolated, or not allowed for this process.
-fn notes(machine: &Machine, width: usize) -> Vec<Line> {
+fn draw_notes(machine: &Machine, width: usize) -> Vec<StyledLine> {
     let denied = machine.online.difference(&machine.allowed);
     let sets = [
-        ("offline", machine.offline(), ""),
+        ("offline", machine.offline_cpus(), ""),
         ("offline or not allowed", machine.unlisted.clone(), "  (the export does not say which)"),
         ("isolated", machine.isolated.clone(), ""),
         ("nohz_full", machine.nohz_full.clone(), ""),
@@ -150,25 +154,25 @@ fn notes(machine: &Machine, width: usize) -> Vec<Line> {
     ];
     let mut lines = Vec::new();
     for (word, cpus, remark) in sets.into_iter().filter(|(_, cpus, _)| !cpus.is_empty()) {
-        let line = Line::new().faint(format!("{word}  ")).plain(cpus.to_string()).faint(remark);
+        let line = StyledLine::new().faint(format!("{word}  ")).plain(cpus.to_string()).faint(remark);
         lines.extend(picture::wrap_lists(&line, width, word.len() + 2));
     }
     lines
 }
 /// Describes the cpu numbering of a described machine.
-pub fn numbering(description: &Description, width: usize) -> Vec<Line> {
+pub fn draw_numbering(description: &MachineDescription, width: usize) -> Vec<StyledLine> {
     let Some(numbering) = &description.numbering else { return Vec::new() };
-    wrap(&Line::new().strong("Numbering").plain("  ").plain(numbering), width, 2)
+    wrap_line(&StyledLine::new().strong("Numbering").plain("  ").plain(numbering), width, 2)
 }
 
 /// Lists the sources of a described machine, and the facts that may differ on a real one.
-pub fn origin(description: &Description, width: usize) -> Vec<Line> {
+pub fn draw_origin(description: &MachineDescription, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for (title, items) in [("Sources", &description.sources), ("May differ", &description.uncertain)] {
         if !items.is_empty() {
-            lines.push(Line::new().strong(title));
+            lines.push(StyledLine::new().strong(title));
         }
-        lines.extend(items.iter().flat_map(|item| wrap(&Line::new().plain(format!("  {item}")), width, 4)));
+        lines.extend(items.iter().flat_map(|item| wrap_line(&StyledLine::new().plain(format!("  {item}")), width, 4)));
     }
     lines
 }

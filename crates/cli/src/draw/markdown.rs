@@ -3,54 +3,54 @@
 use corewise_machine::suggested_command;
 
 use super::grid::{ColumnHeading, WholeTable};
-use super::printable::printable;
+use super::printable::make_printable;
 use super::story::{Story, StoryBlock, StoryPart, StoryRole};
-use super::text::{Line, Tone};
+use super::text::{StyledLine, TextTone};
 
 /// Renders a story: warnings and the answer first, then the subject, evidence and notes. Figures are listed with the
 /// command that draws them for result `number`.
-pub fn story(story: &Story, number: Option<i64>) -> String {
-    let head = story.parts(&[StoryRole::Head, StoryRole::Context]);
+pub fn write_story(story: &Story, number: Option<i64>) -> String {
+    let head = story.parts_with_role(&[StoryRole::Head, StoryRole::Context]);
     let (warnings, head): (Vec<&StoryPart>, Vec<&StoryPart>) = head.into_iter().partition(|part| is_warning(part));
-    let mut blocks = elements(&[warnings, story.parts(&[StoryRole::Answer])].concat());
-    blocks.extend(elements(&head));
-    blocks.extend(story.evidence().flat_map(evidence));
-    let notes = listed(&story.parts(&[StoryRole::Notes]));
+    let mut blocks = write_elements(&[warnings, story.parts_with_role(&[StoryRole::Answer])].concat());
+    blocks.extend(write_elements(&head));
+    blocks.extend(story.evidence_blocks().flat_map(write_evidence));
+    let notes = write_list(&story.parts_with_role(&[StoryRole::Notes]));
     blocks.extend(notes.map(|notes| format!("### Checks and notes\n\n{notes}")));
-    let figures: Vec<String> = story.figures().map(|figure| text(&figure.title)).collect();
+    let figures: Vec<String> = story.list_figures().map(|figure| escape_text(&figure.title)).collect();
     if let Some(number) = number.filter(|_| !figures.is_empty()) {
-        let command = suggested_command::report_figures(number).line();
-        blocks.push(format!("Figures ({}) are drawn by:\n\n{}", figures.join("; "), code(&command)));
+        let command = suggested_command::report_figures(number).shell_line();
+        blocks.push(format!("Figures ({}) are drawn by:\n\n{}", figures.join("; "), write_code(&command)));
     }
-    blocks.push(format!("Make it again:\n\n{}", code(&story.command)));
+    blocks.push(format!("Make it again:\n\n{}", write_code(&story.command)));
     blocks.join("\n\n")
 }
 
 /// Renders lines as paragraphs.
-pub fn paragraphs(lines: &[Line]) -> Vec<String> {
-    lines.iter().map(sentence).filter(|text| !text.is_empty()).collect()
+pub fn write_paragraphs(lines: &[StyledLine]) -> Vec<String> {
+    lines.iter().map(write_sentence).filter(|text| !text.is_empty()).collect()
 }
 
 fn is_warning(part: &StoryPart) -> bool {
-    matches!(part, StoryPart::Sentence { line, .. } if line.first_tone() == Some(Tone::Warn))
+    matches!(part, StoryPart::Sentence { line, .. } if line.first_tone() == Some(TextTone::Warn))
 }
 
 fn is_verbatim(part: &StoryPart) -> bool {
     matches!(part, StoryPart::Sentence { line, .. } if line.is_verbatim())
 }
 
-fn evidence(block: &StoryBlock) -> Vec<String> {
-    let (heading, texts) = block.headed();
-    let blocks = elements(&texts.iter().collect::<Vec<_>>());
-    let heading = heading.filter(|_| !blocks.is_empty()).map(|heading| format!("### {}", text(&heading)));
+fn write_evidence(block: &StoryBlock) -> Vec<String> {
+    let (heading, texts) = block.split_heading();
+    let blocks = write_elements(&texts.iter().collect::<Vec<_>>());
+    let heading = heading.filter(|_| !blocks.is_empty()).map(|heading| format!("### {}", escape_text(&heading)));
     heading.into_iter().chain(blocks).collect()
 }
 
 /// Renders a list; code belongs to the item before it.
-fn listed(parts: &[&StoryPart]) -> Option<String> {
+fn write_list(parts: &[&StoryPart]) -> Option<String> {
     let mut items: Vec<String> = Vec::new();
     for run in parts.chunk_by(|one, other| is_verbatim(one) && is_verbatim(other)) {
-        let block = elements(run).join("\n\n");
+        let block = write_elements(run).join("\n\n");
         match items.last_mut() {
             Some(item) if is_verbatim(run[0]) => item.push_str(&format!("\n\n  {}\n", block.replace('\n', "\n  "))),
             _ if is_verbatim(run[0]) => items.push(format!("-{}", &block[1..])),
@@ -61,20 +61,23 @@ fn listed(parts: &[&StoryPart]) -> Option<String> {
 }
 
 /// Renders paragraphs, code and tables.
-fn elements(parts: &[&StoryPart]) -> Vec<String> {
+fn write_elements(parts: &[&StoryPart]) -> Vec<String> {
     let mut blocks = Vec::new();
     for run in parts.chunk_by(|one, other| is_verbatim(one) && is_verbatim(other)) {
         match run {
             [StoryPart::Sentence { line, .. }, ..] if line.is_verbatim() => {
-                let lines = run.iter().flat_map(|part| part.lines(usize::MAX, super::heat::depth::Depth::NoColour));
-                blocks.push(lines.map(|line| code(line.to_plain().trim_start())).collect::<Vec<_>>().join("\n"));
+                let lines =
+                    run.iter().flat_map(|part| part.draw_lines(usize::MAX, super::heat::depth::ColourDepth::NoColour));
+                blocks.push(lines.map(|line| write_code(line.to_plain().trim_start())).collect::<Vec<_>>().join("\n"));
             }
-            [StoryPart::Sentence { line, .. }] if line.is_heading() => blocks.push(format!("### {}", sentence(line))),
-            [StoryPart::Sentence { line, .. } | StoryPart::Legend(line)] => blocks.push(sentence(line)),
+            [StoryPart::Sentence { line, .. }] if line.is_heading() => {
+                blocks.push(format!("### {}", write_sentence(line)))
+            }
+            [StoryPart::Sentence { line, .. } | StoryPart::Legend(line)] => blocks.push(write_sentence(line)),
             [StoryPart::Step { advice, command }] => {
-                blocks.push(format!("{}\n\n{}", sentence(advice), code(&command.to_plain())));
+                blocks.push(format!("{}\n\n{}", write_sentence(advice), write_code(&command.to_plain())));
             }
-            [StoryPart::Table(grid)] => blocks.push(table(&grid.whole())),
+            [StoryPart::Table(grid)] => blocks.push(write_table(&grid.whole_table())),
             _ => {}
         }
     }
@@ -83,27 +86,27 @@ fn elements(parts: &[&StoryPart]) -> Vec<String> {
 }
 
 /// Renders a line of code. Only the end of the line can end it.
-fn code(line: &str) -> String {
-    format!("    {}", printable(line)).trim_end().to_owned()
+fn write_code(line: &str) -> String {
+    format!("    {}", make_printable(line)).trim_end().to_owned()
 }
 
 /// Renders a sentence as a paragraph, with the text between backticks as code.
-fn sentence(line: &Line) -> String {
+fn write_sentence(line: &StyledLine) -> String {
     let plain = line.to_plain();
     let pieces: Vec<&str> = plain.trim_start().split('`').collect();
     if pieces.len().is_multiple_of(2) || pieces.iter().skip(1).step_by(2).any(|piece| piece.trim().is_empty()) {
-        return paragraph(&plain);
+        return escape_paragraph(&plain);
     }
     let piece = |(place, piece): (usize, &&str)| match place {
-        0 => paragraph(piece),
+        0 => escape_paragraph(piece),
         _ if place % 2 == 1 => format!("`{piece}`"),
-        _ => text(piece),
+        _ => escape_text(piece),
     };
     pieces.iter().enumerate().map(piece).collect()
 }
 
 /// Renders a table. A column without a heading joins the one before it, and pictures of characters are left out.
-pub fn table(table: &WholeTable) -> String {
+pub fn write_table(table: &WholeTable) -> String {
     let is_continued = |heading: &ColumnHeading| heading.title.is_empty() && heading.unit.is_empty();
     let mut columns: Vec<Vec<usize>> = Vec::new();
     for (place, heading) in table.headings.iter().enumerate() {
@@ -115,33 +118,33 @@ pub fn table(table: &WholeTable) -> String {
     let heading = |column: &Vec<usize>| {
         let heading @ ColumnHeading { title, unit, name, .. } = &table.headings[column[0]];
         let has_name = is_continued(heading) && !name.is_empty();
-        text(&words(&if has_name { name.clone() } else { format!("{title} {unit}") }))
+        escape_text(&single_spaced(&if has_name { name.clone() } else { format!("{title} {unit}") }))
     };
     let side = |column: &Vec<usize>| if table.headings[column[0]].is_number { "--:" } else { "---" };
     let mut lines = vec![
-        joined(columns.iter().map(heading)),
+        join_cells(columns.iter().map(heading)),
         format!("|{}|", columns.iter().map(side).collect::<Vec<_>>().join("|")),
     ];
     for row in &table.rows {
         let cell = |column: &Vec<usize>| {
             let cells: Vec<String> = column.iter().map(|place| row[*place].to_plain()).collect();
-            text(&words(&cells.join(" ").replace(is_drawn, " ")))
+            escape_text(&single_spaced(&cells.join(" ").replace(is_drawn, " ")))
         };
         let mut cells: Vec<String> = columns.iter().map(cell).collect();
         if row[0].is_heading() && cells[1..].iter().all(String::is_empty) {
             cells[0] = format!("**{}**", cells[0]);
         }
-        lines.push(joined(cells.into_iter()));
+        lines.push(join_cells(cells.into_iter()));
     }
     lines.join("\n")
 }
 
-fn joined(cells: impl Iterator<Item = String>) -> String {
+fn join_cells(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }
 
 /// Joins the words of a text with single spaces.
-fn words(text: &str) -> String {
+fn single_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -152,8 +155,8 @@ fn is_drawn(character: char) -> bool {
 
 /// Escapes text inside a paragraph or a cell: no markup, link, HTML or end of the cell. Ordinary names and numbers
 /// stay as they are.
-pub fn text(text: &str) -> String {
-    let characters: Vec<char> = printable(text).chars().collect();
+pub fn escape_text(text: &str) -> String {
+    let characters: Vec<char> = make_printable(text).chars().collect();
     let is_word =
         |place: Option<usize>| place.and_then(|place| characters.get(place)).is_some_and(|c| c.is_alphanumeric());
     let mut safe = String::new();
@@ -187,8 +190,8 @@ pub fn text(text: &str) -> String {
 }
 
 /// Escapes a paragraph: in addition, it must not begin a heading, list, quotation or rule.
-pub fn paragraph(line: &str) -> String {
-    let safe = text(line.trim_start());
+pub fn escape_paragraph(line: &str) -> String {
+    let safe = escape_text(line.trim_start());
     let digits = safe.chars().take_while(char::is_ascii_digit).count();
     match safe[digits..].chars().next() {
         Some('#' | '+' | '-' | '=') if digits == 0 => format!("\\{safe}"),
@@ -205,7 +208,7 @@ mod tests {
     fn names_are_text_and_ordinary_ones_stay() {
         for ordinary in ["all - core:0", "spread(4, llc)", "one_per_core & llc:0", "+8.3 % ↑ [7.3, 9.4]", "7-Zip (x86)"]
         {
-            assert_eq!(text(ordinary), ordinary);
+            assert_eq!(escape_text(ordinary), ordinary);
         }
         for (name, safe) in [
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
@@ -214,7 +217,7 @@ mod tests {
             ("www.example.org &lt;", r"www\.example.org &amp;lt;"),
             ("a\nb\u{1b}", r"a\\u{a}b\\u{1b}"),
         ] {
-            assert_eq!(text(name), safe);
+            assert_eq!(escape_text(name), safe);
         }
     }
 
@@ -223,8 +226,8 @@ mod tests {
         for (name, safe) in
             [("# a", r"\# a"), ("- a", r"\- a"), ("1. a", r"1\. a"), ("> a", "&gt; a"), ("===", r"\===")]
         {
-            assert_eq!(paragraph(name), safe);
+            assert_eq!(escape_paragraph(name), safe);
         }
-        assert_eq!(paragraph("7-Zip: better"), "7-Zip: better");
+        assert_eq!(escape_paragraph("7-Zip: better"), "7-Zip: better");
     }
 }

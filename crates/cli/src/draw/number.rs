@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 pub const ABSENT: &str = "–";
 
 /// Formats a whole number with grouped thousands: 1,912.
-pub fn whole(value: u64) -> String {
+pub fn format_whole(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -20,13 +20,13 @@ pub fn whole(value: u64) -> String {
 }
 
 /// Formats a number with this many decimals and grouped thousands; [`ABSENT`] if it is not finite.
-pub fn decimal(value: f64, decimals: usize) -> String {
+pub fn format_decimal(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return ABSENT.into();
     }
     let text = format!("{:.decimals$}", value.abs());
     let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let integer = integer.parse().map_or_else(|_| integer.to_owned(), whole);
+    let integer = integer.parse().map_or_else(|_| integer.to_owned(), format_whole);
     let zero = text.chars().all(|c| matches!(c, '0' | '.'));
     let sign = if value < 0.0 && !zero { "-" } else { "" };
     let point = if decimals > 0 { "." } else { "" };
@@ -34,22 +34,22 @@ pub fn decimal(value: f64, decimals: usize) -> String {
 }
 
 /// Formats a value with at least two significant digits and at most one decimal: 7.4, 261, 11,300.
-pub fn brief(value: f64) -> String {
-    if value != 0.0 && value.abs() < 9.95 { decimal(value, 1) } else { decimal(value, 0) }
+pub fn format_brief(value: f64) -> String {
+    if value != 0.0 && value.abs() < 9.95 { format_decimal(value, 1) } else { format_decimal(value, 0) }
 }
 
 /// Formats a duration given in nanoseconds, with its unit: "23 µs".
-pub fn duration(nanoseconds: f64) -> String {
+pub fn format_duration(nanoseconds: f64) -> String {
     match nanoseconds {
-        ns if ns < 1e3 => format!("{} ns", brief(ns)),
-        ns if ns < 1e6 => format!("{} µs", brief(ns / 1e3)),
-        ns if ns < 1e9 => format!("{} ms", brief(ns / 1e6)),
-        ns => format!("{} s", brief(ns / 1e9)),
+        ns if ns < 1e3 => format!("{} ns", format_brief(ns)),
+        ns if ns < 1e6 => format!("{} µs", format_brief(ns / 1e3)),
+        ns if ns < 1e9 => format!("{} ms", format_brief(ns / 1e6)),
+        ns => format!("{} s", format_brief(ns / 1e9)),
     }
 }
 
 /// Formats an amount of cache or memory; 1 KB is 1,024 bytes, as hwloc and processor vendors count.
-pub fn bytes(size_bytes: u64) -> String {
+pub fn format_bytes(size_bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
     let mut size = size_bytes as f64;
     let mut unit = 0;
@@ -57,28 +57,28 @@ pub fn bytes(size_bytes: u64) -> String {
         size /= 1024.0;
         unit += 1;
     }
-    let text = decimal(size, usize::from(size < 9.95));
+    let text = format_decimal(size, usize::from(size < 9.95));
     format!("{} {}", text.strip_suffix(".0").unwrap_or(&text), UNITS[unit])
 }
 
 /// Formats a count and its noun: "1 core", "16 cores".
-pub fn count(number: usize, noun: &str) -> String {
+pub fn format_count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", whole(number as u64))
+    format!("{} {noun}{plural}", format_whole(number as u64))
 }
 
 /// Formats a time in the user's time zone: "2026-11-21 08:53".
-pub fn when(unix_ms: i64, zone: &TimeZone) -> String {
-    moment(unix_ms, zone, "%Y-%m-%d %H:%M")
+pub fn format_time(unix_ms: i64, zone: &TimeZone) -> String {
+    format_time_as(unix_ms, zone, "%Y-%m-%d %H:%M")
 }
 
 /// Formats a time in the user's time zone, to the second: "2026-11-21 08:53:07".
-pub fn when_exactly(unix_ms: i64, zone: &TimeZone) -> String {
-    moment(unix_ms, zone, "%Y-%m-%d %H:%M:%S")
+pub fn format_exact_time(unix_ms: i64, zone: &TimeZone) -> String {
+    format_time_as(unix_ms, zone, "%Y-%m-%d %H:%M:%S")
 }
 
 /// Formats a time in a time zone, with a strftime(3) format.
-pub fn moment(unix_ms: i64, zone: &TimeZone, form: &str) -> String {
+pub fn format_time_as(unix_ms: i64, zone: &TimeZone, form: &str) -> String {
     match Timestamp::from_millisecond(unix_ms) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime(form).to_string(),
         Err(_) => "at an unknown time".to_owned(),
@@ -91,14 +91,33 @@ mod tests {
 
     #[test]
     fn numbers_carry_what_is_meant() {
-        assert_eq!([whole(0), whole(999), whole(1000), whole(12_345_678)], ["0", "999", "1,000", "12,345,678"]);
-        assert_eq!([brief(0.0), brief(0.04), brief(7.42), brief(9.96), brief(261.3)], ["0", "0.0", "7.4", "10", "261"]);
-        assert_eq!([decimal(f64::NAN, 1), decimal(-0.01, 1), decimal(-1234.56, 1)], ["–", "0.0", "-1,234.6"]);
-        assert_eq!([duration(261.0), duration(23_100.0), duration(6.4e6)], ["261 ns", "23 µs", "6.4 ms"]);
         assert_eq!(
-            [bytes(0), bytes(48 << 10), bytes(1280 << 10), bytes(5118 << 10), bytes(96 << 20), bytes(67_341_258_752)],
+            [format_whole(0), format_whole(999), format_whole(1000), format_whole(12_345_678)],
+            ["0", "999", "1,000", "12,345,678"]
+        );
+        assert_eq!(
+            [format_brief(0.0), format_brief(0.04), format_brief(7.42), format_brief(9.96), format_brief(261.3)],
+            ["0", "0.0", "7.4", "10", "261"]
+        );
+        assert_eq!(
+            [format_decimal(f64::NAN, 1), format_decimal(-0.01, 1), format_decimal(-1234.56, 1)],
+            ["–", "0.0", "-1,234.6"]
+        );
+        assert_eq!(
+            [format_duration(261.0), format_duration(23_100.0), format_duration(6.4e6)],
+            ["261 ns", "23 µs", "6.4 ms"]
+        );
+        assert_eq!(
+            [
+                format_bytes(0),
+                format_bytes(48 << 10),
+                format_bytes(1280 << 10),
+                format_bytes(5118 << 10),
+                format_bytes(96 << 20),
+                format_bytes(67_341_258_752)
+            ],
             ["0 B", "48 KB", "1.2 MB", "5 MB", "96 MB", "63 GB"]
         );
-        assert_eq!([count(1, "core"), count(16, "core")], ["1 core", "16 cores"]);
+        assert_eq!([format_count(1, "core"), format_count(16, "core")], ["1 core", "16 cores"]);
     }
 }

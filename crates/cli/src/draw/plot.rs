@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::number::{brief, decimal, whole};
-use super::svg::{Block, EDGE, FAINT, SUBTITLE, TEXT, TITLE, document, escaped};
+use super::number::{format_brief, format_decimal, format_whole};
+use super::svg::{EDGE, FAINT, SUBTITLE, SvgTextBlock, TEXT, TITLE, escape_xml, write_document};
 
 /// Width of the whole picture, in pixels.
 const WIDTH: f64 = 860.0;
@@ -25,7 +25,7 @@ const OTHERS: &str = "#8a8a8a";
 
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scale {
+pub enum AxisScale {
     /// Equal steps are equal differences.
     #[default]
     Linear,
@@ -35,35 +35,35 @@ pub enum Scale {
 
 /// Axis: its title with the unit, its scale and its marks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Axis {
+pub struct PlotAxis {
     /// Quantity along the axis with its unit: "latency, ns".
     pub title: String,
     /// Scale of the values.
-    pub scale: Scale,
+    pub scale: AxisScale,
     /// Marks with their own text instead of round numbers: names of rows, percentiles.
     pub names: Vec<(f64, String)>,
 }
 
-impl Axis {
+impl PlotAxis {
     /// Returns an axis of round numbers.
-    pub fn of(title: impl Into<String>, scale: Scale) -> Self {
+    pub fn new(title: impl Into<String>, scale: AxisScale) -> Self {
         Self { title: title.into(), scale, names: Vec::new() }
     }
 
     /// Replaces the numbers by names.
     #[must_use]
-    pub fn named(self, names: Vec<(f64, String)>) -> Self {
+    pub fn with_names(self, names: Vec<(f64, String)>) -> Self {
         Self { names, ..self }
     }
 
-    fn position(&self, value: f64) -> f64 {
-        if self.scale == Scale::Logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value }
+    fn position_of(&self, value: f64) -> f64 {
+        if self.scale == AxisScale::Logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value }
     }
 }
 
 /// Element of a series.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Mark {
+pub enum PlotMark {
     /// Value.
     Dot([f64; 2]),
     /// Value that is off the scale or that failed: a cross.
@@ -83,25 +83,25 @@ pub enum Mark {
 
 /// Marks with one meaning.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Series {
+pub struct PlotSeries {
     /// Name for the legend; empty if there is only one kind.
     pub name: String,
-    pub marks: Vec<Mark>,
+    pub marks: Vec<PlotMark>,
 }
 
 /// Plot with two axes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plot {
+pub struct FigurePlot {
     /// Quantity that it shows.
     pub title: String,
     /// Subject.
     pub subtitle: String,
     /// Horizontal axis.
-    pub across: Axis,
+    pub across: PlotAxis,
     /// Vertical axis.
-    pub up: Axis,
+    pub up: PlotAxis,
     /// Series, the first one at the bottom.
-    pub series: Vec<Series>,
+    pub series: Vec<PlotSeries>,
     /// Values along the horizontal axis with a vertical line each, and the meaning of each.
     pub across_rules: Vec<(f64, String)>,
     /// Values along the vertical axis with a horizontal line each, and the meaning of each.
@@ -109,7 +109,7 @@ pub struct Plot {
 }
 
 /// Position of the values in the picture, in pixels.
-struct Frame {
+struct PlotFrame {
     left: f64,
     top: f64,
     width: f64,
@@ -118,52 +118,52 @@ struct Frame {
     ends: [[f64; 2]; 2],
 }
 
-impl Plot {
+impl FigurePlot {
     /// Returns true if any value can be drawn.
     pub fn is_drawn(&self) -> bool {
-        self.ends().is_some()
+        self.axis_ends().is_some()
     }
 
     /// Returns the picture; `None` if no value can be drawn.
-    pub fn svg(&self) -> Option<String> {
-        let ends = self.ends()?;
+    pub fn to_svg(&self) -> Option<String> {
+        let ends = self.axis_ends()?;
         let text = (WIDTH as usize) - 2 * EDGE;
-        let title = Block::new(EDGE, TITLE, &self.title, text);
-        let subtitle = Block::new(title.bottom(), SUBTITLE, &self.subtitle, text);
-        let legend = self.legend(subtitle.bottom() as f64 + 8.0);
+        let title = SvgTextBlock::new(EDGE, TITLE, &self.title, text);
+        let subtitle = SvgTextBlock::new(title.bottom_edge(), SUBTITLE, &self.subtitle, text);
+        let legend = self.draw_legend(subtitle.bottom_edge() as f64 + 8.0);
         let top = legend.1 + 14.0 + LINE * self.across_rules.len() as f64;
         let labels = self.marks_along(1, ends[1]).iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
         let is_of_rows = !self.up.names.is_empty();
         let left = EDGE as f64 + labels as f64 * LETTER + if is_of_rows { 12.0 } else { 34.0 };
         let height = if is_of_rows { self.up.names.len() as f64 * ROW } else { 300.0 };
-        let frame = Frame { left, top, width: WIDTH - left - EDGE as f64, height, ends };
-        let mut body = title.draw() + &subtitle.draw() + &legend.0;
+        let frame = PlotFrame { left, top, width: WIDTH - left - EDGE as f64, height, ends };
+        let mut body = title.draw_text() + &subtitle.draw_text() + &legend.0;
         self.draw_axes(&frame, &mut body);
         for (index, series) in self.series.iter().enumerate() {
             self.draw_series(&frame, index, series, &mut body);
         }
         let bottom = top + height + 52.0;
-        Some(document(WIDTH as usize, bottom as usize + EDGE / 2, &self.title, &body))
+        Some(write_document(WIDTH as usize, bottom as usize + EDGE / 2, &self.title, &body))
     }
 
-    fn axis(&self, which: usize) -> &Axis {
+    fn axis_at(&self, which: usize) -> &PlotAxis {
         [&self.across, &self.up][which]
     }
 
     /// Returns the ends of both axes as positions; all elements lie between them.
-    fn ends(&self) -> Option<[[f64; 2]; 2]> {
+    fn axis_ends(&self) -> Option<[[f64; 2]; 2]> {
         let mut ends = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
         let mut take = |which: usize, value: f64| {
             if value.is_finite() {
-                let position = self.axis(which).position(value);
+                let position = self.axis_at(which).position_of(value);
                 ends[which] = [ends[which][0].min(position), ends[which][1].max(position)];
             }
         };
         for mark in self.series.iter().flat_map(|series| &series.marks) {
             match mark {
-                Mark::Dot(at) | Mark::Cross(at) => (0..2).for_each(|which| take(which, at[which])),
-                Mark::Line(points) => points.iter().for_each(|at| (0..2).for_each(|which| take(which, at[which]))),
-                Mark::Interval { along, at, ends } => {
+                PlotMark::Dot(at) | PlotMark::Cross(at) => (0..2).for_each(|which| take(which, at[which])),
+                PlotMark::Line(points) => points.iter().for_each(|at| (0..2).for_each(|which| take(which, at[which]))),
+                PlotMark::Interval { along, at, ends } => {
                     take(1 - along, *at);
                     ends.iter().flatten().for_each(|end| take(*along, *end));
                 }
@@ -173,7 +173,7 @@ impl Plot {
         self.up_rules.iter().for_each(|(value, _)| take(1, *value));
         let is_drawn = ends.iter().all(|[low, high]| low.is_finite() && high.is_finite());
         for (which, [low, high]) in ends.iter_mut().enumerate() {
-            match self.axis(which).names.as_slice() {
+            match self.axis_at(which).names.as_slice() {
                 // Rows: half a row around the first and the last.
                 [_, ..] if which == 1 => (*low, *high) = (-0.5, self.up.names.len() as f64 - 0.5),
                 _ if high > low => {
@@ -188,25 +188,25 @@ impl Plot {
 
     /// Returns the marks along an axis: names, or round numbers between its ends.
     fn marks_along(&self, which: usize, [low, high]: [f64; 2]) -> Vec<(f64, String)> {
-        let axis = self.axis(which);
+        let axis = self.axis_at(which);
         if !axis.names.is_empty() {
             return axis.names.clone();
         }
         let values = match axis.scale {
-            Scale::Linear => round_steps(low, high),
-            Scale::Logarithmic => round_ratios(low.exp(), high.exp()),
+            AxisScale::Linear => round_steps(low, high),
+            AxisScale::Logarithmic => round_ratios(low.exp(), high.exp()),
         };
         let step = values.windows(2).map(|two| two[1] - two[0]).fold(f64::INFINITY, f64::min);
-        values.into_iter().map(|value| (value, number(value, step))).collect()
+        values.into_iter().map(|value| (value, format_number(value, step))).collect()
     }
 
-    fn draw_axes(&self, frame: &Frame, body: &mut String) {
-        let Frame { left, top, width, height, .. } = *frame;
+    fn draw_axes(&self, frame: &PlotFrame, body: &mut String) {
+        let PlotFrame { left, top, width, height, .. } = *frame;
         let (right, bottom) = (left + width, top + height);
         let _ = write!(body, "<g font-size=\"{SIZE}\" fill=\"{FAINT}\">");
         let mut room = f64::NEG_INFINITY;
         for (value, name) in self.marks_along(0, frame.ends[0]) {
-            let x = frame.place(0, self.across.position(value));
+            let x = frame.place_of(0, self.across.position_of(value));
             let half = name.chars().count() as f64 * LETTER / 2.0;
             if x < left - 1.0 || x > right + 1.0 || x - half < room {
                 continue;
@@ -216,11 +216,11 @@ impl Plot {
                 body,
                 "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{GRID}\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 bottom + 18.0,
-                escaped(&name)
+                escape_xml(&name)
             );
         }
         for (value, name) in self.marks_along(1, frame.ends[1]) {
-            let y = frame.place(1, self.up.position(value));
+            let y = frame.place_of(1, self.up.position_of(value));
             if y < top - 1.0 || y > bottom + 1.0 {
                 continue;
             }
@@ -229,7 +229,7 @@ impl Plot {
                 "<path d=\"M{left:.1} {y:.1}H{right:.1}\" stroke=\"{GRID}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 left - 6.0,
                 y + 5.0,
-                escaped(&name)
+                escape_xml(&name)
             );
         }
         let middle = left + width / 2.0;
@@ -237,57 +237,59 @@ impl Plot {
             body,
             "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             bottom + 40.0,
-            escaped(&self.across.title)
+            escape_xml(&self.across.title)
         );
         if !self.up.title.is_empty() {
             let (x, y) = (EDGE as f64 + 4.0, top + height / 2.0);
-            let title = escaped(&self.up.title);
+            let title = escape_xml(&self.up.title);
             let _ = write!(
                 body,
                 "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\" text-anchor=\"middle\">{title}</text>"
             );
         }
         for (index, (value, meaning)) in self.across_rules.iter().enumerate() {
-            let x = frame.place(0, self.across.position(*value));
+            let x = frame.place_of(0, self.across.position_of(*value));
             let _ = write!(
                 body,
                 "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{TEXT}\" stroke-dasharray=\"4 3\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 top - 4.0 - LINE * index as f64,
-                escaped(meaning)
+                escape_xml(meaning)
             );
         }
         for (value, meaning) in &self.up_rules {
-            let y = frame.place(1, self.up.position(*value));
+            let y = frame.place_of(1, self.up.position_of(*value));
             let _ = write!(
                 body,
                 "<path d=\"M{left:.1} {y:.1}H{right:.1}\" stroke=\"{TEXT}\" stroke-dasharray=\"4 3\"/><text x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 y - 4.0,
-                escaped(meaning)
+                escape_xml(meaning)
             );
         }
         body.push_str("</g>\n");
     }
 
-    fn draw_series(&self, frame: &Frame, index: usize, series: &Series, body: &mut String) {
-        let colour = colour(index);
+    fn draw_series(&self, frame: &PlotFrame, index: usize, series: &PlotSeries, body: &mut String) {
+        let colour = series_colour(index);
         let at = |[across, up]: [f64; 2]| {
-            [frame.place(0, self.across.position(across)), frame.place(1, self.up.position(up))]
+            [frame.place_of(0, self.across.position_of(across)), frame.place_of(1, self.up.position_of(up))]
         };
         let (mut filled, mut stroked) = (String::new(), String::new());
         for mark in &series.marks {
             match mark {
-                Mark::Dot(value) => filled.push_str(&shape(index, at(*value))),
-                Mark::Cross(value) => {
+                PlotMark::Dot(value) => filled.push_str(&draw_shape(index, at(*value))),
+                PlotMark::Cross(value) => {
                     let [x, y] = at(*value);
                     let _ = write!(stroked, "M{:.1} {:.1}l6 6m0-6l-6 6", x - 3.0, y - 3.0);
                 }
-                Mark::Line(points) => {
+                PlotMark::Line(points) => {
                     for (place, value) in points.iter().enumerate() {
                         let [x, y] = at(*value);
                         let _ = write!(stroked, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
                     }
                 }
-                Mark::Interval { along, at, ends } => stroked.push_str(&self.interval(frame, *along, *at, *ends)),
+                PlotMark::Interval { along, at, ends } => {
+                    stroked.push_str(&self.draw_interval(frame, *along, *at, *ends))
+                }
             }
         }
         if !stroked.is_empty() {
@@ -299,10 +301,10 @@ impl Plot {
     }
 
     /// Draws an interval with its ends; an unknown end continues to the frame.
-    fn interval(&self, frame: &Frame, along: usize, at: f64, ends: [Option<f64>; 2]) -> String {
-        let place = |which: usize, value: f64| frame.place(which, self.axis(which).position(value));
+    fn draw_interval(&self, frame: &PlotFrame, along: usize, at: f64, ends: [Option<f64>; 2]) -> String {
+        let place = |which: usize, value: f64| frame.place_of(which, self.axis_at(which).position_of(value));
         let at = place(1 - along, at);
-        let edges = frame.ends[along].map(|position| frame.place(along, position));
+        let edges = frame.ends[along].map(|position| frame.place_of(along, position));
         let known = ends.map(|end| end.map(|end| place(along, end)));
         let [low, high] = [0, 1].map(|end| known[end].unwrap_or(edges[end]));
         let mut path =
@@ -317,8 +319,8 @@ impl Plot {
     }
 
     /// Draws the legend below `top`; also returns its bottom.
-    fn legend(&self, top: f64) -> (String, f64) {
-        let named: Vec<(usize, &Series)> =
+    fn draw_legend(&self, top: f64) -> (String, f64) {
+        let named: Vec<(usize, &PlotSeries)> =
             self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()).collect();
         if named.len() < 2 {
             return (String::new(), top);
@@ -333,11 +335,11 @@ impl Plot {
             let _ = write!(
                 text,
                 "<path d=\"{}\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                shape(index, [x + 4.0, y - 4.0]),
-                colour(index),
+                draw_shape(index, [x + 4.0, y - 4.0]),
+                series_colour(index),
                 x + 12.0,
                 y,
-                escaped(&series.name)
+                escape_xml(&series.name)
             );
             x += width;
         }
@@ -345,21 +347,21 @@ impl Plot {
     }
 }
 
-impl Frame {
+impl PlotFrame {
     /// Converts a position along an axis to pixels.
-    fn place(&self, which: usize, position: f64) -> f64 {
+    fn place_of(&self, which: usize, position: f64) -> f64 {
         let [low, high] = self.ends[which];
         let share = (position - low) / (high - low);
         if which == 0 { self.left + share * self.width } else { self.top + (1.0 - share) * self.height }
     }
 }
 
-fn colour(index: usize) -> &'static str {
+fn series_colour(index: usize) -> &'static str {
     COLOURS.get(index).copied().unwrap_or(OTHERS)
 }
 
 /// Draws a filled shape around a point; series differ in it without colour.
-fn shape(index: usize, [x, y]: [f64; 2]) -> String {
+fn draw_shape(index: usize, [x, y]: [f64; 2]) -> String {
     match index % 6 {
         0 => format!("M{:.1} {y:.1}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0", x - 3.5),
         1 => format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0),
@@ -393,15 +395,15 @@ fn round_ratios(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// Formats a number along an axis, with as many decimals as its neighbours need.
-fn number(value: f64, step: f64) -> String {
+fn format_number(value: f64, step: f64) -> String {
     match () {
-        () if value != 0.0 && value.abs() >= 1e9 => format!("{}G", brief(value / 1e9)),
-        () if value.abs() >= 1e6 => format!("{}M", brief(value / 1e6)),
-        () if value.fract().abs() < 1e-9 && value >= 0.0 => whole(value.round() as u64),
+        () if value != 0.0 && value.abs() >= 1e9 => format!("{}G", format_brief(value / 1e9)),
+        () if value.abs() >= 1e6 => format!("{}M", format_brief(value / 1e6)),
+        () if value.fract().abs() < 1e-9 && value >= 0.0 => format_whole(value.round() as u64),
         () => {
             let decimals = if step > 0.0 && step.is_finite() { (-step.log10().floor()).clamp(0.0, 6.0) } else { 2.0 };
             let least = if value != 0.0 { (-value.abs().log10().floor()).clamp(0.0, 6.0) } else { 0.0 };
-            decimal(value, decimals.max(least) as usize)
+            format_decimal(value, decimals.max(least) as usize)
         }
     }
 }
@@ -416,20 +418,23 @@ mod tests {
         assert_eq!(round_ratios(90.0, 12_000.0), [100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]);
         assert_eq!(round_ratios(1.0, 1e6), [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
         assert!(round_steps(1.0, 1.000_001).len() <= 21);
-        assert_eq!([number(0.25, 0.05), number(1200.0, 100.0), number(3e9, 1e9)], ["0.25", "1,200", "3.0G"]);
+        assert_eq!(
+            [format_number(0.25, 0.05), format_number(1200.0, 100.0), format_number(3e9, 1e9)],
+            ["0.25", "1,200", "3.0G"]
+        );
     }
 
     #[test]
     fn all_that_is_drawn_lies_in_the_frame() {
         let dots = [[1.0, 5.0], [2.0, 50_000.0], [3.0, 7.0]];
-        let plot = Plot {
+        let plot = FigurePlot {
             title: "Runs <&>".to_owned(),
-            across: Axis::of("time, s", Scale::Linear),
-            up: Axis::of("ms", Scale::Logarithmic),
-            series: vec![Series { name: "a".into(), marks: dots.into_iter().map(Mark::Dot).collect() }],
-            ..Plot::default()
+            across: PlotAxis::new("time, s", AxisScale::Linear),
+            up: PlotAxis::new("ms", AxisScale::Logarithmic),
+            series: vec![PlotSeries { name: "a".into(), marks: dots.into_iter().map(PlotMark::Dot).collect() }],
+            ..FigurePlot::default()
         };
-        let svg = plot.svg().unwrap();
+        let svg = plot.to_svg().unwrap();
         let read = roxmltree::Document::parse(&svg).unwrap();
         let of = |name: &str| read.root_element().attribute(name).unwrap().parse::<f64>().unwrap();
         let (width, height) = (of("width"), of("height"));
@@ -444,8 +449,8 @@ mod tests {
 
     #[test]
     fn nothing_is_drawn_of_nothing() {
-        assert_eq!(Plot::default().svg(), None);
-        let nan = Series { name: String::new(), marks: vec![Mark::Dot([f64::NAN, 1.0])] };
-        assert_eq!(Plot { series: vec![nan], ..Plot::default() }.svg(), None);
+        assert_eq!(FigurePlot::default().to_svg(), None);
+        let nan = PlotSeries { name: String::new(), marks: vec![PlotMark::Dot([f64::NAN, 1.0])] };
+        assert_eq!(FigurePlot { series: vec![nan], ..FigurePlot::default() }.to_svg(), None);
     }
 }

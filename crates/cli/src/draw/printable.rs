@@ -28,7 +28,7 @@ pub fn is_hidden(character: char) -> bool {
 
 /// Escapes hidden characters, for instance as `\u{202e}`. Combining marks without a base character, or too many of
 /// them, are escaped as well. Idempotent.
-pub fn printable(text: &str) -> String {
+pub fn make_printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut room = 0;
     for character in text.chars() {
@@ -48,43 +48,43 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Applies [`printable`] to each line.
+/// Applies [`make_printable`] to each line.
 pub fn printable_lines(text: &str) -> String {
-    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(make_printable).collect::<Vec<_>>().join("\n")
 }
 
 /// Sanitizes a name from outside: printable and at most [`LONGEST_NAME`] columns.
-pub fn named(name: &str) -> String {
-    bounded(name, LONGEST_NAME)
+pub fn printable_name(name: &str) -> String {
+    printable_prefix(name, LONGEST_NAME)
 }
 
 /// Returns the last lines of a program's output: printable, tabs as spaces, at most [`LONGEST_OUTPUT_LINE`] columns.
 pub fn last_lines(output: &str, most: usize) -> Vec<String> {
     let lines: Vec<&str> = output.lines().collect();
     let last = &lines[lines.len().saturating_sub(most)..];
-    last.iter().map(|line| bounded(&line.replace('\t', "    "), LONGEST_OUTPUT_LINE)).collect()
+    last.iter().map(|line| printable_prefix(&line.replace('\t', "    "), LONGEST_OUTPUT_LINE)).collect()
 }
 
 /// Returns printable text of at most this many columns, with "…" if it was cut.
-pub fn bounded(text: &str, columns: usize) -> String {
+pub fn printable_prefix(text: &str, columns: usize) -> String {
     // Characters beyond this cannot be shown: each takes a column, or is one of few marks on another.
     let most = columns.saturating_mul(1 + MOST_MARKS).saturating_add(1);
     let end = text.char_indices().nth(most).map_or(text.len(), |(place, _)| place);
-    let shown = printable(&text[..end]);
-    if width(&shown) <= columns {
+    let shown = make_printable(&text[..end]);
+    if text_width(&shown) <= columns {
         return shown;
     }
-    let (head, _) = split(&shown, columns.saturating_sub(1));
+    let (head, _) = split_at_width(&shown, columns.saturating_sub(1));
     format!("{head}{}", if columns > 0 { "…" } else { "" })
 }
 
 /// Returns the terminal columns of a printable text (Unicode Standard Annex 11; marks take none, wide characters two).
-pub fn width(text: &str) -> usize {
+pub fn text_width(text: &str) -> usize {
     text.width()
 }
 
 /// Splits printable text so that the first part fits in this many columns; a character keeps its marks.
-pub fn split(text: &str, columns: usize) -> (&str, &str) {
+pub fn split_at_width(text: &str, columns: usize) -> (&str, &str) {
     let mut taken = 0;
     for (place, character) in text.char_indices() {
         let own = character.width().unwrap_or(0);
@@ -110,27 +110,27 @@ mod tests {
             ("Größe 日本語 👋 µs – ✓", "Größe 日本語 👋 µs – ✓"),
             ("\u{301}e\u{301} \u{338}", "\\u{301}e\u{301} \\u{338}"),
         ] {
-            assert_eq!(printable(text), shown);
-            assert_eq!(printable(shown), shown);
+            assert_eq!(make_printable(text), shown);
+            assert_eq!(make_printable(shown), shown);
         }
         let piled = format!("o{}", "\u{302}".repeat(6));
-        assert_eq!(printable(&piled), format!("o{}\\u{{302}}\\u{{302}}", "\u{302}".repeat(4)));
+        assert_eq!(make_printable(&piled), format!("o{}\\u{{302}}\\u{{302}}", "\u{302}".repeat(4)));
     }
 
     #[test]
     fn width_is_that_of_a_terminal_and_characters_stay_whole() {
-        assert_eq!([width("日本"), width("e\u{301}"), width("👋"), width("abc")], [4, 1, 2, 3]);
-        assert_eq!(split("日本語", 3), ("日", "本語"));
-        assert_eq!(split("e\u{301}x", 1), ("e\u{301}", "x"));
-        assert_eq!(split("日", 1), ("", "日"));
+        assert_eq!([text_width("日本"), text_width("e\u{301}"), text_width("👋"), text_width("abc")], [4, 1, 2, 3]);
+        assert_eq!(split_at_width("日本語", 3), ("日", "本語"));
+        assert_eq!(split_at_width("e\u{301}x", 1), ("e\u{301}", "x"));
+        assert_eq!(split_at_width("日", 1), ("", "日"));
     }
 
     #[test]
     fn only_names_that_are_not_ordinary_are_cut() {
         let ordinary = "spread(16, llc) + pack(8, package:1) - core:0";
-        assert_eq!(named(ordinary), ordinary);
-        assert_eq!(width(&named(&"日".repeat(1_000_000))), LONGEST_NAME - 1);
-        assert_eq!(width(&named(&"\u{1b}".repeat(1_000_000))), LONGEST_NAME);
+        assert_eq!(printable_name(ordinary), ordinary);
+        assert_eq!(text_width(&printable_name(&"日".repeat(1_000_000))), LONGEST_NAME - 1);
+        assert_eq!(text_width(&printable_name(&"\u{1b}".repeat(1_000_000))), LONGEST_NAME);
         assert_eq!(last_lines("one\ntwo\tthree\nfour", 2), ["two    three", "four"]);
     }
 }

@@ -6,6 +6,6 @@ mod remarks;
 #[cfg(test)]
 pub mod tests;
 
-pub use causes::causes;
-pub use longest::longest;
-pub use remarks::{periods, senders, unexplained, watching};
+pub use causes::compose_causes;
+pub use longest::compose_longest;
+pub use remarks::{compose_periods, compose_senders, compose_unexplained, compose_watching};

@@ -7,12 +7,12 @@ pub mod forms;
 use std::fmt;
 use std::rc::Rc;
 
-use super::grid::Grid;
-use super::heat::depth::Depth;
+use super::grid::TextGrid;
+use super::heat::depth::ColourDepth;
 use super::heat::{HeatMap, SvgText};
-use super::plot::Plot;
-use super::text::{Line, Screen, Tone};
-use super::wrap::wrap;
+use super::plot::FigurePlot;
+use super::text::{StyledLine, TextScreen, TextTone};
+use super::wrap::wrap_line;
 
 /// Labels wider than this stand alone if few columns are left beside them.
 const DEEP: usize = 10;
@@ -62,21 +62,21 @@ pub enum StoryPart {
     /// A paragraph; on the terminal its lines after the first begin with `hanging` spaces.
     Sentence {
         /// The text.
-        line: Line,
+        line: StyledLine,
         /// The spaces.
         hanging: usize,
     },
     /// Advice and the command to type, on one line if both fit.
     Step {
         /// Advice.
-        advice: Line,
+        advice: StyledLine,
         /// Command.
-        command: Line,
+        command: StyledLine,
     },
     /// A table.
-    Table(Grid),
+    Table(TextGrid),
     /// Help for reading a table; only in documents.
-    Legend(Line),
+    Legend(StyledLine),
     /// A figure; only in documents.
     Figure(StoryFigure),
     /// A picture of characters; only on the terminal.
@@ -100,7 +100,7 @@ pub struct StoryFigure {
 #[derive(Clone, Debug)]
 pub enum FigurePicture {
     /// A plot.
-    Plot(Box<Plot>),
+    Plot(Box<FigurePlot>),
     /// A heat map with its texts.
     Heat(Box<HeatMap>, SvgText),
     /// Drawn picture, as an SVG document of its own.
@@ -109,7 +109,7 @@ pub enum FigurePicture {
 
 /// Draws a picture of characters in the given width and colours.
 #[derive(Clone)]
-pub struct StoryDrawing(Rc<dyn Fn(usize, Depth) -> Vec<Line>>);
+pub struct StoryDrawing(Rc<dyn Fn(usize, ColourDepth) -> Vec<StyledLine>>);
 
 impl fmt::Debug for StoryDrawing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -143,87 +143,87 @@ impl Story {
     }
 
     /// Returns the parts of all blocks with one of these roles, in order.
-    pub fn parts(&self, roles: &[StoryRole]) -> Vec<&StoryPart> {
+    pub fn parts_with_role(&self, roles: &[StoryRole]) -> Vec<&StoryPart> {
         self.blocks.iter().filter(|block| roles.contains(&block.role)).flat_map(|block| &block.parts).collect()
     }
 
     /// Returns the blocks of evidence.
-    pub fn evidence(&self) -> impl Iterator<Item = &StoryBlock> {
+    pub fn evidence_blocks(&self) -> impl Iterator<Item = &StoryBlock> {
         self.blocks.iter().filter(|block| matches!(block.role, StoryRole::Evidence | StoryRole::Details))
     }
 
     /// Returns its figures.
-    pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
-        self.blocks.iter().flat_map(StoryBlock::figures)
+    pub fn list_figures(&self) -> impl Iterator<Item = &StoryFigure> {
+        self.blocks.iter().flat_map(StoryBlock::list_figures)
     }
 
     /// Renders the screen of a terminal.
-    pub fn screen(&self, width: usize, depth: Depth) -> Screen {
-        let mut screen = Screen::new();
+    pub fn to_screen(&self, width: usize, depth: ColourDepth) -> TextScreen {
+        let mut screen = TextScreen::new();
         let is_left_out = |block: &&StoryBlock| matches!(block.role, StoryRole::Context | StoryRole::Details);
         for block in self.blocks.iter().filter(|block| !is_left_out(block)) {
-            screen.block(block.parts.iter().flat_map(|part| part.lines(width, depth)).collect());
+            screen.add_block(block.parts.iter().flat_map(|part| part.draw_lines(width, depth)).collect());
         }
         screen
     }
 
     /// Renders the screen of a terminal of this width without colours.
     #[cfg(test)]
-    pub fn at(&self, width: usize) -> Screen {
-        self.screen(width, Depth::NoColour)
+    pub fn screen_at_width(&self, width: usize) -> TextScreen {
+        self.to_screen(width, ColourDepth::NoColour)
     }
 
     /// Returns the sentences of the answer.
-    pub fn sentences(&self) -> Vec<String> {
-        self.said(&[StoryRole::Answer], |line| !line.is_heading() && !line.is_verbatim())
+    pub fn answer_sentences(&self) -> Vec<String> {
+        self.sentences_of(&[StoryRole::Answer], |line| !line.is_heading() && !line.is_verbatim())
     }
 
     /// Returns the commands that apply the answer or continue with the result.
-    pub fn commands(&self) -> Vec<String> {
-        self.said(&[StoryRole::Answer], Line::is_verbatim)
+    pub fn answer_commands(&self) -> Vec<String> {
+        self.sentences_of(&[StoryRole::Answer], StyledLine::is_verbatim)
     }
 
     /// Returns the notes beside the answer: origin, caveats, gaps and checks.
-    pub fn notes(&self) -> Vec<String> {
-        self.said(&[StoryRole::Head, StoryRole::Notes], |_| true)
+    pub fn note_sentences(&self) -> Vec<String> {
+        self.sentences_of(&[StoryRole::Head, StoryRole::Notes], |_| true)
     }
 
     /// Returns the sentences of blocks with one of these roles, without indentation.
-    fn said(&self, roles: &[StoryRole], is_wanted: impl Fn(&Line) -> bool) -> Vec<String> {
-        let sentences = self.parts(roles).into_iter().filter_map(StoryPart::sentence).filter(is_wanted);
+    fn sentences_of(&self, roles: &[StoryRole], is_wanted: impl Fn(&StyledLine) -> bool) -> Vec<String> {
+        let sentences = self.parts_with_role(roles).into_iter().filter_map(StoryPart::sentence_line).filter(is_wanted);
         sentences.map(|line| line.to_plain().trim_start().to_owned()).collect()
     }
 }
 
 impl StoryPart {
     /// Returns a drawing by a function of the width and the colours.
-    pub fn drawing(draw: impl Fn(usize, Depth) -> Vec<Line> + 'static) -> Self {
+    pub fn from_drawing(draw: impl Fn(usize, ColourDepth) -> Vec<StyledLine> + 'static) -> Self {
         Self::Drawing(StoryDrawing(Rc::new(draw)))
     }
 
     /// Renders its lines on a terminal.
-    pub fn lines(&self, width: usize, depth: Depth) -> Vec<Line> {
+    pub fn draw_lines(&self, width: usize, depth: ColourDepth) -> Vec<StyledLine> {
         match self {
             Self::Sentence { line, hanging } => {
                 let is_too_deep = *hanging > DEEP && hanging + FEW_COLUMNS > width;
-                wrap(line, width, if is_too_deep { 2 } else { *hanging })
+                wrap_line(line, width, if is_too_deep { 2 } else { *hanging })
             }
             Self::Step { advice, command } => {
                 let together = advice.clone().plain("  ").then(command.clone());
                 if together.width() <= width {
                     return vec![together];
                 }
-                let apart = Line::new().plain("        ").then(command.clone());
-                [wrap(advice, width, 4), wrap(&apart, width, 8)].concat()
+                let apart = StyledLine::new().plain("        ").then(command.clone());
+                [wrap_line(advice, width, 4), wrap_line(&apart, width, 8)].concat()
             }
-            Self::Table(grid) => grid.lines(width),
+            Self::Table(grid) => grid.draw_lines(width),
             Self::Drawing(StoryDrawing(draw)) => draw(width, depth),
             Self::Legend(_) | Self::Figure(_) => Vec::new(),
         }
     }
 
     /// Returns the text of a sentence or a step.
-    fn sentence(&self) -> Option<Line> {
+    fn sentence_line(&self) -> Option<StyledLine> {
         match self {
             Self::Sentence { line, .. } => Some(line.clone()).filter(|line| !line.to_plain().is_empty()),
             Self::Step { advice, command } => Some(advice.clone().plain("  ").then(command.clone())),
@@ -232,33 +232,33 @@ impl StoryPart {
     }
 }
 
-impl From<Grid> for StoryPart {
-    fn from(grid: Grid) -> Self {
+impl From<TextGrid> for StoryPart {
+    fn from(grid: TextGrid) -> Self {
         Self::Table(grid)
     }
 }
 
 impl StoryFigure {
     /// Returns the figure of a plot; `None` if no value can be drawn.
-    pub fn from_plot(name: &'static str, plot: Plot, caption: &str) -> Option<Self> {
+    pub fn from_plot(name: &'static str, plot: FigurePlot, caption: &str) -> Option<Self> {
         let (title, is_drawn) = (plot.title.clone(), plot.is_drawn());
         let picture = FigurePicture::Plot(Box::new(plot));
         is_drawn.then(|| Self { name, title, caption: caption.to_owned(), picture })
     }
 
     /// Renders the picture as an SVG document of its own.
-    pub fn svg(&self) -> String {
+    pub fn to_svg(&self) -> String {
         match &self.picture {
-            FigurePicture::Plot(plot) => plot.svg().unwrap_or_default(),
-            FigurePicture::Heat(map, text) => map.svg(text),
+            FigurePicture::Plot(plot) => plot.to_svg().unwrap_or_default(),
+            FigurePicture::Heat(map, text) => map.to_svg(text),
             FigurePicture::Svg(svg) => svg.clone(),
         }
     }
 }
 
-impl Line {
+impl StyledLine {
     /// Makes a paragraph of the line; its lines after the first begin with `hanging` spaces.
-    pub fn hanging(self, hanging: usize) -> StoryPart {
+    pub fn into_paragraph(self, hanging: usize) -> StoryPart {
         StoryPart::Sentence { line: self, hanging }
     }
 
@@ -267,51 +267,51 @@ impl Line {
         let is_sentence = self.to_plain().ends_with('.');
         !self.is_empty()
             && !is_sentence
-            && self.spans().all(|(tone, text)| tone == Tone::Strong && !text.starts_with(' '))
+            && self.spans().all(|(tone, text)| tone == TextTone::Strong && !text.starts_with(' '))
     }
 
     /// Returns true if it is a command or another program's output: indented, and in one tone.
     pub fn is_verbatim(&self) -> bool {
         let mut tones = self.spans().filter(|(_, text)| !text.trim().is_empty()).map(|(tone, _)| tone);
         self.to_plain().starts_with("    ")
-            && matches!(tones.next(), Some(Tone::Strong | Tone::Faint))
+            && matches!(tones.next(), Some(TextTone::Strong | TextTone::Faint))
             && tones.next().is_none()
     }
 }
 
 /// Makes a paragraph of each line.
-pub fn paragraphs(lines: Vec<Line>, hanging: usize) -> Vec<StoryPart> {
-    lines.into_iter().map(|line| line.hanging(hanging)).collect()
+pub fn compose_paragraphs(lines: Vec<StyledLine>, hanging: usize) -> Vec<StoryPart> {
+    lines.into_iter().map(|line| line.into_paragraph(hanging)).collect()
 }
 
 /// Renders parts as lines of a terminal without colours.
-pub fn lines(parts: &[StoryPart], width: usize) -> Vec<Line> {
-    parts.iter().flat_map(|part| part.lines(width, Depth::NoColour)).collect()
+pub fn draw_parts(parts: &[StoryPart], width: usize) -> Vec<StyledLine> {
+    parts.iter().flat_map(|part| part.draw_lines(width, ColourDepth::NoColour)).collect()
 }
 
 impl StoryBlock {
     /// Returns its figures.
-    pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
+    pub fn list_figures(&self) -> impl Iterator<Item = &StoryFigure> {
         self.parts.iter().filter_map(|part| if let StoryPart::Figure(figure) = part { Some(figure) } else { None })
     }
 
     /// Returns its heading in documents, and its texts and tables without that. The heading is its title, or the
     /// strong words that its first sentence begins with.
-    pub fn headed(&self) -> (Option<String>, Vec<StoryPart>) {
+    pub fn split_heading(&self) -> (Option<String>, Vec<StoryPart>) {
         let is_text = |part: &&StoryPart| !matches!(part, StoryPart::Figure(_) | StoryPart::Drawing(_));
         let mut texts: Vec<StoryPart> = self.parts.iter().filter(is_text).cloned().collect();
         if self.title.is_some() {
             return (self.title.map(str::to_owned), texts);
         }
         let Some(StoryPart::Sentence { line, hanging }) = texts.first() else { return (None, texts) };
-        let Some((Tone::Strong, heading)) = line.spans().next().filter(|(_, text)| !text.starts_with(' ')) else {
+        let Some((TextTone::Strong, heading)) = line.spans().next().filter(|(_, text)| !text.starts_with(' ')) else {
             return (None, texts);
         };
         let heading = heading.trim_end().to_owned();
-        let rest = line.spans().skip(1).fold(Line::new(), |line, (tone, text)| {
+        let rest = line.spans().skip(1).fold(StyledLine::new(), |line, (tone, text)| {
             line.clone().with(tone, if line.is_empty() { text.trim_start() } else { text })
         });
-        let rest = Some(rest).filter(|line| !line.to_plain().is_empty()).map(|line| line.hanging(*hanging));
+        let rest = Some(rest).filter(|line| !line.to_plain().is_empty()).map(|line| line.into_paragraph(*hanging));
         texts.splice(..1, rest);
         (Some(heading), texts)
     }

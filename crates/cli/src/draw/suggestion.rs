@@ -1,21 +1,21 @@
-//! Suggested commands as they are typed here: quoted for a shell, and with the options that decide where they look.
+//! Formats suggested commands for typing: quoted for a shell, and with the options that this process was given, such as `--store`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::links::map::{Origin, Provenance};
+use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance};
 
-use super::printable::{is_hidden, printable};
+use super::printable::{is_hidden, make_printable};
 
-/// Options that were typed and that suggested commands repeat, by the command's name: without them it would look elsewhere.
+/// Typed options that suggested commands repeat, by the command's name. Without them a command would look elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarriedOptions {
-    /// The words of each command's options; commands that repeat nothing are absent.
+    /// Words of each command's options; commands that repeat nothing are absent.
     pub by_command: BTreeMap<String, Vec<String>>,
 }
 
-/// The options that suggestions of this process repeat. They are global because some hundred sentences suggest a command, also on the
+/// Options that suggestions of this process repeat. They are global because some hundred sentences suggest a command, also on the
 /// thread that answers signals.
 static CARRIED: Mutex<CarriedOptions> = Mutex::new(CarriedOptions { by_command: BTreeMap::new() });
 
@@ -24,12 +24,12 @@ fn replace_carried(options: CarriedOptions) -> CarriedOptions {
 }
 
 /// Sets the options that all suggestions of this process repeat.
-pub fn carry(options: CarriedOptions) {
+pub fn carry_options(options: CarriedOptions) {
     replace_carried(options);
 }
 
-/// Makes something for other people, such as a page: its suggestions repeat nothing that was typed here.
-pub fn for_others<T>(make: impl FnOnce() -> T) -> T {
+/// Runs `make` for output meant for other people, such as a page. Its suggestions repeat no options typed here.
+pub fn write_for_others<T>(make: impl FnOnce() -> T) -> T {
     let before = replace_carried(CarriedOptions::default());
     let made = make();
     replace_carried(before);
@@ -37,58 +37,58 @@ pub fn for_others<T>(make: impl FnOnce() -> T) -> T {
 }
 
 /// Returns the line that a user types here.
-pub fn typed(command: &SuggestedCommand) -> String {
-    typed_with(command, &CARRIED.lock().unwrap_or_else(PoisonError::into_inner))
+pub fn format_typed(command: &SuggestedCommand) -> String {
+    format_typed_with(command, &CARRIED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Returns the same line between backquotes, for a sentence.
-pub fn mention(command: &SuggestedCommand) -> String {
-    format!("`{}`", typed(command))
+pub fn format_mention(command: &SuggestedCommand) -> String {
+    format!("`{}`", format_typed(command))
 }
 
-fn typed_with(command: &SuggestedCommand, carried: &CarriedOptions) -> String {
-    words_in_shell(repeating(command, carried).words())
+fn format_typed_with(command: &SuggestedCommand, carried: &CarriedOptions) -> String {
+    quote_words(repeat_options(command, carried).words())
 }
 
 /// Returns the command with the options that it repeats.
-pub fn repeating(command: &SuggestedCommand, carried: &CarriedOptions) -> SuggestedCommand {
+pub fn repeat_options(command: &SuggestedCommand, carried: &CarriedOptions) -> SuggestedCommand {
     let options = command.command().and_then(|name| carried.by_command.get(name));
     command.clone().with_options(options.into_iter().flatten().cloned())
 }
 
 /// Returns the line that makes a map again, by the command of its origin.
-pub fn map_again(
-    provenance: &Provenance,
+pub fn repeat_map(
+    provenance: &LinkMapProvenance,
     imported: fn(&str) -> SuggestedCommand,
     simulated: fn(&str, u64) -> SuggestedCommand,
     measured: fn() -> SuggestedCommand,
 ) -> String {
     let command = match &provenance.origin {
-        Origin::Imported { file, .. } => imported(file),
-        Origin::Simulated { file } => simulated(file, provenance.seed),
-        Origin::Measured => measured(),
+        LinkMapOrigin::Imported { file, .. } => imported(file),
+        LinkMapOrigin::Simulated { file } => simulated(file, provenance.seed),
+        LinkMapOrigin::Measured => measured(),
     };
-    words_in_shell(command.words())
+    quote_words(command.words())
 }
 
 /// Returns the line that runs a command, which is quoted for a shell already, on a placement.
 pub fn run_line(on: &str, memory: Option<&str>, roles: Option<&str>, command: &str) -> String {
-    format!("{} {command}", typed(&suggested_command::run_winner(on, memory, roles, &[])))
+    format!("{} {command}", format_typed(&suggested_command::run_winner(on, memory, roles, &[])))
 }
 
-/// A command line as it is typed in a shell.
-pub fn words_in_shell(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    words.into_iter().map(|word| in_shell(word.as_ref())).collect::<Vec<_>>().join(" ")
+/// Quotes a command line for a shell.
+pub fn quote_words(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    words.into_iter().map(|word| quote_word(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as it is typed in a shell.
-pub fn in_shell(word: &str) -> String {
+/// Quotes a word for a shell.
+pub fn quote_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:@%+".contains(c);
     // Characters that cannot be printed as they are become bytes in the notation of a shell (POSIX.1-2024, 2.2.4).
     let is_lost = |c: char| is_hidden(c) || c.is_whitespace() && c != ' ';
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
         word.to_owned()
-    } else if word.contains(is_lost) || printable(word) != word {
+    } else if word.contains(is_lost) || make_printable(word) != word {
         let byte = |byte: &u8| match byte {
             b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
             b' '..=b'~' => char::from(*byte).to_string(),
@@ -110,7 +110,7 @@ mod tests {
         let keep = [vec!["--user".to_owned()], store.to_vec()].concat();
         let by_command = [("survey".to_owned(), store.to_vec()), ("keep".to_owned(), keep)].into();
         let carried = CarriedOptions { by_command };
-        let line = |command: SuggestedCommand| typed_with(&command, &carried);
+        let line = |command: SuggestedCommand| format_typed_with(&command, &carried);
         assert_eq!(
             line(suggested_command::survey_longer(None, "2m")),
             "corewise survey --budget 2m --store 'my store.db'"
@@ -134,8 +134,8 @@ mod tests {
             "",
             "-x",
         ] {
-            let typed = in_shell(word);
-            assert_eq!(printable(&typed), typed);
+            let typed = quote_word(word);
+            assert_eq!(make_printable(&typed), typed);
             let output = std::process::Command::new("bash").args(["-c", &format!("printf %s {typed}")]).output();
             match output {
                 Ok(output) => assert_eq!(String::from_utf8_lossy(&output.stdout), word, "{typed}"),

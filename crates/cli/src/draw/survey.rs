@@ -3,12 +3,12 @@
 use corewise_machine::Gap;
 use corewise_model::Survey;
 
-use super::findings::gaps;
-use super::machine::headline;
-use super::number::{count, decimal};
+use super::findings::compose_gaps;
+use super::machine::compose_headline;
+use super::number::{format_count, format_decimal};
 use super::story::StoryPart;
-use super::text::{Line, Tone};
-use super::wrap::glued;
+use super::text::{StyledLine, TextTone};
+use super::wrap::glue_numbers;
 
 /// Share of the machine's time that other programs may use without a remark.
 const LITTLE: f64 = 0.05;
@@ -17,7 +17,7 @@ const MUCH: f64 = 0.25;
 
 /// Storage of a result, as its screen reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum StorageStatus {
     /// Stored in the history under this number.
     Stored(i64),
     /// Not stored, as the user asked.
@@ -28,9 +28,9 @@ pub enum Kept {
     Recalled(i64, String),
 }
 
-impl Kept {
+impl StorageStatus {
     /// Returns its number in the history.
-    pub fn number(&self) -> Option<i64> {
+    pub fn stored_number(&self) -> Option<i64> {
         match self {
             Self::Stored(number) | Self::Recalled(number, _) => Some(*number),
             Self::No | Self::Failed => None,
@@ -38,7 +38,7 @@ impl Kept {
     }
 
     /// Returns a sentence on where a map is stored, if that is news; `None` after a failure that was reported already.
-    pub fn of_map(&self) -> Option<String> {
+    pub fn describe_stored_map(&self) -> Option<String> {
         match self {
             Self::Stored(number) => Some(format!("stored as map {number}")),
             Self::No => Some("not stored".to_owned()),
@@ -48,67 +48,70 @@ impl Kept {
 }
 
 /// Composes the head: origin, warnings about the numbers, and the machine.
-pub fn head(survey: &Survey, kept: &Kept) -> Vec<StoryPart> {
+pub fn compose_head(survey: &Survey, kept: &StorageStatus) -> Vec<StoryPart> {
     let mut parts = Vec::new();
-    if let Kept::Recalled(number, when) = kept {
-        parts.push(Line::new().faint(format!("survey {number}, made {when}")).hanging(2));
+    if let StorageStatus::Recalled(number, when) = kept {
+        parts.push(StyledLine::new().faint(format!("survey {number}, made {when}")).into_paragraph(2));
     }
     if survey.machine.system.emulated {
-        parts.push(emulated_remark().hanging(2));
+        parts.push(emulated_remark().into_paragraph(2));
     }
     if survey.provenance.partial {
-        parts.push(partial_remark(survey).hanging(2));
+        parts.push(partial_remark(survey).into_paragraph(2));
     }
-    parts.extend(busy_remark(survey).map(|line| line.hanging(2)));
-    parts.push(headline(&survey.machine, &[timing(survey)]));
+    parts.extend(busy_remark(survey).map(|line| line.into_paragraph(2)));
+    parts.push(compose_headline(&survey.machine, &[format_timing(survey)]));
     parts
 }
 
-fn partial_remark(survey: &Survey) -> Line {
+fn partial_remark(survey: &Survey) -> StyledLine {
     let rounds = survey.provenance.rounds;
-    let text = format!("PARTIAL: ended early, after {}", count(rounds as usize, "whole round"));
-    Line::new().with(Tone::Warn, text).plain("; partial results follow.")
+    let text = format!("PARTIAL: ended early, after {}", format_count(rounds as usize, "whole round"));
+    StyledLine::new().with(TextTone::Warn, text).plain("; partial results follow.")
 }
 
 /// Warning for emulated machines: their differences between cpus mean nothing.
-pub fn emulated_remark() -> Line {
+pub fn emulated_remark() -> StyledLine {
     let text = "EMULATED: every instruction of this machine is emulated";
-    Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.")
+    StyledLine::new().with(TextTone::Warn, text).plain("; the times below mean nothing.")
 }
 
 /// Warning that other programs affected every number; shown before the first number.
-fn busy_remark(survey: &Survey) -> Option<Line> {
+fn busy_remark(survey: &Survey) -> Option<StyledLine> {
     let share = survey.provenance.others_busy.filter(|share| *share >= MUCH)?;
-    let text = format!("BUSY: other programs used {} of the machine meanwhile", percent(share));
-    Some(Line::new().with(Tone::Warn, text).plain("; this affects every number below."))
+    let text = format!("BUSY: other programs used {} of the machine meanwhile", format_percent(share));
+    Some(StyledLine::new().with(TextTone::Warn, text).plain("; this affects every number below."))
 }
 
-fn percent(share: f64) -> String {
-    glued(&format!("{} %", decimal(share * 100.0, 0)))
+fn format_percent(share: f64) -> String {
+    glue_numbers(&format!("{} %", format_decimal(share * 100.0, 0)))
 }
 
-fn timing(survey: &Survey) -> String {
+fn format_timing(survey: &Survey) -> String {
     let provenance = &survey.provenance;
-    format!("{} s, {}", decimal(provenance.elapsed_s, 0), count(provenance.rounds as usize, "round"))
+    format!("{} s, {}", format_decimal(provenance.elapsed_s, 0), format_count(provenance.rounds as usize, "round"))
 }
 
 /// Composes the foot: gaps, disturbances, and storage.
-pub fn foot(survey: &Survey, kept: &Kept) -> Vec<StoryPart> {
+pub fn compose_foot(survey: &Survey, kept: &StorageStatus) -> Vec<StoryPart> {
     let all: Vec<Gap> =
         [&survey.machine.gaps, &survey.gaps, &survey.links.gaps].into_iter().flatten().cloned().collect();
-    let mut lines = gaps(&all);
+    let mut lines = compose_gaps(&all);
     let mut items = Vec::new();
     if let Some(share) = survey.provenance.others_busy.filter(|share| (LITTLE..MUCH).contains(share)) {
-        items.push(Line::new().with(Tone::Warn, format!("other programs used {} of the machine", percent(share))));
+        items.push(
+            StyledLine::new()
+                .with(TextTone::Warn, format!("other programs used {} of the machine", format_percent(share))),
+        );
     }
-    items.push(Line::new().faint(format!("seed {}, clock {}", survey.provenance.seed, survey.clock.source)));
-    if let Kept::Stored(number) = kept {
-        items.push(Line::new().plain(format!("stored as survey {number}")));
+    items.push(StyledLine::new().faint(format!("seed {}, clock {}", survey.provenance.seed, survey.clock.source)));
+    if let StorageStatus::Stored(number) = kept {
+        items.push(StyledLine::new().plain(format!("stored as survey {number}")));
     }
-    let mut line = Line::new();
+    let mut line = StyledLine::new();
     for (place, item) in items.into_iter().enumerate() {
         line = line.faint(if place > 0 { " · " } else { "" }).then(item);
     }
-    lines.push(line.hanging(2));
+    lines.push(line.into_paragraph(2));
     lines
 }

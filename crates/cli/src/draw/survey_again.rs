@@ -4,7 +4,7 @@ use corewise_machine::event::EventSource;
 use corewise_machine::suggested_command::{self, TailOptions};
 use corewise_machine::{CpuSet, SuggestedCommand};
 use corewise_model::Survey;
-use corewise_model::survey::{Scope, WorkKind};
+use corewise_model::survey::{SurveyScope, WorkKind};
 
 /// The threshold of stalls, unless another one is typed.
 const USUAL_THRESHOLD_NS: u64 = 1_000;
@@ -15,8 +15,8 @@ pub fn repeat_survey(survey: &Survey, budget: &str) -> SuggestedCommand {
     let cpus = Some(cpus).filter(|cpus| *cpus != survey.machine.allowed);
     let watch = survey.watch.as_ref();
     match survey.provenance.scope {
-        Scope::Machine => suggested_command::survey_longer(cpus.as_ref(), budget),
-        Scope::Tail => suggested_command::tail_again(
+        SurveyScope::Machine => suggested_command::survey_longer(cpus.as_ref(), budget),
+        SurveyScope::Tail => suggested_command::tail_again(
             &TailOptions {
                 cpus,
                 explains: watch.is_some_and(|watch| watch.event_source != EventSource::Thread),
@@ -49,6 +49,6 @@ mod tests {
             ..TailOptions::default()
         };
         let expected = "corewise tail --explain --threshold 5us --budget 40s --work syscall";
-        assert_eq!(suggested_command::tail_again(&how, "40s").line(), expected);
+        assert_eq!(suggested_command::tail_again(&how, "40s").shell_line(), expected);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::counts::Counted;
+use corewise_machine::counts::EventCounts;
 use corewise_machine::{CpuSet, Level};
 
 use corewise_model::Survey;
-use corewise_model::finding::Topic;
-use corewise_model::stats::order::{median, spread};
-use corewise_model::survey::conclude::{Conclusions, interrupts_per_second};
-use corewise_model::survey::{CpuObservation, CpuRound, FrequencySource, Tail};
+use corewise_model::finding::FindingTopic;
+use corewise_model::stats::order::{half_range, median};
+use corewise_model::survey::conclude::{SurveyConclusions, interrupts_per_second};
+use corewise_model::survey::{CpuObservation, CpuRound, FrequencySource, TailSummary};
 
 /// Maximum number of surveyed cpus with a row for each.
 const FEW_CPUS: usize = 16;
@@ -25,7 +25,7 @@ pub struct SurveyRow {
     pub cpus: CpuSet,
     /// Their durations: median over rounds, then over cpus; the last ones (p99.99 and beyond) over all pieces, of the
     /// worst cpu.
-    pub tail: Tail,
+    pub tail: TailSummary,
     /// The spread over rounds of the median duration, in nanoseconds.
     pub p50_spread_ns: Option<f64>,
     /// The spread over rounds of the 99.9th percentile, in nanoseconds.
@@ -70,36 +70,36 @@ pub struct TimeShares {
 }
 
 /// Returns the rows of a survey, by their lowest cpu.
-pub fn survey_rows(survey: &Survey, conclusions: &Conclusions) -> Vec<SurveyRow> {
+pub fn survey_rows(survey: &Survey, conclusions: &SurveyConclusions) -> Vec<SurveyRow> {
     let single: Vec<SurveyRow> = survey.cpus.iter().map(|cpu| row_of(cpu, survey.clock.step_ns, conclusions)).collect();
     if single.len() <= FEW_CPUS {
         return single;
     }
-    let classes: Vec<String> = survey.cpus.iter().map(|cpu| class(survey, conclusions, cpu.cpu)).collect();
-    let mut tolerance = Tolerance { steady: 1.05, restless: 1.5 };
+    let classes: Vec<String> = survey.cpus.iter().map(|cpu| row_class(survey, conclusions, cpu.cpu)).collect();
+    let mut tolerance = RowTolerance { steady: 1.05, restless: 1.5 };
     loop {
-        let groups = gather(&single, &classes, tolerance);
+        let groups = gather_alike(&single, &classes, tolerance);
         if groups.len() <= MOST_ROWS || tolerance.restless > 1e6 {
             return groups.into_iter().map(|group| merged(survey, &single, &group)).collect();
         }
-        tolerance = tolerance.wider();
+        tolerance = tolerance.widen_limits();
     }
 }
 
 /// Maximum ratios between figures of cpus in one row: `steady` for p50, p90, p99 and clock rate, `restless` for p99.9
 /// and the interrupt rate, which differ more between equal cpus.
 #[derive(Clone, Copy)]
-struct Tolerance {
+struct RowTolerance {
     steady: f64,
     restless: f64,
 }
 
-impl Tolerance {
-    fn wider(self) -> Self {
+impl RowTolerance {
+    fn widen_limits(self) -> Self {
         Self { steady: self.steady * 1.05, restless: self.restless * self.restless }
     }
 
-    fn alike(self, a: &SurveyRow, b: &SurveyRow) -> bool {
+    fn are_alike(self, a: &SurveyRow, b: &SurveyRow) -> bool {
         // A figure measured on neither cpu does not separate them.
         let near =
             |a: f64, b: f64, ratio: f64| a.max(b) <= a.min(b) * ratio || a.max(b) < 1.0 || (a.is_nan() && b.is_nan());
@@ -118,7 +118,7 @@ impl Tolerance {
 
 /// Returns a key of the cpu's class: cpus with another kind of core, another cache, or other findings never share a
 /// row.
-fn class(survey: &Survey, conclusions: &Conclusions, cpu: u32) -> String {
+fn row_class(survey: &Survey, conclusions: &SurveyConclusions, cpu: u32) -> String {
     let machine = &survey.machine;
     let kind = machine.kind_of(cpu).map(|kind| kind.core_type);
     let llc = machine.index_of(Level::Llc, cpu);
@@ -127,18 +127,18 @@ fn class(survey: &Survey, conclusions: &Conclusions, cpu: u32) -> String {
     let named: Vec<usize> = (0..conclusions.findings.len())
         .filter(|&index| {
             let finding = &conclusions.findings[index];
-            !matches!(finding.topic, Topic::Links | Topic::Causes) && finding.cpus.contains(cpu)
+            !matches!(finding.topic, FindingTopic::Links | FindingTopic::Causes) && finding.cpus.contains(cpu)
         })
         .collect();
     format!("{kind:?} {cache:?} {own:?} {named:?}")
 }
 
 /// Puts each cpu into the first group with a similar first member.
-fn gather(single: &[SurveyRow], classes: &[String], tolerance: Tolerance) -> Vec<Vec<usize>> {
+fn gather_alike(single: &[SurveyRow], classes: &[String], tolerance: RowTolerance) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for index in 0..single.len() {
         let fits = |group: &&mut Vec<usize>| {
-            classes[group[0]] == classes[index] && tolerance.alike(&single[group[0]], &single[index])
+            classes[group[0]] == classes[index] && tolerance.are_alike(&single[group[0]], &single[index])
         };
         match groups.iter_mut().find(fits) {
             Some(group) => group.push(index),
@@ -148,10 +148,10 @@ fn gather(single: &[SurveyRow], classes: &[String], tolerance: Tolerance) -> Vec
     groups
 }
 
-fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions) -> SurveyRow {
+fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &SurveyConclusions) -> SurveyRow {
     let rounds = &observation.rounds;
     let elapsed: f64 = rounds.iter().map(|round| round.elapsed_s).sum();
-    let per_round = |of: fn(&Tail) -> f64| rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>();
+    let per_round = |of: fn(&TailSummary) -> f64| rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>();
     let rate = |count: u64| if elapsed > 0.0 { count as f64 / elapsed } else { f64::NAN };
     let share = |of: fn(&CpuRound) -> f64| rounds.iter().map(of).sum::<f64>() / elapsed;
     let clock: Vec<_> = rounds.iter().filter_map(|round| round.frequency.as_ref()).collect();
@@ -163,12 +163,12 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
         rates.as_ref().map_or(f64::NAN, |rates| rates.iter().map(|(_, rate)| rate).sum())
     };
     SurveyRow {
-        cpus: CpuSet::of(observation.cpu),
+        cpus: CpuSet::from_cpu(observation.cpu),
         tail: middle_tail(observation, step_ns),
-        p50_spread_ns: spread(&per_round(|tail| tail.p50_ns)),
-        p99_9_spread_ns: spread(&per_round(|tail| tail.p99_9_ns)),
+        p50_spread_ns: half_range(&per_round(|tail| tail.p50_ns)),
+        p99_9_spread_ns: half_range(&per_round(|tail| tail.p99_9_ns)),
         frequency: (!gigahertz.is_empty()).then(|| (median(&gigahertz), estimate)),
-        frequency_spread: spread(&gigahertz),
+        frequency_spread: half_range(&gigahertz),
         interrupt_rate: interrupts_per_second(rounds),
         sources: interrupts.unwrap_or_default(),
         softirq_rate: total(&softirqs),
@@ -181,22 +181,23 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
             user: share(|round| round.thread.user_s),
             system: share(|round| round.thread.system_s),
             off_cpu: share(|round| round.thread.off_cpu_s),
-            stolen: stolen(rounds),
+            stolen: stolen_share(rounds),
             interrupts: time_share(rounds.iter().filter_map(|round| round.interrupts.as_ref())),
             softirqs: time_share(rounds.iter().filter_map(|round| round.softirqs.as_ref())),
         },
-        marks: marks(conclusions, observation.cpu),
-        counts: observation.tail.counts(),
+        marks: finding_marks(conclusions, observation.cpu),
+        counts: observation.tail.bucket_counts(),
     }
 }
 
 /// Returns medians over rounds; p99.99 and beyond are over all pieces, for a round has too few.
-fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
+fn middle_tail(observation: &CpuObservation, step_ns: f64) -> TailSummary {
     let rounds = &observation.rounds;
-    let middle = |of: fn(&Tail) -> f64| median(&rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>());
-    let all = Tail::of(&observation.tail, step_ns);
+    let middle =
+        |of: fn(&TailSummary) -> f64| median(&rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>());
+    let all = TailSummary::from_histogram(&observation.tail, step_ns);
     let known = |value: f64| if all.count > 0 { value } else { f64::NAN };
-    Tail {
+    TailSummary {
         count: all.count,
         mean_ns: middle(|tail| tail.mean_ns),
         p50_ns: middle(|tail| tail.p50_ns),
@@ -210,21 +211,21 @@ fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
     }
 }
 
-fn stolen(rounds: &[CpuRound]) -> Option<f64> {
+fn stolen_share(rounds: &[CpuRound]) -> Option<f64> {
     let told: Vec<(f64, f64)> = rounds.iter().filter_map(|round| Some((round.stolen_s?, round.elapsed_s))).collect();
     let elapsed: f64 = told.iter().map(|(_, elapsed)| elapsed).sum();
     (elapsed > 0.0).then(|| told.iter().map(|(stolen, _)| stolen).sum::<f64>() / elapsed)
 }
 
 /// Returns the share of the time taken by the counted interrupts.
-fn time_share<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<f64> {
+fn time_share<'a>(visits: impl Iterator<Item = &'a EventCounts>) -> Option<f64> {
     let timed = visits.filter_map(|counted| Some((counted.time_s?, counted.elapsed_s)));
     let (time_s, elapsed_s) = timed.fold((0.0, 0.0), |sum, visit| (sum.0 + visit.0, sum.1 + visit.1));
     (elapsed_s > 0.0).then(|| time_s / elapsed_s)
 }
 
 /// Returns counts per second by source, most first; equal ones by name. `None` without counts.
-fn rates<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<Vec<(String, f64)>> {
+fn rates<'a>(visits: impl Iterator<Item = &'a EventCounts>) -> Option<Vec<(String, f64)>> {
     let mut sums = BTreeMap::<&str, u64>::new();
     let mut elapsed_s = 0.0;
     for counted in visits {
@@ -243,9 +244,9 @@ fn rates<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<Vec<(String, f
     Some(rates)
 }
 
-fn marks(conclusions: &Conclusions, cpu: u32) -> Vec<(String, bool)> {
+fn finding_marks(conclusions: &SurveyConclusions, cpu: u32) -> Vec<(String, bool)> {
     let named = conclusions.findings.iter().filter(|finding| finding.cpus.contains(cpu));
-    let effects = named.filter(|finding| finding.topic != Topic::Links).flat_map(|finding| &finding.effects);
+    let effects = named.filter(|finding| finding.topic != FindingTopic::Links).flat_map(|finding| &finding.effects);
     // Of all compared quantities, only a higher clock rate is better.
     effects.map(|effect| (effect.quantity.clone(), (effect.ratio > 1.0) == (effect.quantity == "frequency"))).collect()
 }
@@ -262,7 +263,7 @@ fn merged(survey: &Survey, single: &[SurveyRow], group: &[usize]) -> SurveyRow {
     let cpus: CpuSet = members.iter().flat_map(|row| row.cpus.iter()).collect();
     let estimate = members.iter().any(|row| row.frequency.is_some_and(|(_, estimate)| estimate));
     SurveyRow {
-        tail: Tail {
+        tail: TailSummary {
             count: members.iter().map(|row| row.tail.count).sum(),
             mean_ns: middle(&|row| row.tail.mean_ns),
             p50_ns: middle(&|row| row.tail.p50_ns),
@@ -299,7 +300,7 @@ fn merged(survey: &Survey, single: &[SurveyRow], group: &[usize]) -> SurveyRow {
 }
 
 /// Returns average rates by source of a cpu of the group.
-fn group_rates(survey: &Survey, cpus: &CpuSet, of: fn(&CpuRound) -> Option<&Counted>) -> Vec<(String, f64)> {
+fn group_rates(survey: &Survey, cpus: &CpuSet, of: fn(&CpuRound) -> Option<&EventCounts>) -> Vec<(String, f64)> {
     let members = survey.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).flat_map(|cpu| &cpu.rounds);
     rates(members.filter_map(of)).unwrap_or_default()
 }

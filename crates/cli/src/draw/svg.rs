@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::printable::printable;
-use super::text::Line;
-use super::wrap::wrap;
+use super::printable::make_printable;
+use super::text::StyledLine;
+use super::wrap::wrap_line;
 
 /// Margin in pixels.
 pub const EDGE: usize = 24;
@@ -19,69 +19,69 @@ pub const PAPER: [u8; 3] = [0xff; 3];
 
 /// Appearance of text: size in pixels, weight and colour.
 #[derive(Clone, Copy, Debug)]
-pub struct Font(usize, u16, &'static str);
+pub struct SvgFont(usize, u16, &'static str);
 
 /// Font of a picture's title.
-pub const TITLE: Font = Font(20, 600, TEXT);
+pub const TITLE: SvgFont = SvgFont(20, 600, TEXT);
 /// Font of the subtitle.
-pub const SUBTITLE: Font = Font(13, 400, FAINT);
+pub const SUBTITLE: SvgFont = SvgFont(13, 400, FAINT);
 /// Font of the text at the foot.
-pub const SOURCE: Font = Font(SIZE, 400, FAINT);
+pub const SOURCE: SvgFont = SvgFont(SIZE, 400, FAINT);
 
 /// Text that begins `top` pixels below the picture's edge.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct SvgTextBlock {
     top: usize,
-    font: Font,
+    font: SvgFont,
     lines: Vec<String>,
 }
 
-impl Block {
+impl SvgTextBlock {
     /// Wraps a text to a width of about `width` pixels.
-    pub fn new(top: usize, font: Font, text: &str, width: usize) -> Self {
+    pub fn new(top: usize, font: SvgFont, text: &str, width: usize) -> Self {
         // A letter is about 0.6 times as wide as high; bold ones are wider.
         let columns = (width * 3 / 2 / font.0).max(20);
-        let lines = wrap(&Line::new().plain(text), columns, 0).iter().map(Line::to_plain).collect();
+        let lines = wrap_line(&StyledLine::new().plain(text), columns, 0).iter().map(StyledLine::to_plain).collect();
         Self { top, font, lines }
     }
 
     /// Returns its bottom, in pixels below the picture's edge.
-    pub fn bottom(&self) -> usize {
+    pub fn bottom_edge(&self) -> usize {
         self.top + self.lines.len() * self.font.0 * 7 / 5
     }
 
     /// Renders the text as SVG.
-    pub fn draw(&self) -> String {
-        let Font(size, weight, fill) = self.font;
+    pub fn draw_text(&self) -> String {
+        let SvgFont(size, weight, fill) = self.font;
         let mut text = format!("<g font-size=\"{size}\" font-weight=\"{weight}\" fill=\"{fill}\">\n");
         for (index, line) in self.lines.iter().enumerate() {
             let y = self.top + size + index * size * 7 / 5;
-            let _ = writeln!(text, "<text x=\"{EDGE}\" y=\"{y}\">{}</text>", escaped(line));
+            let _ = writeln!(text, "<text x=\"{EDGE}\" y=\"{y}\">{}</text>", escape_xml(line));
         }
         text + "</g>\n"
     }
 }
 
 /// Renders the whole picture: its size in pixels, its name for screen readers, and `body` on its background.
-pub fn document(width: usize, height: usize, name: &str, body: &str) -> String {
+pub fn write_document(width: usize, height: usize, name: &str, body: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          role=\"img\" font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\" fill=\"{TEXT}\">\n\
          <title>{name}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{paper}\"/>\n{body}</svg>\n",
-        name = escaped(name),
-        paper = hex(PAPER),
+        name = escape_xml(name),
+        paper = hex_colour(PAPER),
     )
 }
 
 /// Formats a colour for SVG.
-pub fn hex([red, green, blue]: [u8; 3]) -> String {
+pub fn hex_colour([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 /// Escapes text for an element or attribute of XML 1.0; characters that XML does not allow are never [`printable`].
-pub fn escaped(text: &str) -> String {
+pub fn escape_xml(text: &str) -> String {
     let mut safe = String::new();
-    for character in printable(text).chars() {
+    for character in make_printable(text).chars() {
         match character {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),

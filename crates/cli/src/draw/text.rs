@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
-pub use super::printable::printable;
-use super::printable::{split, width as columns};
+pub use super::printable::make_printable;
+use super::printable::{split_at_width, text_width as columns};
 
 /// Space at which no line is broken; it prints as a space.
 pub const NO_BREAK: char = '\u{a0}';
 
 /// Importance of text for the reader. Colour never carries information that the text lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
+pub enum TextTone {
     /// Ordinary text.
     #[default]
     Plain,
@@ -42,8 +42,8 @@ pub const HEAT_STEPS: u8 = 5;
 /// the order is also visible without hues.
 const HEAT: [(u8, u8); HEAT_STEPS as usize] = [(54, 255), (61, 255), (31, 255), (72, 16), (221, 16)];
 
-impl Tone {
-    fn style(self) -> Style {
+impl TextTone {
+    fn ansi_style(self) -> Style {
         let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
         match self {
             Self::Plain => Style::new(),
@@ -63,11 +63,11 @@ impl Tone {
 
 /// Line of text with tones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
-    spans: Vec<(Tone, String)>,
+pub struct StyledLine {
+    spans: Vec<(TextTone, String)>,
 }
 
-impl Line {
+impl StyledLine {
     /// Returns the empty line.
     pub fn new() -> Self {
         Self::default()
@@ -75,8 +75,8 @@ impl Line {
 
     /// Adds text at the end, made [`printable`].
     #[must_use]
-    pub fn with(mut self, tone: Tone, text: impl AsRef<str>) -> Self {
-        let text = printable(text.as_ref());
+    pub fn with(mut self, tone: TextTone, text: impl AsRef<str>) -> Self {
+        let text = make_printable(text.as_ref());
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some((last, own)) if *last == tone => own.push_str(&text),
@@ -88,19 +88,19 @@ impl Line {
     /// Adds plain text at the end.
     #[must_use]
     pub fn plain(self, text: impl AsRef<str>) -> Self {
-        self.with(Tone::Plain, text)
+        self.with(TextTone::Plain, text)
     }
 
     /// Adds faint text at the end.
     #[must_use]
     pub fn faint(self, text: impl AsRef<str>) -> Self {
-        self.with(Tone::Faint, text)
+        self.with(TextTone::Faint, text)
     }
 
     /// Adds strong text at the end.
     #[must_use]
     pub fn strong(self, text: impl AsRef<str>) -> Self {
-        self.with(Tone::Strong, text)
+        self.with(TextTone::Strong, text)
     }
 
     /// Adds another line at the end.
@@ -111,12 +111,12 @@ impl Line {
 
     /// Indents the line by this many spaces.
     #[must_use]
-    pub fn indented(self, columns: usize) -> Self {
+    pub fn indent_by(self, columns: usize) -> Self {
         Self::new().plain(" ".repeat(columns)).then(self)
     }
 
     /// Returns its pieces of text, each with its tone.
-    pub fn spans(&self) -> impl Iterator<Item = (Tone, &str)> {
+    pub fn spans(&self) -> impl Iterator<Item = (TextTone, &str)> {
         self.spans.iter().map(|(tone, text)| (*tone, text.as_str()))
     }
 
@@ -141,7 +141,7 @@ impl Line {
 
     /// Cuts the line to a width, with "…" if it was cut.
     #[must_use]
-    pub fn cut(self, width: usize) -> Self {
+    pub fn cut_to(self, width: usize) -> Self {
         if self.width() <= width {
             return self;
         }
@@ -150,7 +150,7 @@ impl Line {
     }
 
     /// Returns the words with their tones, each with the number of spaces before it.
-    pub fn words(&self) -> Vec<(usize, Self)> {
+    pub fn split_words(&self) -> Vec<(usize, Self)> {
         let mut words = vec![(0, Self::new())];
         for (tone, text) in &self.spans {
             for (index, piece) in text.split(' ').enumerate() {
@@ -169,12 +169,12 @@ impl Line {
     }
 
     /// Returns the tone of its first text.
-    pub fn first_tone(&self) -> Option<Tone> {
+    pub fn first_tone(&self) -> Option<TextTone> {
         self.spans.first().map(|(tone, _)| *tone)
     }
 
     /// Returns the tone of its last text.
-    pub fn last_tone(&self) -> Option<Tone> {
+    pub fn last_tone(&self) -> Option<TextTone> {
         self.spans.last().map(|(tone, _)| *tone)
     }
 
@@ -183,7 +183,7 @@ impl Line {
         let (mut head, mut rest) = (Self::new(), Self::new());
         for (tone, text) in self.spans {
             let left = if rest.is_empty() { width - head.width() } else { 0 };
-            let (own, others) = split(&text, left);
+            let (own, others) = split_at_width(&text, left);
             head = head.with(tone, own);
             rest = rest.with(tone, others);
         }
@@ -209,9 +209,9 @@ impl Line {
         let last = self.spans.len().saturating_sub(1);
         for (index, (tone, text)) in self.spans.iter().enumerate() {
             let text = text.replace(NO_BREAK, " ");
-            let is_picture = matches!(tone, Tone::Heat(_) | Tone::Paint { .. });
+            let is_picture = matches!(tone, TextTone::Heat(_) | TextTone::Paint { .. });
             let text = if index == last && !is_picture { text.trim_end() } else { &text };
-            let style = tone.style();
+            let style = tone.ansi_style();
             let _ = write!(out, "{style}{text}{style:#}");
         }
     }
@@ -219,38 +219,38 @@ impl Line {
 
 /// Lines of a whole screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Screen {
-    lines: Vec<Line>,
+pub struct TextScreen {
+    lines: Vec<StyledLine>,
 }
 
-impl Screen {
+impl TextScreen {
     /// Returns the empty screen.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a line.
-    pub fn push(&mut self, line: Line) {
+    pub fn push(&mut self, line: StyledLine) {
         self.lines.push(line);
     }
 
     /// Adds lines.
-    pub fn extend(&mut self, lines: impl IntoIterator<Item = Line>) {
+    pub fn extend(&mut self, lines: impl IntoIterator<Item = StyledLine>) {
         self.lines.extend(lines);
     }
 
     /// Adds a block of lines after an empty line; an empty block adds nothing.
-    pub fn block(&mut self, lines: Vec<Line>) {
+    pub fn add_block(&mut self, lines: Vec<StyledLine>) {
         if !lines.is_empty() {
             if !self.lines.is_empty() {
-                self.push(Line::new());
+                self.push(StyledLine::new());
             }
             self.extend(lines);
         }
     }
 
     /// Renders the screen with escape sequences for tones; the output stream strips them if there is no colour.
-    pub fn styled(&self) -> String {
+    pub fn to_styled(&self) -> String {
         let mut out = String::new();
         for line in &self.lines {
             line.write_styled(&mut out);
@@ -261,7 +261,7 @@ impl Screen {
 
     /// Returns the text alone.
     #[cfg(test)]
-    pub fn plain(&self) -> String {
+    pub fn to_plain(&self) -> String {
         self.lines.iter().map(|line| line.to_plain() + "\n").collect()
     }
 
@@ -278,22 +278,22 @@ mod tests {
 
     #[test]
     fn control_characters_cannot_steer_the_terminal() {
-        assert_eq!(Line::new().plain("AMD\u{1b}[2JRyzen\n").to_plain(), r"AMD\u{1b}[2JRyzen\u{a}");
+        assert_eq!(StyledLine::new().plain("AMD\u{1b}[2JRyzen\n").to_plain(), r"AMD\u{1b}[2JRyzen\u{a}");
     }
 
     #[test]
     fn a_cut_line_says_so() {
-        let line = Line::new().plain("virtio").strong("1-req.0");
-        assert_eq!(line.clone().cut(9).to_plain(), "virtio1-…");
-        assert_eq!(line.cut(13).to_plain(), "virtio1-req.0");
+        let line = StyledLine::new().plain("virtio").strong("1-req.0");
+        assert_eq!(line.clone().cut_to(9).to_plain(), "virtio1-…");
+        assert_eq!(line.cut_to(13).to_plain(), "virtio1-req.0");
     }
 
     #[test]
     fn wide_characters_and_marks_are_measured_in_columns() {
-        let line = Line::new().plain("日本").strong("e\u{301}語");
+        let line = StyledLine::new().plain("日本").strong("e\u{301}語");
         assert_eq!(line.width(), 7);
-        assert_eq!(line.clone().cut(6).to_plain(), "日本e\u{301}…");
-        assert_eq!(line.clone().cut(4).to_plain(), "日…");
+        assert_eq!(line.clone().cut_to(6).to_plain(), "日本e\u{301}…");
+        assert_eq!(line.clone().cut_to(4).to_plain(), "日…");
         let (head, rest) = line.split_at(3);
         assert_eq!([head.to_plain(), rest.to_plain()], ["日", "本e\u{301}語"]);
     }

@@ -1,22 +1,22 @@
 //! Word wrap, and text that must stay on one line.
 
-use super::text::{Line, NO_BREAK};
+use super::text::{NO_BREAK, StyledLine};
 
 /// Maximum columns of a word; "…" replaces the rest.
 const LONGEST_WORD: usize = 4000;
 
 /// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. Unbreakable text wider
 /// than the terminal is broken between its words, and a word if necessary. A line that fits is left as it is.
-pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
+pub fn wrap_line(line: &StyledLine, width: usize, hanging: usize) -> Vec<StyledLine> {
     if line.is_empty() || line.width() <= width {
         return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
     }
     let hanging = hanging.min(width / 2);
-    let indented = || Line::new().plain(" ".repeat(hanging));
+    let indented = || StyledLine::new().plain(" ".repeat(hanging));
     let mut lines = Vec::new();
-    let (mut current, mut is_bare) = (Line::new(), true);
-    for (gap, word) in line.words() {
-        let mut word = word.cut(LONGEST_WORD);
+    let (mut current, mut is_bare) = (StyledLine::new(), true);
+    for (gap, word) in line.split_words() {
+        let mut word = word.cut_to(LONGEST_WORD);
         if !is_bare && current.width() + gap + word.width() > width {
             lines.push(std::mem::replace(&mut current, indented()));
             is_bare = true;
@@ -40,7 +40,7 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
 }
 
 /// Glues numbers to their unit and their interval: "77 %", "2.9x [2.6, 3.1]".
-pub fn glued(sentence: &str) -> String {
+pub fn glue_numbers(sentence: &str) -> String {
     let words: Vec<&str> = sentence.split(' ').collect();
     let mut text = String::new();
     let mut in_interval = false;
@@ -61,7 +61,7 @@ pub fn glued(sentence: &str) -> String {
 const UNITS: [&str; 8] = ["%", "ns", "µs", "ms", "s", "GHz", "MB", "GB"];
 
 /// Glues all words of a text to one line.
-pub fn unbroken(text: &str) -> String {
+pub fn glue_words(text: &str) -> String {
     text.replace(' ', &NO_BREAK.to_string())
 }
 
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn wrapped(text: &str, width: usize, hanging: usize) -> Vec<String> {
-        wrap(&Line::new().plain(text), width, hanging).iter().map(Line::to_plain).collect()
+        wrap_line(&StyledLine::new().plain(text), width, hanging).iter().map(StyledLine::to_plain).collect()
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_units_and_intervals() {
-        let marked = |text: &str| glued(text).replace(NO_BREAK, "_");
+        let marked = |text: &str| glue_numbers(text).replace(NO_BREAK, "_");
         assert_eq!(marked("2.9x [2.6, 3.1] as often (timer 33 %, x)"), "2.9x_[2.6,_3.1] as often (timer 33_%, x)");
         assert_eq!(marked("it takes 12 ns more"), "it takes 12_ns more");
         assert_eq!(marked("cpus [0"), "cpus_[0");
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_stays_together_is_broken_between_words_where_it_is_too_wide() {
-        let cores = unbroken("8 of 16 cores: 7 whole, 1 in part");
+        let cores = glue_words("8 of 16 cores: 7 whole, 1 in part");
         assert_eq!(wrapped(&format!("Of  {cores}"), 24, 4), ["Of", "    8 of 16 cores: 7", "    whole, 1 in part"]);
         assert_eq!(wrapped(&cores, 20, 4), ["8 of 16 cores: 7", "    whole, 1 in part"]);
     }

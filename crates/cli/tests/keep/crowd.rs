@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::stage::{Running, Stage};
+use crate::stage::{KeepStage, RunningActor};
 use crate::support::{text, wait_for};
 
 /// How many threads a copy of this program starts.
@@ -29,13 +29,13 @@ fn rest() {
 }
 
 /// Starts a copy of this program with this many threads, or `None` if the system does not allow them.
-fn start_crowd(program: &Path, count: usize) -> Option<Running> {
+fn start_crowd(program: &Path, count: usize) -> Option<RunningActor> {
     let own = std::env::current_exe().unwrap();
     assert!(Command::new("cp").arg(own).arg(program).status().unwrap().success());
     let mut command = Command::new(program);
     command.args(["--exact", "crowd::plays_a_program_of_many_threads", "--nocapture", "--test-threads=2"]);
     let child = command.env(THREADS, count.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut crowd = Running(child);
+    let mut crowd = RunningActor(child);
     let mut lines = BufReader::new(crowd.0.stdout.take().unwrap()).lines().map_while(Result::ok);
     let answer = lines.find(|line| line.contains("ready") || line.contains("too many")).unwrap();
     answer.contains("ready").then_some(crowd)
@@ -43,7 +43,7 @@ fn start_crowd(program: &Path, count: usize) -> Option<Running> {
 
 #[test]
 fn a_crowd_of_threads_does_not_keep_others_from_being_held() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     let program = stage.program.with_file_name("crowd");
     let Some(crowd) = start_crowd(&program, 4_990) else {
         return println!("skipped: 4,990 threads are not allowed here");
@@ -54,7 +54,7 @@ fn a_crowd_of_threads_does_not_keep_others_from_being_held() {
     let metrics = stage.place.folder("metrics", 0o700).join("keep.prom");
     let daemon = stage.daemon_with(&["--metrics", metrics.to_str().unwrap()]);
     stage.wait_for_mask(&crowd, &stage.one);
-    let naps: Vec<Running> = (0..15).map(|_| stage.nap()).collect();
+    let naps: Vec<RunningActor> = (0..15).map(|_| stage.nap()).collect();
     naps.iter().for_each(|nap| stage.wait_for_mask(nap, &stage.one));
     stage.wait_for_mask(&crowd, &stage.all);
     let id = crowd.0.id().to_string();

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use crate::stage::Stage;
+use crate::stage::KeepStage;
 use crate::support::text;
 
 /// An experiment's winner becomes a rule, and is tried once more: it is proven again, until it makes no difference any more.
 #[test]
 fn a_winner_becomes_a_rule_with_what_proved_it() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     let one = stage.one.to_string();
     let equal = stage.place.folder("flags", 0o700).join("equal");
     let script = format!(
@@ -52,7 +52,7 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
 }
 
 /// Experiment 1 is the evidence of a rule in the user's own file.
-fn evidence_is_not_deleted(stage: &Stage) {
+fn evidence_is_not_deleted(stage: &KeepStage) {
     let config = stage.place.folder("config", 0o700);
     let corewise = |words: &[&str]| stage.corewise(words).env("XDG_CONFIG_HOME", &config).output().unwrap();
     let added = corewise(&["keep", "--user", "add", "rests", "--from", "1", "--match", "argv=*score*"]);

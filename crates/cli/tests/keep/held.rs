@@ -6,17 +6,17 @@ use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use corewise_sys::affinity_events::AffinityEvents;
 
-use crate::stage::{Running, Stage};
+use crate::stage::{KeepStage, RunningActor};
 use crate::support::{text, wait_for};
 
 #[test]
 fn processes_are_held_and_given_back() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     assert!(stage.said(&[]).starts_with("No rules in "));
     stage.add();
     let early = stage.nap();
     wait_for("the program", || stage.said(&["plan"]).contains(&format!("napper ({})", early.0.id())).then_some(()));
-    assert_eq!(affinity::of(early.0.id()).unwrap(), stage.all, "a plan changes nothing");
+    assert_eq!(affinity::affinity_of(early.0.id()).unwrap(), stage.all, "a plan changes nothing");
     let daemon = stage.daemon();
     stage.wait_for_mask(&early, &stage.one);
     let late = stage.nap();
@@ -28,14 +28,14 @@ fn processes_are_held_and_given_back() {
     stage.wait_for_mask(&late, &stage.all);
     let log = stage.stop(daemon);
     assert!(log.ends_with(" stopped: 1 thread given back\n"), "{log}");
-    assert_eq!(affinity::of(early.0.id()).unwrap(), stage.all);
+    assert_eq!(affinity::affinity_of(early.0.id()).unwrap(), stage.all);
     stage.assert_nothing_left();
 }
 
 /// Through a rule that is disabled meanwhile, and by the loop after the one that was asked.
 #[test]
 fn a_released_process_stays_so_until_somebody_wants_it_held() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let (held, released, daemon) = (stage.nap(), stage.nap(), stage.daemon());
     stage.wait_for_mask(&released, &stage.one);
@@ -48,24 +48,24 @@ fn a_released_process_stays_so_until_somebody_wants_it_held() {
     stage.wait_for_mask(&held, &stage.all);
     stage.said(&["enable", "nap"]);
     stage.wait_for_mask(&held, &stage.one);
-    assert_eq!(affinity::of(released.0.id()).unwrap(), stage.all);
+    assert_eq!(affinity::affinity_of(released.0.id()).unwrap(), stage.all);
     stage.stop(daemon);
     let daemon = stage.daemon();
     stage.wait_for_mask(&held, &stage.one);
-    assert_eq!(affinity::of(released.0.id()).unwrap(), stage.all);
+    assert_eq!(affinity::affinity_of(released.0.id()).unwrap(), stage.all);
     wait_for("why", || stage.said(&["why", &id]).contains("an earlier `corewise keep run`: released").then_some(()));
     ask(&["release", "--undo", &id]);
     stage.wait_for_mask(&released, &stage.one);
     let refused = stage.keep(&["release", "1"]);
     assert_eq!(refused.status.code(), Some(3), "no rule matches it");
     stage.stop(daemon);
-    assert_eq!(affinity::of(released.0.id()).unwrap(), stage.all);
+    assert_eq!(affinity::affinity_of(released.0.id()).unwrap(), stage.all);
     stage.assert_nothing_left();
 }
 
 #[test]
 fn what_leaves_the_boundary_is_left_alone() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let (nap, daemon) = (stage.nap(), stage.daemon_that_knows_no_author());
     let Some(daemon) = daemon else {
@@ -73,17 +73,17 @@ fn what_leaves_the_boundary_is_left_alone() {
     };
     stage.wait_for_mask(&nap, &stage.one);
     let other = stage.all.difference(&stage.one);
-    affinity::set(nap.0.id(), &other).unwrap();
+    affinity::set_affinity(nap.0.id(), &other).unwrap();
     let id = nap.0.id().to_string();
     wait_for("the release", || stage.said(&["why", &id]).contains("released:").then_some(()));
     let log = stage.stop(daemon);
-    assert_eq!(affinity::of(nap.0.id()).unwrap(), other, "{log}");
+    assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), other, "{log}");
     stage.assert_nothing_left();
 }
 
 #[test]
 fn a_killed_loop_leaves_nothing_after_undo_or_the_next() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let nap = stage.nap();
     for by_undo in [true, false] {
@@ -91,26 +91,26 @@ fn a_killed_loop_leaves_nothing_after_undo_or_the_next() {
         stage.wait_for_mask(&nap, &stage.one);
         daemon.0.kill().unwrap();
         daemon.0.wait().unwrap();
-        assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.one);
+        assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), stage.one);
         if by_undo {
             assert!(stage.corewise(&["undo"]).output().unwrap().status.success());
         } else {
             let daemon = stage.daemon();
-            assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.one, "it is taken over");
+            assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), stage.one, "it is taken over");
             let log = stage.stop(daemon);
             assert!(
                 log.contains("warning: an earlier `corewise keep run` was killed: 1 mask of it taken over"),
                 "{log}"
             );
         }
-        assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.all);
+        assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), stage.all);
         stage.assert_nothing_left();
     }
 }
 
 #[test]
 fn a_program_is_launched_where_a_rule_says() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     let config = stage.place.folder("config", 0o700);
     let rules = config.join("corewise/rules.toml");
     let one = stage.one.to_string();
@@ -128,25 +128,25 @@ fn a_program_is_launched_where_a_rule_says() {
 
 /// Sets the mask of a process with taskset, in a session of its own with a terminal or without one; the shell that did it stays until this
 /// is dropped, so that its session is known.
-fn set_by_another(process: &Running, cpus: &CpuSet, has_terminal: bool) -> Option<Running> {
+fn set_by_another(process: &RunningActor, cpus: &CpuSet, has_terminal: bool) -> Option<RunningActor> {
     let line = format!("taskset -pc {cpus} {} && read line", process.0.id());
     let mut command = Command::new(if has_terminal { "script" } else { "setsid" });
     match has_terminal {
         true => command.args(["-qec", &line, "/dev/null"]),
         false => command.args(["sh", "-c", &line]),
     };
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().ok().map(Running)
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().ok().map(RunningActor)
 }
 
 /// A stage where the author of a mask is known, and a cpu that the rule does not have.
-fn stage_with_authors() -> Option<(Stage, CpuSet)> {
+fn stage_with_authors() -> Option<(KeepStage, CpuSet)> {
     if let Err(gap) = AffinityEvents::open() {
         println!("skipped: {}", gap.why);
         return None;
     }
-    let stage = Stage::new()?;
+    let stage = KeepStage::new()?;
     stage.add();
-    let other = CpuSet::of(stage.all.difference(&stage.one).iter().next().unwrap());
+    let other = CpuSet::from_cpu(stage.all.difference(&stage.one).iter().next().unwrap());
     Some((stage, other))
 }
 
@@ -166,7 +166,7 @@ fn another_program_is_corrected() {
     wait_for("a correction", || (corrections() == Some(1)).then_some(()));
     stage.wait_for_mask(&process, &stage.one);
     stage.stop(daemon);
-    assert_eq!(affinity::of(process.0.id()).unwrap(), stage.all);
+    assert_eq!(affinity::affinity_of(process.0.id()).unwrap(), stage.all);
     stage.assert_nothing_left();
 }
 
@@ -182,5 +182,5 @@ fn a_person_wins() {
     let words = || stage.said(&["why", &id]).split_whitespace().collect::<Vec<_>>().join(" ");
     wait_for("the release", || words().contains(&expected).then_some(()));
     stage.stop(daemon);
-    assert_eq!(affinity::of(process.0.id()).unwrap(), other, "what the person set stays");
+    assert_eq!(affinity::affinity_of(process.0.id()).unwrap(), other, "what the person set stays");
 }

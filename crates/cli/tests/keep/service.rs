@@ -5,16 +5,16 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 
-use crate::stage::{Running, Stage};
+use crate::stage::{KeepStage, RunningActor};
 use crate::support::{ended, send, text, wait_for};
 
 #[test]
 fn a_service_manager_gets_every_state() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let path = stage.place.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
-    let mut daemon = Running(stage.command(&["run"]).env("NOTIFY_SOCKET", &path).spawn().unwrap());
+    let mut daemon = RunningActor(stage.command(&["run"]).env("NOTIFY_SOCKET", &path).spawn().unwrap());
     let next = |expected: &str| loop {
         let mut buffer = [0; 128];
         let length = socket.recv(&mut buffer).unwrap();
@@ -46,7 +46,7 @@ fn a_service_manager_gets_every_state() {
 /// What node_exporter reads is always whole, and has as many series as there are rules.
 #[test]
 fn metrics_are_whole_and_bounded() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let folder = stage.place.folder("metrics", 0o700);
     let (file, before) = (folder.join("keep.prom"), folder.join("before"));
@@ -78,7 +78,7 @@ fn metrics_are_whole_and_bounded() {
 /// systemd reads the units and finds nothing to complain about.
 #[test]
 fn units_are_what_systemd_understands() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     for (scope, name) in [("--system", "corewise-keep.service"), ("--user", "corewise-keep-user.service")] {
         let unit = stage.place.path().join(name);
         fs::write(&unit, stage.place.corewise(&["keep", scope, "unit"]).output().unwrap().stdout).unwrap();
@@ -93,7 +93,7 @@ fn units_are_what_systemd_understands() {
 
 #[test]
 fn the_map_of_worth_is_there_while_the_loop_runs() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let map = stage.place.path().join("corewise/worth");
     let worth = || -> serde_json::Value {
@@ -124,7 +124,7 @@ fn the_map_of_worth_is_there_while_the_loop_runs() {
 
 #[test]
 fn nobody_has_to_read_the_log() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let mut daemon = stage.daemon();
     drop(daemon.0.stderr.take());
@@ -138,7 +138,7 @@ fn nobody_has_to_read_the_log() {
 /// A socket of the test's own in the place of the journal's, in a mount namespace: nothing of this machine's is touched.
 #[test]
 fn the_journal_gets_fields_and_priorities() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let log = stage.place.path().join("stderr");
     let line = "mount -t tmpfs none /run && mkdir -p /run/systemd/journal && echo ready && read line
@@ -150,7 +150,7 @@ fn the_journal_gets_fields_and_priorities() {
         value.map(|value| command.env(name, value));
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(fs::File::create(&log).unwrap());
-    let Ok(mut daemon) = command.spawn().map(Running) else { return println!("skipped: there is no unshare") };
+    let Ok(mut daemon) = command.spawn().map(RunningActor) else { return println!("skipped: there is no unshare") };
     let mut said = String::new();
     BufReader::new(daemon.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
     if said.is_empty() {

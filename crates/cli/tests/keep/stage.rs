@@ -8,11 +8,11 @@ use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use corewise_sys::affinity_events::AffinityEvents;
 
-use crate::support::{Place, ended, send, text, wait_for};
+use crate::support::{TestPlace, ended, send, text, wait_for};
 
 /// A place with a program of its own, and a rule that holds it on the highest cpu.
-pub struct Stage {
-    pub place: Place,
+pub struct KeepStage {
+    pub place: TestPlace,
     pub program: PathBuf,
     pub rules: PathBuf,
     pub all: CpuSet,
@@ -20,31 +20,31 @@ pub struct Stage {
 }
 
 /// A process that ends with the test.
-pub struct Running(pub Child);
+pub struct RunningActor(pub Child);
 
-impl Drop for Running {
+impl Drop for RunningActor {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Stage {
+impl KeepStage {
     /// Nothing where one cpu alone leaves nothing to restrict a process to.
     pub fn new() -> Option<Self> {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         if all.len() < 2 {
             println!("skipped: one cpu alone leaves nothing to restrict a process to");
             return None;
         }
-        let place = Place::new();
+        let place = TestPlace::new();
         let folder = place.folder("own", 0o700);
         let (program, rules) = (folder.join("napper"), folder.join("rules.toml"));
         // By another process: a file that is open for writing here cannot be executed.
         let sleep = Command::new("sh").args(["-c", "command -v sleep"]).output().unwrap();
         let copied = Command::new("cp").args([text(&sleep.stdout).trim(), program.to_str().unwrap()]).status();
         assert!(copied.unwrap().success());
-        let one = CpuSet::of(all.highest().unwrap());
+        let one = CpuSet::from_cpu(all.highest().unwrap());
         Some(Self { place, program, rules, all, one })
     }
 
@@ -79,24 +79,24 @@ impl Stage {
         self.said(&["add", "nap", "--match", &exe, "--on", &one]);
     }
 
-    pub fn nap(&self) -> Running {
-        Running(Command::new(&self.program).arg("1000").spawn().unwrap())
+    pub fn nap(&self) -> RunningActor {
+        RunningActor(Command::new(&self.program).arg("1000").spawn().unwrap())
     }
 
     /// The loop, once it says that it began.
-    pub fn daemon(&self) -> Running {
+    pub fn daemon(&self) -> RunningActor {
         self.daemon_with(&[])
     }
 
-    pub fn daemon_with(&self, options: &[&str]) -> Running {
+    pub fn daemon_with(&self, options: &[&str]) -> RunningActor {
         let child = self.command(&[&["run"], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
-        let daemon = Running(child);
+        let daemon = RunningActor(child);
         wait_for("the loop", || self.said(&[]).contains("processes are seen").then_some(()));
         daemon
     }
 
     /// The loop where tracefs, which says who sets masks, is hidden from it and cannot be mounted; nothing where that cannot be.
-    pub fn daemon_that_knows_no_author(&self) -> Option<Running> {
+    pub fn daemon_that_knows_no_author(&self) -> Option<RunningActor> {
         if AffinityEvents::open().is_err() {
             return Some(self.daemon());
         }
@@ -115,17 +115,17 @@ impl Stage {
         for (name, value) in daemon.get_envs() {
             value.map(|value| command.env(name, value));
         }
-        let running = Running(command.stderr(Stdio::piped()).spawn().unwrap());
+        let running = RunningActor(command.stderr(Stdio::piped()).spawn().unwrap());
         wait_for("the loop", || self.said(&[]).contains("processes are seen").then_some(()));
         Some(running)
     }
 
-    pub fn wait_for_mask(&self, process: &Running, cpus: &CpuSet) {
-        wait_for("a mask", || (affinity::of(process.0.id()).unwrap() == *cpus).then_some(()));
+    pub fn wait_for_mask(&self, process: &RunningActor, cpus: &CpuSet) {
+        wait_for("a mask", || (affinity::affinity_of(process.0.id()).unwrap() == *cpus).then_some(()));
     }
 
     /// Ends the loop; what it logged.
-    pub fn stop(&self, mut daemon: Running) -> String {
+    pub fn stop(&self, mut daemon: RunningActor) -> String {
         send("TERM", &daemon.0);
         assert!(ended(&mut daemon.0).success());
         let mut log = String::new();

@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use corewise_sys::affinity;
 
-use crate::stage::{Running, Stage};
+use crate::stage::{KeepStage, RunningActor};
 use crate::support::{self, ended, send, text, wait_for};
 
 #[test]
 fn a_broken_file_is_refused_with_its_line_and_the_old_rules_stay() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     let (nap, daemon) = (stage.nap(), stage.daemon());
     stage.wait_for_mask(&nap, &stage.one);
@@ -23,7 +23,7 @@ fn a_broken_file_is_refused_with_its_line_and_the_old_rules_stay() {
     // Nobody sends a signal: the loop looks at its files.
     let state = stage.journals().join("keep.json");
     wait_for("the refusal", || fs::read_to_string(&state).unwrap_or_default().contains("unknown field").then_some(()));
-    assert_eq!(affinity::of(nap.0.id()).unwrap(), stage.one);
+    assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), stage.one);
     fs::write(&stage.rules, &good).unwrap();
     stage.said(&["disable", "nap"]);
     stage.wait_for_mask(&nap, &stage.all);
@@ -38,7 +38,7 @@ fn a_broken_file_is_refused_with_its_line_and_the_old_rules_stay() {
 
 #[test]
 fn rules_that_somebody_else_can_have_written_do_not_count() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     stage.add();
     fs::set_permissions(&stage.rules, fs::Permissions::from_mode(0o666)).unwrap();
     for words in [&["plan"][..], &[], &["run"], &["remove", "nap"]] {
@@ -67,7 +67,7 @@ fn rules_that_somebody_else_can_have_written_do_not_count() {
 /// Without any privilege: this user's processes are held, and a rule reaches nobody else's.
 #[test]
 fn an_ordinary_user_keeps_own_processes_alone() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     if !support::is_root() {
         println!("skipped: only root can start processes of two users");
         return;
@@ -89,25 +89,25 @@ fn an_ordinary_user_keeps_own_processes_alone() {
     assert!(added.status.success(), "{}", text(&added.stderr));
     let start = |uid| {
         use std::os::unix::process::CommandExt as _;
-        Running(Command::new(&program).arg("1000").uid(uid).spawn().unwrap())
+        RunningActor(Command::new(&program).arg("1000").uid(uid).spawn().unwrap())
     };
     let (theirs, ours) = (start(65_534), start(0));
-    let mut daemon = Running(run(&["keep", "run"]).stderr(Stdio::piped()).spawn().unwrap());
+    let mut daemon = RunningActor(run(&["keep", "run"]).stderr(Stdio::piped()).spawn().unwrap());
     stage.wait_for_mask(&theirs, &stage.one);
     let late = start(65_534);
     stage.wait_for_mask(&late, &stage.one);
-    assert_eq!(affinity::of(ours.0.id()).unwrap(), stage.all);
+    assert_eq!(affinity::affinity_of(ours.0.id()).unwrap(), stage.all);
     send("TERM", &daemon.0);
     assert!(ended(&mut daemon.0).success());
     for process in [&theirs, &late] {
-        assert_eq!(affinity::of(process.0.id()).unwrap(), stage.all);
+        assert_eq!(affinity::affinity_of(process.0.id()).unwrap(), stage.all);
     }
 }
 
 /// A system user with CAP_SYS_NICE alone: the file that another user's process executes is the one thing that it cannot see.
 #[test]
 fn one_capability_is_enough_but_for_files() {
-    let Some(stage) = Stage::new() else { return };
+    let Some(stage) = KeepStage::new() else { return };
     let folder = stage.place.folder("service", 0o755);
     if !support::is_root() {
         return println!("skipped: only root can give one capability to another user");
@@ -135,7 +135,7 @@ fn one_capability_is_enough_but_for_files() {
         assert!(added.status.success(), "{}", text(&added.stderr));
     }
     let early = stage.nap();
-    let mut daemon = Running(keep(&["run"]).stderr(Stdio::piped()).spawn().unwrap());
+    let mut daemon = RunningActor(keep(&["run"]).stderr(Stdio::piped()).spawn().unwrap());
     stage.wait_for_mask(&early, &stage.one);
     let late = stage.nap();
     stage.wait_for_mask(&late, &stage.one);
@@ -146,6 +146,6 @@ fn one_capability_is_enough_but_for_files() {
     send("TERM", &daemon.0);
     assert!(ended(&mut daemon.0).success());
     for process in [&early, &late] {
-        assert_eq!(affinity::of(process.0.id()).unwrap(), stage.all);
+        assert_eq!(affinity::affinity_of(process.0.id()).unwrap(), stage.all);
     }
 }

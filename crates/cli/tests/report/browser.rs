@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use corewise_store::Store;
+use corewise_store::ArtifactStore;
 use serde_json::Value;
 
 use crate::made::{Everything, HOSTILE, experiment, live, parts, survey};
-use crate::support::{Place, text};
+use crate::support::{TestPlace, text};
 use crate::{page, printed};
 
 /// As long as a page does something, at most 30 s, without waiting for it.
@@ -26,7 +26,7 @@ pub fn browser() -> Option<&'static str> {
 }
 
 /// The browser without a window, with a profile of this place, and nothing that it does for itself.
-pub fn without_a_window(browser: &str, place: &Place) -> Command {
+pub fn without_a_window(browser: &str, place: &TestPlace) -> Command {
     let mut command = Command::new(browser);
     command
         .arg(format!("--user-data-dir={}", place.path().join("profile").display()))
@@ -43,7 +43,7 @@ struct Browsed {
     asked: Vec<String>,
 }
 
-fn browsed(browser: &str, place: &Place, page: &Path) -> Browsed {
+fn browsed(browser: &str, place: &TestPlace, page: &Path) -> Browsed {
     let log = place.path().join("net.json");
     let run = without_a_window(browser, place)
         .args([VIRTUAL_TIME.to_owned(), "--dump-dom".to_owned(), format!("--log-net-log={}", log.display())])
@@ -93,7 +93,7 @@ fn plain(html: &str) -> String {
     entities.iter().fold(words, |words, (entity, character)| words.replace(entity, character)).trim().to_owned()
 }
 
-fn shown(place: &Place, store: &Path, number: i64) -> Value {
+fn shown(place: &TestPlace, store: &Path, number: i64) -> Value {
     serde_json::from_str(&printed(place, store, &["history", "show", &number.to_string(), "--json"])).unwrap()
 }
 
@@ -105,7 +105,7 @@ fn brief(value: f64) -> String {
 #[test]
 fn what_a_page_asks_for_is_seen() {
     let Some(browser) = browser() else { return };
-    let place = Place::new();
+    let place = TestPlace::new();
     let page = place.path().join("asks.html");
     std::fs::write(&page, "<img src=\"http://127.0.0.1:9/picture.png\"><script>console.log('a word')</script>")
         .unwrap();
@@ -117,7 +117,7 @@ fn what_a_page_asks_for_is_seen() {
 #[test]
 fn pages_of_every_kind_are_silent_readable_and_have_the_numbers_of_the_json() {
     let Some(browser) = browser() else { return };
-    let place = Place::new();
+    let place = TestPlace::new();
     let all = Everything::new(&place);
     let numbers: Vec<i64> = [&all.surveys[3..], &all.experiments[4..], &all.suite[..]]
         .concat()
@@ -203,7 +203,7 @@ fn percent(effect: f64) -> String {
 }
 
 /// What those need who do not see it: nothing that axe-core knows is wrong, in light and in dark.
-fn everybody_can_read(browser: &str, place: &Place, page: &str) {
+fn everybody_can_read(browser: &str, place: &TestPlace, page: &str) {
     let checker = crate::made::root().join("target/axe/node_modules/axe-core/axe.min.js");
     let Ok(checker) = std::fs::read_to_string(checker) else { return println!("skipped: axe-core is not installed") };
     for is_dark in [false, true] {
@@ -234,7 +234,7 @@ pub fn themed(page: &str, is_dark: bool) -> String {
 #[test]
 fn names_of_others_do_nothing_in_a_browser() {
     let Some(browser) = browser() else { return };
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
     let mut survey = survey(4, 1);
     survey.machine.processor.model_name = Some(HOSTILE.to_owned());
@@ -244,16 +244,20 @@ fn names_of_others_do_nothing_in_a_browser() {
     live.experiment.workload.thread_roles[0].name = HOSTILE.to_owned();
     live.experiment.workload.live.as_mut().unwrap().matches = vec![HOSTILE.to_owned()];
     live.experiment.workload.metric.name = HOSTILE.to_owned();
-    let mut store = Store::open(&path).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
     let mut suite = crate::made::suite();
     for made in &mut suite {
         let part = made.experiment.suite.as_mut().unwrap();
         (part.suite, part.benchmark) = (HOSTILE.to_owned(), format!("{}{HOSTILE}", part.benchmark));
     }
-    let mut numbers = vec![store.add(&survey).unwrap(), store.add(&live).unwrap(), store.add(&parts(HOSTILE)).unwrap()];
-    numbers.push(store.add(&experiment(12, HOSTILE)).unwrap());
-    numbers.push(store.add(&experiment(13, HOSTILE)).unwrap());
-    numbers.extend(suite.iter().map(|made| store.add(made).unwrap()));
+    let mut numbers = vec![
+        store.add_artifact(&survey).unwrap(),
+        store.add_artifact(&live).unwrap(),
+        store.add_artifact(&parts(HOSTILE)).unwrap(),
+    ];
+    numbers.push(store.add_artifact(&experiment(12, HOSTILE)).unwrap());
+    numbers.push(store.add_artifact(&experiment(13, HOSTILE)).unwrap());
+    numbers.extend(suite.iter().map(|made| store.add_artifact(made).unwrap()));
     drop(store);
     let typed: Vec<String> = numbers.iter().map(i64::to_string).collect();
     let html = page(&place, &path, &typed.iter().map(String::as_str).collect::<Vec<_>>());

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use corewise_store::Store;
+use corewise_store::ArtifactStore;
 
 use crate::browser::{browser, without_a_window};
 use crate::made::{experiment, survey};
-use crate::support::{Place, text};
+use crate::support::{TestPlace, text};
 use crate::{page, printed};
 
 /// So often each is made, in turn.
@@ -15,19 +15,19 @@ const TIMES: usize = 11;
 #[test]
 #[ignore = "measures, and asserts nothing: cargo xtask page-cost"]
 fn cost_of_pages() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
     let mut large = survey(256, 1);
     large.links.pairs.truncate(500);
-    store.add(&large).unwrap();
-    store.add(&experiment(200, "1")).unwrap();
+    store.add_artifact(&large).unwrap();
+    store.add_artifact(&experiment(200, "1")).unwrap();
     drop(store);
     let followed = place.path().join("followed.db");
-    let mut store = Store::open(&followed).unwrap();
+    let mut store = ArtifactStore::open(&followed).unwrap();
     for day in 0..24 {
         large.provenance.started_unix_ms += day;
-        store.add(&large).unwrap();
+        store.add_artifact(&large).unwrap();
     }
     drop(store);
     println!("load {}", std::fs::read_to_string("/proc/loadavg").unwrap().trim());
@@ -67,7 +67,7 @@ fn median(values: &mut [f64]) -> f64 {
 
 /// When the browser painted the page `page.html` for the first time, in milliseconds since it began to load it. The copy may run the one script
 /// that asks for this.
-fn painted_ms(browser: &str, place: &Place) -> Option<f64> {
+fn painted_ms(browser: &str, place: &TestPlace) -> Option<f64> {
     let script = "<script>new PerformanceObserver(list => { console.log('painted ' + list.getEntries().pop().startTime + ' ms') })\
                   .observe({ type: 'paint', buffered: true })</script>";
     let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();

@@ -2,23 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use corewise_lab::experiment::begun_now;
-use corewise_machine::random::Random;
+use corewise_lab::experiment::create_experiment;
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine, generate, machine_file};
 use corewise_model::Survey;
-use corewise_model::conducted::Conducted;
-use corewise_model::experiment::Policy;
+use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment::JudgingPolicy;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
-use corewise_model::sample::{Kind, Reading};
-use corewise_model::simulate::{self, Noise, Truth};
+use corewise_model::sample::{MetricKind, MetricSource};
+use corewise_model::simulate::{self, CpuTruth, MachineNoise};
 use corewise_model::trial::{
-    Arm, ArmMemory, Live, Metric, Observed, Outcome, Part, Parts, RolePlace, Service, Source, ThreadRole, Trial,
-    Workload, policy_of_slots,
+    ArmMemory, LiveSource, LiveWorkload, PlacementArm, RolePlace, ServiceParts, SuitePart, ThreadRole, Trial,
+    TrialMetric, TrialObservations, TrialOutcome, TriedWorkload, WorkloadService, policy_of_slots,
 };
-use corewise_store::Store;
+use corewise_store::ArtifactStore;
 
-use crate::support::Place;
+use crate::support::TestPlace;
 
 /// A name that would do something on a page that does not escape, and that would turn what follows around.
 pub const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&<b>\"'\u{202e}\u{2066}";
@@ -28,7 +28,7 @@ const DAY: i64 = 86_400_000;
 
 /// A survey of a machine of so many cpus.
 pub fn survey(cpus: u32, seed: u64) -> Survey {
-    let machine = generate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]);
+    let machine = generate::one_package_machine(cpus, false, &[(CpuSet::first_cpus(cpus), 32)]);
     survey_of(machine, if cpus > 32 { 6 } else { 24 }, seed, 120.0)
 }
 
@@ -37,19 +37,20 @@ fn survey_of(machine: Machine, rounds: u32, seed: u64, of_first: f64) -> Survey 
     let first = machine.cores[0].cpus.clone();
     let truth = |cpu| {
         let (interrupts_per_s, lost) = if first.contains(cpu) { (of_first, 0.004) } else { (40.0, 0.001) };
-        Truth { piece_ns: 260.0, interrupts_per_s, lost }
+        CpuTruth { piece_ns: 260.0, interrupts_per_s, lost }
     };
-    let mut survey = simulate::survey(machine, rounds, seed, Noise::Quiet, truth);
+    let mut survey = simulate::simulate_survey(machine, rounds, seed, MachineNoise::Quiet, truth);
     for seen in &mut survey.cpus {
-        (0..20_000_u64).for_each(|piece| seen.tail.record(250 + (piece * 7 + seed) % 13 + (piece % 97).pow(2) * 2));
+        (0..20_000_u64)
+            .for_each(|piece| seen.tail.record_ticks(250 + (piece * 7 + seed) % 13 + (piece % 97).pow(2) * 2));
     }
-    survey.links = simulate::links(&survey.machine, seed, cost);
+    survey.links = simulate::simulate_links(&survey.machine, seed, cost);
     survey
 }
 
 /// What a line costs one way, by how near two cpus are.
-fn cost(relation: corewise_model::links::Relation) -> f64 {
-    use corewise_model::links::Relation::{SameCluster, SameCore, SameLlc};
+fn cost(relation: corewise_model::links::CpuRelation) -> f64 {
+    use corewise_model::links::CpuRelation::{SameCluster, SameCore, SameLlc};
     match relation {
         SameCore => 8.0,
         SameCluster | SameLlc => 24.0,
@@ -58,39 +59,51 @@ fn cost(relation: corewise_model::links::Relation) -> f64 {
 }
 
 /// An experiment of so many blocks in which the candidate is 8 % better.
-pub fn experiment(blocks: u32, name: &str) -> Conducted {
-    let machine = generate::machine(4, false, &[(CpuSet::first(4), 32)]);
-    let workload = Workload::new(vec!["./program".to_owned(), name.to_owned()], "/".into(), Metric::wall_time());
-    conducted(machine, workload, &[(default(), 1.0), (Arm::new(name, Some(CpuSet::of(1)), "a test"), 0.92)], blocks)
+pub fn experiment(blocks: u32, name: &str) -> ExperimentRecord {
+    let machine = generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]);
+    let workload =
+        TriedWorkload::new(vec!["./program".to_owned(), name.to_owned()], "/".into(), TrialMetric::wall_time());
+    conducted(
+        machine,
+        workload,
+        &[(default(), 1.0), (PlacementArm::new(name, Some(CpuSet::from_cpu(1)), "a test"), 0.92)],
+        blocks,
+    )
 }
 
-fn default() -> Arm {
-    Arm::new("OS default", None, "the baseline")
+fn default() -> PlacementArm {
+    PlacementArm::new("OS default", None, "the baseline")
 }
 
 /// An experiment whose arms truly have these values.
-fn conducted(machine: Machine, workload: Workload, arms: &[(Arm, f64)], blocks: u32) -> Conducted {
-    let mut random = Random::new(u64::from(blocks));
+fn conducted(machine: Machine, workload: TriedWorkload, arms: &[(PlacementArm, f64)], blocks: u32) -> ExperimentRecord {
+    let mut random = RandomGenerator::new(u64::from(blocks));
     let trials = (1..=blocks).flat_map(|block| (0..arms.len()).map(move |arm| (block, arm)));
     let trials = trials.map(|(block, arm)| {
-        let value = arms[arm].1 * (0.008 * random.normal()).exp();
-        let observed = Observed {
+        let value = arms[arm].1 * (0.008 * random.next_normal()).exp();
+        let observed = TrialObservations {
             wall_s: value,
             user_s: value,
             peak_memory_bytes: 1 << 24,
-            used: CpuSet::of(1),
+            used: CpuSet::from_cpu(1),
             halves: workload.live.as_ref().map(|_| [value * 1.001, value * 0.999]),
-            ..Observed::default()
+            ..TrialObservations::default()
         };
         let started_unix_ms = FIRST_DAY + (i64::from(block) * arms.len() as i64 + arm as i64) * 1_000;
-        Trial { started_unix_ms, boot: Some(1), observed, ..Trial::new(block, arm as u32, arm, Outcome::Value(value)) }
+        Trial {
+            started_unix_ms,
+            boot: Some(1),
+            observed,
+            ..Trial::new(block, arm as u32, arm, TrialOutcome::Value(value))
+        }
     });
     let trials = trials.collect();
-    let policy = if workload.live.is_some() { policy_of_slots(&Policy::default()) } else { Policy::default() };
+    let policy =
+        if workload.live.is_some() { policy_of_slots(&JudgingPolicy::default()) } else { JudgingPolicy::default() };
     let arms = arms.iter().map(|(arm, _)| arm.clone()).collect();
-    let mut experiment = begun_now("0.1.0", machine, workload, arms, policy, Some(7));
+    let mut experiment = create_experiment("0.1.0", machine, workload, arms, policy, Some(7));
     experiment.started_unix_ms = FIRST_DAY;
-    Conducted { experiment, trials }
+    ExperimentRecord { experiment, trials }
 }
 
 /// The machine that `machines/` describes by this name.
@@ -111,8 +124,8 @@ fn cpus(text: &str) -> CpuSet {
 }
 
 /// A program that wants memory of its own on a Threadripper 2990WX, where half of the cpus have none.
-pub fn of_threadripper(blocks: u32, with_memory_s: f64) -> Conducted {
-    let arm = |name: &str, on: &str| Arm::new(name, Some(cpus(on)), "a test");
+pub fn of_threadripper(blocks: u32, with_memory_s: f64) -> ExperimentRecord {
+    let arm = |name: &str, on: &str| PlacementArm::new(name, Some(cpus(on)), "a test");
     let arms = [
         (default(), 10.4),
         (arm("all - core:0", "2-63"), 10.38),
@@ -129,14 +142,14 @@ pub fn of_threadripper(blocks: u32, with_memory_s: f64) -> Conducted {
     let command = ["./solver", "--grid", "512"].map(str::to_owned);
     conducted(
         described("threadripper-2990wx"),
-        Workload::new(command.into(), "/".into(), Metric::wall_time()),
+        TriedWorkload::new(command.into(), "/".into(), TrialMetric::wall_time()),
         &arms,
         blocks,
     )
 }
 
 /// The benchmarks of one session of a suite.
-pub fn suite() -> Vec<Conducted> {
+pub fn suite() -> Vec<ExperimentRecord> {
     let benchmarks = [
         ("compress", "archive", 0.97),
         ("unpack", "archive", 1.002),
@@ -146,19 +159,19 @@ pub fn suite() -> Vec<Conducted> {
     let made = benchmarks.map(|(benchmark, category, with)| {
         let arms = [
             (default(), 2.0),
-            (Arm::new("all - core:0", Some(cpus("2-31")), "a test"), 2.0),
-            (Arm::new("llc:0", Some(cpus("0-15")), "a test"), 2.0 * with),
+            (PlacementArm::new("all - core:0", Some(cpus("2-31")), "a test"), 2.0),
+            (PlacementArm::new("llc:0", Some(cpus("0-15")), "a test"), 2.0 * with),
         ];
         let command = vec![format!("./{benchmark}"), "sample".to_owned()];
-        let workload = Workload::new(command, "/".into(), Metric::wall_time());
+        let workload = TriedWorkload::new(command, "/".into(), TrialMetric::wall_time());
         let mut made = conducted(described("ryzen-9-9950x3d"), workload, &arms, 12);
-        made.experiment.suite = Some(Part {
+        made.experiment.suite = Some(SuitePart {
             suite: "review".to_owned(),
             begun_unix_ms: FIRST_DAY,
             benchmark: benchmark.to_owned(),
             category: category.to_owned(),
             setup: None,
-            policy: Policy::default(),
+            policy: JudgingPolicy::default(),
         });
         made
     });
@@ -166,21 +179,21 @@ pub fn suite() -> Vec<Conducted> {
 }
 
 /// A trial of running processes, whose threads have roles.
-pub fn live() -> Conducted {
-    let reading = Some(Reading { kind: Kind::Rate, series: Some("queries_total".to_owned()) });
-    let metric = Metric { name: "queries_total".to_owned(), pattern: None, higher_is_better: true, reading };
-    let live = Live {
+pub fn live() -> ExperimentRecord {
+    let reading = Some(MetricSource { kind: MetricKind::Rate, series: Some("queries_total".to_owned()) });
+    let metric = TrialMetric { name: "queries_total".to_owned(), pattern: None, higher_is_better: true, reading };
+    let live = LiveWorkload {
         processes: Vec::new(),
         matches: vec!["exe=*/redis-server".to_owned()],
-        source: Source::Page("http://localhost:9121/metrics".to_owned()),
+        source: LiveSource::Page("http://localhost:9121/metrics".to_owned()),
         slot_s: 0.3,
         limits: Vec::new(),
     };
     let io = ThreadRole { name: "io".to_owned(), pattern: "^io_thd".to_owned() };
-    let workload = Workload {
+    let workload = TriedWorkload {
         live: Some(live),
         thread_roles: vec![io],
-        ..Workload::new(vec!["/usr/bin/redis-server".to_owned()], "/".into(), metric)
+        ..TriedWorkload::new(vec!["/usr/bin/redis-server".to_owned()], "/".into(), metric)
     };
     let role = |role: &str, on: &str| RolePlace {
         role: role.to_owned(),
@@ -189,21 +202,25 @@ pub fn live() -> Conducted {
         memory: None,
     };
     let roles = vec![role("io", "8-9"), role("rest", "0-7")];
-    let arm = Arm { roles, ..Arm::new("io=8-9, rest=0-7", Some(cpus("0-9")), "a test") };
+    let arm = PlacementArm { roles, ..PlacementArm::new("io=8-9, rest=0-7", Some(cpus("0-9")), "a test") };
     conducted(described("ryzen-9-9950x3d"), workload, &[(default(), 90_000.0), (arm, 97_000.0)], 40)
 }
 
 /// A server and its load, with roles and memory policies.
-pub fn parts(name: &str) -> Conducted {
+pub fn parts(name: &str) -> ExperimentRecord {
     let mut made = experiment(20, "server=0@bind:0, load=1");
-    let service =
-        Service { name: "server".to_owned(), start: format!("./server {name}"), ready: Some("./ask".to_owned()) };
-    made.experiment.workload.parts = Some(Parts { services: vec![service], keep_started: false, ready_within_s: 30.0 });
-    let memory = Some(ArmMemory { policy: "bind:0".to_owned(), nodes: CpuSet::of(0) });
+    let service = WorkloadService {
+        name: "server".to_owned(),
+        start: format!("./server {name}"),
+        ready: Some("./ask".to_owned()),
+    };
+    made.experiment.workload.parts =
+        Some(ServiceParts { services: vec![service], keep_started: false, ready_within_s: 30.0 });
+    let memory = Some(ArmMemory { policy: "bind:0".to_owned(), nodes: CpuSet::from_cpu(0) });
     let place = |role: &str, cpu: u32, memory| RolePlace {
         role: role.to_owned(),
         expression: cpu.to_string(),
-        cpus: CpuSet::of(cpu),
+        cpus: CpuSet::from_cpu(cpu),
         memory,
     };
     made.experiment.arms[1].roles = vec![place("server", 0, memory), place("load", 1, None)];
@@ -211,31 +228,31 @@ pub fn parts(name: &str) -> Conducted {
 }
 
 /// One to eight threads, pinned and not, of a program that a sixteenth of keeps from scaling.
-pub fn threads() -> Conducted {
-    let machine = generate::machine(8, false, &[(CpuSet::first(8), 32)]);
+pub fn threads() -> ExperimentRecord {
+    let machine = generate::one_package_machine(8, false, &[(CpuSet::first_cpus(8), 32)]);
     let seconds = |threads: u32, pinned: bool| {
         let shared = 1.0 / 16.0;
         (shared + (1.0 - shared) / f64::from(threads)) * if pinned { 0.96 } else { 1.0 }
     };
     let arm = |threads: u32, pinned: bool| {
-        let on = pinned.then(|| CpuSet::first(threads));
+        let on = pinned.then(|| CpuSet::first_cpus(threads));
         let name = if pinned { format!("{threads} threads, pinned") } else { format!("{threads} threads") };
-        (Arm { threads: Some(threads), ..Arm::new(name, on, "a test") }, seconds(threads, pinned))
+        (PlacementArm { threads: Some(threads), ..PlacementArm::new(name, on, "a test") }, seconds(threads, pinned))
     };
     let order = [(8, false), (1, false), (2, false), (4, false), (1, true), (2, true), (4, true), (8, true)];
-    let workload = Workload {
+    let workload = TriedWorkload {
         threads_as: vec!["OMP_NUM_THREADS".to_owned()],
-        ..Workload::new(vec!["./app".to_owned()], "/".into(), Metric::wall_time())
+        ..TriedWorkload::new(vec!["./app".to_owned()], "/".into(), TrialMetric::wall_time())
     };
     conducted(machine, workload, &order.map(|(threads, pinned)| arm(threads, pinned)), 12)
 }
 
 /// A map of links and one of memory, as the program simulates them of the Threadripper 2990WX.
-fn maps(place: &Place) -> (LinkMap, MemoryMap) {
+fn maps(place: &TestPlace) -> (LinkMap, MemoryMap) {
     let store = place.path().join("simulated.db");
     let machine = described("threadripper-2990wx");
     let cell = |a: u32, b: u32| {
-        let relation = corewise_model::links::Relation::of(&machine, a, b).unwrap();
+        let relation = corewise_model::links::CpuRelation::between_cpus(&machine, a, b).unwrap();
         format!("{:.0}", cost(relation) + f64::from((a * 7 + b * 3) % 5))
     };
     let row = |a: u32| (0..a).map(|b| cell(a, b)).collect::<Vec<_>>().join(",") + ",\n";
@@ -243,8 +260,9 @@ fn maps(place: &Place) -> (LinkMap, MemoryMap) {
     let links = ["links", "--simulate", "2990wx.csv", "--machine", "threadripper-2990wx", "--seed", "1"];
     crate::printed(place, &store, &links);
     crate::printed(place, &store, &["memory", "--simulate", "2990wx", "--seed", "1"]);
-    let store = Store::open(&store).unwrap();
-    let (mut links, mut memory): (LinkMap, MemoryMap) = (store.get(1).unwrap(), store.get(2).unwrap());
+    let store = ArtifactStore::open(&store).unwrap();
+    let (mut links, mut memory): (LinkMap, MemoryMap) =
+        (store.get_artifact(1).unwrap(), store.get_artifact(2).unwrap());
     // Pages are the same whenever they are made.
     for provenance in [&mut links.provenance, &mut memory.provenance] {
         provenance.started_unix_ms = FIRST_DAY;
@@ -253,12 +271,12 @@ fn maps(place: &Place) -> (LinkMap, MemoryMap) {
 }
 
 /// A history with a survey, an experiment, and a second survey.
-pub fn history(place: &Place) -> PathBuf {
+pub fn history(place: &TestPlace) -> PathBuf {
     let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.add(&survey(4, 1)).unwrap(), 1);
-    assert_eq!(store.add(&experiment(20, "1")).unwrap(), 2);
-    assert_eq!(store.add(&survey(4, 2)).unwrap(), 3);
+    let mut store = ArtifactStore::open(&path).unwrap();
+    assert_eq!(store.add_artifact(&survey(4, 1)).unwrap(), 1);
+    assert_eq!(store.add_artifact(&experiment(20, "1")).unwrap(), 2);
+    assert_eq!(store.add_artifact(&survey(4, 2)).unwrap(), 3);
     path
 }
 
@@ -279,9 +297,9 @@ pub struct Everything {
 }
 
 impl Everything {
-    pub fn new(place: &Place) -> Self {
+    pub fn new(place: &TestPlace) -> Self {
         let path = place.path().join("everything.db");
-        let mut store = Store::open(&path).unwrap();
+        let mut store = ArtifactStore::open(&path).unwrap();
         let machine = |day: i64| {
             let mut machine = described("threadripper-2990wx");
             machine.system.kernel = Some(if day < 3 { "7.1.0" } else { "7.2.0" }.to_owned());
@@ -299,21 +317,21 @@ impl Everything {
             made.experiment.started_unix_ms = FIRST_DAY + day * DAY;
             made
         };
-        let surveys = (0..5).map(|day| store.add(&survey(day)).unwrap()).collect();
-        let experiments = (0..5).map(|day| store.add(&experiment(day)).unwrap()).collect();
+        let surveys = (0..5).map(|day| store.add_artifact(&survey(day)).unwrap()).collect();
+        let experiments = (0..5).map(|day| store.add_artifact(&experiment(day)).unwrap()).collect();
         let (links, memory) = maps(place);
         let mut tail = self::survey(2, 9);
-        tail.provenance.scope = corewise_model::survey::Scope::Tail;
+        tail.provenance.scope = corewise_model::survey::SurveyScope::Tail;
         Self {
             surveys,
             experiments,
-            suite: suite().iter().map(|made| store.add(made).unwrap()).collect(),
-            live: store.add(&live()).unwrap(),
-            parts: store.add(&parts("<1>")).unwrap(),
-            threads: store.add(&threads()).unwrap(),
-            tail: store.add(&tail).unwrap(),
-            links: store.add(&links).unwrap(),
-            memory: store.add(&memory).unwrap(),
+            suite: suite().iter().map(|made| store.add_artifact(made).unwrap()).collect(),
+            live: store.add_artifact(&live()).unwrap(),
+            parts: store.add_artifact(&parts("<1>")).unwrap(),
+            threads: store.add_artifact(&threads()).unwrap(),
+            tail: store.add_artifact(&tail).unwrap(),
+            links: store.add_artifact(&links).unwrap(),
+            memory: store.add_artifact(&memory).unwrap(),
             store: path,
         }
     }

@@ -11,26 +11,26 @@ mod pictures;
 use std::path::Path;
 
 use corewise_model::Survey;
-use corewise_model::conducted::Conducted;
-use corewise_store::Store;
+use corewise_model::conducted::ExperimentRecord;
+use corewise_store::ArtifactStore;
 use made::{HOSTILE, experiment, history, parts, survey};
 use serde_json::Value;
-use support::{Place, text};
+use support::{TestPlace, text};
 
-fn printed(place: &Place, store: &Path, arguments: &[&str]) -> String {
+fn printed(place: &TestPlace, store: &Path, arguments: &[&str]) -> String {
     let run = place.corewise(arguments).arg("--store").arg(store).current_dir(place.path()).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{arguments:?}: {}", text(&run.stderr));
     text(&run.stdout)
 }
 
-fn page(place: &Place, store: &Path, numbers: &[&str]) -> String {
+fn page(place: &TestPlace, store: &Path, numbers: &[&str]) -> String {
     printed(place, store, &[&["report", "-o", "page.html"], numbers].concat());
     std::fs::read_to_string(place.path().join("page.html")).unwrap()
 }
 
 #[test]
 fn a_page_says_what_the_terminal_says() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let store = history(&place);
     let page = page(&place, &store, &["2", "1", "3"]);
     let shown: Value = serde_json::from_str(&printed(&place, &store, &["history", "show", "2", "--json"])).unwrap();
@@ -53,9 +53,9 @@ fn a_page_says_what_the_terminal_says() {
 
 #[test]
 fn a_page_shows_what_was_started_and_where_each_role_stood() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
-    Store::open(&path).unwrap().add(&parts("<1>")).unwrap();
+    ArtifactStore::open(&path).unwrap().add_artifact(&parts("<1>")).unwrap();
     let page = page(&place, &path, &["1"]);
     let words = without_tags(&page);
     for part in [
@@ -87,7 +87,7 @@ fn without_tags(page: &str) -> String {
 
 #[test]
 fn a_page_needs_nothing_else() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let store = history(&place);
     let page = page(&place, &store, &["1", "2"]);
     for outside in ["src=", "href=\"http", "@import", "url(", "<link", "<script>", "text/javascript", "onload"] {
@@ -98,29 +98,30 @@ fn a_page_needs_nothing_else() {
 
 #[test]
 fn names_of_others_stay_text() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
-    Store::open(&path).unwrap().add(&experiment(12, HOSTILE)).unwrap();
+    ArtifactStore::open(&path).unwrap().add_artifact(&experiment(12, HOSTILE)).unwrap();
     let page = page(&place, &path, &["1"]);
     assert!(!page.contains("<img") && !page.contains("<b>"), "the name is an element");
     let data = page.split("data-corewise").nth(1).unwrap();
     assert_eq!(data.matches("</script>").count(), 1, "the name ends the data");
     let other = place.path().join("other.db");
     printed(&place, &other, &["history", "import", "page.html"]);
-    let taken: Conducted = Store::open(&other).unwrap().get(1).unwrap();
+    let taken: ExperimentRecord = ArtifactStore::open(&other).unwrap().get_artifact(1).unwrap();
     assert_eq!(taken.experiment.arms[1].name, HOSTILE);
 }
 
 #[test]
 fn a_page_is_taken_into_another_history_and_its_commands_are_not_run() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let store = history(&place);
     page(&place, &store, &["1", "2"]);
     let other = place.path().join("other.db");
     assert_eq!(printed(&place, &other, &["history", "import", "page.html"]), "2 results imported: 1, 2\n");
-    let (before, after) = (Store::open(&store).unwrap(), Store::open(&other).unwrap());
-    assert_eq!(before.get::<Survey>(1).unwrap(), after.get::<Survey>(1).unwrap());
-    let (made, taken) = (before.get::<Conducted>(2).unwrap(), after.get::<Conducted>(2).unwrap());
+    let (before, after) = (ArtifactStore::open(&store).unwrap(), ArtifactStore::open(&other).unwrap());
+    assert_eq!(before.get_artifact::<Survey>(1).unwrap(), after.get_artifact::<Survey>(1).unwrap());
+    let (made, taken) =
+        (before.get_artifact::<ExperimentRecord>(2).unwrap(), after.get_artifact::<ExperimentRecord>(2).unwrap());
     assert_eq!(made.trials, taken.trials);
     assert_eq!(taken.experiment.imported.as_deref(), Some("page.html"));
     let run = place.corewise(&["try", "--again", "2", "--store"]).arg(&other).output().unwrap();
@@ -131,7 +132,7 @@ fn a_page_is_taken_into_another_history_and_its_commands_are_not_run() {
 
 #[test]
 fn what_is_no_page_is_refused_and_changes_nothing() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let store = history(&place);
     let refused = |arguments: &[&str], words: &str| {
         let run = place.corewise(arguments).arg("--store").arg(&store).current_dir(place.path()).output().unwrap();
@@ -145,21 +146,21 @@ fn what_is_no_page_is_refused_and_changes_nothing() {
     broken = broken.replacen("\"block\":", "\"blok\":", 1);
     std::fs::write(place.path().join("broken.html"), broken).unwrap();
     refused(&["history", "import", "broken.html"], "Nothing was imported");
-    assert_eq!(Store::open(&store).unwrap().entries(None).unwrap().len(), 3, "all are taken, or none");
+    assert_eq!(ArtifactStore::open(&store).unwrap().list_entries(None).unwrap().len(), 3, "all are taken, or none");
     refused(&["report", "9"], "there is no number 9");
     refused(&["report", "1", "-o", "no/such/folder/page.html"], "no/such/folder");
 }
 
 #[test]
 fn large_machines_and_long_experiments_make_small_pages() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
     let mut large = survey(256, 1);
     // As many as a survey visits of a machine of this size.
     large.links.pairs.truncate(500);
-    store.add(&large).unwrap();
-    store.add(&experiment(200, "1")).unwrap();
+    store.add_artifact(&large).unwrap();
+    store.add_artifact(&experiment(200, "1")).unwrap();
     drop(store);
     assert!(page(&place, &path, &["1"]).len() <= 1_000_000, "{}", page(&place, &path, &["1"]).len());
     assert!(page(&place, &path, &["2"]).len() <= 400_000, "{}", page(&place, &path, &["2"]).len());
@@ -167,7 +168,7 @@ fn large_machines_and_long_experiments_make_small_pages() {
 
 #[test]
 fn figures_are_files_of_their_own() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let store = history(&place);
     let said = printed(&place, &store, &["report", "1", "2", "-o", "page.html", "--figures", "figures"]);
     assert!(said.contains("7 figures beside it"), "{said}");
@@ -193,11 +194,11 @@ fn figures_are_files_of_their_own() {
 /// A suite's latest session is reported as a whole, with its table first.
 #[test]
 fn the_experiments_of_a_suite_make_a_table() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
     for made in made::suite() {
-        store.add(&made).unwrap();
+        store.add_artifact(&made).unwrap();
     }
     drop(store);
     let whole = page(&place, &path, &["1", "2", "3", "4"]);
@@ -214,15 +215,15 @@ fn the_experiments_of_a_suite_make_a_table() {
 /// Without numbers: all experiments of the latest session, and nothing of the one before.
 #[test]
 fn the_latest_of_this_machine_is_a_whole_session() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
-    let machine = corewise_sys::topology::read(&corewise_sys::Root::live()).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
+    let machine = corewise_sys::topology::read_machine(&corewise_sys::Root::this_machine()).unwrap();
     for begun_unix_ms in [1, 2] {
         for mut made in made::suite() {
             made.experiment.machine = machine.clone();
             made.experiment.suite.as_mut().unwrap().begun_unix_ms = 86_400_000 * begun_unix_ms;
-            store.add(&made).unwrap();
+            store.add_artifact(&made).unwrap();
         }
     }
     drop(store);
@@ -234,16 +235,16 @@ fn the_latest_of_this_machine_is_a_whole_session() {
 /// What is stored of the same machine is followed, whether or not it is named.
 #[test]
 fn numbers_are_followed_over_the_history() {
-    let place = Place::new();
+    let place = TestPlace::new();
     let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
     for (day, seed) in [(0, 1), (1, 2), (2, 3)] {
         let mut survey = survey(4, seed);
         survey.provenance.started_unix_ms = day * 86_400_000;
         survey.machine.system.kernel = Some(format!("7.{day}"));
-        store.add(&survey).unwrap();
+        store.add_artifact(&survey).unwrap();
     }
-    store.add(&experiment(20, "1")).unwrap();
+    store.add_artifact(&experiment(20, "1")).unwrap();
     drop(store);
     let page = page(&place, &path, &["3"]);
     let words = without_tags(&page);
@@ -263,12 +264,12 @@ fn numbers_are_followed_over_the_history() {
 /// Rules stand on pages of their machine, with their evidence and whether it still holds; on pages of others they do not.
 #[test]
 fn rules_stand_on_pages_of_their_machine() {
-    let place = Place::new();
-    let machine = corewise_sys::topology::read(&corewise_sys::Root::live()).unwrap();
+    let place = TestPlace::new();
+    let machine = corewise_sys::topology::read_machine(&corewise_sys::Root::this_machine()).unwrap();
     let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
-    store.add(&Survey { machine: machine.clone(), ..survey(2, 1) }).unwrap();
-    store.add(&survey(4, 1)).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
+    store.add_artifact(&Survey { machine: machine.clone(), ..survey(2, 1) }).unwrap();
+    store.add_artifact(&survey(4, 1)).unwrap();
     drop(store);
     page(&place, &path, &["1", "2"]);
     // Rules of root are the system's.

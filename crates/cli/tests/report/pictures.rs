@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::browser::{VIRTUAL_TIME, browser, themed, without_a_window};
 use crate::made::{Everything, root};
 use crate::page;
-use crate::support::Place;
+use crate::support::TestPlace;
 
 /// A picture takes no more bytes.
 const MOST_BYTES: u64 = 200_000;
@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 200_000;
 #[ignore = "makes files in docs/pictures: cargo xtask pictures"]
 fn pictures_of_pages() {
     let Some(browser) = browser() else { return };
-    let place = Place::new();
+    let place = TestPlace::new();
     let all = Everything::new(&place);
     let folder = root().join("docs/pictures");
     std::fs::create_dir_all(&folder).unwrap();
@@ -42,7 +42,7 @@ fn pictures_of_pages() {
 }
 
 /// Both looks beside each other in windows of 390 pixels, which is less than a browser's own.
-fn narrow(browser: &str, place: &Place, html: &str, picture: &Path) {
+fn narrow(browser: &str, place: &TestPlace, html: &str, picture: &Path) {
     let frames = [false, true].map(|is_dark| {
         format!("<iframe src=\"file://{}\" width=390 height=844></iframe>", written(place, html, is_dark).display())
     });
@@ -52,13 +52,13 @@ fn narrow(browser: &str, place: &Place, html: &str, picture: &Path) {
     pictured(browser, place, &both, [810, 864], picture);
 }
 
-fn written(place: &Place, html: &str, is_dark: bool) -> PathBuf {
+fn written(place: &TestPlace, html: &str, is_dark: bool) -> PathBuf {
     let path = place.path().join(if is_dark { "dark.html" } else { "light.html" });
     std::fs::write(&path, themed(html, is_dark)).unwrap();
     path
 }
 
-fn pictured(browser: &str, place: &Place, page: &Path, [width, height]: [u32; 2], picture: &Path) {
+fn pictured(browser: &str, place: &TestPlace, page: &Path, [width, height]: [u32; 2], picture: &Path) {
     let picture = picture.with_extension("png");
     let run = without_a_window(browser, place)
         .arg(VIRTUAL_TIME)

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use corewise_rig::cpus::{self, Cpus};
-use corewise_rig::{Guest, Threads};
+use corewise_rig::cpus::{self, CpuNumbers};
+use corewise_rig::{CoreThreads, RigGuest};
 use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::reachable;
 use crate::found::{as_expected, as_user, has, machine, same, text};
-use crate::{EVERYWHERE, Outcome, Scenario, WITH_NODES};
+use crate::{EVERYWHERE, Scenario, ScenarioOutcome, WITH_NODES};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "lscpu_agrees", each_change: EVERYWHERE, applies: EVERYWHERE, run: lscpu },
@@ -21,7 +21,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-fn lscpu(guest: &mut Guest) -> Outcome {
+fn lscpu(guest: &mut RigGuest) -> ScenarioOutcome {
     if !has(guest, "lscpu")? {
         return Ok(Completion::ignored_with("the host has no lscpu to compare with"));
     }
@@ -31,7 +31,7 @@ fn lscpu(guest: &mut Guest) -> Outcome {
     let last_cache = |fields: &[&str]| fields.last().map(|&text| text.to_owned());
     let column = |at: usize| move |fields: &[&str]| Some(fields[at].to_owned()).filter(|text| !text.is_empty());
     // To lscpu, what the kernel calls siblings are a core: of a module it makes one.
-    let is_module = guest.machine().threads == Threads::Module;
+    let is_module = guest.machine().threads == CoreThreads::Module;
     same("cores", if is_module { found.clusters } else { found.cores }, grouped(&table, column(1))?)?;
     same("packages", found.packages, grouped(&table, column(2))?)?;
     let nodes = found.nodes.into_iter().map(|node| node.cpus).filter(|cpus| !cpus.is_empty()).collect();
@@ -42,13 +42,13 @@ fn lscpu(guest: &mut Guest) -> Outcome {
 
 /// The cpus of lscpu's table that have the same key, in order of their lowest cpu.
 fn grouped(table: &str, key: impl Fn(&[&str]) -> Option<String>) -> Result<Vec<String>, Failed> {
-    let mut groups: BTreeMap<Option<String>, Cpus> = BTreeMap::new();
+    let mut groups: BTreeMap<Option<String>, CpuNumbers> = BTreeMap::new();
     for line in table.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split(',').collect();
         let cpu = fields[0].parse()?;
         groups.entry(key(&fields)).or_default().insert(cpu);
     }
-    Ok(in_order(groups.values().map(cpus::list).collect()))
+    Ok(in_order(groups.values().map(cpus::format_list).collect()))
 }
 
 fn in_order(mut lists: Vec<String>) -> Vec<String> {
@@ -56,7 +56,7 @@ fn in_order(mut lists: Vec<String>) -> Vec<String> {
     lists
 }
 
-fn hwloc(guest: &mut Guest) -> Outcome {
+fn hwloc(guest: &mut RigGuest) -> ScenarioOutcome {
     const PROGRAM: &str = "lstopo-no-graphics";
     if !has(guest, PROGRAM)? {
         return Ok(Completion::ignored_with("the host has no lstopo to compare with"));
@@ -68,7 +68,7 @@ fn hwloc(guest: &mut Guest) -> Outcome {
     same("last-level caches", found.llcs, sets("L3Cache")?)?;
     same("clusters", found.clusters, sets("L2Cache")?)?;
     same("cores", found.cores, sets("Core")?)?;
-    same("cpus", found.online, cpus::list(&sets("PU")?.iter().flat_map(|list| cpus::parse(list)).collect()))?;
+    same("cpus", found.online, cpus::format_list(&sets("PU")?.iter().flat_map(|list| cpus::parse(list)).collect()))?;
     // Of memory alone hwloc lists the cpus that are nearest to it.
     let alone = found.nodes.iter().filter(|node| node.cpus.is_empty()).count();
     let nodes = in_order(found.nodes.into_iter().map(|node| node.cpus).filter(|cpus| !cpus.is_empty()).collect());
@@ -88,7 +88,7 @@ fn sets(xml: &str, name: &str) -> Result<Vec<String>, Failed> {
         document.descendants().filter(|node| node.has_tag_name("object") && node.attribute("type") == Some(name));
     let set = |node: roxmltree::Node<'_, '_>| {
         let mask = node.attribute("cpuset").ok_or_else(|| Failed::from(format!("a {name} without cpus")))?;
-        cpus::of_mask(mask).map(|cpus| cpus::list(&cpus)).ok_or_else(|| format!("{mask} is no mask").into())
+        cpus::of_mask(mask).map(|cpus| cpus::format_list(&cpus)).ok_or_else(|| format!("{mask} is no mask").into())
     };
     Ok(in_order(objects.map(set).collect::<Result<_, Failed>>()?))
 }
@@ -98,7 +98,7 @@ struct Witness {
     program: &'static str,
     command: &'static str,
     /// The cpus in what it prints.
-    read: fn(&str) -> Option<Cpus>,
+    read: fn(&str) -> Option<CpuNumbers>,
 }
 
 const WITNESSES: [Witness; 3] = [
@@ -106,7 +106,7 @@ const WITNESSES: [Witness; 3] = [
     Witness {
         program: "taskset",
         command: "taskset -pc $$",
-        read: |told| cpus::read(told.rsplit(": ").next()?.trim()),
+        read: |told| cpus::parse_list(told.rsplit(": ").next()?.trim()),
     },
     Witness { program: "hwloc-bind", command: "hwloc-bind --get", read: |told| cpus::of_mask(told.trim()) },
     // "physcpubind: 0 2 "
@@ -120,10 +120,10 @@ const WITNESSES: [Witness; 3] = [
     },
 ];
 
-fn placed(guest: &mut Guest) -> Outcome {
+fn placed(guest: &mut RigGuest) -> ScenarioOutcome {
     let all = reachable(guest.machine());
-    let every_other: Cpus = all.iter().step_by(2).copied().collect();
-    let last: Cpus = all.last().copied().into_iter().collect();
+    let every_other: CpuNumbers = all.iter().step_by(2).copied().collect();
+    let last: CpuNumbers = all.last().copied().into_iter().collect();
     let mut witnesses = Vec::new();
     for witness in WITNESSES {
         // Without nodes numactl has nothing to say.
@@ -136,10 +136,12 @@ fn placed(guest: &mut Guest) -> Outcome {
     }
     for wanted in [every_other, last] {
         for Witness { program, command, read } in &witnesses {
-            let told =
-                text(guest, &as_user(&format!("corewise run --on {} -- sh -c '{command}'", cpus::list(&wanted))))?;
-            let found = read(&told).map(|cpus| cpus::list(&cpus));
-            same(&format!("{program} says\n{told}"), found, Some(cpus::list(&wanted)))?;
+            let told = text(
+                guest,
+                &as_user(&format!("corewise run --on {} -- sh -c '{command}'", cpus::format_list(&wanted))),
+            )?;
+            let found = read(&told).map(|cpus| cpus::format_list(&cpus));
+            same(&format!("{program} says\n{told}"), found, Some(cpus::format_list(&wanted)))?;
         }
     }
     Ok(Completion::Completed)

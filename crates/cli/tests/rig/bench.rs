@@ -7,10 +7,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use corewise_rig::{Description, Guest, Rig, RigError};
+use corewise_rig::{Rig, RigError, RigGuest, RigMachine};
 use libtest_mimic::{Completion, Failed};
 
-use crate::{Outcome, Scenario};
+use crate::{Scenario, ScenarioOutcome};
 
 /// What scenarios may change and have to put back: which cpus are on, control groups, who handles interrupts, what is
 /// traced; files in /tmp, and processes that they start and have to end. What the kernel itself runs are children of process
@@ -32,45 +32,45 @@ const MOST_AT_ONCE: usize = 4;
 const LONGEST: usize = 6;
 
 /// A machine, and what is to be done on it in one boot.
-pub struct Job {
-    pub machine: &'static Description,
+pub struct MachineJob {
+    pub machine: &'static RigMachine,
     pub scenarios: Vec<&'static Scenario>,
 }
 
 /// What booting takes, or what of it is missing.
-pub enum Parts {
+pub enum RigParts {
     There(Rig),
     Missing(String),
 }
 
 /// Finds the program under test, this test program as the actor that it runs, and what booting takes.
-pub fn parts() -> Result<Parts, RigError> {
+pub fn parts() -> Result<RigParts, RigError> {
     let own = std::env::current_exe().map_err(|source| RigError::File { path: "/proc/self/exe".into(), source })?;
     match Rig::new(&[(Path::new(env!("CARGO_BIN_EXE_corewise")), "corewise"), (&own, "actor")]) {
-        Ok(rig) => Ok(Parts::There(rig)),
-        Err(missing @ RigError::Missing { .. }) => Ok(Parts::Missing(missing.to_string())),
+        Ok(rig) => Ok(RigParts::There(rig)),
+        Err(missing @ RigError::Missing { .. }) => Ok(RigParts::Missing(missing.to_string())),
         Err(error) => Err(error),
     }
 }
 
 /// Machines and scenarios, by their names.
-type Told = HashSet<(&'static str, &'static str)>;
+type ReportedPairs = HashSet<(&'static str, &'static str)>;
 
 /// What came of the scenarios so far.
 #[derive(Default)]
-pub struct Bench {
-    outcomes: Mutex<HashMap<(&'static str, &'static str), Outcome>>,
+pub struct RigBench {
+    outcomes: Mutex<HashMap<(&'static str, &'static str), ScenarioOutcome>>,
     /// Those that were told, taken or not.
-    told: Mutex<Told>,
+    told: Mutex<ReportedPairs>,
     news: Condvar,
     workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Bench {
+impl RigBench {
     /// Begins with the jobs, the longest first, so that none is left alone at the end; as many at a time as the host has cpus.
-    pub fn start(self: &Arc<Self>, parts: &Arc<Parts>, mut jobs: Vec<Job>) {
+    pub fn start(self: &Arc<Self>, parts: &Arc<RigParts>, mut jobs: Vec<MachineJob>) {
         // An emulated cpu costs something even where it idles.
-        jobs.sort_by_key(|job| std::cmp::Reverse(job.scenarios.len() * (16 + job.machine.places().len())));
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.scenarios.len() * (16 + job.machine.cpu_places().len())));
         let workers = thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_ONCE).min(jobs.len());
         let jobs = Arc::new(Mutex::new(VecDeque::from(jobs)));
         for _ in 0..workers {
@@ -78,12 +78,12 @@ impl Bench {
             let worker = thread::spawn(move || {
                 while let Some(job) = { lock(&jobs).pop_front() } {
                     match &*parts {
-                        Parts::There(rig) => {
+                        RigParts::There(rig) => {
                             // What panics in the rig itself ends this machine, not the wait for its outcomes.
                             let _ = catch_unwind(AssertUnwindSafe(|| bench.work(rig, &job)));
                             bench.tell_all(&job, || Err("the rig panicked, as said above".into()));
                         }
-                        Parts::Missing(what) => bench.tell_all(&job, || Ok(Completion::ignored_with(what.clone()))),
+                        RigParts::Missing(what) => bench.tell_all(&job, || Ok(Completion::ignored_with(what.clone()))),
                     }
                 }
             });
@@ -98,7 +98,7 @@ impl Bench {
     }
 
     /// Waits for what came of a scenario.
-    pub fn outcome(&self, machine: &Description, scenario: &Scenario) -> Outcome {
+    pub fn outcome(&self, machine: &RigMachine, scenario: &Scenario) -> ScenarioOutcome {
         let key = (machine.name, scenario.name);
         let mut outcomes = lock(&self.outcomes);
         loop {
@@ -110,7 +110,7 @@ impl Bench {
     }
 
     /// A scenario finds the machine as the one before did, or a fresh one where that failed.
-    fn work(&self, rig: &Rig, job: &Job) {
+    fn work(&self, rig: &Rig, job: &MachineJob) {
         let begun = Instant::now();
         let mut booted = None;
         let mut took = Vec::new();
@@ -135,14 +135,14 @@ impl Bench {
         eprintln!("{machine}: {count} scenarios in {seconds} s; {}", longest.join(", "));
     }
 
-    fn tell(&self, machine: &Description, scenario: &Scenario, outcome: Outcome) {
+    fn tell(&self, machine: &RigMachine, scenario: &Scenario, outcome: ScenarioOutcome) {
         lock(&self.told).insert((machine.name, scenario.name));
         lock(&self.outcomes).insert((machine.name, scenario.name), outcome);
         self.news.notify_all();
     }
 
     /// For those scenarios of a job of which nothing was told yet.
-    fn tell_all(&self, job: &Job, outcome: impl Fn() -> Outcome) {
+    fn tell_all(&self, job: &MachineJob, outcome: impl Fn() -> ScenarioOutcome) {
         for scenario in &job.scenarios {
             let is_new = lock(&self.told).insert((job.machine.name, scenario.name));
             if is_new {
@@ -158,20 +158,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 struct Booted {
-    guest: Guest,
+    guest: RigGuest,
     /// What a look showed before the first scenario.
     at_first: String,
 }
 
 impl Booted {
-    fn boot(rig: &Rig, machine: &'static Description) -> Result<Self, Failed> {
-        let mut guest = rig.boot(machine)?;
+    fn boot(rig: &Rig, machine: &'static RigMachine) -> Result<Self, Failed> {
+        let mut guest = rig.boot_machine(machine)?;
         let at_first = look(&mut guest)?;
         Ok(Self { guest, at_first })
     }
 
     /// A scenario has to leave the machine as it found it.
-    fn run(&mut self, scenario: &Scenario) -> Outcome {
+    fn run(&mut self, scenario: &Scenario) -> ScenarioOutcome {
         let outcome = catch_unwind(AssertUnwindSafe(|| (scenario.run)(&mut self.guest)));
         let outcome = outcome.unwrap_or_else(|_| Err("it panicked, as said above".into()))?;
         let now = look(&mut self.guest)?;
@@ -182,7 +182,7 @@ impl Booted {
     }
 }
 
-fn look(guest: &mut Guest) -> Result<String, Failed> {
+fn look(guest: &mut RigGuest) -> Result<String, Failed> {
     let outcome = guest.run(LOOK)?;
-    Ok(outcome.text() + &outcome.stderr)
+    Ok(outcome.stdout_text() + &outcome.stderr)
 }

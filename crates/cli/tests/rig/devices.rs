@@ -1,26 +1,26 @@
 //! Scenarios: a disk at a node is found there, `near` means the cpus of that node, and its interrupts are moved to them and back.
 
-use corewise_rig::{Disk, Guest, cpus};
+use corewise_rig::{DiskPlace, RigGuest, cpus};
 use libtest_mimic::Completion;
 use serde_json::Value;
 
 use crate::found::{entries, json, list_of, same, text};
 use crate::interrupts::MODULES;
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, Scenario, ScenarioOutcome};
 
 pub const SCENARIOS: &[Scenario] = &[Scenario {
     name: "a_disk_is_at_its_node_and_its_interrupts_go_there",
     each_change: EVERYWHERE,
-    applies: |machine| matches!(machine.disk, Some(Disk::AtNode(_))),
+    applies: |machine| matches!(machine.disk, Some(DiskPlace::AtNode(_))),
     run: at_its_node,
 }];
 
 /// The cpus of all interrupts: those allowed, as the kernel has them.
 const ALLOWED: &str = "grep . /proc/irq/*/smp_affinity_list";
 
-fn at_its_node(guest: &mut Guest) -> Outcome {
-    let Some(Disk::AtNode(node)) = guest.machine().disk else { return Err("no disk at a node".into()) };
-    let near = guest.machine().expected().nodes[node as usize].cpus.clone();
+fn at_its_node(guest: &mut RigGuest) -> ScenarioOutcome {
+    let Some(DiskPlace::AtNode(node)) = guest.machine().disk else { return Err("no disk at a node".into()) };
+    let near = guest.machine().expected_machine().nodes[node as usize].cpus.clone();
     let before = text(guest, ALLOWED)?;
     let disk = disk(guest)?;
     let place = disk["device"]["address"].as_str().unwrap_or_default().to_owned();
@@ -42,13 +42,13 @@ fn at_its_node(guest: &mut Guest) -> Outcome {
         let found = entries(&planned["placements"]).find(|placement| placement["name"] == name);
         found.map(|placement| list_of(&placement["cpus"]))
     };
-    let others: cpus::Cpus = &cpus::parse(&guest.machine().expected().online) - &cpus::parse(&near);
+    let others: cpus::CpuNumbers = &cpus::parse(&guest.machine().expected_machine().online) - &cpus::parse(&near);
     same("near is tried", arm(format!("near(pci:{place})")), Some(near.clone()))?;
-    same("not near is tried", arm(format!("!near(pci:{place})")), Some(cpus::list(&others)))?;
+    same("not near is tried", arm(format!("!near(pci:{place})")), Some(cpus::format_list(&others)))?;
     let of_roles =
         format!("corewise try --start 'server=sleep 600' --near pci:{place} --dry-run --json -- true 2>/dev/null");
     let planned = json(guest, &of_roles)?;
-    for (at, expected) in [("near", near.clone()), ("!near", cpus::list(&others))] {
+    for (at, expected) in [("near", near.clone()), ("!near", cpus::format_list(&others))] {
         let name = format!("server={at}(pci:{place})");
         let arm = entries(&planned["placements"]).find(|placement| placement["name"] == name);
         let place = arm.and_then(|arm| entries(&arm["roles"]).next()).map(|role| list_of(&role["cpus"]));
@@ -77,7 +77,7 @@ fn at_its_node(guest: &mut Guest) -> Outcome {
 }
 
 /// The only disk at a node; the machine's own controller of disks is at none that the firmware would name.
-fn disk(guest: &mut Guest) -> Result<Value, libtest_mimic::Failed> {
+fn disk(guest: &mut RigGuest) -> Result<Value, libtest_mimic::Failed> {
     let listed = json(guest, "corewise topology --devices --json")?;
     let mut disks = entries(&listed["devices"])
         .filter(|placed| placed["device"]["kind"] == "storage" && placed["device"]["node"].is_number());

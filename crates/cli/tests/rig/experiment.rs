@@ -1,8 +1,8 @@
 //! Scenarios: `corewise try` finds the placement on which a program says that it is better, also while cpus go away. What decides is
 //! a number that the program writes: an emulator's time means nothing.
 
-use corewise_rig::Guest;
-use corewise_rig::cpus::{self, Cpus};
+use corewise_rig::RigGuest;
+use corewise_rig::cpus::{self, CpuNumbers};
 use libtest_mimic::Completion;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::changes::switch;
 use crate::expressions::reachable;
 use crate::found::{entries, json, same};
 use crate::placement::HAS_TWO;
-use crate::{ONCE, Outcome, Scenario};
+use crate::{ONCE, Scenario, ScenarioOutcome};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "the_better_placement_is_found", each_change: ONCE, applies: HAS_TWO, run: found },
@@ -36,13 +36,13 @@ fn trying(first: u32, others: &str, script: &str) -> String {
 }
 
 /// The least cpu, and a list of the others.
-fn split(guest: &Guest) -> (u32, String) {
+fn split(guest: &RigGuest) -> (u32, String) {
     let mut all = reachable(guest.machine());
     let first = all.pop_first().unwrap_or_default();
-    (first, cpus::list(&all))
+    (first, cpus::format_list(&all))
 }
 
-fn found(guest: &mut Guest) -> Outcome {
+fn found(guest: &mut RigGuest) -> ScenarioOutcome {
     let (first, others) = split(guest);
     let script = format!(
         "if grep -q \"^Cpus_allowed_list:.{others}\\$\" /proc/self/status; then echo score 20.14; else echo score 10.07; fi"
@@ -61,9 +61,9 @@ fn found(guest: &mut Guest) -> Outcome {
 }
 
 /// The server writes down what it has when it begins: its cpus, and whether its memory is bound. The load says 2 where both have what they should.
-fn parts(guest: &mut Guest) -> Outcome {
+fn parts(guest: &mut RigGuest) -> ScenarioOutcome {
     let machine = json(guest, "corewise topology --json")?;
-    let packages: Vec<Cpus> = entries(&machine["machine"]["packages"])
+    let packages: Vec<CpuNumbers> = entries(&machine["machine"]["packages"])
         .map(|package| cpus::parse(package["cpus"].as_str().unwrap_or_default()))
         .collect();
     let [first, second] = &packages[..] else {
@@ -73,8 +73,8 @@ fn parts(guest: &mut Guest) -> Outcome {
     let load = format!(
         "if [ $(cat /tmp/its) = {} ] && [ $(cat /tmp/bound) -gt 0 ] && grep -q \"^Cpus_allowed_list:.{}\\$\" /proc/self/status; \
          then echo score 20.14; else echo score 10.07; fi",
-        cpus::list(first),
-        cpus::list(second)
+        cpus::format_list(first),
+        cpus::format_list(second)
     );
     let tried = format!(
         "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9.]+)' --higher --start server='{server}' \
@@ -91,12 +91,12 @@ fn parts(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn used(trial: &Value) -> Cpus {
+fn used(trial: &Value) -> CpuNumbers {
     trial["observed"]["used"].as_str().map(cpus::parse).unwrap_or_default()
 }
 
 /// The command itself switches the cpu off, as soon as it runs there the second time.
-fn goes_away(guest: &mut Guest) -> Outcome {
+fn goes_away(guest: &mut RigGuest) -> ScenarioOutcome {
     let mut all = reachable(guest.machine());
     let last = all.pop_last().unwrap_or_default();
     let script = format!(
@@ -104,7 +104,7 @@ fn goes_away(guest: &mut Guest) -> Outcome {
          if test $(wc -l </tmp/runs) -gt 1; then echo 0 >/sys/devices/system/cpu/cpu{last}/online; fi; fi; \
          echo score 10.0${{#COREWISE_PADDING}}"
     );
-    let tried = json(guest, &trying(last, &cpus::list(&all), &script));
+    let tried = json(guest, &trying(last, &cpus::format_list(&all), &script));
     switch(guest, &[last].into(), true)?;
     guest.run("rm -f /tmp/runs")?;
     let document = tried?;

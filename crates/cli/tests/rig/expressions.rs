@@ -1,7 +1,7 @@
 //! Placements on the machines of the rig, and the cpus that each has to be: worked out from the description, or published.
 
-use corewise_rig::cpus::{self, Cpus};
-use corewise_rig::{Description, Expected};
+use corewise_rig::cpus::{self, CpuNumbers};
+use corewise_rig::{ExpectedMachine, RigMachine};
 
 /// An expression, and the cpus that it has to be, as the kernel lists them.
 pub type Case = (String, String);
@@ -54,8 +54,8 @@ const PUBLISHED: [(&str, &[(&str, &str)]); 8] = [
 ];
 
 /// The expressions that make sense on a machine.
-pub fn cases(machine: &Description) -> Vec<Case> {
-    let expected = machine.expected();
+pub fn cases(machine: &RigMachine) -> Vec<Case> {
+    let expected = machine.expected_machine();
     let published = PUBLISHED.iter().filter(|(name, _)| *name == machine.name).flat_map(|(_, cases)| *cases);
     let mut cases: Vec<Case> = published.map(|&(text, list)| (text.to_owned(), list.to_owned())).collect();
     cases.extend(objects(&expected));
@@ -67,13 +67,13 @@ pub fn cases(machine: &Description) -> Vec<Case> {
 }
 
 /// The cpus that a process which names them by number can have.
-pub fn reachable(machine: &Description) -> Cpus {
-    let online = cpus::parse(&machine.expected().online);
+pub fn reachable(machine: &RigMachine) -> CpuNumbers {
+    let online = cpus::parse(&machine.expected_machine().online);
     if machine.cpuset.is_empty() { online } else { &online & &cpus::parse(machine.cpuset) }
 }
 
 /// The first and the last object of each level.
-fn objects(expected: &Expected) -> Vec<Case> {
+fn objects(expected: &ExpectedMachine) -> Vec<Case> {
     let allowed = cpus::parse(&expected.allowed);
     let nodes: Vec<String> = expected.nodes.iter().map(|node| node.cpus.clone()).collect();
     let levels = [
@@ -85,7 +85,7 @@ fn objects(expected: &Expected) -> Vec<Case> {
         ("node", &nodes),
     ];
     let case = |level: &str, index: String, list: &String| {
-        (format!("{level}:{index}"), cpus::list(&(&cpus::parse(list) & &allowed)))
+        (format!("{level}:{index}"), cpus::format_list(&(&cpus::parse(list) & &allowed)))
     };
     let of = |(level, lists): (&str, &Vec<String>)| {
         // Where there is one only, it is both.
@@ -97,16 +97,16 @@ fn objects(expected: &Expected) -> Vec<Case> {
 }
 
 /// Names, and what operators make of sets.
-fn sets(machine: &Description, expected: &Expected) -> Vec<Case> {
+fn sets(machine: &RigMachine, expected: &ExpectedMachine) -> Vec<Case> {
     let allowed = cpus::parse(&expected.allowed);
     let core = cpus::parse(&expected.cores[0]);
-    let ends: Cpus =
+    let ends: CpuNumbers =
         [&expected.llcs[0], &expected.llcs[expected.llcs.len() - 1]].into_iter().flat_map(parsed).collect();
     let one_each = expected.cores.iter().filter_map(|core| (&parsed(core) & &allowed).first().copied());
-    let with_memory: Cpus =
+    let with_memory: CpuNumbers =
         expected.nodes.iter().filter(|node| node.memory).flat_map(|node| parsed(&node.cpus)).collect();
     let of_isolated = (!machine.isolated.is_empty()).then(|| cpus::parse(machine.isolated));
-    let own = |text: &str, cpus: Cpus| (text.to_owned(), cpus::list(&cpus));
+    let own = |text: &str, cpus: CpuNumbers| (text.to_owned(), cpus::format_list(&cpus));
     let mut cases = vec![
         own("all", allowed.clone()),
         own("online", allowed.clone()),
@@ -122,16 +122,16 @@ fn sets(machine: &Description, expected: &Expected) -> Vec<Case> {
 }
 
 /// Lists and masks, which reach isolated cpus too.
-fn numbers(machine: &Description) -> Vec<Case> {
+fn numbers(machine: &RigMachine) -> Vec<Case> {
     let all = reachable(machine);
-    let ends: Cpus = all.first().into_iter().chain(all.last()).copied().collect();
-    let every_other: Cpus = all.iter().step_by(2).copied().collect();
-    let last: Cpus = all.last().copied().into_iter().collect();
-    let list = |cpus: &Cpus| (cpus::list(cpus), cpus::list(cpus));
-    let mask = |cpus: &Cpus| (cpus::mask(cpus), cpus::list(cpus));
+    let ends: CpuNumbers = all.first().into_iter().chain(all.last()).copied().collect();
+    let every_other: CpuNumbers = all.iter().step_by(2).copied().collect();
+    let last: CpuNumbers = all.last().copied().into_iter().collect();
+    let list = |cpus: &CpuNumbers| (cpus::format_list(cpus), cpus::format_list(cpus));
+    let mask = |cpus: &CpuNumbers| (cpus::format_mask(cpus), cpus::format_list(cpus));
     vec![list(&ends), list(&all), list(&last), mask(&every_other), mask(&last), mask(&all)]
 }
 
-fn parsed(list: impl AsRef<str>) -> Cpus {
+fn parsed(list: impl AsRef<str>) -> CpuNumbers {
     cpus::parse(list.as_ref())
 }

@@ -4,23 +4,23 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use corewise_rig::cpus;
-use corewise_rig::{Expected, ExpectedNode, Guest};
+use corewise_rig::{ExpectedMachine, ExpectedNode, RigGuest};
 use libtest_mimic::Failed;
 use serde_json::Value;
 
 /// What a shell script writes to standard output; it has to succeed without a word on standard error.
-pub fn text(guest: &mut Guest, script: &str) -> Result<String, Failed> {
+pub fn text(guest: &mut RigGuest, script: &str) -> Result<String, Failed> {
     Ok(String::from_utf8(bytes(guest, script)?)?)
 }
 
 /// As [`text`], for what is no text.
-pub fn bytes(guest: &mut Guest, script: &str) -> Result<Vec<u8>, Failed> {
+pub fn bytes(guest: &mut RigGuest, script: &str) -> Result<Vec<u8>, Failed> {
     let outcome = guest.run(script)?;
     // Long commands tell now and then how far they have come.
     if outcome.code == 0 && outcome.stderr.lines().all(|line| line.contains(" % done, ")) {
         return Ok(outcome.stdout);
     }
-    Err(format!("`{script}`: exit status {}\n{}{}", outcome.code, outcome.text(), outcome.stderr).into())
+    Err(format!("`{script}`: exit status {}\n{}{}", outcome.code, outcome.stdout_text(), outcome.stderr).into())
 }
 
 /// A script that runs another one as an ordinary user.
@@ -29,17 +29,17 @@ pub fn as_user(script: &str) -> String {
 }
 
 /// The document that a shell script writes.
-pub fn json(guest: &mut Guest, script: &str) -> Result<Value, Failed> {
+pub fn json(guest: &mut RigGuest, script: &str) -> Result<Value, Failed> {
     Ok(serde_json::from_str(&text(guest, script)?)?)
 }
 
 /// The machine as `corewise topology` finds it; `before` is what stands before the command, such as "taskset 3".
-pub fn machine(guest: &mut Guest, before: &str) -> Result<Value, Failed> {
+pub fn machine(guest: &mut RigGuest, before: &str) -> Result<Value, Failed> {
     Ok(json(guest, &format!("{before} corewise topology --json"))?["machine"].take())
 }
 
 /// Whether a program is in the machine.
-pub fn has(guest: &mut Guest, program: &str) -> Result<bool, Failed> {
+pub fn has(guest: &mut RigGuest, program: &str) -> Result<bool, Failed> {
     Ok(guest.run(&format!("[ -x /usr/bin/{program} ]"))?.code == 0)
 }
 
@@ -57,10 +57,10 @@ pub fn same_machine(found: &Value, expected: &Value) -> Result<(), Failed> {
 }
 
 /// A machine as corewise tells it, in the words of what is expected.
-pub fn as_expected(machine: &Value) -> Expected {
+pub fn as_expected(machine: &Value) -> ExpectedMachine {
     let list = |name: &str| list_of(&machine[name]);
     let objects = |name: &str| entries(&machine[name]).map(|object| list_of(&object["cpus"])).collect();
-    Expected {
+    ExpectedMachine {
         present: list("present"),
         online: list("online"),
         allowed: list("allowed"),
@@ -91,6 +91,6 @@ pub fn entries(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// A list of cpus as the kernel writes it, which is how the rig writes them; where it is none, what it is instead.
 pub fn list_of(value: &Value) -> String {
-    let cpus = value.as_str().and_then(cpus::read);
-    cpus.map_or_else(|| value.to_string(), |cpus| cpus::list(&cpus))
+    let cpus = value.as_str().and_then(cpus::parse_list);
+    cpus.map_or_else(|| value.to_string(), |cpus| cpus::format_list(&cpus))
 }

@@ -1,17 +1,17 @@
 //! Scenarios: a control group holds a command, for root and where one is delegated, and nothing of it stays; not after a kill
 //! either.
 
-use corewise_rig::cpus::{self, Cpus};
-use corewise_rig::{Description, Guest};
+use corewise_rig::cpus::{self, CpuNumbers};
+use corewise_rig::{RigGuest, RigMachine};
 use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::reachable;
 use crate::found::{as_user, entries, same, text};
 use crate::placement::{HAS_TWO, all_refused, mask, sorted};
-use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
+use crate::{ONCE, Scenario, ScenarioOutcome, WHERE_LIMITED};
 
 /// Below a group that limits its cpus there is one more limit to look at, which the first scenario does.
-const HAS_TWO_AND_NO_CPUSET: fn(&Description) -> bool = |machine| HAS_TWO(machine) && machine.cpuset.is_empty();
+const HAS_TWO_AND_NO_CPUSET: fn(&RigMachine) -> bool = |machine| HAS_TWO(machine) && machine.cpuset.is_empty();
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "a_group_holds_the_command_of_root", each_change: WHERE_LIMITED, applies: HAS_TWO, run: of_root },
@@ -54,27 +54,27 @@ const GROUPS: &str = "find /sys/fs/cgroup -type d | sort; \
                       find /sys/fs/cgroup -name cgroup.subtree_control | sort | xargs grep -H .; \
                       ls -d /run/corewise/*.corewise-journal /home/user/.local/state/corewise/*.corewise-journal 2>/dev/null; true";
 
-fn of_root(guest: &mut Guest) -> Outcome {
+fn of_root(guest: &mut RigGuest) -> ScenarioOutcome {
     held(guest, |script| script.to_owned())?;
     Ok(Completion::Completed)
 }
 
-fn delegated(guest: &mut Guest) -> Outcome {
+fn delegated(guest: &mut RigGuest) -> ScenarioOutcome {
     with_part(guest, |guest| held(guest, in_part))
 }
 
 /// Commands on several sets, started by a script that `wrap` puts into its place.
-fn held(guest: &mut Guest, wrap: fn(&str) -> String) -> Result<(), Failed> {
+fn held(guest: &mut RigGuest, wrap: fn(&str) -> String) -> Result<(), Failed> {
     let all = reachable(guest.machine());
-    let tell = TELL.replace("ALL", &cpus::list(&all));
+    let tell = TELL.replace("ALL", &cpus::format_list(&all));
     text(guest, &format!("cat >/tmp/tell <<'END OF TELL'\n{tell}\nEND OF TELL"))?;
     let before = text(guest, GROUPS)?;
     for (at, wanted) in choices(&all).into_iter().enumerate() {
-        let list = cpus::list(&wanted);
+        let list = cpus::format_list(&wanted);
         // Watched and unwatched commands are waited for in different ways.
         let option = ["", "--enforce boundary"][at % 2];
         let outcome = guest.run(&wrap(&format!("corewise run {option} --cgroup --on {list} -- sh /tmp/tell")))?;
-        let told = outcome.text() + &outcome.stderr;
+        let told = outcome.stdout_text() + &outcome.stderr;
         same(&format!("the exit status of {list}\n{told}"), outcome.code, 0)?;
         for word in ["mask", "effective", "widened", "child"] {
             same(&format!("{word} of {list} in\n{told}"), said(&told, word), Some(list.clone()))?;
@@ -88,7 +88,7 @@ fn held(guest: &mut Guest, wrap: fn(&str) -> String) -> Result<(), Failed> {
 }
 
 /// Memory nodes that the command is bound to hold in the group, too.
-fn bound(guest: &mut Guest, all: &Cpus, wrap: fn(&str) -> String) -> Result<(), Failed> {
+fn bound(guest: &mut RigGuest, all: &CpuNumbers, wrap: fn(&str) -> String) -> Result<(), Failed> {
     let Some(node) = guest.machine().nodes.iter().rposition(|node| node.size_mib > 0) else { return Ok(()) };
     let cpu = all.first().copied().unwrap_or_default();
     let command = format!("corewise run --cgroup --on {cpu} --memory bind:{node} -- sh /tmp/tell");
@@ -103,14 +103,14 @@ pub fn said(told: &str, word: &str) -> Option<String> {
 }
 
 /// Every other cpu, the last one, all but the first, and all.
-fn choices(all: &Cpus) -> [Cpus; 4] {
+fn choices(all: &CpuNumbers) -> [CpuNumbers; 4] {
     let every_other = all.iter().step_by(2).copied().collect();
     let last = all.last().copied().into_iter().collect();
     [every_other, last, all.iter().skip(1).copied().collect(), all.clone()]
 }
 
 /// A user in somebody else's group gets none: an error, and nothing has changed.
-fn not_delegated(guest: &mut Guest) -> Outcome {
+fn not_delegated(guest: &mut RigGuest) -> ScenarioOutcome {
     let before = text(guest, GROUPS)?;
     let cpu = reachable(guest.machine()).first().copied().unwrap_or_default();
     let cases = ["error: --cgroup: ", "Delegate=yes"].map(|words| (format!("-v --cgroup --on {cpu}"), words, 3));
@@ -120,7 +120,7 @@ fn not_delegated(guest: &mut Guest) -> Outcome {
 }
 
 /// A group above that has fewer cpus: those outside are refused, and nothing has changed; those inside are had.
-fn limited(guest: &mut Guest) -> Outcome {
+fn limited(guest: &mut RigGuest) -> ScenarioOutcome {
     let all = reachable(guest.machine());
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return Err("there are no two cpus".into()) };
     with_part(guest, |guest| {
@@ -136,7 +136,7 @@ fn limited(guest: &mut Guest) -> Outcome {
 }
 
 /// The first of two commands to end leaves the other where it is.
-fn two(guest: &mut Guest) -> Outcome {
+fn two(guest: &mut RigGuest) -> ScenarioOutcome {
     let all = reachable(guest.machine());
     let (first, last) = (all.first().copied().unwrap_or_default(), all.last().copied().unwrap_or_default());
     with_part(guest, |guest| {
@@ -153,17 +153,17 @@ fn two(guest: &mut Guest) -> Outcome {
 
 const SHORT_TELL: &str = "cat /proc/self/status";
 
-fn killed_of_root(guest: &mut Guest) -> Outcome {
+fn killed_of_root(guest: &mut RigGuest) -> ScenarioOutcome {
     killed(guest, |script| script.to_owned())?;
     Ok(Completion::Completed)
 }
 
-fn killed_of_user(guest: &mut Guest) -> Outcome {
+fn killed_of_user(guest: &mut RigGuest) -> ScenarioOutcome {
     with_part(guest, |guest| killed(guest, in_part))
 }
 
 /// A corewise that is killed leaves its group, with the command in it; `corewise undo` puts back all, and the command lives on.
-fn killed(guest: &mut Guest, wrap: fn(&str) -> String) -> Result<(), Failed> {
+fn killed(guest: &mut RigGuest, wrap: fn(&str) -> String) -> Result<(), Failed> {
     let before = text(guest, GROUPS)?;
     let cpu = reachable(guest.machine()).last().copied().unwrap_or_default();
     let pid = start(guest, wrap, cpu)?;
@@ -194,20 +194,20 @@ fn fates(document: &serde_json::Value) -> Vec<&str> {
 }
 
 /// Starts a command in a group on one cpu, which waits to be killed; its process number.
-fn start(guest: &mut Guest, wrap: fn(&str) -> String, cpu: u32) -> Result<String, Failed> {
+fn start(guest: &mut RigGuest, wrap: fn(&str) -> String, cpu: u32) -> Result<String, Failed> {
     let command = "echo $$ >/tmp/waiting; exec sleep 100000";
     let script = format!("corewise run --cgroup --on {cpu} -- sh -c '{command}' >/dev/null 2>&1 &");
     text(guest, &format!("rm -f /tmp/waiting\n{}", wrap(&script)))?;
     let seen = guest.wait_for("the command to run", "[ -s /tmp/waiting ] && cat /tmp/waiting && rm /tmp/waiting")?;
-    Ok(seen.text().trim().to_owned())
+    Ok(seen.stdout_text().trim().to_owned())
 }
 
-fn mask_of(guest: &mut Guest, pid: &str) -> Result<Option<String>, Failed> {
+fn mask_of(guest: &mut RigGuest, pid: &str) -> Result<Option<String>, Failed> {
     Ok(mask(&text(guest, &format!("cat /proc/{pid}/status"))?))
 }
 
 /// A group that belongs to the user, for as long as a scenario lasts.
-fn with_part(guest: &mut Guest, scenario: impl FnOnce(&mut Guest) -> Result<(), Failed>) -> Outcome {
+fn with_part(guest: &mut RigGuest, scenario: impl FnOnce(&mut RigGuest) -> Result<(), Failed>) -> ScenarioOutcome {
     text(
         guest,
         "cd /sys/fs/cgroup && mkdir part && \

@@ -2,15 +2,15 @@
 //!
 //! Every step comes over the second serial port, so that its interrupt strikes all the time: it is the one that is looked at.
 
-use corewise_rig::cpus::{self, Cpus};
-use corewise_rig::{Description, Disk, Guest};
+use corewise_rig::cpus::{self, CpuNumbers};
+use corewise_rig::{DiskPlace, RigGuest, RigMachine};
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
 use crate::changes::switch;
 use crate::found::{as_user, entries, json, list_of, same, text};
 use crate::placement::HAS_TWO;
-use crate::{ONCE, Outcome, Scenario, WITH_NODES};
+use crate::{ONCE, Scenario, ScenarioOutcome, WITH_NODES};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "interrupts_are_moved_and_come_back", each_change: ONCE, applies: HAS_TWO, run: moved },
@@ -36,7 +36,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "an_interrupt_that_is_managed_stays",
         each_change: ONCE,
-        applies: |machine| machine.disk == Some(Disk::Somewhere),
+        applies: |machine| machine.disk == Some(DiskPlace::Somewhere),
         run: managed,
     },
     Scenario {
@@ -53,7 +53,7 @@ const STEPS: u64 = 3;
 const TIMER: u64 = 0;
 
 /// An isolated cpu is not given all interrupts.
-const HAS_TWO_ALIKE: fn(&Description) -> bool =
+const HAS_TWO_ALIKE: fn(&RigMachine) -> bool =
     |machine| HAS_TWO(machine) && machine.isolated.is_empty() && machine.nohz_full.is_empty();
 
 /// The modules of the disk's driver, each after those that it needs.
@@ -63,7 +63,7 @@ pub const MODULES: &str = "virtio_ring virtio virtio_pci_legacy_dev virtio_pci_m
 const ALLOWED: &str = "grep . /proc/irq/*/smp_affinity_list";
 
 /// The interrupt goes elsewhere, the kernel counts it there, and the old cpus come back.
-fn moved(guest: &mut Guest) -> Outcome {
+fn moved(guest: &mut RigGuest) -> ScenarioOutcome {
     let before = text(guest, ALLOWED)?;
     let cpu = now_on(guest)?;
     let planned = json(guest, &format!("corewise irq --away-from {cpu} --dry-run --json"))?;
@@ -75,7 +75,7 @@ fn moved(guest: &mut Guest) -> Outcome {
     let to = list_of(&step["planned"]["to"]);
     same("the cpu is left out", cpus::parse(&to).contains(&cpu), false)?;
     same("the allowed cpus", allowed(guest)?, to.clone())?;
-    let expected = guest.machine().expected();
+    let expected = guest.machine().expected_machine();
     let isolated = [expected.isolated, expected.nohz_full].map(|cpus| cpus::parse(&cpus));
     same("isolated cpus among them", isolated.iter().any(|cpus| !cpus.is_disjoint(&cpus::parse(&to))), false)?;
     let is_known = ["moved", "waits"].iter().any(|fate| step["fate"] == *fate);
@@ -83,7 +83,7 @@ fn moved(guest: &mut Guest) -> Outcome {
     guest.wait_for("the interrupt to strike elsewhere", &format!("[ {cpu} != $(cat {}) ]", effective_file()))?;
     let new = now_on(guest)?;
     same(&format!("{new} is one of {to}"), cpus::parse(&to).contains(&new), true)?;
-    let struck = |guest: &mut Guest, cpu: u32| text(guest, &count_on(cpu));
+    let struck = |guest: &mut RigGuest, cpu: u32| text(guest, &count_on(cpu));
     let (old_count, new_count) = (struck(guest, cpu)?, struck(guest, new)?);
     guest
         .wait_for("the interrupt to be counted there", &format!("[ $({}) -gt {} ]", count_on(new), new_count.trim()))?;
@@ -98,44 +98,44 @@ fn moved(guest: &mut Guest) -> Outcome {
 }
 
 /// Undoes, and looks that all interrupts are as they were and that nothing is left to undo.
-fn undone(guest: &mut Guest, before: &str) -> Outcome {
+fn undone(guest: &mut RigGuest, before: &str) -> ScenarioOutcome {
     let document = json(guest, "corewise undo --json")?;
     let fates: Vec<&Value> = changes(&document).map(|change| &change["fate"]).collect();
     same(&format!("{document}"), !fates.is_empty() && fates.iter().all(|fate| **fate == "reverted"), true)?;
     same("the interrupts after undo", text(guest, ALLOWED)?, before.to_owned())?;
-    same("the journals after undo", guest.run("ls /run/corewise/*.corewise-journal")?.text(), String::new())?;
+    same("the journals after undo", guest.run("ls /run/corewise/*.corewise-journal")?.stdout_text(), String::new())?;
     Ok(Completion::Completed)
 }
 
 /// All but the first cpu are given up, then that one: it gets the others of its node, and no isolated ones; two runs are undone.
-fn widened(guest: &mut Guest) -> Outcome {
+fn widened(guest: &mut RigGuest) -> ScenarioOutcome {
     let before = text(guest, ALLOWED)?;
-    let expected = guest.machine().expected();
+    let expected = guest.machine().expected_machine();
     let online = cpus::parse(&expected.online);
     let first = online.first().copied().unwrap_or_default();
-    let others: Cpus = online.iter().copied().filter(|cpu| *cpu != first).collect();
-    json(guest, &format!("corewise irq --away-from {} --json", cpus::list(&others)))?;
+    let others: CpuNumbers = online.iter().copied().filter(|cpu| *cpu != first).collect();
+    json(guest, &format!("corewise irq --away-from {} --json", cpus::format_list(&others)))?;
     same("one cpu is left", cpus::parse(&allowed(guest)?).intersection(&online).count(), 1)?;
 
     let kept = [&expected.isolated, &expected.nohz_full].map(|cpus| cpus::parse(cpus));
-    let wanted: Cpus = others.iter().copied().filter(|cpu| !kept.iter().any(|kept| kept.contains(cpu))).collect();
+    let wanted: CpuNumbers = others.iter().copied().filter(|cpu| !kept.iter().any(|kept| kept.contains(cpu))).collect();
     // -1 where the kernel knows none.
     let node = text(guest, &format!("cat /proc/irq/{STEPS}/node"))?.trim().parse::<usize>().ok();
     let near = node.and_then(|node| expected.nodes.get(node)).map(|node| cpus::parse(&node.cpus)).unwrap_or_default();
-    let near: Cpus = near.intersection(&wanted).copied().collect();
+    let near: CpuNumbers = near.intersection(&wanted).copied().collect();
     let wanted = if near.is_empty() { wanted } else { near };
     let document = json(guest, &format!("corewise irq --away-from {first} --json"))?;
     let step = move_of(&document, STEPS);
     // Cpus that could be plugged in are allowed from the beginning, and stay so; what counts are those that are on.
-    let found: Cpus = cpus::parse(&list_of(&step["planned"]["to"])).intersection(&online).copied().collect();
-    same(&format!("the cpus that it gets\n{step}"), cpus::list(&found), cpus::list(&wanted))?;
+    let found: CpuNumbers = cpus::parse(&list_of(&step["planned"]["to"])).intersection(&online).copied().collect();
+    same(&format!("the cpus that it gets\n{step}"), cpus::format_list(&found), cpus::format_list(&wanted))?;
     same("why is told", step["planned"]["reason"].is_string(), true)?;
     undone(guest, &before)
 }
 
 /// The timer's file can be written, and the kernel refuses: that is told, the others are moved. Where it alone is left, nothing
 /// could be done.
-fn refused(guest: &mut Guest) -> Outcome {
+fn refused(guest: &mut RigGuest) -> ScenarioOutcome {
     let before = text(guest, ALLOWED)?;
     let timer_on = text(guest, &format!("cat /proc/irq/{TIMER}/effective_affinity_list"))?;
     let timer_on = timer_on.trim();
@@ -148,8 +148,8 @@ fn refused(guest: &mut Guest) -> Outcome {
     let again = guest.run(&format!("corewise irq --away-from {timer_on} --json"))?;
     let document: Value = serde_json::from_slice(&again.stdout)?;
     let is_alone = entries(&document["away"]["moves"]).count() == 1;
-    same(&again.text(), again.code, if is_alone { 3 } else { 0 })?;
-    same(&again.text(), move_of(&document, TIMER)["fate"] == "refused", true)?;
+    same(&again.stdout_text(), again.code, if is_alone { 3 } else { 0 })?;
+    same(&again.stdout_text(), move_of(&document, TIMER)["fate"] == "refused", true)?;
     for (expression, words) in [("all", "covers every online cpu"), ("0-", "0-")] {
         let outcome = guest.run(&format!("corewise irq --away-from {expression}"))?;
         same(&format!("{expression}: {}", outcome.stderr), (outcome.code, outcome.stderr.contains(words)), (2, true))?;
@@ -158,7 +158,7 @@ fn refused(guest: &mut Guest) -> Outcome {
 }
 
 /// A user who is not root may look, and is told what to type; nothing is changed, and nothing is left to undo.
-fn of_user(guest: &mut Guest) -> Outcome {
+fn of_user(guest: &mut RigGuest) -> ScenarioOutcome {
     let before = text(guest, ALLOWED)?;
     let shown = json(guest, &as_user("corewise irq --budget 100ms --json"))?;
     let ports = entries(&shown["interrupts"]).filter(|interrupt| interrupt["number"] == STEPS);
@@ -176,7 +176,7 @@ fn of_user(guest: &mut Guest) -> Outcome {
 
 /// The kernel kills a process that makes a file larger than its limit, as surely as `kill -9` does; the limit is such that the
 /// journal is what gets too large, after the first moves and before the last.
-fn killed(guest: &mut Guest) -> Outcome {
+fn killed(guest: &mut RigGuest) -> ScenarioOutcome {
     let before = text(guest, ALLOWED)?;
     let cpu = now_on(guest)?;
     let limited = format!("(ulimit -f 2; exec corewise irq --away-from {cpu} >/dev/null 2>&1)");
@@ -196,7 +196,7 @@ fn killed(guest: &mut Guest) -> Outcome {
 
 /// A disk's queues are placed by the kernel, its other interrupt is not: that one is moved, the queues stay, with the reason. Newer
 /// kernels mark them, older ones refuse.
-fn managed(guest: &mut Guest) -> Outcome {
+fn managed(guest: &mut RigGuest) -> ScenarioOutcome {
     if guest.run("[ -e /lib/modules/virtio_blk.ko ]")?.code != 0 {
         return Ok(Completion::ignored_with("there are no modules of this kernel: `cargo xtask setup`"));
     }
@@ -232,13 +232,13 @@ fn managed(guest: &mut Guest) -> Outcome {
 }
 
 /// The last cpu alone is left, and goes: the kernel breaks the affinity and says so, and undo leaves it to the kernel.
-fn unplugged(guest: &mut Guest) -> Outcome {
+fn unplugged(guest: &mut RigGuest) -> ScenarioOutcome {
     let before = text(guest, ALLOWED)?;
-    let online = cpus::parse(&guest.machine().expected().online);
-    let last: Cpus = online.last().copied().into_iter().collect();
-    let others: Cpus = online.difference(&last).copied().collect();
-    json(guest, &format!("corewise irq --away-from {} --json", cpus::list(&others)))?;
-    let wanted = cpus::list(&last);
+    let online = cpus::parse(&guest.machine().expected_machine().online);
+    let last: CpuNumbers = online.last().copied().into_iter().collect();
+    let others: CpuNumbers = online.difference(&last).copied().collect();
+    json(guest, &format!("corewise irq --away-from {} --json", cpus::format_list(&others)))?;
+    let wanted = cpus::format_list(&last);
     guest.wait_for("the interrupt to go to the last cpu", &format!("[ {wanted} = $(cat {}) ]", effective_file()))?;
     switch(guest, &last, false)?;
     let broken = allowed(guest)?;
@@ -259,7 +259,7 @@ fn unplugged(guest: &mut Guest) -> Outcome {
 }
 
 /// Gives all interrupts the cpus that they had, one by one.
-fn put_back(guest: &mut Guest, before: &str) -> Outcome {
+fn put_back(guest: &mut RigGuest, before: &str) -> ScenarioOutcome {
     let now = text(guest, ALLOWED)?;
     for line in before.lines().filter(|line| !now.contains(*line)) {
         let (file, cpus) = line.split_once(':').ok_or("a line of grep has no colon")?;
@@ -283,12 +283,12 @@ fn effective_file() -> String {
 }
 
 /// The cpu that handles the steps' interrupt.
-fn now_on(guest: &mut Guest) -> Result<u32, Failed> {
+fn now_on(guest: &mut RigGuest) -> Result<u32, Failed> {
     Ok(text(guest, &format!("cat {}", effective_file()))?.trim().parse()?)
 }
 
 /// The cpus that may handle it.
-fn allowed(guest: &mut Guest) -> Result<String, Failed> {
+fn allowed(guest: &mut RigGuest) -> Result<String, Failed> {
     Ok(text(guest, &format!("cat /proc/irq/{STEPS}/smp_affinity_list"))?.trim().to_owned())
 }
 

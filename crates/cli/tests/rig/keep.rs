@@ -1,13 +1,13 @@
 //! Scenarios: rules stay in force while cpus, cpusets, groups, other programs and the clock do what they want, and everything is given back.
 
-use corewise_rig::Guest;
+use corewise_rig::RigGuest;
 use corewise_rig::cpus;
 use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::reachable;
 use crate::found::{same, text};
 use crate::placement::HAS_TWO;
-use crate::{ONCE, Outcome, Scenario};
+use crate::{ONCE, Scenario, ScenarioOutcome};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "a_rule_waits_for_its_cpu", each_change: ONCE, applies: HAS_TWO, run: offline },
@@ -38,8 +38,8 @@ const PLACE: &str = "/tmp/keep";
 const WORD: &str = "77777";
 
 /// The loop, running in the machine with one rule.
-struct Loop<'a> {
-    guest: &'a mut Guest,
+struct GuestLoop<'a> {
+    guest: &'a mut RigGuest,
     /// The cpus that processes have by themselves.
     all: String,
     first: u32,
@@ -47,7 +47,7 @@ struct Loop<'a> {
 }
 
 /// How the loop is started.
-struct Way {
+struct LoopStart {
     /// What stands before its command.
     before: &'static str,
     /// Whose it is.
@@ -61,14 +61,15 @@ struct Way {
 }
 
 /// As root, for root's own processes.
-const OWN: Way = Way { before: "", user: "root", scope: "--user", matches: "--match argv=77777", options: "" };
+const OWN: LoopStart =
+    LoopStart { before: "", user: "root", scope: "--user", matches: "--match argv=77777", options: "" };
 
-impl<'a> Loop<'a> {
+impl<'a> GuestLoop<'a> {
     /// Starts it with a rule whose placement is made of the first and the last cpu.
-    fn new(guest: &'a mut Guest, on: impl Fn(u32, u32) -> String, way: &Way) -> Result<Self, Failed> {
+    fn new(guest: &'a mut RigGuest, on: impl Fn(u32, u32) -> String, way: &LoopStart) -> Result<Self, Failed> {
         let all = reachable(guest.machine());
         let (Some(&first), Some(&last)) = (all.first(), all.last()) else { return Err("there are no two cpus".into()) };
-        let Way { before, user, scope, matches, options } = way;
+        let LoopStart { before, user, scope, matches, options } = way;
         let on = on(first, last);
         text(
             guest,
@@ -79,7 +80,7 @@ impl<'a> Loop<'a> {
                 chown -R {user} {PLACE}; sh {PLACE}/keep add nap {matches} --on {on} {options} >/dev/null"
             ),
         )?;
-        let mut keep = Self { guest, all: cpus::list(&all), first, last };
+        let mut keep = Self { guest, all: cpus::format_list(&all), first, last };
         keep.start()?;
         Ok(keep)
     }
@@ -111,7 +112,7 @@ impl<'a> Loop<'a> {
         let script = format!("mask=$({}); echo $mask; [ \"$mask\" = {cpus} ]", mask_of(process));
         let found = self.guest.wait_for(&format!("cpus {cpus}"), &script);
         found.map(drop).map_err(|error| {
-            let log = self.guest.run(&format!("cat {PLACE}/log")).map(|told| told.text()).unwrap_or_default();
+            let log = self.guest.run(&format!("cat {PLACE}/log")).map(|told| told.stdout_text()).unwrap_or_default();
             format!("{error}\n{log}").into()
         })
     }
@@ -131,7 +132,7 @@ impl<'a> Loop<'a> {
 }
 
 /// Whatever a scenario left.
-fn clear(guest: &mut Guest) -> Result<(), Failed> {
+fn clear(guest: &mut RigGuest) -> Result<(), Failed> {
     let kill = format!(
         "for one in /proc/[0-9]*; do grep -qa -e {WORD} -e 66666 -e {PLACE} $one/cmdline 2>/dev/null && kill -9 ${{one#/proc/}}; done"
     );
@@ -145,11 +146,11 @@ fn mask_of(process: u32) -> String {
 
 /// The whole course of most scenarios: a process is held, something happens, and what it had is given back.
 fn held(
-    guest: &mut Guest,
+    guest: &mut RigGuest,
     on: impl Fn(u32, u32) -> String + Copy,
-    happens: impl FnOnce(&mut Loop<'_>, u32) -> Result<(), Failed>,
-) -> Outcome {
-    let mut keep = Loop::new(guest, on, &OWN)?;
+    happens: impl FnOnce(&mut GuestLoop<'_>, u32) -> Result<(), Failed>,
+) -> ScenarioOutcome {
+    let mut keep = GuestLoop::new(guest, on, &OWN)?;
     let nap = keep.nap()?;
     let held = on(keep.first, keep.last);
     keep.wait_for_mask(nap, &held)?;
@@ -161,13 +162,13 @@ fn held(
     Ok(Completion::Completed)
 }
 
-fn offline(guest: &mut Guest) -> Outcome {
+fn offline(guest: &mut RigGuest) -> ScenarioOutcome {
     held(
         guest,
         |_, last| last.to_string(),
         |keep, nap| {
             let last = keep.last;
-            let switch = |keep: &mut Loop<'_>, on| {
+            let switch = |keep: &mut GuestLoop<'_>, on| {
                 text(keep.guest, &format!("echo {on} >/sys/devices/system/cpu/cpu{last}/online"))
             };
             switch(keep, 0)?;
@@ -180,7 +181,7 @@ fn offline(guest: &mut Guest) -> Outcome {
 }
 
 /// The process is in a group whose cpus another program takes away and gives back.
-fn cpuset(guest: &mut Guest) -> Outcome {
+fn cpuset(guest: &mut RigGuest) -> ScenarioOutcome {
     held(
         guest,
         |first, last| format!("{first},{last}"),
@@ -202,7 +203,7 @@ fn cpuset(guest: &mut Guest) -> Outcome {
 }
 
 /// In the other group no cpu of the rule is left; the kernel decides there.
-fn groups(guest: &mut Guest) -> Outcome {
+fn groups(guest: &mut RigGuest) -> ScenarioOutcome {
     held(
         guest,
         |_, last| last.to_string(),
@@ -223,8 +224,9 @@ fn groups(guest: &mut Guest) -> Outcome {
 }
 
 /// The other daemon sets the mask whenever it is not its own; after ten corrections it is left to it, and `why` says so.
-fn war(guest: &mut Guest) -> Outcome {
-    let mut keep = Loop::new(guest, |_, last| last.to_string(), &Way { options: "--strength exact", ..OWN })?;
+fn war(guest: &mut RigGuest) -> ScenarioOutcome {
+    let mut keep =
+        GuestLoop::new(guest, |_, last| last.to_string(), &LoopStart { options: "--strength exact", ..OWN })?;
     let nap = keep.nap()?;
     let (first, last) = (keep.first.to_string(), keep.last.to_string());
     keep.wait_for_mask(nap, &last)?;
@@ -252,8 +254,8 @@ fn war(guest: &mut Guest) -> Outcome {
 }
 
 /// The loop sleeps while its process ends and another gets the number.
-fn reused(guest: &mut Guest) -> Outcome {
-    let mut keep = Loop::new(guest, |_, last| last.to_string(), &OWN)?;
+fn reused(guest: &mut RigGuest) -> ScenarioOutcome {
+    let mut keep = GuestLoop::new(guest, |_, last| last.to_string(), &OWN)?;
     let nap = keep.nap()?;
     let (first, last) = (keep.first.to_string(), keep.last.to_string());
     keep.wait_for_mask(nap, &last)?;
@@ -279,8 +281,8 @@ fn reused(guest: &mut Guest) -> Outcome {
 }
 
 /// In a network namespace of its own nobody gets the kernel's process events.
-fn refused(guest: &mut Guest) -> Outcome {
-    let mut keep = Loop::new(guest, |_, last| last.to_string(), &Way { before: "unshare -n", ..OWN })?;
+fn refused(guest: &mut RigGuest) -> ScenarioOutcome {
+    let mut keep = GuestLoop::new(guest, |_, last| last.to_string(), &LoopStart { before: "unshare -n", ..OWN })?;
     let nap = keep.nap()?;
     let last = keep.last.to_string();
     keep.wait_for_mask(nap, &last)?;
@@ -292,8 +294,8 @@ fn refused(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn threads(guest: &mut Guest) -> Outcome {
-    let keep = Loop::new(guest, |_, last| last.to_string(), &OWN)?;
+fn threads(guest: &mut RigGuest) -> ScenarioOutcome {
+    let keep = GuestLoop::new(guest, |_, last| last.to_string(), &OWN)?;
     let (last, all) = (keep.last, keep.all.clone());
     // The word is behind the part; input stays open.
     let start = format!(
@@ -313,7 +315,7 @@ fn threads(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn clock(guest: &mut Guest) -> Outcome {
+fn clock(guest: &mut RigGuest) -> ScenarioOutcome {
     held(
         guest,
         |_, last| last.to_string(),
@@ -329,8 +331,8 @@ fn clock(guest: &mut Guest) -> Outcome {
     )
 }
 
-fn full(guest: &mut Guest) -> Outcome {
-    let mut keep = Loop::new(guest, |_, last| last.to_string(), &OWN)?;
+fn full(guest: &mut RigGuest) -> ScenarioOutcome {
+    let mut keep = GuestLoop::new(guest, |_, last| last.to_string(), &OWN)?;
     let (last, all) = (keep.last.to_string(), keep.all.clone());
     let pid = format!("$(cat {PLACE}/pid)");
     text(keep.guest, &format!("kill {pid}; while kill -0 {pid} 2>/dev/null; do :; done"))?;
@@ -357,15 +359,15 @@ fn full(guest: &mut Guest) -> Outcome {
 }
 
 /// A system user with CAP_SYS_NICE places the processes of others, though not by the files that they execute, which only CAP_SYS_PTRACE shows.
-fn capability(guest: &mut Guest) -> Outcome {
-    let way = Way {
+fn capability(guest: &mut RigGuest) -> ScenarioOutcome {
+    let way = LoopStart {
         before: "/usr/bin/setpriv --reuid user --regid user --clear-groups --inh-caps +sys_nice --ambient-caps +sys_nice",
         user: "user",
         scope: "--system",
         matches: "--match argv=77777 --match user=root",
         options: "",
     };
-    let mut keep = Loop::new(guest, |_, last| last.to_string(), &way)?;
+    let mut keep = GuestLoop::new(guest, |_, last| last.to_string(), &way)?;
     let nap = keep.nap()?;
     let (last, all) = (keep.last.to_string(), keep.all.clone());
     keep.wait_for_mask(nap, &last)?;

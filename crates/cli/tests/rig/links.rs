@@ -1,8 +1,8 @@
 //! Scenarios: a map of links visits the cpus it may use, knows on which node memory lies, and goes on when a cpu goes away; what it
 //! finds under emulation is not looked at. Threads that spin get no turns there with fewer cpus below than above, so they sleep.
 
-use corewise_rig::Guest;
-use corewise_rig::cpus::{self, Cpus};
+use corewise_rig::RigGuest;
+use corewise_rig::cpus::{self, CpuNumbers};
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::expressions::reachable;
 use crate::found::{entries, json, list_of, same};
 use crate::placement::HAS_TWO;
 use crate::survey::{EVENT, TRACE, in_time};
-use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
+use crate::{ONCE, Scenario, ScenarioOutcome, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "a_map_visits_the_allowed_cpus", each_change: WHERE_LIMITED, applies: HAS_TWO, run: allowed },
@@ -23,11 +23,15 @@ pub const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-fn allowed(guest: &mut Guest) -> Outcome {
+fn allowed(guest: &mut RigGuest) -> ScenarioOutcome {
     let document = json(guest, &in_time("corewise links --kind wakeup --json --no-store --seed 7 --budget", 10))?;
     let map = &document["observed"];
     same("whether it is marked", &map["machine"]["system"]["emulated"], &true.into())?;
-    same("its cpus", list_of(&map["cpus"]), cpus::list(&cpus::parse(&guest.machine().expected().allowed)))?;
+    same(
+        "its cpus",
+        list_of(&map["cpus"]),
+        cpus::format_list(&cpus::parse(&guest.machine().expected_machine().allowed)),
+    )?;
     let links = &map["series"][0]["links"];
     let told = entries(&links["pairs"]).count() + entries(&links["gaps"]).count();
     same(&format!("whether pairs were visited, or told why not, in {links}"), told > 0, true)?;
@@ -35,7 +39,7 @@ fn allowed(guest: &mut Guest) -> Outcome {
 }
 
 /// The last cpu is switched off while the map is held at its first pairs; the map ends, and tells which pairs it gave up.
-fn goes_away(guest: &mut Guest) -> Outcome {
+fn goes_away(guest: &mut RigGuest) -> ScenarioOutcome {
     let gone = reachable(guest.machine()).last().copied().unwrap_or_default();
     for kinds in ["wakeup", "wakeup,channel"] {
         let document = map_without(guest, gone, kinds)?;
@@ -46,8 +50,8 @@ fn goes_away(guest: &mut Guest) -> Outcome {
     Err("each map was over before it could miss a cpu".into())
 }
 
-fn map_without(guest: &mut Guest, gone: u32, kinds: &str) -> Result<Value, Failed> {
-    let last = Cpus::from([gone]);
+fn map_without(guest: &mut RigGuest, gone: u32, kinds: &str) -> Result<Value, Failed> {
+    let last = CpuNumbers::from([gone]);
     // Each visit has threads that are named after their cpus. Whether the shell is fast enough to stop it at once does not matter much: each
     // cpu is visited with each other one.
     let begin = format!(

@@ -32,34 +32,34 @@ mod users;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use corewise_rig::{Description, Guest, MACHINES, RigError, Use};
+use corewise_rig::{MACHINES, RigError, RigGuest, RigMachine, RigUse};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
-use bench::{Bench, Job};
+use bench::{MachineJob, RigBench};
 
 /// What a scenario came to.
-type Outcome = Result<Completion, Failed>;
+type ScenarioOutcome = Result<Completion, Failed>;
 
 /// Something that a user does on a machine, and what has to come of it.
 struct Scenario {
     name: &'static str,
     /// On which machines it proves something of its own, so that it is run there for each change.
-    each_change: fn(&Description) -> bool,
+    each_change: fn(&RigMachine) -> bool,
     /// On which machines it makes sense.
-    applies: fn(&Description) -> bool,
-    run: fn(&mut Guest) -> Outcome,
+    applies: fn(&RigMachine) -> bool,
+    run: fn(&mut RigGuest) -> ScenarioOutcome,
 }
 
-const EVERYWHERE: fn(&Description) -> bool = |_| true;
+const EVERYWHERE: fn(&RigMachine) -> bool = |_| true;
 /// What depends on the kernel and not on the machine.
-const ONCE: fn(&Description) -> bool = |machine| machine.name == MACHINES[0].name;
+const ONCE: fn(&RigMachine) -> bool = |machine| machine.name == MACHINES[0].name;
 /// What depends on which cpus there are and may be used; small machines show it.
-const WHERE_LIMITED: fn(&Description) -> bool = |machine| {
+const WHERE_LIMITED: fn(&RigMachine) -> bool = |machine| {
     let is_limited = [machine.offline, machine.isolated, machine.cpuset].iter().any(|list| !list.is_empty());
-    ONCE(machine) || machine.places().len() == 1 || (is_limited && machine.places().len() <= 16)
+    ONCE(machine) || machine.cpu_places().len() == 1 || (is_limited && machine.cpu_places().len() <= 16)
 };
 /// What depends on the nodes.
-const WITH_NODES: fn(&Description) -> bool = |machine| ONCE(machine) || machine.nodes.len() > 1;
+const WITH_NODES: fn(&RigMachine) -> bool = |machine| ONCE(machine) || machine.nodes.len() > 1;
 
 fn main() -> ExitCode {
     if let Some(part) = actor::part() {
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Trials are told in order; the machines' own have begun by then, and only their outcomes are waited for.
     arguments.test_threads = Some(1);
-    let bench = Arc::new(Bench::default());
+    let bench = Arc::new(RigBench::default());
     match trials(&arguments, &bench) {
         Ok(trials) => {
             let conclusion = libtest_mimic::run(&arguments, trials);
@@ -82,29 +82,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn trials(arguments: &Arguments, bench: &Arc<Bench>) -> Result<Vec<Trial>, RigError> {
+fn trials(arguments: &Arguments, bench: &Arc<RigBench>) -> Result<Vec<Trial>, RigError> {
     let mut trials = recordings::trials();
-    let wanted = Use::of_environment()?;
+    let wanted = RigUse::of_environment()?;
     match wanted {
-        Use::None => {
+        RigUse::None => {
             trials.push(left_out("no machine was booted: set COREWISE_RIG to change or full"));
             return Ok(trials);
         }
         // What is left out proves what the others do; `cargo xtask rig test` runs it.
-        Use::Change | Use::Full => {}
+        RigUse::Change | RigUse::Full => {}
     }
     let parts = Arc::new(bench::parts()?);
     trials.push(booting::trial(&parts));
     let mut jobs = Vec::new();
-    for machine in MACHINES.iter().filter(|machine| wanted.includes(machine)) {
-        let is_wanted = |scenario: &&Scenario| wanted == Use::Full || (scenario.each_change)(machine);
+    for machine in MACHINES.iter().filter(|machine| wanted.includes_machine(machine)) {
+        let is_wanted = |scenario: &&Scenario| wanted == RigUse::Full || (scenario.each_change)(machine);
         let all = all_scenarios().filter(|scenario| (scenario.applies)(machine)).filter(is_wanted);
         let (of_machine, scenarios): (Vec<Trial>, Vec<&Scenario>) = all
             .map(|scenario| (trial(bench, machine, scenario), scenario))
             .filter(|(trial, _)| !arguments.is_filtered_out(trial))
             .unzip();
         trials.extend(of_machine);
-        jobs.push(Job { machine, scenarios });
+        jobs.push(MachineJob { machine, scenarios });
     }
     if !arguments.list {
         jobs.retain(|job| !job.scenarios.is_empty());
@@ -135,7 +135,7 @@ fn all_scenarios() -> impl Iterator<Item = &'static Scenario> {
     groups.into_iter().flatten()
 }
 
-fn trial(bench: &Arc<Bench>, machine: &'static Description, scenario: &'static Scenario) -> Trial {
+fn trial(bench: &Arc<RigBench>, machine: &'static RigMachine, scenario: &'static Scenario) -> Trial {
     let bench = Arc::clone(bench);
     let name = format!("{}::{}", machine.name, scenario.name);
     Trial::ignorable_test(name, move || bench.outcome(machine, scenario)).with_kind("rig")

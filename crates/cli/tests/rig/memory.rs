@@ -3,18 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corewise_rig::{Description, Guest};
+use corewise_rig::{RigGuest, RigMachine};
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
 use crate::found::{as_user, entries, json, same, text};
 use crate::placement::all_refused;
 use crate::survey::in_time;
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, Scenario, ScenarioOutcome};
 
-const HAS_NODES: fn(&Description) -> bool = |machine| machine.nodes.len() > 1;
-const HAS_MEMORY_ALONE: fn(&Description) -> bool = |machine| machine.nodes.iter().any(|node| node.cpus.is_empty());
-const HAS_EMPTY: fn(&Description) -> bool = |machine| machine.nodes.iter().any(|node| node.size_mib == 0);
+const HAS_NODES: fn(&RigMachine) -> bool = |machine| machine.nodes.len() > 1;
+const HAS_MEMORY_ALONE: fn(&RigMachine) -> bool = |machine| machine.nodes.iter().any(|node| node.cpus.is_empty());
+const HAS_EMPTY: fn(&RigMachine) -> bool = |machine| machine.nodes.iter().any(|node| node.size_mib == 0);
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "memory_comes_from_the_nodes_asked_for", each_change: EVERYWHERE, applies: HAS_NODES, run: nodes },
@@ -42,9 +42,9 @@ const FILL: &str =
 const LEAST_PAGES: u64 = 512;
 
 /// How many pages each node gave.
-type Pages = BTreeMap<u32, u64>;
+type NodePages = BTreeMap<u32, u64>;
 
-fn nodes(guest: &mut Guest) -> Outcome {
+fn nodes(guest: &mut RigGuest) -> ScenarioOutcome {
     let with: Vec<usize> = with_memory(guest.machine());
     let (alone, own): (Vec<usize>, Vec<usize>) =
         with.iter().partition(|node| guest.machine().nodes[**node].cpus.is_empty());
@@ -77,7 +77,7 @@ fn nodes(guest: &mut Guest) -> Outcome {
 }
 
 /// Where no cpu of a node has memory beside it, the nearest gives some; asked for by name, it is an error.
-fn without_memory(guest: &mut Guest) -> Outcome {
+fn without_memory(guest: &mut RigGuest) -> ScenarioOutcome {
     let with = with_memory(guest.machine());
     let empty: Vec<usize> = (0..guest.machine().nodes.len()).filter(|node| !with.contains(node)).collect();
     for node in empty {
@@ -95,7 +95,7 @@ fn without_memory(guest: &mut Guest) -> Outcome {
 
 /// A map of memory has a buffer on each node that has memory, by the kernel's own account, and none on others. What it finds under emulation is
 /// not looked at.
-fn buffers(guest: &mut Guest) -> Outcome {
+fn buffers(guest: &mut RigGuest) -> ScenarioOutcome {
     let map = map(guest, "", "4MiB")?;
     let with: BTreeSet<u64> = with_memory(guest.machine()).into_iter().map(|node| node as u64).collect();
     same(&format!("the nodes that are measured, of {}", map["cells"]), measured(&map), with)?;
@@ -108,7 +108,7 @@ fn buffers(guest: &mut Guest) -> Outcome {
 }
 
 /// A node of memory alone that files have filled: it has no buffer, with the reason; the others have theirs, where they should be.
-fn full(guest: &mut Guest) -> Outcome {
+fn full(guest: &mut RigGuest) -> ScenarioOutcome {
     let machine = guest.machine();
     let Some(node) = (0..machine.nodes.len()).find(|node| machine.nodes[*node].cpus.is_empty()) else {
         return Err("no node of memory alone".into());
@@ -131,7 +131,7 @@ fn full(guest: &mut Guest) -> Outcome {
 }
 
 /// In a control group that has one node and little memory the map is of that node, and its buffers are no larger than the group's limit allows.
-fn few(guest: &mut Guest) -> Outcome {
+fn few(guest: &mut RigGuest) -> ScenarioOutcome {
     let node = with_memory(guest.machine())[0];
     text(
         guest,
@@ -151,7 +151,7 @@ fn few(guest: &mut Guest) -> Outcome {
 }
 
 /// What a map of memory observed; `before` stands before the command in the script.
-fn map(guest: &mut Guest, before: &str, buffer: &str) -> Result<Value, Failed> {
+fn map(guest: &mut RigGuest, before: &str, buffer: &str) -> Result<Value, Failed> {
     let command = in_time(&format!("corewise memory --json --no-store --seed 7 --buffer {buffer} --budget"), 5);
     Ok(json(guest, &format!("{before}{command}"))?["observed"].take())
 }
@@ -172,15 +172,15 @@ fn about_buffers(map: &Value) -> Vec<String> {
     entries(&map["gaps"]).map(gap).filter(is_of_buffers).collect()
 }
 
-fn with_memory(machine: &Description) -> Vec<usize> {
+fn with_memory(machine: &RigMachine) -> Vec<usize> {
     (0..machine.nodes.len()).filter(|node| machine.nodes[*node].size_mib > 0).collect()
 }
 
-fn pages(guest: &mut Guest, options: &str) -> Result<Pages, Failed> {
+fn pages(guest: &mut RigGuest, options: &str) -> Result<NodePages, Failed> {
     // What -v says is not looked at here.
     let script = format!("corewise run {options} -- {FILL} 2>/tmp/told || cat /tmp/told >&2\nrm /tmp/told");
     let maps = text(guest, &as_user(&script))?;
-    let mut pages = Pages::new();
+    let mut pages = NodePages::new();
     for line in maps.lines() {
         let of_line: Vec<(u32, u64)> = line.split(' ').filter_map(node_of).collect();
         if line.contains(" anon=") && of_line.iter().map(|(_, count)| count).sum::<u64>() >= LEAST_PAGES {

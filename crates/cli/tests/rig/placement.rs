@@ -1,15 +1,15 @@
 //! Scenarios: a command runs where it is placed, from its first instruction on, and nowhere else.
 
-use corewise_rig::cpus::{self, Cpus};
-use corewise_rig::{Description, Guest};
+use corewise_rig::cpus::{self, CpuNumbers};
+use corewise_rig::{RigGuest, RigMachine};
 use libtest_mimic::{Completion, Failed};
 
 use crate::expressions::{Case, cases, reachable};
 use crate::found::{as_user, same, text};
-use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
+use crate::{EVERYWHERE, ONCE, Scenario, ScenarioOutcome, WHERE_LIMITED};
 
 /// Machines on which a choice can be made.
-pub const HAS_TWO: fn(&Description) -> bool = |machine| reachable(machine).len() > 1;
+pub const HAS_TWO: fn(&RigMachine) -> bool = |machine| reachable(machine).len() > 1;
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "every_expression_is_in_force", each_change: EVERYWHERE, applies: EVERYWHERE, run: expressions },
@@ -40,14 +40,14 @@ const OWN_FILES: &str = "cat /proc/self/status /proc/self/stat";
 /// So many expressions are one step: large machines resolve slowly under emulation, and a step has a limit.
 const AT_A_TIME: usize = 8;
 
-fn expressions(guest: &mut Guest) -> Outcome {
+fn expressions(guest: &mut RigGuest) -> ScenarioOutcome {
     for cases in cases(guest.machine()).chunks(AT_A_TIME) {
         all_in_force(guest, cases)?;
     }
     Ok(Completion::Completed)
 }
 
-fn all_in_force(guest: &mut Guest, cases: &[Case]) -> Result<(), Failed> {
+fn all_in_force(guest: &mut RigGuest, cases: &[Case]) -> Result<(), Failed> {
     let mut script = String::new();
     for (at, (expression, _)) in cases.iter().enumerate() {
         // Half of the commands are watched, which starts them in another way.
@@ -58,7 +58,7 @@ fn all_in_force(guest: &mut Guest, cases: &[Case]) -> Result<(), Failed> {
              grep -E '^(Cpus_allowed_list:|[0-9]+ [(])' /tmp/own; rm -f /tmp/own /tmp/told\n"
         ));
     }
-    let told = guest.run(&as_user(&script))?.text();
+    let told = guest.run(&as_user(&script))?.stdout_text();
     let mut parts = told.split("== ").skip(1);
     for (expression, list) in cases {
         let (placed, ran) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -72,11 +72,11 @@ fn all_in_force(guest: &mut Guest, cases: &[Case]) -> Result<(), Failed> {
 }
 
 /// As many cpus as nodes have some, spread over them: no two are of one node.
-fn one_on_each_node(guest: &mut Guest) -> Outcome {
-    let expected = guest.machine().expected();
+fn one_on_each_node(guest: &mut RigGuest) -> ScenarioOutcome {
+    let expected = guest.machine().expected_machine();
     let allowed = cpus::parse(&expected.allowed);
-    let nodes: Vec<Cpus> = expected.nodes.iter().map(|node| &cpus::parse(&node.cpus) & &allowed).collect();
-    let nodes: Vec<Cpus> = nodes.into_iter().filter(|cpus| !cpus.is_empty()).collect();
+    let nodes: Vec<CpuNumbers> = expected.nodes.iter().map(|node| &cpus::parse(&node.cpus) & &allowed).collect();
+    let nodes: Vec<CpuNumbers> = nodes.into_iter().filter(|cpus| !cpus.is_empty()).collect();
     let told = text(guest, &as_user(&format!("corewise run --on 'spread({}, node)' -- {OWN_FILES}", nodes.len())))?;
     let chosen = cpus::parse(&mask(&told).unwrap_or_default());
     let of_each: Vec<usize> = nodes.iter().map(|node| (node & &chosen).len()).collect();
@@ -86,7 +86,7 @@ fn one_on_each_node(guest: &mut Guest) -> Outcome {
 
 /// `corewise place` gives the order of threads; the kernel counts upwards.
 pub fn sorted(list: &str) -> String {
-    cpus::read(list).map_or_else(|| list.to_owned(), |cpus| cpus::list(&cpus))
+    cpus::parse_list(list).map_or_else(|| list.to_owned(), |cpus| cpus::format_list(&cpus))
 }
 
 /// The mask in what [`OWN_FILES`] prints.
@@ -101,9 +101,9 @@ fn last_cpu(files: &str) -> Option<u32> {
     fields.split(' ').nth(39 - 3)?.parse().ok()
 }
 
-fn refusals(guest: &mut Guest) -> Outcome {
+fn refusals(guest: &mut RigGuest) -> ScenarioOutcome {
     let machine = guest.machine();
-    let count = machine.present().len();
+    let count = machine.present_cpus().len();
     let mut cases = vec![
         (format!("{count}"), format!("cpu {count}: this machine has cpus"), 3),
         ("core:999".to_owned(), "core:999: this machine has".to_owned(), 3),
@@ -111,13 +111,13 @@ fn refusals(guest: &mut Guest) -> Outcome {
         ("vcache".to_owned(), "no die of this machine has stacked cache".to_owned(), 3),
         ("0-".to_owned(), "error: ".to_owned(), 2),
     ];
-    let offline = &machine.present() - &cpus::parse(&machine.expected().online);
-    let outside = &cpus::parse(&machine.expected().online) - &reachable(machine);
+    let offline = &machine.present_cpus() - &cpus::parse(&machine.expected_machine().online);
+    let outside = &cpus::parse(&machine.expected_machine().online) - &reachable(machine);
     cases.extend(offline.first().map(|cpu| (cpu.to_string(), "offline".to_owned(), 3)));
     cases.extend(outside.first().map(|cpu| (cpu.to_string(), "outside the cpuset".to_owned(), 3)));
     let options =
         |expression: &str| ["", "-v", "--enforce exact"].map(|option| format!("{option} --on '{expression}'"));
-    let cases: Vec<Refusal> = cases
+    let cases: Vec<RefusedOptions> = cases
         .iter()
         .flat_map(|(expression, words, code)| options(expression).map(|options| (options, words.as_str(), *code)))
         .collect();
@@ -126,17 +126,17 @@ fn refusals(guest: &mut Guest) -> Outcome {
 }
 
 /// Options of `corewise run`, a part of what is said of them, and the exit status.
-pub type Refusal<'a> = (String, &'a str, i32);
+pub type RefusedOptions<'a> = (String, &'a str, i32);
 
 /// A user's commands with these options are not started.
-pub fn all_refused(guest: &mut Guest, cases: &[Refusal]) -> Result<(), Failed> {
-    let run = |(options, _, _): &Refusal| {
+pub fn all_refused(guest: &mut RigGuest, cases: &[RefusedOptions]) -> Result<(), Failed> {
+    let run = |(options, _, _): &RefusedOptions| {
         format!(
             "echo \"== \"; corewise run {options} -- touch /tmp/started 2>&1; echo \"status $?\"; ls /tmp/started 2>/dev/null\n"
         )
     };
     let script: String = cases.iter().map(run).collect();
-    let told = guest.run(&as_user(&format!("rm -f /tmp/started\n{script}")))?.text();
+    let told = guest.run(&as_user(&format!("rm -f /tmp/started\n{script}")))?.stdout_text();
     let mut parts = told.split("== \n").skip(1);
     for (options, words, code) in cases {
         let part = parts.next().unwrap_or_default();
@@ -149,7 +149,7 @@ pub fn all_refused(guest: &mut Guest, cases: &[Refusal]) -> Result<(), Failed> {
 
 /// The kernel says on which cpu a program is when it begins: its event `sched_process_exec`. Whoever starts corewise is on one
 /// cpu, and the command belongs on another.
-fn first_instruction(guest: &mut Guest) -> Outcome {
+fn first_instruction(guest: &mut RigGuest) -> ScenarioOutcome {
     let all = reachable(guest.machine());
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return Err("there are no two cpus".into()) };
     for (from, to) in [(first, last), (last, first)] {
@@ -165,7 +165,7 @@ fn first_instruction(guest: &mut Guest) -> Outcome {
 const EVENT: &str = "/sys/kernel/tracing/events/sched/sched_process_exec";
 
 /// The cpus on which /bin/true was started while a user's command ran.
-fn started_on(guest: &mut Guest, command: &str) -> Result<Vec<u32>, Failed> {
+fn started_on(guest: &mut RigGuest, command: &str) -> Result<Vec<u32>, Failed> {
     text(guest, &format!("echo >/sys/kernel/tracing/trace\necho 1 >{EVENT}/enable"))?;
     let outcome = guest.run(&as_user(command))?;
     let trace = text(guest, &format!("echo 0 >{EVENT}/enable\ncat /sys/kernel/tracing/trace"))?;
@@ -176,7 +176,7 @@ fn started_on(guest: &mut Guest, command: &str) -> Result<Vec<u32>, Failed> {
     Ok(of_it.filter_map(cpu).collect())
 }
 
-fn put_back(guest: &mut Guest) -> Outcome {
+fn put_back(guest: &mut RigGuest) -> ScenarioOutcome {
     let all: Vec<u32> = reachable(guest.machine()).into_iter().collect();
     let (on, other) = (all[all.len() - 1], all[0]);
     // It looks until it is back; it gives up after longer than any look takes.
@@ -187,8 +187,8 @@ fn put_back(guest: &mut Guest) -> Outcome {
     for how in ["exact", "boundary"] {
         let script = format!("corewise run --on {on} --enforce {how} -- sh -c '{command}'");
         let outcome = guest.run(&as_user(&script))?;
-        let what = format!("{how}: {}{}", outcome.text(), outcome.stderr);
-        same(&what, mask(&outcome.text()), Some(on.to_string()))?;
+        let what = format!("{how}: {}{}", outcome.stdout_text(), outcome.stderr);
+        same(&what, mask(&outcome.stdout_text()), Some(on.to_string()))?;
         let words = format!("changed its cpus to {other}; reset to {on}");
         same(&what, (outcome.code, outcome.stderr.contains(&words)), (0, true))?;
     }
@@ -196,9 +196,9 @@ fn put_back(guest: &mut Guest) -> Outcome {
 }
 
 /// Inside of its cpus a command may choose under `boundary`, and not under `exact`.
-fn narrowed(guest: &mut Guest, all: &[u32]) -> Outcome {
-    let on: Cpus = all[all.len() - 2..].iter().copied().collect();
-    let (list, own) = (cpus::list(&on), all[all.len() - 1]);
+fn narrowed(guest: &mut RigGuest, all: &[u32]) -> ScenarioOutcome {
+    let on: CpuNumbers = all[all.len() - 2..].iter().copied().collect();
+    let (list, own) = (cpus::format_list(&on), all[all.len() - 1]);
     let command = format!("taskset -pc {own} $$ >/dev/null; while [ ! -e /tmp/told ]; do sleep 0; done; {OWN_FILES}");
     for (how, left, words) in [("boundary", own.to_string(), "not reset"), ("exact", list.clone(), "reset to")] {
         let script = format!(
@@ -208,8 +208,8 @@ fn narrowed(guest: &mut Guest, all: &[u32]) -> Outcome {
              touch /tmp/told; wait; cat /tmp/out; cat /tmp/err >&2; rm -f /tmp/told /tmp/out /tmp/err"
         );
         let outcome = guest.run(&as_user(&script))?;
-        let what = format!("{how}: {}{}", outcome.text(), outcome.stderr);
-        same(&what, mask(&outcome.text()), Some(left))?;
+        let what = format!("{how}: {}{}", outcome.stdout_text(), outcome.stderr);
+        same(&what, mask(&outcome.stdout_text()), Some(left))?;
         same(&what, outcome.stderr.contains(&format!("changed its cpus to {own}; {words}")), true)?;
     }
     Ok(Completion::Completed)

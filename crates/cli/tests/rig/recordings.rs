@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use corewise_rig::{Description, MACHINES};
+use corewise_rig::{MACHINES, RigMachine};
 use libtest_mimic::{Failed, Trial};
 
 use crate::found::{as_expected, same};
@@ -10,7 +10,7 @@ use crate::topology::shown;
 
 /// Each machine's recording shows the machine as it is described, and no recording is of a machine that is gone.
 pub fn trials() -> Vec<Trial> {
-    let trial = |machine: &'static Description| {
+    let trial = |machine: &'static RigMachine| {
         Trial::test(format!("{}::its_recording_is_as_described", machine.name), move || as_described(machine))
             .with_kind("recording")
     };
@@ -23,13 +23,13 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../rig/recordings")
 }
 
-fn file_of(machine: &Description) -> String {
+fn file_of(machine: &RigMachine) -> String {
     format!("{}.tar.xz", machine.name)
 }
 
-fn as_described(machine: &Description) -> Result<(), Failed> {
+fn as_described(machine: &RigMachine) -> Result<(), Failed> {
     let found = shown(&folder().join(file_of(machine)))?;
-    same("the machine", as_expected(&found), machine.expected())?;
+    same("the machine", as_expected(&found), machine.expected_machine())?;
     same("its name", found["processor"]["model_name"].as_str(), Some(machine.processor.name))?;
     same("whether it is emulated", &found["system"]["emulated"], &true.into())
 }

@@ -1,13 +1,13 @@
 //! Scenarios: `corewise tail` names a task that is put on a cpu, tells a user what it may not see, goes on while a cpu goes away,
 //! and what a killed one left is removed. How long anything takes is not looked at.
 
-use corewise_rig::{Description, Guest};
+use corewise_rig::{RigGuest, RigMachine};
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
 use crate::found::{as_user, entries, json, list_of, same, text};
 use crate::survey::{goes_away_during, in_time, reachable_last};
-use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
+use crate::{ONCE, Scenario, ScenarioOutcome, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -32,15 +32,15 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Machines of many cpus take long, and would show nothing else.
-const IS_SMALL: fn(&Description) -> bool = |machine| machine.places().len() <= 16;
-const CAN_LOSE_ONE: fn(&Description) -> bool =
-    |machine| IS_SMALL(machine) && machine.places().len() > 1 && machine.isolated.is_empty();
+const IS_SMALL: fn(&RigMachine) -> bool = |machine| machine.cpu_places().len() <= 16;
+const CAN_LOSE_ONE: fn(&RigMachine) -> bool =
+    |machine| IS_SMALL(machine) && machine.cpu_places().len() > 1 && machine.isolated.is_empty();
 
 const TAIL: &str = "corewise tail --explain --json --no-store --seed 7";
 
 /// A task that does nothing but run, on the cpu that is looked at. In an emulator a visit is hardly longer than a turn of the scheduler's:
 /// where it takes the cpu in none of them, a longer look is taken.
-fn planted(guest: &mut Guest) -> Outcome {
+fn planted(guest: &mut RigGuest) -> ScenarioOutcome {
     let cpu = reachable_last(guest);
     let burner = "printf burner >/proc/$$/comm; while :; do :; done";
     text(guest, &format!("taskset -c {cpu} sh -c '{burner}' >/dev/null 2>&1 & echo $! >/run/burner"))?;
@@ -51,7 +51,7 @@ fn planted(guest: &mut Guest) -> Outcome {
 }
 
 /// The name of the task that took most, by the first look that saw one; what each look saw instead, where none did.
-fn named_at_last(guest: &mut Guest, cpu: u32) -> Result<String, Failed> {
+fn named_at_last(guest: &mut RigGuest, cpu: u32) -> Result<String, Failed> {
     let mut seen = Vec::new();
     for seconds in [3, 16, 64, 160] {
         match longest_task(guest, cpu, seconds)? {
@@ -63,13 +63,13 @@ fn named_at_last(guest: &mut Guest, cpu: u32) -> Result<String, Failed> {
 }
 
 /// The task that took most of a cpu, of those that took some of it while it was looked at.
-fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Result<String, String>, Failed> {
+fn longest_task(guest: &mut RigGuest, cpu: u32, seconds: u32) -> Result<Result<String, String>, Failed> {
     let outcome = guest.run(&format!("{TAIL} --cpus {cpu} --budget {seconds}s"))?;
     // On a host so busy that there was no time for anything.
     if outcome.stderr.contains("nothing was measured") {
         return Ok(Err(outcome.stderr));
     }
-    let document: Value = serde_json::from_str(&outcome.text())?;
+    let document: Value = serde_json::from_str(&outcome.stdout_text())?;
     let survey = &document["observed"];
     same("how names are known", survey["watch"]["rung"].as_str(), Some("ftrace"))?;
     let visited: Vec<&Value> = entries(&survey["cpus"]).collect();
@@ -82,7 +82,7 @@ fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Result<Stri
 }
 
 /// Without rights there are still stalls, divided by what the thread knows of itself.
-fn user(guest: &mut Guest) -> Outcome {
+fn user(guest: &mut RigGuest) -> ScenarioOutcome {
     let cpu = reachable_last(guest);
     let document = json(guest, &as_user(&in_time(&format!("{TAIL} --cpus {cpu} --budget"), 2)))?;
     let survey = &document["observed"];
@@ -92,12 +92,12 @@ fn user(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn goes_away(guest: &mut Guest) -> Outcome {
+fn goes_away(guest: &mut RigGuest) -> ScenarioOutcome {
     goes_away_during(guest, |seconds| format!("{TAIL} --budget {seconds}s"))
 }
 
 /// Its corewise cannot run any more: the first process began with the machine.
-fn instance(guest: &mut Guest) -> Outcome {
+fn instance(guest: &mut RigGuest) -> ScenarioOutcome {
     const LEFT: &str = "corewise-4026531836-1-4194399-0";
     text(guest, &format!("mkdir /sys/kernel/tracing/instances/{LEFT}"))?;
     let document = json(guest, "corewise undo --json")?;

@@ -1,8 +1,8 @@
 //! Scenarios: a survey visits the cpus it may use, and nothing else, also while cpus go away; whatever it finds under emulation
 //! is not looked at.
 
-use corewise_rig::Guest;
-use corewise_rig::cpus::{self, Cpus};
+use corewise_rig::RigGuest;
+use corewise_rig::cpus::{self, CpuNumbers};
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::changes::switch;
 use crate::expressions::reachable;
 use crate::found::{as_user, entries, json, list_of, machine, same, same_machine, text};
 use crate::placement::HAS_TWO;
-use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
+use crate::{EVERYWHERE, ONCE, Scenario, ScenarioOutcome, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -28,7 +28,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-fn allowed(guest: &mut Guest) -> Outcome {
+fn allowed(guest: &mut RigGuest) -> ScenarioOutcome {
     let survey = in_time("corewise survey --json --no-store --seed 7 --budget", seconds(guest));
     let document = json(guest, &survey)?;
     check(&document, guest)?;
@@ -36,8 +36,8 @@ fn allowed(guest: &mut Guest) -> Outcome {
 }
 
 /// Enough for some rounds over all cpus.
-fn seconds(guest: &Guest) -> u32 {
-    2 + cpus::parse(&guest.machine().expected().allowed).len() as u32 / 8
+fn seconds(guest: &RigGuest) -> u32 {
+    2 + cpus::parse(&guest.machine().expected_machine().allowed).len() as u32 / 8
 }
 
 /// A command that ends in its time; on a host so busy that it measures nothing in so many seconds, with more of them. What is said of the
@@ -48,7 +48,7 @@ pub fn in_time(command: &str, seconds: u32) -> String {
 }
 
 /// A user's survey goes to the user's own history, where it stays marked as emulated.
-fn user(guest: &mut Guest) -> Outcome {
+fn user(guest: &mut RigGuest) -> ScenarioOutcome {
     let found = machine(guest, "")?;
     let survey = in_time("corewise survey --seed 7 --budget", seconds(guest));
     text(guest, &as_user(&format!("({survey}) >/tmp/screen 2>/tmp/told || cat /tmp/told")))?;
@@ -66,18 +66,18 @@ fn user(guest: &mut Guest) -> Outcome {
 }
 
 /// Every cpu that was visited may be used; those that may be used were visited once the survey counts a whole round.
-fn check(document: &Value, guest: &Guest) -> Result<(), Failed> {
+fn check(document: &Value, guest: &RigGuest) -> Result<(), Failed> {
     let survey = &document["observed"];
     same("whether it is marked", &survey["machine"]["system"]["emulated"], &true.into())?;
-    let allowed = cpus::parse(&guest.machine().expected().allowed);
+    let allowed = cpus::parse(&guest.machine().expected_machine().allowed);
     let has_rounds = |cpu: &&Value| entries(&cpu["rounds"]).next().is_some();
-    let visited: Cpus = entries(&survey["cpus"]).filter(has_rounds).filter_map(number).collect();
-    same("visited cpus that are not allowed", cpus::list(&(&visited - &allowed)), String::new())?;
+    let visited: CpuNumbers = entries(&survey["cpus"]).filter(has_rounds).filter_map(number).collect();
+    same("visited cpus that are not allowed", cpus::format_list(&(&visited - &allowed)), String::new())?;
     same("whether a cpu was visited", visited.is_empty(), false)?;
     if survey["provenance"]["rounds"].as_u64() >= Some(1) {
-        same("visited cpus", cpus::list(&visited), cpus::list(&allowed))?;
+        same("visited cpus", cpus::format_list(&visited), cpus::format_list(&allowed))?;
     }
-    same("allowed cpus", list_of(&survey["machine"]["allowed"]), cpus::list(&allowed))
+    same("allowed cpus", list_of(&survey["machine"]["allowed"]), cpus::format_list(&allowed))
 }
 
 fn number(cpu: &Value) -> Option<u32> {
@@ -89,12 +89,12 @@ pub const TRACE: &str = "/sys/kernel/tracing/trace";
 /// The kernel's event for a thread that gets a name; each visit to a cpu is a thread that is named after it.
 pub const EVENT: &str = "/sys/kernel/tracing/events/task/task_rename";
 
-fn goes_away(guest: &mut Guest) -> Outcome {
+fn goes_away(guest: &mut RigGuest) -> ScenarioOutcome {
     goes_away_during(guest, |seconds| format!("corewise survey --json --no-store --budget {seconds}s --seed 7"))
 }
 
 /// The last cpu that a user may use.
-pub fn reachable_last(guest: &Guest) -> u32 {
+pub fn reachable_last(guest: &RigGuest) -> u32 {
     reachable(guest.machine()).last().copied().unwrap_or_default()
 }
 
@@ -104,12 +104,12 @@ const BUDGETS_S: [u32; 4] = [24, 96, 384, 1_536];
 
 /// Switches the last cpu off once it was visited, and ends the survey once it has missed the cpu for a whole round. `survey` is the command
 /// for a number of seconds.
-pub fn goes_away_during(guest: &mut Guest, survey: impl Fn(u32) -> String) -> Outcome {
+pub fn goes_away_during(guest: &mut RigGuest, survey: impl Fn(u32) -> String) -> ScenarioOutcome {
     let all = reachable(guest.machine());
     let gone = all.last().copied().unwrap_or_default();
     let mut said = String::new();
     for seconds in BUDGETS_S {
-        let has_missed = survey_without(guest, &Cpus::from([gone]), &survey(seconds))?;
+        let has_missed = survey_without(guest, &CpuNumbers::from([gone]), &survey(seconds))?;
         let outcome = guest.run("cat /tmp/survey; cat /tmp/told >&2; rm /tmp/survey /tmp/told")?;
         if has_missed {
             told(&serde_json::from_slice(&outcome.stdout)?, &all, gone)?;
@@ -122,14 +122,14 @@ pub fn goes_away_during(guest: &mut Guest, survey: impl Fn(u32) -> String) -> Ou
 
 /// Whether the survey tried to visit the cpus while they were off: twice, so that there was a whole round in between. It
 /// has ended when this returns, and the cpus are on again.
-fn survey_without(guest: &mut Guest, off: &Cpus, survey: &str) -> Result<bool, Failed> {
+fn survey_without(guest: &mut RigGuest, off: &CpuNumbers, survey: &str) -> Result<bool, Failed> {
     let clear = format!("echo >{TRACE}");
     text(guest, &format!("{clear}\necho 1 >{EVENT}/enable"))?;
     text(guest, &format!("{survey} >/tmp/survey 2>/tmp/told & echo $! >/run/survey"))?;
     // By its number: for a moment it has the shell's name.
     let has_ended = "[ ! -e /proc/$(cat /run/survey) ]";
     let visits = |count: u32| {
-        let visit = format!("newcomm=tail {} ", cpus::list(off));
+        let visit = format!("newcomm=tail {} ", cpus::format_list(off));
         format!("[ $(grep -c '{visit}' {TRACE}) -ge {count} ]")
     };
     guest.wait_for("a visit to the cpu", &format!("{} || {has_ended}", visits(1)))?;
@@ -147,7 +147,7 @@ fn survey_without(guest: &mut Guest, off: &Cpus, survey: &str) -> Result<bool, F
 
 /// The survey says which cpu is missing, has whole rounds of all others, and fewer of that one. Where a cpuset loses a cpu and gets
 /// it back, some kernels undo the affinity of every thread in it: a visit under way is lost then, to whichever cpu.
-fn told(document: &Value, all: &Cpus, gone: u32) -> Result<(), Failed> {
+fn told(document: &Value, all: &CpuNumbers, gone: u32) -> Result<(), Failed> {
     let survey = &document["observed"];
     let is_about = |gap: &&Value| gap["what"].as_str() == Some(&format!("tail of cpu {gone}"));
     let gaps = entries(&survey["gaps"]).filter(is_about).count();

@@ -1,6 +1,6 @@
 //! Scenarios: threads of one program, each placed by itself: by name, or in turn.
 
-use corewise_rig::Guest;
+use corewise_rig::RigGuest;
 use corewise_rig::cpus;
 use libtest_mimic::Completion;
 
@@ -8,7 +8,7 @@ use crate::expressions::reachable;
 use crate::found::{as_user, same, text};
 use crate::groups::said;
 use crate::placement::HAS_TWO;
-use crate::{ONCE, Outcome, Scenario};
+use crate::{ONCE, Scenario, ScenarioOutcome};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "threads_are_placed_by_their_names", each_change: ONCE, applies: HAS_TWO, run: roles },
@@ -18,10 +18,10 @@ pub const SCENARIOS: &[Scenario] = &[
 /// So many cpus take turns at most; the first, the last and some between them.
 const TURNS: usize = 5;
 
-fn roles(guest: &mut Guest) -> Outcome {
+fn roles(guest: &mut RigGuest) -> ScenarioOutcome {
     let all = reachable(guest.machine());
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return Err("there are no two cpus".into()) };
-    let on = cpus::list(&all);
+    let on = cpus::format_list(&all);
     for (io, work) in [(first, last), (last, first)] {
         let command = format!("corewise run --on {on} --roles 'io=^io-:{io},work=^work:{work}' -- actor act roles");
         let told = text(guest, &as_user(&command))?;
@@ -32,7 +32,7 @@ fn roles(guest: &mut Guest) -> Outcome {
 }
 
 /// The turns are those of the list as it was typed: here from the highest cpu down.
-fn turns(guest: &mut Guest) -> Outcome {
+fn turns(guest: &mut RigGuest) -> ScenarioOutcome {
     let all: Vec<u32> = reachable(guest.machine()).into_iter().rev().collect();
     let some = all.iter().step_by(all.len().div_ceil(TURNS));
     let turns: Vec<String> = some.map(u32::to_string).collect();

@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use corewise_rig::Guest;
+use corewise_rig::RigGuest;
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 
 use crate::found::{as_expected, bytes, machine, same, same_machine, text};
-use crate::{EVERYWHERE, Outcome, Scenario};
+use crate::{EVERYWHERE, Scenario, ScenarioOutcome};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "topology_is_as_described", each_change: EVERYWHERE, applies: EVERYWHERE, run: as_described },
@@ -25,10 +25,10 @@ pub const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-fn as_described(guest: &mut Guest) -> Outcome {
+fn as_described(guest: &mut RigGuest) -> ScenarioOutcome {
     let described = guest.machine();
     let found = machine(guest, "")?;
-    same("the machine", as_expected(&found), described.expected())?;
+    same("the machine", as_expected(&found), described.expected_machine())?;
     let processor = &found["processor"];
     same("its maker", processor["vendor"].as_str(), Some(described.processor.vendor))?;
     same("its family", processor["family"].as_u64(), Some(described.processor.family.into()))?;
@@ -40,7 +40,7 @@ fn as_described(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn recorded(guest: &mut Guest) -> Outcome {
+fn recorded(guest: &mut RigGuest) -> ScenarioOutcome {
     let there = machine(guest, "")?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("recording.tar");
@@ -58,7 +58,7 @@ pub fn shown(path: &std::path::Path) -> Result<Value, Failed> {
     Ok(document["machine"].take())
 }
 
-fn without_memory(guest: &mut Guest) -> Outcome {
+fn without_memory(guest: &mut RigGuest) -> ScenarioOutcome {
     let without = guest.machine().nodes.iter().filter(|node| node.size_mib == 0).count();
     let screen = text(guest, "corewise topology --width 200")?;
     let lines = screen.lines().filter(|line| line.contains("node:") && line.contains("no memory"));

@@ -1,14 +1,14 @@
 //! Scenarios: what a user who is not root finds and may do, command by command. What runs commands and measures is looked at
 //! elsewhere, mostly as a user.
 
-use corewise_rig::Guest;
+use corewise_rig::RigGuest;
 use libtest_mimic::Completion;
 use serde_json::Value;
 
 use crate::found::{as_user, bytes, entries, json, machine, same, same_machine, text};
 use crate::survey::reachable_last;
 use crate::topology::shown;
-use crate::{EVERYWHERE, ONCE, Outcome, Scenario, WHERE_LIMITED};
+use crate::{EVERYWHERE, ONCE, Scenario, ScenarioOutcome, WHERE_LIMITED};
 
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "users_find_what_root_finds", each_change: EVERYWHERE, applies: EVERYWHERE, run: topology },
@@ -18,14 +18,14 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "users_homes_stay_theirs", each_change: ONCE, applies: EVERYWHERE, run: homes },
 ];
 
-fn topology(guest: &mut Guest) -> Outcome {
+fn topology(guest: &mut RigGuest) -> ScenarioOutcome {
     let of_root = machine(guest, "")?;
     let of_user = json(guest, &as_user("corewise topology --json"))?;
     same_machine(&of_user["machine"], &of_root)?;
     Ok(Completion::Completed)
 }
 
-fn record(guest: &mut Guest) -> Outcome {
+fn record(guest: &mut RigGuest) -> ScenarioOutcome {
     let of_root = machine(guest, "")?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("recording.tar");
@@ -35,7 +35,7 @@ fn record(guest: &mut Guest) -> Outcome {
 }
 
 /// Emulated processors have no counters, for nobody; times are refused to everyone.
-fn doctor(guest: &mut Guest) -> Outcome {
+fn doctor(guest: &mut RigGuest) -> ScenarioOutcome {
     let gaps = |document: &Value| -> Vec<String> {
         let gaps = entries(&document["checks"]).filter(|check| check["state"] == "gap");
         gaps.filter_map(|check| check["what"].as_str()).map(str::to_owned).collect()
@@ -49,7 +49,7 @@ fn doctor(guest: &mut Guest) -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn undo(guest: &mut Guest) -> Outcome {
+fn undo(guest: &mut RigGuest) -> ScenarioOutcome {
     for command in ["corewise undo --dry-run --json", "corewise undo --json"] {
         let document = json(guest, &as_user(command))?;
         same(&document.to_string(), entries(&document["journals"]).count(), 0)?;
@@ -61,12 +61,12 @@ fn undo(guest: &mut Guest) -> Outcome {
 
 /// Who owns what after each way to run corewise: the table of docs/security.md. Nothing of root's is in a user's home, and nobody reads
 /// what another stored.
-fn homes(guest: &mut Guest) -> Outcome {
+fn homes(guest: &mut RigGuest) -> ScenarioOutcome {
     let cpu = reachable_last(guest);
     let run = format!("corewise try --on {cpu} --runs-max 4 --rest 0s -- true >/dev/null 2>/tmp/said; [ $? -le 4 ]");
     const LIST: &str = "find /home/user /root/.local /run/corewise -mindepth 1 -exec stat -c '%U %a %n' {} + 2>/dev/null | sort -k3; true";
     let clear = "rm -rf /home/user/.local /root/.local /run/corewise /tmp/said";
-    let after = |guest: &mut Guest, run: &str| -> Result<Vec<String>, libtest_mimic::Failed> {
+    let after = |guest: &mut RigGuest, run: &str| -> Result<Vec<String>, libtest_mimic::Failed> {
         let listed = text(guest, &format!("{clear}; {run} || exit 1; {LIST}"))?;
         Ok(listed.lines().map(str::to_owned).collect())
     };

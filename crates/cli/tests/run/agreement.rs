@@ -17,7 +17,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-fn taskset() -> Result {
+fn taskset() -> RunTestResult {
     if !is_installed("taskset") {
         return Ok(Completion::ignored_with("taskset is not installed (Debian's package util-linux)"));
     }
@@ -27,7 +27,7 @@ fn taskset() -> Result {
     })
 }
 
-fn hwloc_bind() -> Result {
+fn hwloc_bind() -> RunTestResult {
     if !is_installed("hwloc-bind") {
         return Ok(Completion::ignored_with("hwloc-bind is not installed (Debian's package hwloc)"));
     }
@@ -37,12 +37,12 @@ fn hwloc_bind() -> Result {
     })
 }
 
-fn numactl() -> Result {
+fn numactl() -> RunTestResult {
     if let Some(why) = without_numactl() {
         return Ok(Completion::ignored_with(why));
     }
     each("numactl --show", |words| {
-        let shown = Shown::from(words)?;
+        let shown = ShownPolicy::from(words)?;
         let cpus = shown.numbers("physcpubind:")?;
         // The nodes that the tool names for the set must be those the kernel says its cpus are on.
         let nodes = nodes().into_iter().filter(|(_, of)| !of.is_disjoint(&cpus)).map(|(node, _)| node).collect();
@@ -51,7 +51,7 @@ fn numactl() -> Result {
     })
 }
 
-fn numactl_memory() -> Result {
+fn numactl_memory() -> RunTestResult {
     if let Some(why) = without_numactl() {
         return Ok(Completion::ignored_with(why));
     }
@@ -65,17 +65,17 @@ fn numactl_memory() -> Result {
         (format!("preferred:{node}"), "preferred"),
         (format!("interleave:{node}"), "interleave"),
     ] {
-        let shown = Shown::from(&["--on", one_cpu(), "--memory", &memory])?;
+        let shown = ShownPolicy::from(&["--on", one_cpu(), "--memory", &memory])?;
         same(shown.field("policy:")?, policy, &memory)?;
         if policy == "bind" {
-            same(shown.numbers("membind:")?, CpuSet::of(node), &memory)?;
+            same(shown.numbers("membind:")?, CpuSet::from_cpu(node), &memory)?;
         }
     }
     Ok(Completion::Completed)
 }
 
 /// Asks a tool about every expression, run in corewise's place and watched by it.
-fn each(tool: &str, sees: impl Fn(&[&str]) -> std::result::Result<CpuSet, Failed>) -> Result {
+fn each(tool: &str, sees: impl Fn(&[&str]) -> std::result::Result<CpuSet, Failed>) -> RunTestResult {
     for (expression, expected) in asked_for()? {
         for way in WAYS {
             let seen = sees(&[way, &["--on", &expression, "--"]].concat())?;
@@ -88,7 +88,7 @@ fn each(tool: &str, sees: impl Fn(&[&str]) -> std::result::Result<CpuSet, Failed
 /// Expressions that this machine has, and the sets that they are: worked out from the mask and the kernel's files, not by
 /// corewise. Only for a pattern that has a choice, the set is that which `corewise place` shows.
 fn asked_for() -> std::result::Result<Vec<(String, CpuSet)>, Failed> {
-    let all = affinity::current()?;
+    let all = affinity::current_affinity()?;
     // Numbers may name isolated cpus; words leave them out.
     let free = all.difference(&list_in("/sys/devices/system/cpu/isolated")?);
     let firsts = first_siblings(&free)?;
@@ -104,7 +104,7 @@ fn asked_for() -> std::result::Result<Vec<(String, CpuSet)>, Failed> {
         asked.push(("core:all.cpu:0".to_owned(), firsts));
     }
     for cpu in all.iter().take(3).chain(all.highest()) {
-        let alone = CpuSet::of(cpu);
+        let alone = CpuSet::from_cpu(cpu);
         let others = free.difference(&alone);
         asked.push((cpu.to_string(), alone.clone()));
         asked.push((format!("0x{}", alone.to_hexadecimal()), alone.clone()));
@@ -161,9 +161,9 @@ fn without_numactl() -> Option<&'static str> {
 }
 
 /// What `numactl --show` says.
-struct Shown(String);
+struct ShownPolicy(String);
 
-impl Shown {
+impl ShownPolicy {
     fn from(words: &[&str]) -> std::result::Result<Self, Failed> {
         Ok(Self(said(&mut run(&[words, &["numactl", "--show"]].concat()))?))
     }

@@ -47,7 +47,7 @@ fn left_in(journals: &Path) -> std::result::Result<usize, Failed> {
     Ok(fs::read_dir(journals)?.count())
 }
 
-fn refused() -> Result {
+fn refused() -> RunTestResult {
     let Err(_) = journals() else { return Ok(Completion::ignored_with("there are groups to be had here")) };
     let folder = tempfile::tempdir()?;
     for options in [&[][..], &["-v"]] {
@@ -67,32 +67,32 @@ fn group_of(process: u32) -> std::result::Result<std::path::PathBuf, Failed> {
     Ok(Path::new(text(&home.stdout).lines().next().unwrap_or("/sys/fs/cgroup")).join(group))
 }
 
-fn held() -> Result {
+fn held() -> RunTestResult {
     let folder = match journals() {
         Ok(folder) => folder,
         Err(why) => return Ok(why),
     };
     let shell = "echo $$; read go; exit 7";
-    let mut running = Running::start(&mut grouped(folder.path(), &["--", "sh", "-c", shell]));
+    let mut running = RunningCommand::start(&mut grouped(folder.path(), &["--", "sh", "-c", shell]));
     let command: u32 = running.line().parse()?;
     let group = group_of(command)?;
     let effective = fs::read_to_string(group.join("cpuset.cpus.effective"))?;
     same(effective.trim(), one_cpu(), "cpuset.cpus.effective")?;
     // Whoever widens its mask is cut to the group: sched_setaffinity(2).
-    let all = corewise_sys::affinity::current()?;
-    let _ = corewise_sys::affinity::set(command, &all);
-    same(corewise_sys::affinity::of(command)?.to_string().as_str(), one_cpu(), "a widened mask")?;
+    let all = corewise_sys::affinity::current_affinity()?;
+    let _ = corewise_sys::affinity::set_affinity(command, &all);
+    same(corewise_sys::affinity::affinity_of(command)?.to_string().as_str(), one_cpu(), "a widened mask")?;
     running.end_input();
     same(running.status().code(), Some(7), "exit status")?;
     same((group.exists(), left_in(folder.path())?), (false, 0), "group and journals").map(|()| Completion::Completed)
 }
 
-fn killed() -> Result {
+fn killed() -> RunTestResult {
     let folder = match journals() {
         Ok(folder) => folder,
         Err(why) => return Ok(why),
     };
-    let mut running = Running::start(&mut grouped(folder.path(), &["--", "sh", "-c", "echo $$; exec sleep 60"]));
+    let mut running = RunningCommand::start(&mut grouped(folder.path(), &["--", "sh", "-c", "echo $$; exec sleep 60"]));
     let command: u32 = running.line().parse()?;
     let group = group_of(command)?;
     running.signal("KILL");
@@ -107,7 +107,7 @@ fn killed() -> Result {
     same(left_in(folder.path())?, 0, "journals").map(|()| Completion::Completed)
 }
 
-fn not_run() -> Result {
+fn not_run() -> RunTestResult {
     let folder = match journals() {
         Ok(folder) => folder,
         Err(why) => return Ok(why),
@@ -117,7 +117,7 @@ fn not_run() -> Result {
     same(left_in(folder.path())?, 0, "journals").map(|()| Completion::Completed)
 }
 
-fn no_journal() -> Result {
+fn no_journal() -> RunTestResult {
     let mut command = run(&["--cgroup", "--on", one_cpu(), "--journal", "/proc/self/nowhere", "echo", "started"]);
     let output = done(&mut command);
     same((output.status.code(), text(&output.stdout)), (Some(3), String::new()), &text(&output.stderr))?;

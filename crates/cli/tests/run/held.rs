@@ -30,7 +30,7 @@ macro_rules! two_cpus_or_skip {
     };
 }
 
-fn roles() -> Result {
+fn roles() -> RunTestResult {
     let (first, second) = two_cpus_or_skip!();
     let (on, roles) = (list([first, second]), format!("io=^io-:{first},work=^work:{second}"));
     let actor = actor();
@@ -38,7 +38,7 @@ fn roles() -> Result {
     same(said, format!("io {first}\nwork {second}\nmain {on}\n"), "roles").map(|()| Completion::Completed)
 }
 
-fn turns() -> Result {
+fn turns() -> RunTestResult {
     let (first, second) = two_cpus_or_skip!();
     let actor = actor();
     let (on, part) = (format!("{second},{first}"), part("turns", (second, first)));
@@ -50,7 +50,7 @@ fn turns() -> Result {
     Ok(Completion::Completed)
 }
 
-fn wander() -> Result {
+fn wander() -> RunTestResult {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (second.to_string(), actor());
     for how in ["boundary", "exact"] {
@@ -65,10 +65,10 @@ fn wander() -> Result {
     Ok(Completion::Completed)
 }
 
-fn narrow() -> Result {
+fn narrow() -> RunTestResult {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (list([first, second]), actor());
-    let mut running = Running::start(&mut run(&with_actor(
+    let mut running = RunningCommand::start(&mut run(&with_actor(
         &["--on", &on, "--enforce", "boundary"],
         &actor,
         &part("narrow", (first, second)),
@@ -82,28 +82,28 @@ fn narrow() -> Result {
 }
 
 /// A script that has a child and then becomes corewise: the child keeps its cpus, and what it starts does.
-fn foreign() -> Result {
+fn foreign() -> RunTestResult {
     let (first, second) = two_cpus_or_skip!();
     let actor = actor();
     let script = format!(
         "sh -c 'sleep 60 & echo $!; wait' & exec {} run --on {second} --enforce exact -- {actor} act wander={first},{second}",
         env!("CARGO_BIN_EXE_corewise")
     );
-    let mut running = Running::start(Command::new("sh").args(["-c", &script]));
+    let mut running = RunningCommand::start(Command::new("sh").args(["-c", &script]));
     let sleeper: u32 = running.line().parse()?;
     // The actor has gone outside and was brought back: all threads were looked at.
     let main = running.line();
-    let mask = affinity::of(sleeper);
+    let mask = affinity::affinity_of(sleeper);
     let ended = running.status();
     signal(sleeper, "KILL");
     same((main, ended.success()), (format!("main {second}"), true), "the command")?;
     same(mask?.to_string(), list([first, second]), "the child of the script").map(|()| Completion::Completed)
 }
 
-fn stubborn() -> Result {
+fn stubborn() -> RunTestResult {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (list([first, second]), actor());
-    let mut running = Running::start(&mut run(&with_actor(
+    let mut running = RunningCommand::start(&mut run(&with_actor(
         &["--on", &on, "--enforce", "exact"],
         &actor,
         &part("stubborn", (first, second)),
@@ -119,11 +119,11 @@ fn stubborn() -> Result {
     same(running.error_line(), String::new(), "told once").map(|()| Completion::Completed)
 }
 
-fn told_at_the_end() -> Result {
+fn told_at_the_end() -> RunTestResult {
     let (first, second) = two_cpus_or_skip!();
     let (on, actor) = (list([first, second]), actor());
     let mut running =
-        Running::start(&mut run(&with_actor(&["--on", &on, "-v"], &actor, &part("narrow", (first, second)))));
+        RunningCommand::start(&mut run(&with_actor(&["--on", &on, "-v"], &actor, &part("narrow", (first, second)))));
     same(running.error_line(), format!("corewise: on {on} = cpus {on}"), "what is in force")?;
     // Longer than it takes to look again; where it were too short, the test would say so by failing.
     std::thread::sleep(std::time::Duration::from_millis(1_500));
@@ -135,7 +135,7 @@ fn told_at_the_end() -> Result {
     same(sum.ends_with("changed their own cpus: 1"), true, &sum).map(|()| Completion::Completed)
 }
 
-fn pinned_by_others() -> Result {
+fn pinned_by_others() -> RunTestResult {
     if !is_installed("taskset") {
         return Ok(Completion::ignored_with("taskset is not installed"));
     }

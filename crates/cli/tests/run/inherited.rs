@@ -30,10 +30,10 @@ fn allowed_list(text: &str) -> String {
     CpuSet::parse_list(line.unwrap_or_default()).map_or("none".to_owned(), |cpus| cpus.to_string())
 }
 
-fn mask_is_in_force() -> Result {
-    let all = affinity::current()?;
+fn mask_is_in_force() -> RunTestResult {
+    let all = affinity::current_affinity()?;
     let highest = all.highest().unwrap_or_default();
-    let mask = format!("0x{}", CpuSet::of(highest).to_hexadecimal());
+    let mask = format!("0x{}", CpuSet::from_cpu(highest).to_hexadecimal());
     for way in WAYS {
         for (on, expected) in [
             (one_cpu().to_owned(), one_cpu().to_owned()),
@@ -47,7 +47,7 @@ fn mask_is_in_force() -> Result {
     Ok(Completion::Completed)
 }
 
-fn first_thread() -> Result {
+fn first_thread() -> RunTestResult {
     let (actor, cpu) = (actor(), one_cpu());
     for way in WAYS {
         let words = with_actor(&[way, &["--on", cpu]].concat(), &actor, "mask");
@@ -56,7 +56,7 @@ fn first_thread() -> Result {
     Ok(Completion::Completed)
 }
 
-fn grandchildren() -> Result {
+fn grandchildren() -> RunTestResult {
     let cpu = one_cpu();
     for way in WAYS {
         let shell = "sh -c 'sh -c \"cat /proc/self/status\"'; true";
@@ -66,15 +66,15 @@ fn grandchildren() -> Result {
     Ok(Completion::Completed)
 }
 
-fn inherited_mask() -> Result {
+fn inherited_mask() -> RunTestResult {
     let (first, second) = match two_cpus() {
         Ok(cpus) => cpus,
         Err(skipped) => return Ok(skipped),
     };
-    let before = affinity::current()?;
+    let before = affinity::current_affinity()?;
     let print = ["cat", "/proc/self/status"];
     // Children inherit the mask of the thread that starts them.
-    affinity::set_current(&CpuSet::of(first))?;
+    affinity::set_current(&CpuSet::from_cpu(first))?;
     let outside = said(run(&["--on", &second.to_string()]).args(print));
     let words = said(run(&["--on", "all"]).args(print));
     let left_out = done(run(&["--on", "all", "-v"]).args(print));
@@ -87,7 +87,7 @@ fn inherited_mask() -> Result {
 }
 
 /// A standard file that is closed stays closed, where Rust has /dev/null in its place.
-fn closed_files() -> Result {
+fn closed_files() -> RunTestResult {
     for way in ["", "-v"] {
         let corewise = format!("{} run {way} --on {}", env!("CARGO_BIN_EXE_corewise"), one_cpu());
         let look = "for file in 0 1 2; do test -e /proc/self/fd/$file && printf $file; done > /dev/fd/9; exit 0";
@@ -101,7 +101,7 @@ fn closed_files() -> Result {
 const LOOK: &str = "grep -E 'Sig[PBIC]|Shd|CapEff|Groups|NoNewPrivs|Seccomp:' /proc/self/status; \
     cut -d' ' -f5-8 /proc/self/stat; ulimit -a; umask; pwd";
 
-fn signals() -> Result {
+fn signals() -> RunTestResult {
     let group = |command: &mut Command| said(command.args(["sh", "-c", LOOK])).map(|text| without_internal(&text));
     let bare = group(&mut Command::new("env"))?;
     for way in WAYS {
@@ -119,7 +119,7 @@ fn without_internal(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-fn broken_pipes() -> Result {
+fn broken_pipes() -> RunTestResult {
     let program = env!("CARGO_BIN_EXE_corewise");
     let cpu = one_cpu();
     for way in ["", "-v"] {
@@ -134,7 +134,7 @@ fn broken_pipes() -> Result {
     Ok(Completion::Completed)
 }
 
-fn open_files() -> Result {
+fn open_files() -> RunTestResult {
     let files = |command: &mut Command| said(command.args(["ls", "/proc/self/fd"]));
     let bare = files(&mut Command::new("env"))?;
     for way in WAYS {
@@ -143,7 +143,7 @@ fn open_files() -> Result {
     Ok(Completion::Completed)
 }
 
-fn input_and_output() -> Result {
+fn input_and_output() -> RunTestResult {
     let cpu = one_cpu();
     for way in WAYS {
         let words = [way, &["--on", cpu, "--", "sh", "-c", "cat; echo to stderr >&2"]].concat();
@@ -162,7 +162,7 @@ fn input_and_output() -> Result {
     Ok(Completion::Completed)
 }
 
-fn words() -> Result {
+fn words() -> RunTestResult {
     for way in WAYS {
         let words = [way, &["--on", one_cpu(), "printf", "%s|", "-v", "--", "$HOME", "a b", "*", "--json"]].concat();
         same(said(&mut run(&words))?, "-v|--|$HOME|a b|*|--json|".to_owned(), "arguments")?;

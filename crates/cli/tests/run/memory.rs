@@ -22,7 +22,7 @@ fn policies(memory: &str, way: &[&str]) -> std::result::Result<Vec<String>, libt
     Ok(policies)
 }
 
-fn in_force() -> Result {
+fn in_force() -> RunTestResult {
     if std::fs::read("/proc/self/numa_maps").is_err() {
         return Ok(Completion::ignored_with("there is no /proc/self/numa_maps: the kernel has no NUMA"));
     }
@@ -40,7 +40,7 @@ fn in_force() -> Result {
     Ok(Completion::Completed)
 }
 
-fn weighted() -> Result {
+fn weighted() -> RunTestResult {
     if std::fs::read("/proc/self/numa_maps").is_err() {
         return Ok(Completion::ignored_with("there is no /proc/self/numa_maps: the kernel has no NUMA"));
     }

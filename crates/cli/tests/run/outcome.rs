@@ -21,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-fn exit_status() -> Result {
+fn exit_status() -> RunTestResult {
     for way in WAYS {
         for status in [0, 1, 7, 126, 255] {
             let shell = format!("exit {status}");
@@ -32,7 +32,7 @@ fn exit_status() -> Result {
     Ok(Completion::Completed)
 }
 
-fn killed() -> Result {
+fn killed() -> RunTestResult {
     for way in WAYS {
         for (name, number) in [("TERM", 15), ("KILL", 9), ("INT", 2), ("SEGV", 11), ("USR1", 10)] {
             let shell = format!("kill -{name} $$");
@@ -46,7 +46,7 @@ fn killed() -> Result {
     same(said(Command::new("sh").args(["-c", &script]))?, "143\n".to_owned(), "$?").map(|()| Completion::Completed)
 }
 
-fn not_run() -> Result {
+fn not_run() -> RunTestResult {
     for way in WAYS {
         for (program, status, words) in [
             ("corewise-no-such-command", 127, "It is not in PATH"),
@@ -65,9 +65,9 @@ fn not_run() -> Result {
     Ok(Completion::Completed)
 }
 
-fn refused() -> Result {
+fn refused() -> RunTestResult {
     let cpu = one_cpu();
-    let beyond = (affinity::current()?.highest().unwrap_or_default() + 5_000).to_string();
+    let beyond = (affinity::current_affinity()?.highest().unwrap_or_default() + 5_000).to_string();
     let role = format!("io=x:{beyond}");
     for (options, status, words) in [
         (&["--on", &beyond][..], 3, "this machine has cpu"),
@@ -91,12 +91,12 @@ fn refused() -> Result {
     Ok(Completion::Completed)
 }
 
-fn passed_on() -> Result {
+fn passed_on() -> RunTestResult {
     // A shell cannot trap what was ignored when it began, as SIGHUP under nohup(1).
     let names = ["TERM", "INT", "HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM"];
     for name in names.into_iter().filter(|name| *name != "HUP" || !hangup_is_ignored()) {
         let shell = format!("trap 'echo got; exit 9' {name}; echo ready; while :; do sleep 0.01; done");
-        let mut running = Running::start(&mut run(&["--on", one_cpu(), "-v", "sh", "-c", &shell]));
+        let mut running = RunningCommand::start(&mut run(&["--on", one_cpu(), "-v", "sh", "-c", &shell]));
         same(running.line(), "ready".to_owned(), "the command")?;
         running.signal(name);
         same(running.line(), "got".to_owned(), name)?;
@@ -113,7 +113,7 @@ fn hangup_is_ignored() -> bool {
 }
 
 /// A command that signals its own group has the signal once: corewise, which is of the group, does not pass it on.
-fn own_signals() -> Result {
+fn own_signals() -> RunTestResult {
     let shell = "trap 'echo got' USR1; kill -USR1 0; sleep 0.1; sleep 0.1; echo end";
     let words = ["setsid", "--wait", env!("CARGO_BIN_EXE_corewise"), "run", "-v", "--on", one_cpu(), "sh", "-c", shell];
     if !is_installed("setsid") {
@@ -123,9 +123,9 @@ fn own_signals() -> Result {
     same(said, "got\nend\n".to_owned(), "signals of the command itself").map(|()| Completion::Completed)
 }
 
-fn stopped() -> Result {
+fn stopped() -> RunTestResult {
     let shell = "echo $$; read line; echo went on; exit 4";
-    let mut running = Running::start(&mut run(&["--on", one_cpu(), "-v", "sh", "-c", shell]));
+    let mut running = RunningCommand::start(&mut run(&["--on", one_cpu(), "-v", "sh", "-c", shell]));
     let command: u32 = running.line().parse()?;
     signal(command, "STOP");
     wait_for_state(command, 'T')?;
@@ -146,13 +146,13 @@ fn wait_for_state(process: u32, expected: char) -> std::result::Result<(), libte
     Err(format!("process {process} does not become {expected}").into())
 }
 
-fn corewise_killed() -> Result {
+fn corewise_killed() -> RunTestResult {
     let words = ["--on", one_cpu(), "--enforce", "boundary", "sh", "-c", "echo $$; exec sleep 60"];
-    let mut running = Running::start(&mut run(&words));
+    let mut running = RunningCommand::start(&mut run(&words));
     let command: u32 = running.line().parse()?;
     running.signal("KILL");
     same(running.status().signal(), Some(9), "corewise")?;
-    let mask = affinity::of(command);
+    let mask = affinity::affinity_of(command);
     signal(command, "KILL");
     same(mask?.to_string().as_str(), one_cpu(), "the command is where it was").map(|()| Completion::Completed)
 }

@@ -17,14 +17,14 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// A process with several threads, and a folder for journals.
-struct Stage {
-    actor: Running,
+struct RunningStage {
+    actor: RunningCommand,
     journals: tempfile::TempDir,
 }
 
-impl Stage {
+impl RunningStage {
     fn new() -> std::result::Result<Self, libtest_mimic::Failed> {
-        let mut actor = Running::start(Command::new(actor()).args(["act", "starts"]));
+        let mut actor = RunningCommand::start(Command::new(actor()).args(["act", "starts"]));
         same(actor.line(), "ready".to_owned(), "the actor")?;
         Ok(Self { actor, journals: tempfile::tempdir().expect("a folder can be made") })
     }
@@ -49,59 +49,61 @@ impl Stage {
 
     /// What the threads may use, each once.
     fn masks(&self) -> Vec<CpuSet> {
-        let masks = task::threads(self.actor.id()).into_iter().map(|thread| affinity::of(thread).expect("it lives"));
+        let masks = task::thread_numbers(self.actor.id())
+            .into_iter()
+            .map(|thread| affinity::affinity_of(thread).expect("it lives"));
         let mut masks: Vec<CpuSet> = masks.collect();
         masks.dedup();
         masks
     }
 }
 
-fn placed() -> Result {
+fn placed() -> RunTestResult {
     let (first, second) = match two_cpus() {
         Ok(cpus) => cpus,
         Err(skipped) => return Ok(skipped),
     };
-    let mut stage = Stage::new()?;
-    let (all, id) = (affinity::current()?, stage.actor.id());
+    let mut stage = RunningStage::new()?;
+    let (all, id) = (affinity::current_affinity()?, stage.actor.id());
     let narrow = stage.another_thread();
-    affinity::set(narrow, &CpuSet::of(first))?;
+    affinity::set_affinity(narrow, &CpuSet::from_cpu(first))?;
     let said = said(&mut stage.place(&second.to_string()))?;
-    let threads = task::threads(id).len();
+    let threads = task::thread_numbers(id).len();
     let expected = format!(": {threads} threads on cpus {second}\nThe same by hand:  taskset -apc {second} {id}\n");
     same(said.contains(&expected), true, &said)?;
-    same(stage.masks(), vec![CpuSet::of(second)], "placed")?;
+    same(stage.masks(), vec![CpuSet::from_cpu(second)], "placed")?;
     let since = stage.another_thread();
-    same(affinity::of(since)?, CpuSet::of(second), "threads inherit")?;
+    same(affinity::affinity_of(since)?, CpuSet::from_cpu(second), "threads inherit")?;
     let dry = self::said(&mut stage.corewise(&["undo", "--dry-run"]))?;
     same(dry.contains(&format!(" --pid {id}")), true, &dry)?;
-    same(stage.masks(), vec![CpuSet::of(second)], "nothing is done")?;
+    same(stage.masks(), vec![CpuSet::from_cpu(second)], "nothing is done")?;
     let undone = self::said(&mut stage.corewise(&["undo"]))?;
-    same(affinity::of(narrow)?, CpuSet::of(first), &undone)?;
-    affinity::set(narrow, &all)?;
+    same(affinity::affinity_of(narrow)?, CpuSet::from_cpu(first), &undone)?;
+    affinity::set_affinity(narrow, &all)?;
     same(stage.masks(), vec![all], &undone)?;
     same(undone.contains("started since: 1"), true, &undone)?;
     Ok(Completion::Completed)
 }
 
-fn placed_twice() -> Result {
+fn placed_twice() -> RunTestResult {
     let (first, second) = match two_cpus() {
         Ok(cpus) => cpus,
         Err(skipped) => return Ok(skipped),
     };
-    let stage = Stage::new()?;
+    let stage = RunningStage::new()?;
     for on in [first, second] {
         said(&mut stage.place(&on.to_string()))?;
-        same(stage.masks(), vec![CpuSet::of(on)], "placed")?;
+        same(stage.masks(), vec![CpuSet::from_cpu(on)], "placed")?;
     }
     let again = said(&mut stage.place(&second.to_string()))?;
     same(again.contains(" were there already\n"), true, &again)?;
     said(&mut stage.corewise(&["undo"]))?;
-    same(stage.masks(), vec![affinity::current()?], "given back")?;
+    same(stage.masks(), vec![affinity::current_affinity()?], "given back")?;
     Ok(Completion::Completed)
 }
 
-fn refused() -> Result {
-    let mut stage = Stage::new()?;
+fn refused() -> RunTestResult {
+    let mut stage = RunningStage::new()?;
     let fails = |command: &mut Command, status: i32, what: &str| {
         let output = done(command);
         let said = text(&output.stderr);
@@ -113,7 +115,7 @@ fn refused() -> Result {
     fails(&mut stage.corewise(&["run", "--on", "0", "--pid", "4194304"]), 3, "there is no process 4194304")?;
     fails(&mut stage.corewise(&["run", "--on", "0", "--pid", "7", "true"]), 2, "cannot be used with")?;
     fails(&mut stage.corewise(&["run", "--on", "0", "--pid", "0"]), 2, "invalid value '0'")?;
-    same(stage.masks(), vec![affinity::current()?], "as before")?;
+    same(stage.masks(), vec![affinity::current_affinity()?], "as before")?;
     same(stage.journals.path().join("journals").exists(), false, "no journal was made")?;
     Ok(Completion::Completed)
 }

@@ -9,13 +9,13 @@ use corewise_sys::affinity;
 use libtest_mimic::{Completion, Failed, Trial};
 
 /// What a test gives: done, skipped with a reason, or failed.
-pub type Result = std::result::Result<Completion, Failed>;
+pub type RunTestResult = std::result::Result<Completion, Failed>;
 
 /// The two ways to run a command: in corewise's place, and watched by it.
 pub const WAYS: [&[&str]; 2] = [&[], &["-v"]];
 
 /// A test by its name.
-pub fn trial(name: &str, test: fn() -> Result) -> Trial {
+pub fn trial(name: &str, test: fn() -> RunTestResult) -> Trial {
     Trial::ignorable_test(name, test)
 }
 
@@ -63,7 +63,7 @@ pub fn actor() -> String {
 
 /// The cpus that may be used, and the first two of them where there are two.
 pub fn two_cpus() -> std::result::Result<(u32, u32), Completion> {
-    let all = affinity::current().expect("a thread has a mask");
+    let all = affinity::current_affinity().expect("a thread has a mask");
     let first: Vec<u32> = all.iter().take(2).collect();
     match first[..] {
         [first, second] => Ok((first, second)),
@@ -74,7 +74,7 @@ pub fn two_cpus() -> std::result::Result<(u32, u32), Completion> {
 /// One cpu that may be used.
 pub fn one_cpu() -> &'static str {
     static CPU: LazyLock<String> = LazyLock::new(|| {
-        let all = affinity::current().expect("a thread has a mask");
+        let all = affinity::current_affinity().expect("a thread has a mask");
         all.lowest().expect("a mask has a cpu").to_string()
     });
     &CPU
@@ -92,13 +92,13 @@ pub fn same<T: PartialEq + std::fmt::Debug>(found: T, expected: T, of: &str) -> 
 }
 
 /// A running command whose lines are read as they come; ended with the test, however the test ends.
-pub struct Running {
+pub struct RunningCommand {
     child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: BufReader<ChildStderr>,
 }
 
-impl Running {
+impl RunningCommand {
     pub fn start(command: &mut Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program can be started");
@@ -145,7 +145,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -16,14 +16,14 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// A shell script on a terminal of its own.
-struct Terminal {
+struct ScriptTerminal {
     child: Child,
     keys: ChildStdin,
     screen: ChildStdout,
     seen: String,
 }
 
-impl Terminal {
+impl ScriptTerminal {
     fn start(script: &str) -> std::result::Result<Self, Failed> {
         let mut command = Command::new("script");
         // Job control, without which a shell does not stop its commands.
@@ -55,7 +55,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for ScriptTerminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -69,7 +69,7 @@ fn has_no_script() -> Option<Completion> {
     (!is_installed("script")).then(|| Completion::ignored_with("script is not installed, which gives a terminal"))
 }
 
-fn interrupted() -> Result {
+fn interrupted() -> RunTestResult {
     if let Some(skipped) = has_no_script() {
         return Ok(skipped);
     }
@@ -79,7 +79,7 @@ fn interrupted() -> Result {
         let command = "c=0; n=0; all=0; trap \"echo caught; c=1\" INT; echo ready; \
                        while [ $n -lt 20 ] && [ $all -lt 6000 ]; do sleep 0.01; n=$((n+c)); all=$((all+1)); done; exit 5";
         let script = format!("{corewise} run {way} --on {cpu} sh -c '\\''{command}'\\''; echo status $?.");
-        let mut terminal = Terminal::start(&script)?;
+        let mut terminal = ScriptTerminal::start(&script)?;
         terminal.until("ready")?;
         terminal.press(CTRL_C)?;
         let screen = terminal.until("status 5.")?;
@@ -88,7 +88,7 @@ fn interrupted() -> Result {
     Ok(Completion::Completed)
 }
 
-fn stopped_and_continued() -> Result {
+fn stopped_and_continued() -> RunTestResult {
     if let Some(skipped) = has_no_script() {
         return Ok(skipped);
     }
@@ -98,7 +98,7 @@ fn stopped_and_continued() -> Result {
         let script = format!(
             "{corewise} run {way} --on {cpu} sh -c '\\''{command}'\\''; echo status $?.; echo back; fg; echo status $?."
         );
-        let mut terminal = Terminal::start(&script)?;
+        let mut terminal = ScriptTerminal::start(&script)?;
         terminal.until("ready")?;
         terminal.press(CTRL_Z)?;
         // 128 and SIGTSTP.
@@ -112,7 +112,7 @@ fn stopped_and_continued() -> Result {
 }
 
 /// A step stops with its article and goes on with it, and writes where a terminal takes output of its foreground group alone.
-fn article() -> Result {
+fn article() -> RunTestResult {
     if let Some(skipped) = has_no_script() {
         return Ok(skipped);
     }
@@ -126,7 +126,7 @@ fn article() -> Result {
     let script = format!(
         "stty tostop; {settings} {corewise} article {file} --no-store; echo status $?.; echo back; fg; echo status $?."
     );
-    let mut terminal = Terminal::start(&script)?;
+    let mut terminal = ScriptTerminal::start(&script)?;
     terminal.until("block 1")?;
     terminal.press(CTRL_Z)?;
     terminal.until("status 148.")?;

@@ -24,7 +24,7 @@ pub fn part() -> Option<String> {
 /// itself which there are would start a thread, and go outside of its placement.
 pub fn act(part: &str) -> ExitCode {
     let (part, cpus) = part.split_once('=').unwrap_or((part, ""));
-    let cpus: Vec<CpuSet> = cpus.split(',').filter_map(|cpu| cpu.parse().ok()).map(CpuSet::of).collect();
+    let cpus: Vec<CpuSet> = cpus.split(',').filter_map(|cpu| cpu.parse().ok()).map(CpuSet::from_cpu).collect();
     let (first, second) = (cpus.first().cloned().unwrap_or_default(), cpus.get(1).cloned().unwrap_or_default());
     match part {
         "mask" => tell("main", &current()),
@@ -44,7 +44,7 @@ fn tell(name: &str, cpus: &CpuSet) {
 }
 
 fn current() -> CpuSet {
-    affinity::current().expect("a thread has a mask")
+    affinity::current_affinity().expect("a thread has a mask")
 }
 
 /// Waits until the calling thread has another mask than this one, and gives that.

@@ -20,9 +20,9 @@ const FAULT_BIT: u64 = 1 << 10;
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder of a test's own, where it keeps its history; gone with the test.
-pub struct Place(TempDir);
+pub struct TestPlace(TempDir);
 
-impl Place {
+impl TestPlace {
     pub fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -8,11 +8,11 @@ use anyhow::{Context, Result, ensure};
 use corewise_sys::signals;
 use corewise_sys::task;
 
-use super::{ACTOR, Stage};
+use super::{ACTOR, ComparisonStage};
 
 /// Kind of keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum KeeperKind {
     Corewise,
     /// Another build of corewise.
     Other,
@@ -22,13 +22,13 @@ pub enum Kind {
     Poller(u32),
 }
 
-impl Kind {
+impl KeeperKind {
     /// Returns true if it polls instead of listening to events.
     pub const fn is_poller(self) -> bool {
         matches!(self, Self::Poller(_))
     }
 
-    pub fn name(self) -> String {
+    pub fn keeper_name(self) -> String {
         match self {
             Self::Corewise => "corewise keep run".to_owned(),
             Self::Other => "the other build".to_owned(),
@@ -39,36 +39,36 @@ impl Kind {
 }
 
 /// A running keeper.
-pub struct Running(pub Child);
+pub struct RunningKeeper(pub Child);
 
-impl Running {
+impl RunningKeeper {
     /// Starts it, and waits until it has begun.
-    pub fn start(kind: Kind, stage: &Stage) -> Result<Self> {
+    pub fn start_keeper(kind: KeeperKind, stage: &ComparisonStage) -> Result<Self> {
         let mut command = match kind {
-            Kind::Corewise => stage.keep(&["run"]),
-            Kind::Other => stage.keep_by_other(&["run"])?,
-            Kind::Listener => {
+            KeeperKind::Corewise => stage.corewise_keep(&["run"]),
+            KeeperKind::Other => stage.keep_by_other(&["run"])?,
+            KeeperKind::Listener => {
                 let mut command = Command::new(std::env::current_exe()?);
-                command.args([ACTOR, "listen"]).arg(stage.path("")).arg(stage.one.to_string());
+                command.args([ACTOR, "listen"]).arg(stage.file_path("")).arg(stage.one.to_string());
                 command
             }
-            Kind::Poller(interval_ms) => {
+            KeeperKind::Poller(interval_ms) => {
                 let mut command = Command::new(std::env::current_exe()?);
                 command
                     .args([ACTOR, "poll"])
-                    .arg(stage.path(""))
+                    .arg(stage.file_path(""))
                     .args([stage.one.to_string(), interval_ms.to_string()]);
                 command
             }
         };
         match kind {
-            Kind::Corewise | Kind::Other => command.stderr(Stdio::piped()).stdout(Stdio::null()),
-            Kind::Listener | Kind::Poller(_) => command.stdout(Stdio::piped()),
+            KeeperKind::Corewise | KeeperKind::Other => command.stderr(Stdio::piped()).stdout(Stdio::null()),
+            KeeperKind::Listener | KeeperKind::Poller(_) => command.stdout(Stdio::piped()),
         };
         let mut child = command.stdin(Stdio::null()).spawn()?;
         let mut line = String::new();
         match kind {
-            Kind::Corewise | Kind::Other => {
+            KeeperKind::Corewise | KeeperKind::Other => {
                 let mut log = BufReader::new(child.stderr.take().context("it has no log")?);
                 while !line.contains("processes are seen") {
                     ensure!(log.read_line(&mut line)? > 0, "it ended: {line}");
@@ -76,7 +76,7 @@ impl Running {
                 // The rest is discarded, so that the pipe does not block it.
                 std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
             }
-            Kind::Listener | Kind::Poller(_) => {
+            KeeperKind::Listener | KeeperKind::Poller(_) => {
                 BufReader::new(child.stdout.take().context("it has no output")?).read_line(&mut line)?;
             }
         }
@@ -89,7 +89,7 @@ impl Running {
             let text = std::fs::read_to_string(format!("/proc/{}/task/{thread}/schedstat", self.0.id())).ok()?;
             text.split(' ').next()?.parse().ok()
         };
-        Duration::from_nanos(task::threads(self.0.id()).into_iter().filter_map(of).sum())
+        Duration::from_nanos(task::thread_numbers(self.0.id()).into_iter().filter_map(of).sum())
     }
 
     /// Returns its peak resident memory and its private memory, in bytes.
@@ -103,21 +103,21 @@ impl Running {
     }
 
     /// Ends it by SIGTERM.
-    pub fn stop(mut self) -> Result<()> {
-        signals::send(self.0.id(), signals::TERMINATE);
+    pub fn stop_keeper(mut self) -> Result<()> {
+        signals::send_signal(self.0.id(), signals::TERMINATE);
         self.0.wait()?;
         Ok(())
     }
 
     /// Kills it.
-    pub fn kill(mut self) -> Result<()> {
+    pub fn kill_keeper(mut self) -> Result<()> {
         self.0.kill()?;
         self.0.wait()?;
         Ok(())
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningKeeper {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -125,12 +125,12 @@ impl Drop for Running {
 }
 
 /// Processes with some sleeping threads.
-pub struct Crowd(pub Vec<Child>);
+pub struct SleeperCrowd(pub Vec<Child>);
 
-impl Crowd {
+impl SleeperCrowd {
     /// Starts a process with `threads` sleeping threads, and waits until they are there.
-    pub fn add(&mut self, stage: &Stage, program: &str, threads: usize) -> Result<u32> {
-        let mut command = Command::new(stage.path(program));
+    pub fn add_sleeper(&mut self, stage: &ComparisonStage, program: &str, threads: usize) -> Result<u32> {
+        let mut command = Command::new(stage.file_path(program));
         command.args([ACTOR, "sleep", &threads.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let mut ready = [0; 6];
@@ -152,7 +152,7 @@ impl Crowd {
     }
 }
 
-impl Drop for Crowd {
+impl Drop for SleeperCrowd {
     fn drop(&mut self) {
         while !self.0.is_empty() && self.end_one().is_ok() {}
     }

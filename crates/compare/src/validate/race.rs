@@ -2,41 +2,42 @@
 
 use std::time::Instant;
 
-use corewise_machine::random::Random;
-use corewise_model::experiment::{Policy, Race, Standing};
+use corewise_machine::random::RandomGenerator;
+use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{self, Effects, Trials};
+use corewise_model::simulate::{self, ProgramEffects, SimulatedTrials};
 
 use super::{
-    Bounds, gains, is_no_difference, is_undecided, is_unsound, noises, percent, repeat, repetitions, runs, winner,
+    ErrorBounds, count_repetitions, find_winner, is_no_difference, is_undecided, is_unsound, log_gains, noise_models,
+    percent_of, repeat_simulation, run_counts,
 };
 
 /// Returns the budget of the simulations: 60 blocks before any arm is dropped.
-fn policy(candidates: usize) -> Policy {
-    Policy { most_runs: Some(60 * (candidates + 1) as u32), ..Policy::default() }
+fn race_policy(candidates: usize) -> JudgingPolicy {
+    JudgingPolicy { most_runs: Some(60 * (candidates + 1) as u32), ..JudgingPolicy::default() }
 }
 
-fn experiments(count: u64, percent: &[f64], noise: &RunNoise) -> Vec<Standing> {
-    let (effects, policy) = (Effects::of(&gains(percent)), policy(percent.len()));
-    repeat(count, |seed| simulate::experiment(&effects, noise, seed, &policy))
+fn simulate_experiments(count: u64, percent: &[f64], noise: &RunNoise) -> Vec<ExperimentStanding> {
+    let (effects, policy) = (ProgramEffects::from_gains(&log_gains(percent)), race_policy(percent.len()));
+    repeat_simulation(count, |seed| simulate::run_experiment(&effects, noise, seed, &policy))
 }
 
 /// Simulates eight equal arms (the baseline and seven candidates) under every noise.
-pub fn equal_arms(share: f64, trace: &[f64], bounds: &mut Bounds) {
-    let count = repetitions(4000.0, share);
+pub fn equal_arms(share: f64, trace: &[f64], bounds: &mut ErrorBounds) {
+    let count = count_repetitions(4000.0, share);
     println!("\n## Eight equal arms: {count} experiments each\n");
     println!("| noise | false win % | runs, mean | no difference % | undecided % | unsound % |");
     println!("|---|--:|--:|--:|--:|--:|");
-    for noise in noises(trace) {
-        let standings = experiments(count, &[0.0; 7], &noise);
-        let wins = percent(&standings, |standing| winner(standing).is_some());
+    for noise in noise_models(trace) {
+        let standings = simulate_experiments(count, &[0.0; 7], &noise);
+        let wins = percent_of(&standings, |standing| find_winner(standing).is_some());
         println!(
             "| {} | {wins:.2} | {:.0} | {:.1} | {:.1} | {:.2} |",
             noise.word(),
-            runs(&standings).0,
-            percent(&standings, is_no_difference),
-            percent(&standings, is_undecided),
-            percent(&standings, is_unsound),
+            run_counts(&standings).0,
+            percent_of(&standings, is_no_difference),
+            percent_of(&standings, is_undecided),
+            percent_of(&standings, is_unsound),
         );
         bounds.at_most(&format!("false winners among 8 equal arms under {} noise", noise.word()), wins, 5.0);
     }
@@ -57,20 +58,21 @@ const RACES: [(&str, &[f64]); 10] = [
 ];
 
 /// Measures how the runs grow with the number of candidates.
-pub fn scaling(share: f64, bounds: &mut Bounds) {
-    let count = repetitions(2000.0, share);
+pub fn print_scaling(share: f64, bounds: &mut ErrorBounds) {
+    let count = count_repetitions(2000.0, share);
     println!("\n## Races under typical noise: {count} experiments each\n");
     println!("| candidates | true win % | wrong win % | runs, mean | runs, median | undecided % | unsound % |");
     println!("|---|--:|--:|--:|--:|--:|--:|");
     for (name, percents) in RACES {
-        let standings = experiments(count, percents, &RunNoise::Typical);
-        let wins = percent(&standings, |standing| winner(standing).is_some_and(|arm| percents[arm - 1] > 2.9));
-        let wrong = percent(&standings, |standing| winner(standing).is_some_and(|arm| percents[arm - 1] <= 2.9));
-        let (mean, median) = runs(&standings);
+        let standings = simulate_experiments(count, percents, &RunNoise::Typical);
+        let wins = percent_of(&standings, |standing| find_winner(standing).is_some_and(|arm| percents[arm - 1] > 2.9));
+        let wrong =
+            percent_of(&standings, |standing| find_winner(standing).is_some_and(|arm| percents[arm - 1] <= 2.9));
+        let (mean, median) = run_counts(&standings);
         println!(
             "| {name} | {wins:.1} | {wrong:.2} | {mean:.0} | {median:.0} | {:.1} | {:.2} |",
-            percent(&standings, is_undecided),
-            percent(&standings, is_unsound),
+            percent_of(&standings, is_undecided),
+            percent_of(&standings, is_unsound),
         );
         bounds.at_most(&format!("wrong winners of {name}"), wrong, 5.0);
         if percents.contains(&5.0) {
@@ -85,22 +87,22 @@ pub fn scaling(share: f64, bounds: &mut Bounds) {
 }
 
 /// Measures the cost of judging: twelve candidates that stay alive for 300 blocks, with a verdict after the last.
-pub fn cost() {
-    let mut random = Random::new(1);
+pub fn print_cost() {
+    let mut random = RandomGenerator::new(1);
     // Noise so large that no difference is ever proven.
-    let wild = RunNoise::Trace((0..10_007).map(|_| 4.0 * random.normal()).collect());
-    let mut trials = Trials::new(&Effects::of(&[0.0; 12]), &wild, 1);
-    let mut race = Race::new(12, &Policy { margin: 0.0, error_rate: 1e-9, ..Policy::default() });
+    let wild = RunNoise::Trace((0..10_007).map(|_| 4.0 * random.next_normal()).collect());
+    let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[0.0; 12]), &wild, 1);
+    let mut race = PlacementRace::new(12, &JudgingPolicy { margin: 0.0, error_rate: 1e-9, ..JudgingPolicy::default() });
     let mut runs = 0;
     let start = Instant::now();
     for _ in 0..300 {
         let arms = race.next_block(1);
         runs += arms.len();
-        race.add(&trials.block(&arms));
+        race.add_block(&trials.make_block(&arms));
     }
     let blocks = start.elapsed();
     let start = Instant::now();
-    let alive = race.standing().arms.len();
+    let alive = race.current_standing().arms.len();
     println!(
         "\n{runs} runs of {alive} arms in 300 blocks: {blocks:.0?} for all blocks, {:.0?} for the standing.",
         start.elapsed()

@@ -1,7 +1,7 @@
 use corewise_machine::CpuSet;
 use corewise_machine::machine::MemoryCost;
 use corewise_machine::worth::WorthNow;
-use corewise_model::keep::{removed, set_disabled};
+use corewise_model::keep::{remove_rule, set_disabled};
 use tempfile::TempDir;
 
 use super::*;
@@ -11,14 +11,14 @@ struct QuietCpu(u32);
 
 impl MachineKnowledge for QuietCpu {
     fn quiet_cpus(&self, _: &Machine) -> Option<CpuSet> {
-        Some(CpuSet::of(self.0))
+        Some(CpuSet::from_cpu(self.0))
     }
 
     fn worth_now(&self, _: &Machine) -> Option<WorthNow> {
         None
     }
 
-    fn groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
+    fn link_groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
         None
     }
 
@@ -32,12 +32,12 @@ fn rule_text(name: &str, on: &str) -> String {
 }
 
 fn rule(name: &str) -> Rule {
-    keep::rules(&rule_text(name, "0")).unwrap().remove(0)
+    keep::parse_rules(&rule_text(name, "0")).unwrap().remove(0)
 }
 
 fn write(file: &Path, text: &str) {
     output::make_folder(file.parent().unwrap()).unwrap();
-    output::replace(file, text.as_bytes()).unwrap();
+    output::replace_file(file, text.as_bytes()).unwrap();
 }
 
 /// A folder of rules with files of these names and texts.
@@ -49,17 +49,17 @@ fn folder_of(texts: &[(&str, String)], of_system: bool) -> (TempDir, RuleFiles) 
 }
 
 fn names(files: &RuleFiles) -> Vec<String> {
-    files.read().unwrap().into_iter().map(|rule| rule.name).collect()
+    files.read_rules().unwrap().into_iter().map(|rule| rule.name).collect()
 }
 
 fn hint(error: &RuleFilesError) -> String {
-    error.hint(|command| format!("<{}>", command.line())).unwrap_or_default()
+    error.suggest_hint(|command| format!("<{}>", command.shell_line())).unwrap_or_default()
 }
 
 #[test]
 fn rules_are_found_where_they_were_named_or_are_usual() {
     let find = |named: Option<&str>, of_system, user: Option<&str>| {
-        RuleFiles::find(named.map(Path::new), of_system, user.map(Path::new)).map(|files| files.place)
+        RuleFiles::find_files(named.map(Path::new), of_system, user.map(Path::new)).map(|files| files.place)
     };
     assert_eq!(find(Some("mine"), true, None).unwrap(), Path::new("mine"));
     assert_eq!(find(None, false, Some("settings")).unwrap(), Path::new("settings").join(USER_FILE));
@@ -79,18 +79,18 @@ fn a_folder_is_read_in_the_order_of_names() {
     let missing = files.read_rule("third").unwrap_err();
     assert!(missing.is_usage() && hint(&missing).starts_with('<'), "{missing}");
     let absent = RuleFiles { place: folder.path().join("absent.toml"), of_system: false };
-    assert_eq!(absent.read().unwrap(), []);
+    assert_eq!(absent.read_rules().unwrap(), []);
 }
 
 #[test]
 fn broken_and_repeated_rules_are_refused() {
     let (folder, files) = folder_of(&[("a.toml", rule_text("web", "0")), ("b.toml", rule_text("web", "1"))], false);
-    let repeated = files.read().unwrap_err();
+    let repeated = files.read_rules().unwrap_err();
     let file = folder.path().join("b.toml");
     assert_eq!(repeated.to_string(), format!("{}: another file has a rule web too", file.display()));
     assert_eq!(hint(&repeated), "Give one of them another name.");
     write(&file, "[[rule]]\nname = 1\n");
-    assert!(matches!(files.read(), Err(RuleFilesError::Invalid { .. })));
+    assert!(matches!(files.read_rules(), Err(RuleFilesError::Invalid { .. })));
 }
 
 #[test]
@@ -99,33 +99,33 @@ fn a_rule_of_the_system_matches_by_more_than_names() {
     let (_folder, of_user) = folder_of(&[("a.toml", text.to_owned())], false);
     assert_eq!(names(&of_user), ["web"]);
     let of_system = RuleFiles { of_system: true, ..of_user };
-    assert!(matches!(of_system.read(), Err(RuleFilesError::Untrustworthy { .. })));
-    let own = keep::rules(text).unwrap().remove(0);
+    assert!(matches!(of_system.read_rules(), Err(RuleFilesError::Untrustworthy { .. })));
+    let own = keep::parse_rules(text).unwrap().remove(0);
     let empty = tempfile::tempdir().unwrap();
     let files = RuleFiles { place: empty.path().join("rules.d"), of_system: true };
-    assert!(matches!(files.add(&own), Err(RuleFilesError::Untrustworthy { .. })));
-    assert_eq!(files.read().unwrap(), [], "nothing is written that would not be read");
+    assert!(matches!(files.add_rule(&own), Err(RuleFilesError::Untrustworthy { .. })));
+    assert_eq!(files.read_rules().unwrap(), [], "nothing is written that would not be read");
 }
 
 #[test]
 fn the_first_rule_of_the_system_makes_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let files = RuleFiles { place: folder.path().join("corewise/rules.d"), of_system: true };
-    assert_eq!(files.add(&rule("web")).unwrap(), files.place.join(WRITTEN_FILE));
-    assert_eq!(files.read().unwrap(), [rule("web")]);
+    assert_eq!(files.add_rule(&rule("web")).unwrap(), files.place.join(WRITTEN_FILE));
+    assert_eq!(files.read_rules().unwrap(), [rule("web")]);
 }
 
 #[test]
 fn a_rule_is_added_once_and_edited_in_its_own_file() {
     let (folder, files) = folder_of(&[("a.toml", rule_text("a", "0")), ("b.toml", rule_text("b", "0"))], false);
-    let exists = files.add(&rule("b")).unwrap_err();
+    let exists = files.add_rule(&rule("b")).unwrap_err();
     assert!(exists.is_usage() && hint(&exists).starts_with("Remove it with <"), "{exists}");
-    assert_eq!(files.edit("b", |text| set_disabled(text, "b", true)).unwrap(), folder.path().join("b.toml"));
+    assert_eq!(files.edit_rule("b", |text| set_disabled(text, "b", true)).unwrap(), folder.path().join("b.toml"));
     assert!(files.read_rule("b").unwrap().disabled && !files.read_rule("a").unwrap().disabled);
-    assert_eq!(files.edit("a", |text| removed(text, "a")).unwrap(), folder.path().join("a.toml"));
+    assert_eq!(files.edit_rule("a", |text| remove_rule(text, "a")).unwrap(), folder.path().join("a.toml"));
     assert_eq!(names(&files), ["b"]);
-    assert!(files.edit("a", |text| removed(text, "a")).unwrap_err().is_usage());
-    let wrong = files.add(&Rule { name: "no name".to_owned(), ..rule("c") }).unwrap_err();
+    assert!(files.edit_rule("a", |text| remove_rule(text, "a")).unwrap_err().is_usage());
+    let wrong = files.add_rule(&Rule { name: "no name".to_owned(), ..rule("c") }).unwrap_err();
     assert!(matches!(wrong, RuleFilesError::WrongRule(_)), "{wrong}");
 }
 
@@ -136,12 +136,12 @@ fn rules_are_resolved_with_stored_knowledge_on_all_online_cpus() {
     let machine = Machine {
         possible: online.clone(),
         present: online.clone(),
-        allowed: CpuSet::of(0),
+        allowed: CpuSet::from_cpu(0),
         online,
         ..Machine::default()
     };
     let rules = [rule_text("quiet", "quiet"), rule_text("number", "2-3"), rule_text("group", "group:0")].concat();
-    let resolved = resolve_on(&machine, &keep::rules(&rules).unwrap(), &QuietCpu(3));
+    let resolved = resolve_on(&machine, &keep::parse_rules(&rules).unwrap(), &QuietCpu(3));
     let cpus: Vec<String> = resolved.iter().map(|rule| rule.cpus.to_string()).collect();
     assert_eq!(cpus[..2], ["3", "2,3"]);
     let problem = resolved[2].problem.as_deref().unwrap_or_default();
@@ -153,7 +153,7 @@ fn threads_of_rules_ask_for_knowledge_too() {
     let online: CpuSet = (0..4).collect();
     let machine = Machine { possible: online.clone(), present: online.clone(), online, ..Machine::default() };
     let text = format!("{}threads = [{{ name = \"io*\", on = \"quiet\" }}]\n", rule_text("web", "0-3"));
-    let resolved = resolve_on(&machine, &keep::rules(&text).unwrap(), &QuietCpu(2));
+    let resolved = resolve_on(&machine, &keep::parse_rules(&text).unwrap(), &QuietCpu(2));
     assert_eq!(resolved[0].cpus_of("io-1").to_string(), "2");
 }
 
@@ -163,7 +163,7 @@ fn changed_added_and_removed_files_are_noticed() {
     let mut reader = RuleReader::new(files);
     let file = |name: &str| folder.path().join(name);
     let mut noticed = |change: &dyn Fn()| {
-        reader.read(&QuietCpu(0)).map(drop).unwrap_or_default();
+        reader.read_resolved(&QuietCpu(0)).map(drop).unwrap_or_default();
         assert!(!reader.have_changed());
         change();
         reader.have_changed()
@@ -171,7 +171,7 @@ fn changed_added_and_removed_files_are_noticed() {
     assert!(!noticed(&|| ()));
     assert!(noticed(&|| write(&file("a.toml"), &rule_text("a", "0,1"))));
     assert!(noticed(&|| write(&file("b.toml"), &rule_text("b", "0"))));
-    assert!(noticed(&|| input::remove(&file("b.toml")).unwrap()));
+    assert!(noticed(&|| input::remove_stale(&file("b.toml")).unwrap()));
     assert!(!noticed(&|| write(&file("c.txt"), "no rules")));
     assert!(noticed(&|| write(&file("a.toml"), "broken")));
 }
@@ -185,11 +185,11 @@ fn rules_that_others_can_write_do_not_count() {
     let file = folder.path().join("a.toml");
     let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
     mode(0o666);
-    let shared = files.read().unwrap_err();
+    let shared = files.read_rules().unwrap_err();
     assert!(matches!(shared, RuleFilesError::Shared { .. }), "{shared}");
     assert!(hint(&shared).starts_with("Make file and folder yours alone: "));
-    assert!(matches!(files.add(&rule("b")), Err(RuleFilesError::Shared { .. })));
-    assert!(matches!(files.edit("a", |text| removed(text, "a")), Err(RuleFilesError::Shared { .. })));
+    assert!(matches!(files.add_rule(&rule("b")), Err(RuleFilesError::Shared { .. })));
+    assert!(matches!(files.edit_rule("a", |text| remove_rule(text, "a")), Err(RuleFilesError::Shared { .. })));
     mode(0o600);
     assert_eq!(names(&files), ["a"]);
 }

@@ -1,80 +1,80 @@
-//! The kernel's accounts of a program's threads, read while it runs: for who may not see the kernel's events.
+//! Reads the kernel's accounts of a program's threads while it runs, for users without access to the kernel's events.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use corewise_machine::event::EventSource;
 use corewise_machine::{CpuSet, Gap};
-use corewise_model::beside::{Accounts, CpuInterrupts, Seen};
-use corewise_sys::accounts::{Account, has_waiting_time};
-use corewise_sys::counts::{KernelCounts, Kind};
-use corewise_sys::interrupts::Interrupts;
-use corewise_sys::task::{self, Others, Process};
+use corewise_model::beside::{BesideOutcome, CpuInterrupts, ProgramAccounts};
+use corewise_sys::accounts::{ThreadAccount, has_waiting_time};
+use corewise_sys::counts::{CountKind, KernelCounts};
+use corewise_sys::interrupts::InterruptTable;
+use corewise_sys::task::{self, OtherProcesses, ProcessThreads};
 use corewise_sys::{Root, irq};
 
-use super::{INTERVAL, Watched};
+use super::{INTERVAL, WatchedCommand};
 
-/// Looking takes no more than this share of the time: one part in so many.
+/// Length of a pause, as a multiple of the time that the reading before it took.
 const LOOK_SHARE: u32 = 50;
 
-/// Accounts that are read again and again.
+/// Reads the accounts repeatedly.
 #[derive(Debug)]
-pub struct Accounting {
+pub struct AccountsReader {
     cpus: CpuSet,
     begun: Instant,
-    interrupts: Interrupts,
-    /// What this process had before the program.
-    others: Others,
-    /// The threads that there are, and what was last known of each.
-    present: HashMap<(u32, u32), Account>,
-    /// What is known of those that have ended.
-    ended: Account,
+    interrupts: InterruptTable,
+    /// Child processes that this process had before the program.
+    others: OtherProcesses,
+    /// Latest account of each existing thread, by process and thread number.
+    present: HashMap<(u32, u32), ThreadAccount>,
+    /// Sum of the latest accounts of ended threads.
+    ended: ThreadAccount,
     threads: u64,
 }
 
-impl Accounting {
-    /// Begins, for a program that is not started yet; its cpus are those whose interrupts are counted.
+impl AccountsReader {
+    /// Begins reading, before the program is started. Interrupts are counted on `cpus`.
     pub fn new(cpus: &CpuSet) -> Self {
         Self {
             cpus: cpus.clone(),
             begun: Instant::now(),
-            interrupts: irq::table(&Root::live()),
-            others: Others::new(&task::descendants(std::process::id())),
+            interrupts: irq::read_table(&Root::this_machine()),
+            others: OtherProcesses::new(&task::descendant_processes(std::process::id())),
             present: HashMap::new(),
-            ended: Account::default(),
+            ended: ThreadAccount::default(),
             threads: 0,
         }
     }
 
-    /// Reads the accounts of all threads; how long to wait for the next time.
-    pub fn look(&mut self) -> Duration {
+    /// Reads the accounts of all threads. Returns the time to wait before the next call.
+    pub fn read_accounts(&mut self) -> Duration {
         let begun = Instant::now();
         let before = std::mem::take(&mut self.present);
-        for process in self.processes() {
+        for process in self.list_processes() {
             for thread in process.threads {
-                if let Some(account) = Account::of(process.number, thread) {
+                if let Some(account) = ThreadAccount::read_account(process.number, thread) {
                     self.threads += u64::from(!before.contains_key(&(process.number, thread)));
                     self.present.insert((process.number, thread), account);
                 }
             }
         }
         let gone = before.iter().filter(|(thread, _)| !self.present.contains_key(thread));
-        self.ended = gone.fold(self.ended, |sum, (_, account)| add(sum, account));
+        self.ended = gone.fold(self.ended, |sum, (_, account)| add_accounts(sum, account));
         INTERVAL.max(begun.elapsed() * LOOK_SHARE)
     }
 
-    /// Those of the program.
-    fn processes(&mut self) -> Vec<Process> {
-        self.others.take_out(task::descendants(std::process::id()))
+    /// Lists the program's processes.
+    fn list_processes(&mut self) -> Vec<ProcessThreads> {
+        self.others.take_out(task::descendant_processes(std::process::id()))
     }
 
-    /// Ends: the accounts so far, and what this kernel does not account for.
-    pub fn finish(mut self) -> Watched {
-        self.look();
-        let sum = self.present.values().fold(self.ended, add);
-        let now = irq::table(&Root::live());
-        let since = |cpu| Some(CpuInterrupts { cpu, sources: now.since(&self.interrupts, cpu)? });
-        let accounts = Accounts {
+    /// Ends reading. Returns the sums, with gaps for accounts that this kernel does not keep.
+    pub fn finish_reading(mut self) -> WatchedCommand {
+        self.read_accounts();
+        let sum = self.present.values().fold(self.ended, add_accounts);
+        let now = irq::read_table(&Root::this_machine());
+        let since = |cpu| Some(CpuInterrupts { cpu, sources: now.counts_since(&self.interrupts, cpu)? });
+        let accounts = ProgramAccounts {
             watched_s: self.begun.elapsed().as_secs_f64(),
             threads: self.threads,
             on_cpu_s: sum.on_cpu_ns as f64 * 1e-9,
@@ -88,14 +88,19 @@ impl Accounting {
             gaps.push(Gap::new("time waited for a cpu", "this kernel was built without CONFIG_SCHED_INFO"));
         }
         if now.cpus.is_empty() {
-            gaps.extend(KernelCounts::now().gap(Kind::Interrupts));
+            gaps.extend(KernelCounts::read_now().counting_gap(CountKind::Interrupts));
         }
-        Watched { event_source: EventSource::Thread, cpus: self.cpus, seen: Seen::Accounts(accounts), gaps }
+        WatchedCommand {
+            event_source: EventSource::Thread,
+            cpus: self.cpus,
+            seen: BesideOutcome::Accounts(accounts),
+            gaps,
+        }
     }
 }
 
-const fn add(sum: Account, account: &Account) -> Account {
-    Account {
+const fn add_accounts(sum: ThreadAccount, account: &ThreadAccount) -> ThreadAccount {
+    ThreadAccount {
         on_cpu_ns: sum.on_cpu_ns + account.on_cpu_ns,
         waited_ns: sum.waited_ns + account.waited_ns,
         voluntary_switches: sum.voluntary_switches + account.voluntary_switches,

@@ -4,16 +4,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_machine::placement::memory::MemoryPolicy;
-use corewise_model::conducted::Conducted;
-use corewise_model::experiment::Policy;
-use corewise_model::trial::{Arm, Design, Experiment, Metric, Trial};
+use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment::JudgingPolicy;
+use corewise_model::trial::{Experiment, PlacementArm, Trial, TrialDesign, TrialMetric};
 
 use super::candidates::{CandidatePlanner, CandidateRequest, refuse_memory_of_others};
 use super::choice::PlacementChoice;
 use super::context::{ExperimentContext, NoKnowledge, PreparationEvent};
 use super::error::ExperimentError;
 use super::subject::ExperimentSubject;
-use super::{Begun, Limits, Time, Watcher, begun_now};
+use super::{ExperimentLimits, ExperimentObserver, ExperimentTime, OpenExperiment, create_experiment};
 
 /// An experiment before it begins. `Experiment` is what it becomes: a plain value that is stored.
 ///
@@ -32,11 +32,11 @@ pub struct ExperimentBuilder {
     /// The placements to try.
     pub candidates: CandidateRequest,
     /// The metric that decides; the wall time of a run unless another one is named.
-    pub metric: Metric,
+    pub metric: TrialMetric,
     /// Metrics that must not get worse.
-    pub guards: Vec<Metric>,
+    pub guards: Vec<TrialMetric>,
     /// How it is judged.
-    pub policy: Policy,
+    pub policy: JudgingPolicy,
     /// Seed of the random orders; from the clock if absent.
     pub seed: Option<u64>,
     /// The time for [`Self::run`]; until it is decided if absent.
@@ -54,9 +54,9 @@ impl ExperimentBuilder {
     pub fn new() -> Self {
         Self {
             candidates: CandidateRequest::default(),
-            metric: Metric::wall_time(),
+            metric: TrialMetric::wall_time(),
             guards: Vec::new(),
-            policy: Policy::default(),
+            policy: JudgingPolicy::default(),
             seed: None,
             budget: None,
         }
@@ -80,21 +80,21 @@ impl ExperimentBuilder {
 
     /// Sets the metric that decides.
     #[must_use]
-    pub fn metric(mut self, metric: Metric) -> Self {
+    pub fn metric(mut self, metric: TrialMetric) -> Self {
         self.metric = metric;
         self
     }
 
     /// Adds a metric that must not get worse.
     #[must_use]
-    pub fn guard(mut self, metric: Metric) -> Self {
+    pub fn guard(mut self, metric: TrialMetric) -> Self {
         self.guards.push(metric);
         self
     }
 
     /// Sets how it is judged.
     #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
+    pub fn policy(mut self, policy: JudgingPolicy) -> Self {
         self.policy = policy;
         self
     }
@@ -122,7 +122,7 @@ impl ExperimentBuilder {
         subject: &dyn ExperimentSubject,
         context: &ExperimentContext<'_>,
         events: &mut dyn FnMut(PreparationEvent),
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         let mut planner = CandidatePlanner::new(context.machine, context.knowledge);
         let arms = subject.plan_arms(&self.candidates, &mut planner);
         planner.take_notes().into_iter().map(PreparationEvent::Note).for_each(events);
@@ -145,17 +145,17 @@ impl ExperimentBuilder {
         let workload = subject.describe_workload(self.metric.clone(), self.guards.clone())?;
         refuse_memory_of_others(&workload, &arms)?;
         let policy = subject.revise_policy(&self.policy);
-        let mut experiment = begun_now(corewise, context.machine.clone(), workload, arms, policy, self.seed);
+        let mut experiment = create_experiment(corewise, context.machine.clone(), workload, arms, policy, self.seed);
         subject.prepare(&mut experiment, context, events)?;
         Ok(experiment)
     }
 
     /// Runs the experiment on this machine until it is decided or the budget is spent, and keeps nothing. For progress, storage,
-    /// earlier measurements or an order to stop use [`Self::build`] and [`Begun::conduct`].
+    /// earlier measurements or an order to stop use [`Self::build`] and [`OpenExperiment::conduct`].
     ///
     /// # Errors
     /// Why it cannot be begun.
-    pub fn run(&self, subject: &dyn ExperimentSubject) -> Result<Conducted, ExperimentError> {
+    pub fn run(&self, subject: &dyn ExperimentSubject) -> Result<ExperimentRecord, ExperimentError> {
         let machine = crate::this_machine()?;
         let stop = AtomicBool::new(false);
         let context = ExperimentContext {
@@ -167,26 +167,26 @@ impl ExperimentBuilder {
             stop: &stop,
         };
         let experiment = self.build(subject, &context, env!("CARGO_PKG_VERSION"), &mut |_| {})?;
-        let begun = Begun { experiment, trials: Vec::new(), stored: None };
+        let begun = OpenExperiment { experiment, trials: Vec::new(), stored: None };
         let mut runner = subject.open_runner(&begun.experiment, &context)?;
-        let limits = Limits::of_session(&begun, self.budget, &stop);
+        let limits = ExperimentLimits::from_session(&begun, self.budget, &stop);
         let Ok((trials, _)) = begun.conduct(&mut *runner, limits, &mut SilentWatcher);
         drop(runner);
-        Ok(Conducted { experiment: begun.experiment, trials })
+        Ok(ExperimentRecord { experiment: begun.experiment, trials })
     }
 }
 
 /// Keeps nothing, and shows nothing.
 struct SilentWatcher;
 
-impl Watcher for SilentWatcher {
+impl ExperimentObserver for SilentWatcher {
     type Error = std::convert::Infallible;
 
-    fn begins(&mut self, _: u32, _: usize, _: &Time) {}
+    fn begin_trial(&mut self, _: u32, _: usize, _: &ExperimentTime) {}
 
-    fn ended(&mut self, _: &Trial) -> Result<(), Self::Error> {
+    fn keep_trial(&mut self, _: &Trial) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    fn stands(&mut self, _: &Design) {}
+    fn show_standing(&mut self, _: &TrialDesign) {}
 }

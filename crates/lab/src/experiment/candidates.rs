@@ -7,12 +7,12 @@ mod threads;
 use std::fmt;
 
 use corewise_machine::placement::memory::MemoryPolicy;
-use corewise_machine::placement::plan::{USUAL_MOST, plan};
-use corewise_machine::placement::{Expression, MachineKnowledge, parse};
+use corewise_machine::placement::plan::{USUAL_MOST, plan_placements};
+use corewise_machine::placement::{MachineKnowledge, PlacementExpression, parse};
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::links::LinkMap;
-use corewise_model::trial::{Arm, RolePlace, WITHOUT_ECO_QOS};
-use corewise_sys::spawn::{self, Effect};
+use corewise_model::trial::{PlacementArm, RolePlace, WITHOUT_ECO_QOS};
+use corewise_sys::spawn::{self, MannerEffect};
 
 use super::choice::PlacementChoice;
 use super::error::ExperimentError;
@@ -110,7 +110,7 @@ impl<'a> CandidatePlanner<'a> {
         request: &CandidateRequest,
         threads: Option<u32>,
         roles: &[&str],
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         self.refuse_one_cpu()?;
         let CandidateRequest { choices, memory } = request;
         let mut candidates = if choices.is_empty() && memory.is_empty() {
@@ -131,9 +131,9 @@ impl<'a> CandidatePlanner<'a> {
     }
 
     /// Returns the arm without EcoQoS if it is worth planning here.
-    pub fn planned_without_eco_qos(&self) -> Option<Arm> {
-        let is_in_force = spawn::effect_of_full_speed() == Effect::InForce;
-        Arm::planned_without_eco_qos(self.machine).filter(|_| is_in_force)
+    pub fn planned_without_eco_qos(&self) -> Option<PlacementArm> {
+        let is_in_force = spawn::effect_of_full_speed() == MannerEffect::InForce;
+        PlacementArm::planned_without_eco_qos(self.machine).filter(|_| is_in_force)
     }
 
     fn chosen_arms(
@@ -141,10 +141,10 @@ impl<'a> CandidatePlanner<'a> {
         choice: &PlacementChoice,
         threads: Option<u32>,
         roles: &[&str],
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         match choice {
             PlacementChoice::OsDefault => {
-                Ok(vec![Arm::new("OS default again", None, "to compare the OS default with itself")])
+                Ok(vec![PlacementArm::new("OS default again", None, "to compare the OS default with itself")])
             }
             PlacementChoice::WithoutEcoQos => Ok(vec![self.without_eco_qos()?]),
             PlacementChoice::Placement(name, expression) => Ok(vec![self.named_arm(name, expression)?]),
@@ -160,33 +160,35 @@ impl<'a> CandidatePlanner<'a> {
         }
     }
 
-    fn without_eco_qos(&mut self) -> Result<Arm, ExperimentError> {
+    fn without_eco_qos(&mut self) -> Result<PlacementArm, ExperimentError> {
         match spawn::effect_of_full_speed() {
-            Effect::InForce => {}
-            Effect::Nothing(why) => self.notes.push(CandidateNote::NoEcoQos(why)),
-            Effect::Unavailable(why) => return Err(ExperimentError::FullSpeed(why.to_owned())),
+            MannerEffect::InForce => {}
+            MannerEffect::Nothing(why) => self.notes.push(CandidateNote::NoEcoQos(why)),
+            MannerEffect::Unavailable(why) => return Err(ExperimentError::FullSpeed(why.to_owned())),
         }
-        Ok(Arm::without_eco_qos())
+        Ok(PlacementArm::without_eco_qos())
     }
 
-    fn planned_placements(&self, threads: Option<u32>) -> Vec<Arm> {
+    fn planned_placements(&self, threads: Option<u32>) -> Vec<PlacementArm> {
         let memory_costs = self.knowledge.memory_costs(self.machine).unwrap_or_default();
         let machine = Machine { memory_costs, ..self.machine.clone() };
         let busiest = self.knowledge.busiest_cpu(&machine);
-        let candidates = plan(&machine, &self.reachable, threads, busiest, USUAL_MOST).candidates.into_iter();
-        let named = candidates.filter_map(|found| Some(Arm::new(found.expression?, Some(found.cpus), found.reason)));
+        let candidates =
+            plan_placements(&machine, &self.reachable, threads, busiest, USUAL_MOST).candidates.into_iter();
+        let named =
+            candidates.filter_map(|found| Some(PlacementArm::new(found.expression?, Some(found.cpus), found.reason)));
         named.collect()
     }
 
-    fn named_arm(&self, name: &str, expression: &Expression) -> Result<Arm, ExperimentError> {
+    fn named_arm(&self, name: &str, expression: &PlacementExpression) -> Result<PlacementArm, ExperimentError> {
         let found = resolve_here(expression, self.machine, self.knowledge).map_err(PlacingError::from)?;
         refuse_named(&found.left_out)?;
         let reason = if expression.needs_devices() { found.notes.join(" ") } else { ASKED_FOR.to_owned() };
-        Ok(Arm::new(name, Some(found.cpus), reason))
+        Ok(PlacementArm::new(name, Some(found.cpus), reason))
     }
 
     /// Returns the cpus near a device, and all others.
-    fn near_and_away(&self, device: &str) -> Result<[Arm; 2], ExperimentError> {
+    fn near_and_away(&self, device: &str) -> Result<[PlacementArm; 2], ExperimentError> {
         let arm = |text: String| self.named_arm(&text, &parse(&text)?);
         let [near, whole] = [arm(format!("near({device})"))?, arm("all".to_owned())?];
         if near.cpus == whole.cpus {
@@ -200,7 +202,7 @@ impl<'a> CandidatePlanner<'a> {
     }
 
     /// Puts the OS default before the candidates.
-    fn add_baseline(&self, candidates: Vec<Arm>) -> Result<Vec<Arm>, ExperimentError> {
+    fn add_baseline(&self, candidates: Vec<PlacementArm>) -> Result<Vec<PlacementArm>, ExperimentError> {
         self.refuse_one_cpu()?;
         if candidates.is_empty() {
             let allowed = &self.machine.allowed;
@@ -215,7 +217,7 @@ impl<'a> CandidatePlanner<'a> {
     }
 
     /// Removes arms with the same cpus and an equivalent memory policy; the first one stays.
-    fn leave_out_repeated(&mut self, candidates: &mut Vec<Arm>) {
+    fn leave_out_repeated(&mut self, candidates: &mut Vec<PlacementArm>) {
         let mut seen = vec![baseline_arm()];
         let mut notes = Vec::new();
         candidates.retain(|arm| {
@@ -230,17 +232,17 @@ impl<'a> CandidatePlanner<'a> {
             let (name, first) = (arm.name.clone(), first.name.clone());
             notes.push(match first == name {
                 true => CandidateNote::Repeated(name),
-                false => CandidateNote::Same { name, first, has_memory: arm.memories().next().is_some() },
+                false => CandidateNote::Same { name, first, has_memory: arm.memory_policies().next().is_some() },
             });
             false
         });
         self.notes.extend(notes);
     }
 
-    fn stand_alike(&self, one: &Arm, other: &Arm) -> bool {
-        let whole = |arm: &Arm| self.memory_effect(arm.cpus.as_ref(), arm.memory.as_ref());
+    fn stand_alike(&self, one: &PlacementArm, other: &PlacementArm) -> bool {
+        let whole = |arm: &PlacementArm| self.memory_effect(arm.cpus.as_ref(), arm.memory.as_ref());
         let of_role = |place: &RolePlace| self.memory_effect(Some(&place.cpus), place.memory.as_ref());
-        let is_in = |arm: &Arm, place: &RolePlace| {
+        let is_in = |arm: &PlacementArm, place: &RolePlace| {
             arm.place_of(&place.role).is_some_and(|same| same.cpus == place.cpus && of_role(same) == of_role(place))
         };
         one.cpus == other.cpus
@@ -251,8 +253,8 @@ impl<'a> CandidatePlanner<'a> {
 }
 
 /// Returns the arm that all others are compared with.
-pub(super) fn baseline_arm() -> Arm {
-    Arm::new(BASELINE, None, "the OS default: all cpus")
+pub(super) fn baseline_arm() -> PlacementArm {
+    PlacementArm::new(BASELINE, None, "the OS default: all cpus")
 }
 
 #[cfg(test)]
@@ -277,7 +279,7 @@ mod tests {
         }
         let mut planner = CandidatePlanner::new(&machine, &NoKnowledge);
         let [at, away] = planner.near_and_away("eth0").unwrap();
-        let told = |arm: &Arm| format!("{} {}", arm.name, arm.cpus.as_ref().unwrap());
+        let told = |arm: &PlacementArm| format!("{} {}", arm.name, arm.cpus.as_ref().unwrap());
         assert_eq!((told(&at), told(&away)), ("near(eth0) 0".into(), "!near(eth0) 1".into()));
         assert_eq!(at.reason, "near(eth0): node 0, as the system reports.");
         let elsewhere = two_nodes(7);
@@ -285,7 +287,7 @@ mod tests {
         assert!(nothing_else.to_string().starts_with("near(eth0) is every cpu that this process may use: "));
         assert!(planner.near_and_away("eth9").unwrap_err().to_string().contains("no such device"));
         let [server, elsewhere] = planner.roles_near_and_away("eth0", &["server", "io", "load"]).unwrap();
-        let places = |arm: &Arm| arm.roles.iter().map(|place| format!("{} ", place.cpus)).collect::<String>();
+        let places = |arm: &PlacementArm| arm.roles.iter().map(|place| format!("{} ", place.cpus)).collect::<String>();
         assert_eq!((server.name.as_str(), places(&server)), ("server=near(eth0), io=near(eth0)", "0 0 ".into()));
         assert_eq!(
             (elsewhere.name.as_str(), places(&elsewhere)),
@@ -295,7 +297,7 @@ mod tests {
         let request = |choices| CandidateRequest { choices, memory: Vec::new() };
         let named = request(vec![PlacementChoice::parse("server=near(eth0), load=1").unwrap()]);
         let named = planner.arms(&named, None, &["server", "load"]).unwrap();
-        assert_eq!((named[1].cpus_of("server"), &named[1].reason), (Some(&CpuSet::of(0)), &at.reason));
+        assert_eq!((named[1].cpus_of("server"), &named[1].reason), (Some(&CpuSet::from_cpu(0)), &at.reason));
         let planned = request(vec![PlacementChoice::Near("eth0".into()), PlacementChoice::Planned]);
         let planned = planner.arms(&planned, None, &[]).unwrap();
         assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);
@@ -303,7 +305,7 @@ mod tests {
 
     #[test]
     fn placements_of_the_same_cpus_are_one() {
-        let arm = |name: &str, cpus: Option<u32>| Arm::new(name, cpus.map(CpuSet::of), "");
+        let arm = |name: &str, cpus: Option<u32>| PlacementArm::new(name, cpus.map(CpuSet::from_cpu), "");
         let mut arms =
             vec![arm("0", Some(0)), arm("os", None), arm("core:0", Some(0)), arm("1", Some(1)), arm("os", None)];
         let machine = two_nodes(0);

@@ -2,7 +2,7 @@
 
 use corewise_machine::placement::memory::{MemoryError, MemoryPolicy};
 use corewise_machine::placement::roles::{PlacedRole, placed_roles};
-use corewise_machine::placement::{Expression, parse};
+use corewise_machine::placement::{PlacementExpression, parse};
 use corewise_model::trial::{MEMORY_SIGN, WITHOUT_ECO_QOS};
 
 use super::error::ExperimentError;
@@ -18,9 +18,9 @@ pub enum PlacementChoice {
     /// The OS default without EcoQoS, on Windows.
     WithoutEcoQos,
     /// A placement: as it was written, and its meaning.
-    Placement(String, Box<Expression>),
+    Placement(String, Box<PlacementExpression>),
     /// A memory policy on a placement, or on the OS default if there is none.
-    WithMemory(Option<(String, Box<Expression>)>, MemoryPolicy),
+    WithMemory(Option<(String, Box<PlacementExpression>)>, MemoryPolicy),
     /// A placement for each of several roles: as they were written, and their meaning.
     Roles(String, Vec<PlacedRole>),
     /// Near a device, and away from it.

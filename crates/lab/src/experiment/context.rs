@@ -10,7 +10,7 @@ use corewise_machine::worth::WorthNow;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::links::LinkMap;
 use corewise_model::trial::SlotLength;
-use corewise_sys::change::Journal;
+use corewise_sys::change::ChangeJournal;
 
 use super::candidates::{CandidateNote, ExperimentKnowledge};
 use super::error::ExperimentError;
@@ -37,8 +37,8 @@ impl ExperimentContext<'_> {
     ///
     /// # Errors
     /// [`ExperimentError::NoJournal`].
-    pub fn open_journal(&self) -> Result<Journal, ExperimentError> {
-        self.journals.clone().map(Journal::in_folder).ok_or(ExperimentError::NoJournal)
+    pub fn open_journal(&self) -> Result<ChangeJournal, ExperimentError> {
+        self.journals.clone().map(ChangeJournal::in_folder).ok_or(ExperimentError::NoJournal)
     }
 }
 
@@ -55,7 +55,7 @@ impl MachineKnowledge for NoKnowledge {
         None
     }
 
-    fn groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
+    fn link_groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
         None
     }
 

@@ -4,26 +4,26 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
 use corewise_sys::Root;
-use corewise_sys::energy::Energy;
+use corewise_sys::energy::EnergyReading;
 
 /// Sums the energy until it is read. A thread reads the counters often enough that none wraps unseen.
 #[derive(Debug)]
-pub struct Meter {
+pub struct EnergyMeter {
     thread: Option<(Sender<()>, JoinHandle<Option<f64>>)>,
 }
 
-impl Meter {
+impl EnergyMeter {
     /// Begins with the counters of a machine; without a thread if this user may not read any.
-    pub fn begin(root: Root) -> Self {
-        let mut last = Energy::now(&root);
-        let Some(longest) = last.longest() else { return Self { thread: None } };
+    pub fn begin_reading(root: Root) -> Self {
+        let mut last = EnergyReading::read_now(&root);
+        let Some(longest) = last.longest_interval() else { return Self { thread: None } };
         let (end, ended) = channel::<()>();
         let add = move || {
             let mut joules = Some(0.0);
             loop {
                 let is_over = ended.recv_timeout(longest / 2) != Err(RecvTimeoutError::Timeout);
-                let now = Energy::now(&root);
-                joules = joules.zip(now.since(&last)).map(|(sum, more)| sum + more);
+                let now = EnergyReading::read_now(&root);
+                joules = joules.zip(now.joules_since(&last)).map(|(sum, more)| sum + more);
                 last = now;
                 if is_over {
                     return joules;
@@ -35,7 +35,7 @@ impl Meter {
     }
 
     /// Returns the joules since the beginning; `None` if no counter was read, or not often enough.
-    pub fn end(self) -> Option<f64> {
+    pub fn end_reading(self) -> Option<f64> {
         let (end, thread) = self.thread?;
         drop(end);
         thread.join().ok().flatten()
@@ -58,9 +58,9 @@ mod tests {
         fs::write(package.join("name"), "package-0\n").unwrap();
         fs::write(package.join("max_energy_range_uj"), "65532000000\n").unwrap();
         used(65_530);
-        let meter = Meter::begin(Root::open(folder.path()).unwrap());
+        let meter = EnergyMeter::begin_reading(Root::open(folder.path()).unwrap());
         used(5);
-        assert_eq!(meter.end(), Some(7.0));
-        assert_eq!(Meter::begin(Root::from_files([("proc/stat", "")])).end(), None);
+        assert_eq!(meter.end_reading(), Some(7.0));
+        assert_eq!(EnergyMeter::begin_reading(Root::from_files([("proc/stat", "")])).end_reading(), None);
     }
 }

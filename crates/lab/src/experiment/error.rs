@@ -7,10 +7,10 @@ use corewise_machine::placement::memory::MemoryError;
 use corewise_machine::{CpuSet, SuggestedCommand, suggested_command};
 use corewise_model::trial::{MEMORY_SIGN, WITHOUT_ECO_QOS};
 
-use super::Ended;
+use super::RunnerEnd;
 use crate::LabError;
 use crate::placing::PlacingError;
-use crate::script::Trouble;
+use crate::script::ScriptError;
 
 /// An experiment that cannot be begun. Nothing has been changed.
 #[derive(Debug, thiserror::Error)]
@@ -96,24 +96,24 @@ pub enum ExperimentError {
     Folder(io::Error),
     /// The measurement before the first slot of running processes ended.
     #[error("{}", describe_end(.0))]
-    NotBegun(Ended),
+    NotBegun(RunnerEnd),
     /// The services were not ready, or the caller asked to stop.
     #[error("{}", describe_trouble(.0))]
-    Service(Trouble),
+    Service(ScriptError),
 }
 
-fn describe_end(ended: &Ended) -> String {
+fn describe_end(ended: &RunnerEnd) -> String {
     match ended {
-        Ended::Stopped => "nothing was tried: it was ended before the first slot".to_owned(),
-        Ended::OutOfTime => "nothing was tried: the budget ended before the first slot".to_owned(),
-        Ended::Gone(why) => why.clone(),
+        RunnerEnd::Stopped => "nothing was tried: it was ended before the first slot".to_owned(),
+        RunnerEnd::OutOfTime => "nothing was tried: the budget ended before the first slot".to_owned(),
+        RunnerEnd::Gone(why) => why.clone(),
     }
 }
 
-fn describe_trouble(trouble: &Trouble) -> String {
+fn describe_trouble(trouble: &ScriptError) -> String {
     match trouble {
-        Trouble::Interrupted => "nothing was tried: it was ended before the first run".to_owned(),
-        Trouble::Failed { why, .. } => why.clone(),
+        ScriptError::Interrupted => "nothing was tried: it was ended before the first run".to_owned(),
+        ScriptError::Failed { why, .. } => why.clone(),
     }
 }
 
@@ -134,13 +134,13 @@ impl ExperimentError {
 
     /// Returns true if the caller asked to stop.
     pub const fn is_stop(&self) -> bool {
-        matches!(self, Self::NotBegun(Ended::Stopped) | Self::Service(Trouble::Interrupted))
+        matches!(self, Self::NotBegun(RunnerEnd::Stopped) | Self::Service(ScriptError::Interrupted))
     }
 
     /// Returns what to do next, or `None` if the error says it. `mention` words a command for a sentence.
     pub fn hint(&self, mention: impl Fn(&SuggestedCommand) -> String) -> Option<String> {
         Some(match self {
-            Self::Placement(error) => return error.hint(),
+            Self::Placement(error) => return error.suggest_hint(),
             Self::Expression(error) => return error.hint.clone(),
             Self::MemoryPolicy { .. } => "For example: --on 'node:0 @ interleave:all'".to_owned(),
             Self::OnlyOsDefault => {
@@ -159,11 +159,11 @@ impl ExperimentError {
             }
             Self::OneArm(_) => "--threads takes several numbers, such as 1,2,4.".to_owned(),
             Self::Unreachable { .. } => "Name placements inside these with --on EXPR.".to_owned(),
-            Self::NotBegun(Ended::Gone(_)) => "Nothing was changed.".to_owned(),
-            Self::Service(Trouble::Failed { output, .. }) if output.trim().is_empty() => {
+            Self::NotBegun(RunnerEnd::Gone(_)) => "Nothing was changed.".to_owned(),
+            Self::Service(ScriptError::Failed { output, .. }) if output.trim().is_empty() => {
                 "Nothing was tried; all started processes were ended.".to_owned()
             }
-            Self::Service(Trouble::Failed { output, .. }) => {
+            Self::Service(ScriptError::Failed { output, .. }) => {
                 format!("Its last lines:{}", output.lines().map(|line| format!("\n    {line}")).collect::<String>())
             }
             Self::Workload(_)
@@ -171,7 +171,7 @@ impl ExperimentError {
             | Self::NoJournal
             | Self::Folder(_)
             | Self::NotBegun(_)
-            | Self::Service(Trouble::Interrupted) => return None,
+            | Self::Service(ScriptError::Interrupted) => return None,
         })
     }
 }

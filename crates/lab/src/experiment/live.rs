@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_model::quantity::MeasuredQuantity;
-use corewise_model::sample::{Kind, Meter, SampleError, Seen};
+use corewise_model::sample::{MetricKind, MetricMeter, MetricSample, SampleError};
 use corewise_model::trial::{
-    Arm, FEWEST_VALUES, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, count_values,
-    shortest_slot, slot_length,
+    FEWEST_VALUES, LiveWorkload, MetricLimit, PlacementArm, REST, SlotLength, TrialMetric, TrialObservations,
+    TrialOutcome, TriedWorkload, count_values, shortest_slot, slot_length,
 };
 use corewise_sys::accounts::has_waiting_time;
-use corewise_sys::change::Journal;
-use corewise_sys::process::Process;
+use corewise_sys::change::ChangeJournal;
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::signals;
 
-use super::{Ended, PAUSE_STEP, Ran, Runner, TrialRequest};
+use super::{PAUSE_STEP, RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
-use crew::{Crew, CrewError};
-use source::{PATIENCE, Reader};
-use stand::{Names, Stand};
+use crew::{CrewError, ProcessCrew};
+use source::{PATIENCE, SourceReader};
+use stand::{ArmPlaces, RolePatterns};
 
 /// Interval of checking limits; gauges are read at least this often.
 const LOOK: Duration = Duration::from_millis(50);
@@ -43,23 +43,23 @@ const FINDING_SHARE: f64 = 0.25;
 
 /// Places running processes, and measures them slot by slot. Dropping it restores everything from its journal.
 pub struct LiveRunner<'a> {
-    live: Live,
-    metric: Metric,
-    meter: Meter,
-    guards: Vec<Meter>,
-    limits: Vec<(Limit, Meter)>,
-    crew: Crew,
-    names: Names,
-    reader: Reader<'a>,
+    live: LiveWorkload,
+    metric: TrialMetric,
+    meter: MetricMeter,
+    guards: Vec<MetricMeter>,
+    limits: Vec<(MetricLimit, MetricMeter)>,
+    crew: ProcessCrew,
+    names: RolePatterns,
+    reader: SourceReader<'a>,
     /// End of the budget, which also ends a slot of several in a row.
     until: Option<Instant>,
     stop: &'a AtomicBool,
 }
 
 /// Reason why a slot has no value.
-enum Lost {
+enum LostSlot {
     /// The session is over.
-    Over(Ended),
+    Over(RunnerEnd),
     /// It counts as a failure of its placement.
     Failed(String),
     /// Too little was counted, or reading took too long. The load may have paused, or the source was briefly busy.
@@ -68,28 +68,28 @@ enum Lost {
     Paused,
 }
 
-impl From<SampleError> for Lost {
+impl From<SampleError> for LostSlot {
     fn from(error: SampleError) -> Self {
         match error {
             // The lost counts cannot be attributed to a placement.
-            SampleError::Reset(_) | SampleError::Slow { .. } => Self::Over(Ended::Gone(error.to_string())),
+            SampleError::Reset(_) | SampleError::Slow { .. } => Self::Over(RunnerEnd::Gone(error.to_string())),
             SampleError::TooFew { .. } => Self::Empty(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }
     }
 }
 
-impl From<CrewError> for Lost {
+impl From<CrewError> for LostSlot {
     fn from(error: CrewError) -> Self {
-        Self::Over(Ended::Gone(error.to_string()))
+        Self::Over(RunnerEnd::Gone(error.to_string()))
     }
 }
 
 /// Readings of all metrics since a slot began.
-struct Looks {
-    metric: Vec<Seen>,
-    guards: Vec<Vec<Seen>>,
-    limits: Vec<Vec<Seen>>,
+struct SlotReadings {
+    metric: Vec<MetricSample>,
+    guards: Vec<Vec<MetricSample>>,
+    limits: Vec<Vec<MetricSample>>,
 }
 
 impl<'a> LiveRunner<'a> {
@@ -99,17 +99,17 @@ impl<'a> LiveRunner<'a> {
     /// [`LabError::Meter`] if a metric cannot be searched for, [`LabError::NoWaitingTime`] if waiting time is not
     /// counted here.
     pub fn new(
-        workload: &Workload,
-        arms: &[Arm],
-        processes: Vec<Process>,
-        journal: Journal,
+        workload: &TriedWorkload,
+        arms: &[PlacementArm],
+        processes: Vec<ProcessIdentity>,
+        journal: ChangeJournal,
         stop: &'a AtomicBool,
     ) -> Result<Self, LabError> {
         let live = workload.live.clone().ok_or(LabError::NotLive)?;
-        let meter = |metric: &Metric| {
+        let meter = |metric: &TrialMetric| {
             let reading = metric.reading.as_ref().ok_or(LabError::NotLive)?;
             let wrong = |source| LabError::Meter { metric: metric.name.clone(), source };
-            Meter::new(&metric.name, reading, metric.pattern.as_deref()).map_err(wrong)
+            MetricMeter::new(&metric.name, reading, metric.pattern.as_deref()).map_err(wrong)
         };
         let guards = workload.guards.iter().map(meter).collect::<Result<Vec<_>, _>>()?;
         let limits = live.limits.iter().map(|limit| Ok((limit.clone(), meter(&limit.metric)?)));
@@ -118,13 +118,13 @@ impl<'a> LiveRunner<'a> {
         signals::notice_stops();
         let all = || std::iter::once(&metric_meter).chain(&guards).chain(limits.iter().map(|(_, meter)| meter));
         let with_accounts = all().any(|meter| meter.kind().is_proxy());
-        if !has_waiting_time() && all().any(|meter| meter.kind() == Kind::RunDelay) {
+        if !has_waiting_time() && all().any(|meter| meter.kind() == MetricKind::RunDelay) {
             return Err(LabError::NoWaitingTime);
         }
         Ok(Self {
-            names: Names::new(&workload.thread_roles)?,
-            reader: Reader::new(&live.source, with_accounts, stop),
-            crew: Crew::new(processes, stand::placements(arms), journal),
+            names: RolePatterns::new(&workload.thread_roles)?,
+            reader: SourceReader::new(&live.source, with_accounts, stop),
+            crew: ProcessCrew::new(processes, stand::list_placements(arms), journal),
             metric: workload.metric.clone(),
             meter: metric_meter,
             live,
@@ -140,21 +140,21 @@ impl<'a> LiveRunner<'a> {
     ///
     /// # Errors
     /// The reason why the metric cannot be read or never changes; or a stop.
-    pub fn find_slot(&mut self, most: Duration, progress: &mut dyn FnMut(Duration)) -> Result<SlotLength, Ended> {
-        self.check()?;
+    pub fn find_slot(&mut self, most: Duration, progress: &mut dyn FnMut(Duration)) -> Result<SlotLength, RunnerEnd> {
+        self.check_metrics()?;
         let (begun, mut seen, mut reading) = (Instant::now(), Vec::new(), Duration::ZERO);
         let (least, most) = (FINDING.0.min(most), FINDING.1.min(most));
         let mut until = least;
         loop {
             let next = FINDING_STEP * seen.len() as u32;
-            self.wait(begun + next).map_err(Lost::into_ended)?;
+            self.wait_until(begun + next).map_err(LostSlot::into_ended)?;
             if signals::is_to_stop() {
                 // Readings before the pause are not comparable with those after it.
                 signals::stop_now();
                 return self.find_slot(most, progress);
             }
-            let (mut looks, look_begun) = (self.looks(), Instant::now());
-            self.look(&mut looks).map_err(Lost::into_ended)?;
+            let (mut looks, look_begun) = (self.new_readings(), Instant::now());
+            self.read_metrics(&mut looks).map_err(LostSlot::into_ended)?;
             reading += look_begun.elapsed();
             seen.extend(looks.metric);
             progress(begun.elapsed());
@@ -170,7 +170,7 @@ impl<'a> LiveRunner<'a> {
                 None if until * 2 > most => match shortest_slot(&self.meter, &self.metric, &seen, steps) {
                     Some(found) => return Ok(found),
                     None if until <= most => until = most.mul_f64(FINDING_LONGER),
-                    None => return Err(Ended::Gone(self.describe_too_few(&seen, elapsed_s))),
+                    None => return Err(RunnerEnd::Gone(self.describe_too_few(&seen, elapsed_s))),
                 },
                 _ => until *= 2,
             }
@@ -179,9 +179,9 @@ impl<'a> LiveRunner<'a> {
 
     /// Describes how many values were read and are needed: "Read only 3 values of ops in 4 s; 8 are needed. Try --slot
     /// 3s."
-    fn describe_too_few(&self, seen: &[Seen], elapsed_s: f64) -> String {
+    fn describe_too_few(&self, seen: &[MetricSample], elapsed_s: f64) -> String {
         // For a quantile, the error says how many observations it needs.
-        if let (Err(error), true) = (self.meter.value(seen), seen.len() > FEWEST_VALUES) {
+        if let (Err(error), true) = (self.meter.value_over(seen), seen.len() > FEWEST_VALUES) {
             return error.to_string();
         }
         let values = count_values(&self.meter, &self.metric, seen);
@@ -203,59 +203,59 @@ impl<'a> LiveRunner<'a> {
     ///
     /// # Errors
     /// The reason why a metric cannot be read, or that a limit is violated already.
-    pub fn check(&mut self) -> Result<(), Ended> {
+    pub fn check_metrics(&mut self) -> Result<(), RunnerEnd> {
         let checked = (|| {
-            let mut looks = self.looks();
-            self.look(&mut looks)?;
-            self.wait(Instant::now() + FINDING_STEP)?;
-            self.look(&mut looks)?;
+            let mut looks = self.new_readings();
+            self.read_metrics(&mut looks)?;
+            self.wait_until(Instant::now() + FINDING_STEP)?;
+            self.read_metrics(&mut looks)?;
             self.check_limits(&looks)?;
-            self.check_moves(&looks.metric).map_err(Lost::Over)
+            self.check_moves(&looks.metric).map_err(LostSlot::Over)
         })();
-        checked.map_err(Lost::into_ended)
+        checked.map_err(LostSlot::into_ended)
     }
 
-    fn check_moves(&self, seen: &[Seen]) -> Result<(), Ended> {
+    fn check_moves(&self, seen: &[MetricSample]) -> Result<(), RunnerEnd> {
         let name = self.meter.name();
-        let value = match self.meter.value(seen) {
+        let value = match self.meter.value_over(seen) {
             // A whole slot may yield more.
             Err(SampleError::TooFew { .. }) => return Ok(()),
-            other => other.map_err(|error| Ended::Gone(error.to_string()))?,
+            other => other.map_err(|error| RunnerEnd::Gone(error.to_string()))?,
         };
-        if value == 0.0 && self.meter.kind() == Kind::Rate {
-            return Err(Ended::Gone(format!("{name} does not move: nothing uses these processes")));
+        if value == 0.0 && self.meter.kind() == MetricKind::Rate {
+            return Err(RunnerEnd::Gone(format!("{name} does not move: nothing uses these processes")));
         }
-        if self.metric.judged(value).is_none() {
-            return Err(Ended::Gone(format!("{name} is {value}, and must be above zero")));
+        if self.metric.judged_value(value).is_none() {
+            return Err(RunnerEnd::Gone(format!("{name} is {value}, and must be above zero")));
         }
         Ok(())
     }
 
-    fn looks(&self) -> Looks {
-        Looks {
+    fn new_readings(&self) -> SlotReadings {
+        SlotReadings {
             metric: Vec::new(),
             guards: vec![Vec::new(); self.guards.len()],
             limits: vec![Vec::new(); self.limits.len()],
         }
     }
 
-    fn look(&mut self, looks: &mut Looks) -> Result<f64, Lost> {
+    fn read_metrics(&mut self, looks: &mut SlotReadings) -> Result<f64, LostSlot> {
         let begun = Instant::now();
-        let mut found = self.reader.look(self.crew.members());
+        let mut found = self.reader.read_source(self.crew.list_members());
         // An immediate refusal may be a connection that was just closed.
         if found.is_err() && begun.elapsed() < AT_ONCE {
-            found = self.reader.look(self.crew.members());
+            found = self.reader.read_source(self.crew.list_members());
         }
         let moment = match found {
             Ok(moment) => moment,
-            Err(_) if self.stop.load(Ordering::SeqCst) => return Err(Lost::Over(Ended::Stopped)),
-            Err(why) => return Err(self.no_answer(why)),
+            Err(_) if self.stop.load(Ordering::SeqCst) => return Err(LostSlot::Over(RunnerEnd::Stopped)),
+            Err(why) => return Err(self.restore_and_ask(why)),
         };
         let (searching, stop) = (Instant::now(), self.stop);
         let is_over = || stop.load(Ordering::SeqCst) || searching.elapsed() >= PATIENCE;
-        let look = |meter: &Meter| match meter.look(&moment, &is_over) {
-            Err(SampleError::Slow { .. }) if stop.load(Ordering::SeqCst) => Err(Lost::Over(Ended::Stopped)),
-            seen => seen.map_err(Lost::from),
+        let look = |meter: &MetricMeter| match meter.read_metric(&moment, &is_over) {
+            Err(SampleError::Slow { .. }) if stop.load(Ordering::SeqCst) => Err(LostSlot::Over(RunnerEnd::Stopped)),
+            seen => seen.map_err(LostSlot::from),
         };
         looks.metric.push(look(&self.meter)?);
         for (seen, meter) in looks.guards.iter_mut().zip(&self.guards) {
@@ -268,25 +268,25 @@ impl<'a> LiveRunner<'a> {
     }
 
     /// Restores everything and asks again. If the source answers then, the placement may be the cause.
-    fn no_answer(&mut self, why: String) -> Lost {
-        self.crew.give_back();
+    fn restore_and_ask(&mut self, why: String) -> LostSlot {
+        self.crew.restore_all();
         if let Err(error) = self.crew.check_alive() {
             return error.into();
         }
-        match self.reader.look(self.crew.members()) {
-            Ok(_) => Lost::Empty(why),
-            Err(_) => Lost::Over(Ended::Gone(why)),
+        match self.reader.read_source(self.crew.list_members()) {
+            Ok(_) => LostSlot::Empty(why),
+            Err(_) => LostSlot::Over(RunnerEnd::Gone(why)),
         }
     }
 
     /// Waits until this time, or until the user pauses the session.
-    fn wait(&self, until: Instant) -> Result<(), Lost> {
+    fn wait_until(&self, until: Instant) -> Result<(), LostSlot> {
         loop {
             if self.stop.load(Ordering::SeqCst) {
-                return Err(Lost::Over(Ended::Stopped));
+                return Err(LostSlot::Over(RunnerEnd::Stopped));
             }
             if self.until.is_some_and(|until| until <= Instant::now()) {
-                return Err(Lost::Over(Ended::OutOfTime));
+                return Err(LostSlot::Over(RunnerEnd::OutOfTime));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || signals::is_to_stop() {
@@ -296,17 +296,17 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
-    fn wait_in_slot(&self, until: Instant) -> Result<(), Lost> {
-        self.wait(until)?;
-        if signals::is_to_stop() { Err(Lost::Paused) } else { Ok(()) }
+    fn wait_in_slot(&self, until: Instant) -> Result<(), LostSlot> {
+        self.wait_until(until)?;
+        if signals::is_to_stop() { Err(LostSlot::Paused) } else { Ok(()) }
     }
 
     /// Makes a slot without an interruption; during a pause, everything is restored.
-    fn whole_slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
+    fn run_unpaused_slot(&mut self, stand: &ArmPlaces<'_>, length: Duration) -> Result<TrialResult, LostSlot> {
         loop {
-            match self.slot(stand, length) {
-                Err(Lost::Paused) => {
-                    self.crew.give_back();
+            match self.run_slot(stand, length) {
+                Err(LostSlot::Paused) => {
+                    self.crew.restore_all();
                     signals::stop_now();
                 }
                 made => return made,
@@ -314,22 +314,22 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
-    fn slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
-        self.crew.place(stand)?;
+    fn run_slot(&mut self, stand: &ArmPlaces<'_>, length: Duration) -> Result<TrialResult, LostSlot> {
+        self.crew.place_threads(stand)?;
         let wash_out = Duration::from_secs_f64(corewise_model::trial::wash_out_s(length.as_secs_f64()));
         self.wait_in_slot(Instant::now() + wash_out)?;
-        let mut looks = self.looks();
-        let first = self.look(&mut looks)?;
+        let mut looks = self.new_readings();
+        let first = self.read_metrics(&mut looks)?;
         let begun = Instant::now();
         // Also reads in the middle: a change within a slot shows an effect of the slot before.
-        let often = !self.limits.is_empty() || self.meter.kind() == Kind::Gauge;
+        let often = !self.limits.is_empty() || self.meter.kind() == MetricKind::Gauge;
         let step = if often { LOOK.min(length / 2) } else { length / 2 };
         let (mut last, mut middle) = (first, 0);
         let mut steps = 0;
         while begun.elapsed() < length {
             steps += 1;
             self.wait_in_slot((begun + step * steps).min(begun + length))?;
-            last = self.look(&mut looks)?;
+            last = self.read_metrics(&mut looks)?;
             if middle == 0 && begun.elapsed() * 2 >= length {
                 middle = looks.metric.len() - 1;
             }
@@ -337,16 +337,16 @@ impl<'a> LiveRunner<'a> {
         }
         self.crew.check_alive()?;
         self.crew.check_placed()?;
-        self.measured(&looks, middle, last - first)
+        self.build_result(&looks, middle, last - first)
     }
 
-    fn check_limits(&self, looks: &Looks) -> Result<(), Lost> {
+    fn check_limits(&self, looks: &SlotReadings) -> Result<(), LostSlot> {
         for ((limit, meter), seen) in self.limits.iter().zip(&looks.limits) {
-            let recent = if meter.kind() == Kind::Gauge { &seen[seen.len() - 1..] } else { &seen[..] };
-            match meter.value(recent) {
+            let recent = if meter.kind() == MetricKind::Gauge { &seen[seen.len() - 1..] } else { &seen[..] };
+            match meter.value_over(recent) {
                 Ok(value) => {
-                    let value = MeasuredQuantity { value, unit: meter.unit(recent) };
-                    check_limit(limit, &value).map_err(Lost::Failed)?;
+                    let value = MeasuredQuantity { value, unit: meter.unit_over(recent) };
+                    check_limit(limit, &value).map_err(LostSlot::Failed)?;
                 }
                 // An unknown value violates no limit.
                 Err(SampleError::TooFew { .. }) => {}
@@ -356,61 +356,67 @@ impl<'a> LiveRunner<'a> {
         Ok(())
     }
 
-    fn measured(&self, looks: &Looks, middle: usize, seconds: f64) -> Result<Ran, Lost> {
-        let value = self.meter.value(&looks.metric)?;
-        if self.metric.judged(value).is_none() {
-            return Err(Lost::Empty(format!("its metric is {value}, and must be above zero")));
+    fn build_result(&self, looks: &SlotReadings, middle: usize, seconds: f64) -> Result<TrialResult, LostSlot> {
+        let value = self.meter.value_over(&looks.metric)?;
+        if self.metric.judged_value(value).is_none() {
+            return Err(LostSlot::Empty(format!("its metric is {value}, and must be above zero")));
         }
         let mut guards = Vec::new();
-        let mut readings = vec![self.meter.reading(&looks.metric, value)];
+        let mut readings = vec![self.meter.metric_reading(&looks.metric, value)];
         for (meter, seen) in self.guards.iter().zip(&looks.guards) {
-            let value = meter.value(seen)?;
+            let value = meter.value_over(seen)?;
             guards.push(Some(value));
-            readings.push(meter.reading(seen, value));
+            readings.push(meter.metric_reading(seen, value));
         }
-        let half = |seen: &[Seen]| self.meter.value(seen).ok();
+        let half = |seen: &[MetricSample]| self.meter.value_over(seen).ok();
         let halves =
             half(&looks.metric[..=middle]).zip(half(&looks.metric[middle..])).map(|(first, second)| [first, second]);
-        let observed = Observed { wall_s: seconds, most_threads: self.crew.count(), halves, ..Observed::default() };
-        Ok(Ran { repeats: 1, outcome: Outcome::Value(value), guards, readings, observed })
+        let observed = TrialObservations {
+            wall_s: seconds,
+            most_threads: self.crew.placed_threads(),
+            halves,
+            ..TrialObservations::default()
+        };
+        Ok(TrialResult { repeats: 1, outcome: TrialOutcome::Value(value), guards, readings, observed })
     }
 }
 
-impl Lost {
+impl LostSlot {
     /// Converts a failure before the first slot, when no placement can be the cause.
-    fn into_ended(self) -> Ended {
+    fn into_ended(self) -> RunnerEnd {
         match self {
             Self::Over(ended) => ended,
-            Self::Failed(why) | Self::Empty(why) => Ended::Gone(why),
-            Self::Paused => Ended::Stopped,
+            Self::Failed(why) | Self::Empty(why) => RunnerEnd::Gone(why),
+            Self::Paused => RunnerEnd::Stopped,
         }
     }
 }
 
-impl Runner for LiveRunner<'_> {
+impl TrialRunner for LiveRunner<'_> {
     /// Several in a row are one slot of their total length.
-    fn run(&mut self, arm: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+    fn run(&mut self, arm: &PlacementArm, _: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         let repeats = request.repeats.max(1);
         let length = Duration::from_secs_f64(self.live.slot_s) * repeats;
         self.until = request.until.filter(|_| repeats > 1);
         let begun = Instant::now();
         let names = self.names.clone();
-        let stand = names.stand(arm, &[REST]);
-        let mut slot = self.whole_slot(&stand, length);
+        let stand = names.places_on(arm, &[REST]);
+        let mut slot = self.run_unpaused_slot(&stand, length);
         for _ in 1..MOST_ATTEMPTS {
-            if matches!(slot, Err(Lost::Empty(_))) {
-                slot = self.whole_slot(&stand, length);
+            if matches!(slot, Err(LostSlot::Empty(_))) {
+                slot = self.run_unpaused_slot(&stand, length);
             }
         }
         if slot.is_err() {
-            self.crew.give_back();
+            self.crew.restore_all();
         }
         match slot {
-            Ok(ran) => Ok(Ran { repeats, ..ran }),
-            Err(lost @ (Lost::Over(_) | Lost::Paused)) => Err(lost.into_ended()),
-            Err(Lost::Failed(why) | Lost::Empty(why)) => {
-                let observed = Observed { wall_s: begun.elapsed().as_secs_f64(), ..Observed::default() };
-                Ok(Ran { repeats, ..Ran::failed(why, String::new(), observed) })
+            Ok(ran) => Ok(TrialResult { repeats, ..ran }),
+            Err(lost @ (LostSlot::Over(_) | LostSlot::Paused)) => Err(lost.into_ended()),
+            Err(LostSlot::Failed(why) | LostSlot::Empty(why)) => {
+                let observed =
+                    TrialObservations { wall_s: begun.elapsed().as_secs_f64(), ..TrialObservations::default() };
+                Ok(TrialResult { repeats, ..TrialResult::from_failure(why, String::new(), observed) })
             }
         }
     }
@@ -420,22 +426,22 @@ impl Runner for LiveRunner<'_> {
     }
 
     /// The wash-out is part of a slot.
-    fn pause(&self, _: Duration) -> Duration {
+    fn pause_before(&self, _: Duration) -> Duration {
         Duration::ZERO
     }
 }
 
 impl Drop for LiveRunner<'_> {
     fn drop(&mut self) {
-        self.crew.give_back();
+        self.crew.restore_all();
         signals::stop_at_once();
     }
 }
 
 /// Returns an error if a value of a limit's metric ends a slot.
-fn check_limit(limit: &Limit, value: &MeasuredQuantity) -> Result<(), String> {
+fn check_limit(limit: &MetricLimit, value: &MeasuredQuantity) -> Result<(), String> {
     let (text, digits) = (&limit.text, if value.value.abs() >= 100.0 { 0 } else { 4 });
-    let shown = || format!("{:.*}{}", digits, value.value, value.unit.suffix());
+    let shown = || format!("{:.*}{}", digits, value.value, value.unit.unit_suffix());
     match limit.is_violated_by(value) {
         Some(false) => Ok(()),
         Some(true) => Err(format!("it was left at once: {} (--stop-if {text})", shown())),

@@ -10,30 +10,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_model::trial::{Arm, Experiment, Observed, Outcome, Parts, wash_out_s};
-use corewise_sys::change::Journal;
+use corewise_model::trial::{Experiment, PlacementArm, ServiceParts, TrialObservations, TrialOutcome, wash_out_s};
+use corewise_sys::change::ChangeJournal;
 
-use super::live::crew::{Crew, CrewError};
-use super::live::stand::{self, Names};
-use super::process::{ProcessRunner, policy};
-use super::{Ended, Ran, Runner, TrialRequest};
+use super::live::crew::{CrewError, ProcessCrew};
+use super::live::stand::{self, RolePatterns};
+use super::process::{ProcessRunner, kernel_policy};
+use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
-pub use crate::script::Trouble;
-use by_name::ByName;
-use service::{Beginning, RunningService, ask};
+pub use crate::script::ScriptError;
+use by_name::ThreadPlacer;
+use service::{RunningService, ServiceStart, ask_script};
 
 /// Starts services, runs a command beside them, and ends them.
 pub struct PartsRunner<'a> {
-    parts: Parts,
-    arms: Vec<Arm>,
-    names: Names,
+    parts: ServiceParts,
+    arms: Vec<PlacementArm>,
+    names: RolePatterns,
     load: ProcessRunner<'a>,
     /// Running services, in the order in which they were started.
     running: Vec<RunningService>,
     any_ended: Arc<AtomicBool>,
     /// Places services that are kept started.
-    crew: Option<Crew>,
-    journal: Option<Journal>,
+    crew: Option<ProcessCrew>,
+    journal: Option<ChangeJournal>,
     last_run: Duration,
     stop: &'a AtomicBool,
 }
@@ -48,16 +48,16 @@ impl<'a> PartsRunner<'a> {
     pub fn new(
         experiment: &Experiment,
         load: ProcessRunner<'a>,
-        journal: Option<Journal>,
+        journal: Option<ChangeJournal>,
         stop: &'a AtomicBool,
     ) -> Result<Self, LabError> {
         let parts = experiment.workload.parts.clone().ok_or(LabError::NoParts)?;
         let any_ended = Arc::new(AtomicBool::new(false));
         Ok(Self {
-            names: Names::new(&experiment.workload.thread_roles)?,
+            names: RolePatterns::new(&experiment.workload.thread_roles)?,
             parts,
             arms: experiment.arms.clone(),
-            load: load.ended_with(&any_ended),
+            load: load.with_end_flag(&any_ended),
             running: Vec::new(),
             any_ended,
             crew: None,
@@ -71,38 +71,38 @@ impl<'a> PartsRunner<'a> {
     ///
     /// # Errors
     /// The reason why they are not ready. Also fails if a check for readiness succeeds before its service is started.
-    pub fn check(&mut self) -> Result<(), Trouble> {
+    pub fn check_services(&mut self) -> Result<(), ScriptError> {
         for service in &self.parts.services {
             let Some(question) = &service.ready else { continue };
-            if ask(question, self.stop).is_ok() {
+            if ask_script(question, self.stop).is_ok() {
                 let why = format!(
                     "`{question}` succeeds before {} is started: another one may be running (is its port in use?), or the command asks something else",
                     service.name
                 );
-                return Err(Trouble::Failed { why, output: String::new() });
+                return Err(ScriptError::Failed { why, output: String::new() });
             }
         }
-        let started = self.arms.first().cloned().map_or(Ok(()), |baseline| self.start(&baseline));
-        self.end();
+        let started = self.arms.first().cloned().map_or(Ok(()), |baseline| self.start_services(&baseline));
+        self.end_services();
         started
     }
 
     /// Starts the services on an arm, one after the other.
-    fn start(&mut self, arm: &Arm) -> Result<(), Trouble> {
+    fn start_services(&mut self, arm: &PlacementArm) -> Result<(), ScriptError> {
         self.any_ended.store(false, Ordering::SeqCst);
         let within = Duration::from_secs_f64(self.parts.ready_within_s);
         for service in &self.parts.services {
-            let memory = arm.memory_of(&service.name).and_then(policy);
-            let beginning = Beginning { cpus: arm.cpus_of(&service.name), memory, any_ended: &self.any_ended };
-            let started = RunningService::start(service, &beginning).map_err(|error| {
+            let memory = arm.memory_of(&service.name).and_then(kernel_policy);
+            let beginning = ServiceStart { cpus: arm.cpus_of(&service.name), memory, any_ended: &self.any_ended };
+            let started = RunningService::start_service(service, &beginning).map_err(|error| {
                 let why = format!("{} could not be started: {error}", service.name);
-                Trouble::Failed { why, output: String::new() }
+                ScriptError::Failed { why, output: String::new() }
             })?;
             self.running.push(started);
             // The end of the last one is noticed while waiting for it.
             let before = self.running.len() - 1;
             self.running[..before].iter_mut().try_for_each(|running| match running.has_ended() {
-                true => Err(running.failed("before all were ready")),
+                true => Err(running.explain_end("before all were ready")),
                 false => Ok(()),
             })?;
             self.running.iter_mut().last().map_or(Ok(()), |last| last.wait_until_ready(within, self.stop))?;
@@ -111,80 +111,93 @@ impl<'a> PartsRunner<'a> {
     }
 
     /// Ends all services, the last one first.
-    fn end(&mut self) {
+    fn end_services(&mut self) {
         self.crew = None;
         while let Some(mut last) = self.running.pop() {
-            last.end();
+            last.end_service();
         }
     }
 
     /// Returns the failure of a service that has ended, if any.
-    fn ended(&mut self) -> Option<Trouble> {
+    fn ended_service(&mut self) -> Option<ScriptError> {
         let ended = self.running.iter_mut().find(|running| running.has_ended())?;
-        Some(ended.failed("while the command ran"))
+        Some(ended.explain_end("while the command ran"))
     }
 
     /// Makes one trial with services of its own.
-    fn anew(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
-        let ran = match self.start(arm) {
+    fn run_anew(&mut self, arm: &PlacementArm, number: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
+        let ran = match self.start_services(arm) {
             Ok(()) => {
-                let stand = self.names.stand(arm, &[]);
-                let roots = self.running.iter().filter_map(RunningService::root).map(|root| root.id).collect();
-                let _held = (!stand.roles.is_empty()).then(|| ByName::hold(&stand, roots));
-                self.loaded(arm, number, request)
+                let stand = self.names.places_on(arm, &[]);
+                let roots = self.running.iter().filter_map(RunningService::root_process).map(|root| root.id).collect();
+                let _held = (!stand.roles.is_empty()).then(|| ThreadPlacer::hold_threads(&stand, roots));
+                self.run_beside(arm, number, request)
             }
-            Err(trouble) => failed(trouble),
+            Err(trouble) => failed_trial(trouble),
         };
         // Leftover processes would run beside the next trial.
-        self.end();
+        self.end_services();
         ran
     }
 
     /// Runs the command beside running services; if one of these ends, the trial has failed.
-    fn loaded(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
+    fn run_beside(
+        &mut self,
+        arm: &PlacementArm,
+        number: usize,
+        request: TrialRequest,
+    ) -> Result<TrialResult, RunnerEnd> {
         let ran = self.load.run(arm, number, request)?;
-        match self.ended() {
-            Some(Trouble::Failed { why, output }) => Ok(Ran { outcome: Outcome::Failed { why, output }, ..ran }),
+        match self.ended_service() {
+            Some(ScriptError::Failed { why, output }) => {
+                Ok(TrialResult { outcome: TrialOutcome::Failed { why, output }, ..ran })
+            }
             _ => Ok(ran),
         }
     }
 
     /// Makes one trial beside services that are kept started.
-    fn beside_kept(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
+    fn run_beside_kept(
+        &mut self,
+        arm: &PlacementArm,
+        number: usize,
+        request: TrialRequest,
+    ) -> Result<TrialResult, RunnerEnd> {
         if self.running.is_empty() {
             self.begin_to_keep()?;
         }
         let roles: Vec<&str> = self.parts.services.iter().map(|service| service.name.as_str()).collect();
-        let stand = self.names.stand(arm, &roles);
-        let placed = self.crew.as_mut().map_or(Ok(()), |crew| crew.place(&stand));
-        placed.map_err(|error: CrewError| Ended::Gone(error.to_string()))?;
-        self.wait(Duration::from_secs_f64(wash_out_s(self.last_run.as_secs_f64())))?;
+        let stand = self.names.places_on(arm, &roles);
+        let placed = self.crew.as_mut().map_or(Ok(()), |crew| crew.place_threads(&stand));
+        placed.map_err(|error: CrewError| RunnerEnd::Gone(error.to_string()))?;
+        self.wait_for(Duration::from_secs_f64(wash_out_s(self.last_run.as_secs_f64())))?;
         let ran = self.load.run(arm, number, request)?;
-        if let Some(Trouble::Failed { why, output }) = self.ended() {
-            return Err(Ended::Gone(with_output(why, &output)));
+        if let Some(ScriptError::Failed { why, output }) = self.ended_service() {
+            return Err(RunnerEnd::Gone(with_output(why, &output)));
         }
-        let checked = self.crew.as_ref().map_or(Ok(()), Crew::check_placed);
-        checked.map_err(|error| Ended::Gone(error.to_string()))?;
+        let checked = self.crew.as_ref().map_or(Ok(()), ProcessCrew::check_placed);
+        checked.map_err(|error| RunnerEnd::Gone(error.to_string()))?;
         self.last_run = Duration::from_secs_f64(ran.observed.wall_s.max(0.0));
         Ok(ran)
     }
 
-    fn begin_to_keep(&mut self) -> Result<(), Ended> {
+    fn begin_to_keep(&mut self) -> Result<(), RunnerEnd> {
         let Some(baseline) = self.arms.first().cloned() else { return Ok(()) };
-        self.start(&baseline).map_err(|trouble| match trouble {
-            Trouble::Interrupted => Ended::Stopped,
-            Trouble::Failed { why, output } => Ended::Gone(with_output(why, &output)),
+        self.start_services(&baseline).map_err(|trouble| match trouble {
+            ScriptError::Interrupted => RunnerEnd::Stopped,
+            ScriptError::Failed { why, output } => RunnerEnd::Gone(with_output(why, &output)),
         })?;
-        let roots = self.running.iter().filter_map(RunningService::root).collect();
-        self.crew = self.journal.take().map(|journal| Crew::new(roots, stand::placements(&self.arms), journal));
+        let roots = self.running.iter().filter_map(RunningService::root_process).collect();
+        self.crew =
+            self.journal.take().map(|journal| ProcessCrew::new(roots, stand::list_placements(&self.arms), journal));
         Ok(())
     }
 
-    fn wait(&self, time: Duration) -> Result<(), Ended> {
+    fn wait_for(&self, time: Duration) -> Result<(), RunnerEnd> {
         let begun = Instant::now();
         while begun.elapsed() < time {
             if self.stop.load(Ordering::SeqCst) {
-                return Err(Ended::Stopped);
+                return Err(RunnerEnd::Stopped);
             }
             std::thread::sleep(super::PAUSE_STEP.min(time));
         }
@@ -192,9 +205,13 @@ impl<'a> PartsRunner<'a> {
     }
 }
 
-impl Runner for PartsRunner<'_> {
-    fn run(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
-        if self.parts.keep_started { self.beside_kept(arm, number, request) } else { self.anew(arm, number, request) }
+impl TrialRunner for PartsRunner<'_> {
+    fn run(&mut self, arm: &PlacementArm, number: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
+        if self.parts.keep_started {
+            self.run_beside_kept(arm, number, request)
+        } else {
+            self.run_anew(arm, number, request)
+        }
     }
 
     fn begin_block(&mut self, block: u32) {
@@ -204,15 +221,15 @@ impl Runner for PartsRunner<'_> {
 
 impl Drop for PartsRunner<'_> {
     fn drop(&mut self) {
-        self.end();
+        self.end_services();
     }
 }
 
 /// Converts the failure of a start to a failed trial, or an interruption to a stop.
-fn failed(trouble: Trouble) -> Result<Ran, Ended> {
+fn failed_trial(trouble: ScriptError) -> Result<TrialResult, RunnerEnd> {
     match trouble {
-        Trouble::Interrupted => Err(Ended::Stopped),
-        Trouble::Failed { why, output } => Ok(Ran::failed(why, output, Observed::default())),
+        ScriptError::Interrupted => Err(RunnerEnd::Stopped),
+        ScriptError::Failed { why, output } => Ok(TrialResult::from_failure(why, output, TrialObservations::default())),
     }
 }
 

@@ -10,23 +10,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_model::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
 use corewise_model::sample::{LineSearch, MetricReading};
-use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
+use corewise_model::trial::{ArmMemory, LOAD, PlacementArm, TrialObservations, TrialOutcome, TriedWorkload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
-use corewise_sys::execution::{ClockProbe, End, Executed, Execution};
-use corewise_sys::input::{self, Input, InputKind};
-use corewise_sys::memory_policy::Policy;
+use corewise_sys::execution::{ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult};
+use corewise_sys::input::{self, InputFile, InputKind};
+use corewise_sys::memory_policy::KernelMemoryPolicy;
 use corewise_sys::thread::process_cpu_time;
 
-use super::energy::Meter;
-use super::{Ended, Ran, Runner, TrialRequest};
+use super::energy::EnergyMeter;
+use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
-use crate::probe::frequency::Estimator;
-use crate::script::{self, Trouble, last_lines};
-use metrics::{Found, LONGEST_LAST_SEARCH, LONGEST_SEARCH, MetricSearches};
+use crate::probe::frequency::ClockEstimator;
+use crate::script::{self, ScriptError, last_lines};
+use metrics::{FoundMetric, LONGEST_LAST_SEARCH, LONGEST_SEARCH, MetricSearches};
 
 /// Maximum bytes of random padding in the environment. The stack's address depends on its size, and speeds depend on
 /// that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
@@ -42,16 +42,16 @@ const MOST_VARY: usize = 1 << 30;
 
 /// Starts the workload's command as a process for each run; other children of this process are left alone.
 pub struct ProcessRunner<'a> {
-    workload: Workload,
+    workload: TriedWorkload,
     timeout: Option<Duration>,
     /// The search for the metric and for each guard; `None` for the wall time.
     searches: Vec<Option<LineSearch>>,
     /// Cpus that this process may use, for arms without their own.
     all: CpuSet,
     seed: u64,
-    clock: Option<Estimator>,
+    clock: Option<ClockEstimator>,
     /// Random number of this block if the workload is varied, and the result of varying it.
-    varied: Option<(OsString, Result<(), Trouble>)>,
+    varied: Option<(OsString, Result<(), ScriptError>)>,
     /// Flag that ends a run early as failed, because its services are gone.
     needs_ended: Option<Arc<AtomicBool>>,
     stop: &'a AtomicBool,
@@ -62,7 +62,7 @@ impl<'a> ProcessRunner<'a> {
     ///
     /// # Errors
     /// [`LabError::Pattern`] if a metric's pattern is not a regular expression.
-    pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, LabError> {
+    pub fn new(workload: &TriedWorkload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, LabError> {
         let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
         let searches: Result<Vec<_>, _> = metrics
             .map(|metric| {
@@ -73,7 +73,7 @@ impl<'a> ProcessRunner<'a> {
             .collect();
         Ok(Self {
             workload: workload.clone(),
-            timeout: workload.timeout(),
+            timeout: workload.run_timeout(),
             searches: searches?,
             all,
             seed,
@@ -86,28 +86,28 @@ impl<'a> ProcessRunner<'a> {
 
     /// Sets a flag that ends runs as failed once it is true.
     #[must_use]
-    pub(super) fn ended_with(self, needs_ended: &Arc<AtomicBool>) -> Self {
+    pub(super) fn with_end_flag(self, needs_ended: &Arc<AtomicBool>) -> Self {
         Self { needs_ended: Some(Arc::clone(needs_ended)), ..self }
     }
 
     /// Estimates clock rates if the processor has no cycle counters; takes about 50 ms.
     #[must_use]
-    pub fn estimating_clock(self) -> Self {
-        Self { clock: Some(Estimator::calibrated()), ..self }
+    pub fn with_clock_estimates(self) -> Self {
+        Self { clock: Some(ClockEstimator::calibrate_clock()), ..self }
     }
 
     /// Starts the command once, and searches its output or its metric file for the metric and the guards.
-    fn once(
+    fn run_once(
         &self,
-        arm: &Arm,
+        arm: &PlacementArm,
         environment: &[(OsString, Option<OsString>)],
         request: &TrialRequest,
-    ) -> io::Result<(Executed, Vec<Found>)> {
+    ) -> io::Result<(ExecutionResult, Vec<FoundMetric>)> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
-        let policy = arm.memory_of(LOAD).and_then(policy);
+        let policy = arm.memory_of(LOAD).and_then(kernel_policy);
         let stops: Vec<&AtomicBool> = std::iter::once(self.stop).chain(self.needs_ended.as_deref()).collect();
-        let execution = Execution {
+        let execution = CommandExecution {
             environment,
             cpus: arm.cpus_of(LOAD),
             memory: policy.as_ref(),
@@ -115,7 +115,7 @@ impl<'a> ProcessRunner<'a> {
             timeout: self.timeout,
             follow: self.workload.follow.as_deref(),
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
-            ..Execution::new(&program, &arguments, &stops)
+            ..CommandExecution::new(&program, &arguments, &stops)
         };
         let longest_search = || match () {
             () if execution.is_to_end() => Duration::ZERO,
@@ -124,28 +124,28 @@ impl<'a> ProcessRunner<'a> {
         };
         let mut searches = MetricSearches::new(&self.searches, &longest_search);
         let Some(file) = self.workload.metric_file.as_deref().map(Path::new) else {
-            let executed = execution.run(&mut |bytes| searches.add(bytes))?;
-            return Ok((executed, searches.finish()));
+            let executed = execution.run(&mut |bytes| searches.add_output(bytes))?;
+            return Ok((executed, searches.finish_searches()));
         };
         // Makes sure that the file is written in this run.
-        input::remove(file).map_err(|error| io::Error::other(error.to_string()))?;
+        input::remove_stale(file).map_err(|error| io::Error::other(error.to_string()))?;
         let executed = execution.run(&mut |_| {})?;
-        match Input::open(file, InputKind::MetricFile).and_then(Input::bytes) {
-            Ok(bytes) => searches.add(&bytes),
-            Err(error) => return Ok((executed, vec![Found::Unreadable(error.to_string()); self.searches.len()])),
+        match InputFile::open(file, InputKind::MetricFile).and_then(InputFile::read_bytes) {
+            Ok(bytes) => searches.add_output(&bytes),
+            Err(error) => return Ok((executed, vec![FoundMetric::Unreadable(error.to_string()); self.searches.len()])),
         }
-        Ok((executed, searches.finish()))
+        Ok((executed, searches.finish_searches()))
     }
 
     /// Describes why a number was not found; `None` if it was.
-    fn missing(&self, what: &str, found: &Found) -> Option<String> {
+    fn explain_missing(&self, what: &str, found: &FoundMetric) -> Option<String> {
         let file = self.workload.metric_file.as_deref();
         match found {
-            Found::Quantity(_) => None,
-            Found::Refused(why) => Some(format!("{what} is {why}")),
-            Found::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
-            Found::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
-            Found::Unknown => {
+            FoundMetric::Quantity(_) => None,
+            FoundMetric::Refused(why) => Some(format!("{what} is {why}")),
+            FoundMetric::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
+            FoundMetric::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
+            FoundMetric::Unknown => {
                 let seconds = LONGEST_SEARCH.as_secs();
                 let found = format!("{what} was not found in {} within {seconds} s", file.unwrap_or("its output"));
                 Some(format!("{found}: the regular expression is too slow, or the program writes too much"))
@@ -155,42 +155,42 @@ impl<'a> ProcessRunner<'a> {
 }
 
 /// Returns the kernel's form of an arm's memory policy.
-pub(super) fn policy(memory: &ArmMemory) -> Option<Policy> {
-    Some(Policy::new(memory.mode()?, memory.nodes.iter().collect()))
+pub(super) fn kernel_policy(memory: &ArmMemory) -> Option<KernelMemoryPolicy> {
+    Some(KernelMemoryPolicy::new(memory.policy_mode()?, memory.nodes.iter().collect()))
 }
 
 /// Returns the random numbers of a trial or of a block.
-fn drawn(seed: u64, number: u64) -> Random {
-    Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+fn trial_random(seed: u64, number: u64) -> RandomGenerator {
+    RandomGenerator::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-impl Runner for ProcessRunner<'_> {
+impl TrialRunner for ProcessRunner<'_> {
     fn begin_block(&mut self, block: u32) {
         let Some(script) = &self.workload.vary else { return };
-        let number = drawn(self.seed, u64::from(block)).below(MOST_VARY).to_string();
+        let number = trial_random(self.seed, u64::from(block)).next_below(MOST_VARY).to_string();
         let environment = [(VARY.into(), Some(number.clone().into()))];
         self.varied = Some((number.into(), script::run("the script of --vary", script, &environment, self.stop)));
     }
 
-    fn run(&mut self, arm: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+    fn run(&mut self, arm: &PlacementArm, _: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         for _ in 1..MOST_ATTEMPTS {
-            match self.attempt(arm, &request, true) {
-                Attempt::Ended(ran) => return ran.map(|ran| *ran),
-                Attempt::Held if request.is_out_of_time() => return Err(Ended::OutOfTime),
-                Attempt::Held => {}
+            match self.attempt_trial(arm, &request, true) {
+                TrialAttempt::Ended(ran) => return ran.map(|ran| *ran),
+                TrialAttempt::Held if request.is_out_of_time() => return Err(RunnerEnd::OutOfTime),
+                TrialAttempt::Held => {}
             }
         }
-        match self.attempt(arm, &request, false) {
-            Attempt::Ended(ran) => ran.map(|ran| *ran),
-            Attempt::Held => Err(Ended::Stopped),
+        match self.attempt_trial(arm, &request, false) {
+            TrialAttempt::Ended(ran) => ran.map(|ran| *ran),
+            TrialAttempt::Held => Err(RunnerEnd::Stopped),
         }
     }
 }
 
 /// Result of an attempt at a trial.
-enum Attempt {
+enum TrialAttempt {
     /// It is over.
-    Ended(Result<Box<Ran>, Ended>),
+    Ended(Result<Box<TrialResult>, RunnerEnd>),
     /// Corewise was stopped meanwhile, so its duration is unknown and it must be repeated.
     Held,
 }
@@ -198,40 +198,40 @@ enum Attempt {
 impl ProcessRunner<'_> {
     /// Makes a trial. With `may_fail`, it is given up if corewise was stopped meanwhile; otherwise it may only seem
     /// too long, never too short.
-    fn attempt(&self, arm: &Arm, request: &TrialRequest, may_fail: bool) -> Attempt {
-        let padding = drawn(self.seed, request.trial).below(MOST_PADDING_BYTES);
+    fn attempt_trial(&self, arm: &PlacementArm, request: &TrialRequest, may_fail: bool) -> TrialAttempt {
+        let padding = trial_random(self.seed, request.trial).next_below(MOST_PADDING_BYTES);
         let told = self.workload.environment_of(arm).into_iter();
         let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
         let environment = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]);
         let varied = self.varied.iter().map(|(number, _)| (VARY.into(), Some(number.clone())));
         let environment: Vec<_> = environment.chain(varied).collect();
-        let mut sum = Sum::new(self.searches.len());
-        let (before, own_time) = (KernelCounts::now(), OwnTime::begin());
-        let (meter, begun) = (Meter::begin(Root::live()), Instant::now());
-        let lost = self.repeat(arm, &environment, request, may_fail, &mut sum);
-        let (energy, took) = (meter.end(), begun.elapsed());
+        let mut sum = RunTotals::new(self.searches.len());
+        let (before, own_time) = (KernelCounts::read_now(), OwnTime::begin_timing());
+        let (meter, begun) = (EnergyMeter::begin_reading(Root::this_machine()), Instant::now());
+        let lost = self.repeat_runs(arm, &environment, request, may_fail, &mut sum);
+        let (energy, took) = (meter.end_reading(), begun.elapsed());
         if let Some(attempt) = lost {
             return attempt;
         }
-        let own = own_time.end(&sum);
-        let mut ran = sum.ran();
+        let own = own_time.end_timing(&sum);
+        let mut ran = sum.into_result();
         self.add_counts(&mut ran.observed, arm, &before, own);
         ran.observed.energy_joules = energy;
         ran.observed.energy_s = energy.map(|_| took.as_secs_f64());
-        Attempt::Ended(Ok(Box::new(ran)))
+        TrialAttempt::Ended(Ok(Box::new(ran)))
     }
 
     /// Makes the runs of a trial, until one fails. Returns what ended it if there is no trial.
-    fn repeat(
+    fn repeat_runs(
         &self,
-        arm: &Arm,
+        arm: &PlacementArm,
         environment: &[(OsString, Option<OsString>)],
         request: &TrialRequest,
         may_fail: bool,
-        sum: &mut Sum,
-    ) -> Option<Attempt> {
-        if let Some((_, Err(Trouble::Failed { why, output }))) = &self.varied {
-            sum.fail(why.clone(), output.clone());
+        sum: &mut RunTotals,
+    ) -> Option<TrialAttempt> {
+        if let Some((_, Err(ScriptError::Failed { why, output }))) = &self.varied {
+            sum.set_failure(why.clone(), output.clone());
             return None;
         }
         let began = Instant::now();
@@ -239,21 +239,21 @@ impl ProcessRunner<'_> {
             match request.needs_run(made, began) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(ended) => return Some(Attempt::Ended(Err(ended))),
+                Err(ended) => return Some(TrialAttempt::Ended(Err(ended))),
             }
-            let once = self.once(arm, environment, request);
+            let once = self.run_once(arm, environment, request);
             // A service manager or batch system may end all processes at once: that is not a failure of the run.
             if self.stop.load(Ordering::SeqCst) {
-                return Some(Attempt::Ended(Err(Ended::Stopped)));
+                return Some(TrialAttempt::Ended(Err(RunnerEnd::Stopped)));
             }
             match once {
-                Ok((executed, _)) if executed.was_held && may_fail => return Some(Attempt::Held),
+                Ok((executed, _)) if executed.was_held && may_fail => return Some(TrialAttempt::Held),
                 // The budget has ended its search.
-                Ok((_, found)) if found.contains(&Found::Unknown) && request.is_out_of_time() => {
-                    return Some(Attempt::Ended(Err(Ended::OutOfTime)));
+                Ok((_, found)) if found.contains(&FoundMetric::Unknown) && request.is_out_of_time() => {
+                    return Some(TrialAttempt::Ended(Err(RunnerEnd::OutOfTime)));
                 }
-                Ok((executed, found)) => sum.add(&executed, &found, self),
-                Err(error) => sum.fail(not_started(&error), String::new()),
+                Ok((executed, found)) => sum.add_executed(&executed, &found, self),
+                Err(error) => sum.set_failure(explain_not_started(&error), String::new()),
             }
             if sum.failure.is_some() {
                 break;
@@ -263,8 +263,8 @@ impl ProcessRunner<'_> {
     }
 
     /// Adds the kernel's counts for the arm's cpus. `own` is the cpu time of the trial, as opposed to other programs.
-    fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts, own: Duration) {
-        let now = KernelCounts::now();
+    fn add_counts(&self, observed: &mut TrialObservations, arm: &PlacementArm, before: &KernelCounts, own: Duration) {
+        let now = KernelCounts::read_now();
         let cpus = arm.cpus.as_ref().unwrap_or(&self.all);
         let happened = now.since_on(before, cpus.iter());
         let interrupts = happened.iter().map(|of_cpu| {
@@ -277,22 +277,22 @@ impl ProcessRunner<'_> {
     }
 
     /// Returns the reason why a run that was started has no value.
-    fn failure(&self, executed: &Executed, found: &[Found]) -> Option<String> {
+    fn explain_failure(&self, executed: &ExecutionResult, found: &[FoundMetric]) -> Option<String> {
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
         match executed.end {
-            End::Exited(0) => {}
-            End::Exited(status) => return Some(format!("exit status {status}")),
-            End::Killed(signal) => return Some(format!("killed by signal {signal}")),
-            End::TimedOut => return Some(format!("took longer than {seconds} s")),
-            End::Stopped => return Some("stopped by a signal: it may need the terminal".to_owned()),
-            End::Interrupted => return Some("interrupted".to_owned()),
-            End::NothingToFollow => {
+            ExecutionEnd::Exited(0) => {}
+            ExecutionEnd::Exited(status) => return Some(format!("exit status {status}")),
+            ExecutionEnd::Killed(signal) => return Some(format!("killed by signal {signal}")),
+            ExecutionEnd::TimedOut => return Some(format!("took longer than {seconds} s")),
+            ExecutionEnd::Stopped => return Some("stopped by a signal: it may need the terminal".to_owned()),
+            ExecutionEnd::Interrupted => return Some("interrupted".to_owned()),
+            ExecutionEnd::NothingToFollow => {
                 let name = self.workload.follow.as_deref().unwrap_or_default();
                 return Some(format!("it left no process named {name} behind (--follow)"));
             }
         }
         for (guard, found) in self.workload.guards.iter().zip(&found[1..]) {
-            if let Some(why) = self.missing(&format!("its guard {}", guard.name), found) {
+            if let Some(why) = self.explain_missing(&format!("its guard {}", guard.name), found) {
                 return Some(why);
             }
         }
@@ -302,12 +302,12 @@ impl ProcessRunner<'_> {
                 Some("it left running processes behind, so its time is unknown".to_owned())
             }
             (None, _) => None,
-            (_, Found::Quantity(run)) if self.workload.metric.judged(run.quantity.value).is_some() => None,
-            (_, Found::Quantity(run)) => {
+            (_, FoundMetric::Quantity(run)) if self.workload.metric.judged_value(run.quantity.value).is_some() => None,
+            (_, FoundMetric::Quantity(run)) => {
                 let least = if self.workload.metric.higher_is_better { "be above zero" } else { "not be below zero" };
                 Some(format!("its metric is {}, and must {least}: \"{}\"", run.quantity, run.line))
             }
-            (_, found) => self.missing(&format!("its metric {}", self.workload.metric.name), found),
+            (_, found) => self.explain_missing(&format!("its metric {}", self.workload.metric.name), found),
         }
     }
 }
@@ -318,12 +318,12 @@ struct OwnTime {
 }
 
 impl OwnTime {
-    fn begin() -> Self {
+    fn begin_timing() -> Self {
         Self { before: process_cpu_time().unwrap_or_default() }
     }
 
     /// Returns the time since the beginning, in which the runs of the sum were made.
-    fn end(&self, sum: &Sum) -> Duration {
+    fn end_timing(&self, sum: &RunTotals) -> Duration {
         let corewise = process_cpu_time().unwrap_or_default().saturating_sub(self.before);
         let program_s = sum.observed.user_s + sum.observed.system_s;
         corewise + Duration::from_secs_f64((program_s + sum.supervisors_s).max(0.0))
@@ -331,8 +331,8 @@ impl OwnTime {
 }
 
 /// Sum of runs in a row.
-struct Sum {
-    observed: Observed,
+struct RunTotals {
+    observed: TrialObservations,
     supervisors_s: f64,
     wall_s: f64,
     /// Runs of the metric, and of each guard.
@@ -341,10 +341,10 @@ struct Sum {
     failure: Option<(String, String)>,
 }
 
-impl Sum {
+impl RunTotals {
     fn new(metrics: usize) -> Self {
         Self {
-            observed: Observed { migrations: Some(0), ..Observed::default() },
+            observed: TrialObservations { migrations: Some(0), ..TrialObservations::default() },
             supervisors_s: 0.0,
             wall_s: 0.0,
             runs: vec![Vec::new(); metrics],
@@ -353,23 +353,23 @@ impl Sum {
         }
     }
 
-    fn fail(&mut self, why: String, output: String) {
+    fn set_failure(&mut self, why: String, output: String) {
         self.failure = Some((why, output));
     }
 
-    fn add(&mut self, executed: &Executed, found: &[Found], runner: &ProcessRunner<'_>) {
-        self.account(executed);
-        if let Some(why) = runner.failure(executed, found) {
-            return self.fail(why, last_lines(&executed.output));
+    fn add_executed(&mut self, executed: &ExecutionResult, found: &[FoundMetric], runner: &ProcessRunner<'_>) {
+        self.account_run(executed);
+        if let Some(why) = runner.explain_failure(executed, found) {
+            return self.set_failure(why, last_lines(&executed.output));
         }
         for (at, found) in found.iter().enumerate() {
             let run = match found {
-                Found::Quantity(run) => run.clone(),
+                FoundMetric::Quantity(run) => run.clone(),
                 _ => wall_time(executed),
             };
             if let Err(change) = self.add_run(at, run) {
                 let why = format!("{} {change}", runner.workload.describe_metric(at));
-                return self.fail(why, last_lines(&executed.output));
+                return self.set_failure(why, last_lines(&executed.output));
             }
         }
     }
@@ -384,7 +384,7 @@ impl Sum {
         Ok(())
     }
 
-    fn account(&mut self, executed: &Executed) {
+    fn account_run(&mut self, executed: &ExecutionResult) {
         let (sum, usage, seen) = (&mut self.observed, &executed.usage, &executed.observed);
         self.wall_s += executed.wall.as_secs_f64();
         self.supervisors_s += executed.supervisor_s;
@@ -396,7 +396,7 @@ impl Sum {
         sum.minor_faults += usage.minor_faults;
         sum.major_faults += usage.major_faults;
         sum.migrations = sum.migrations.zip(executed.migrations).map(|(sum, more)| sum + more);
-        let estimate = mean(&executed.estimated_gigahertz).filter(|_| executed.gigahertz.is_none());
+        let estimate = mean_of(&executed.estimated_gigahertz).filter(|_| executed.gigahertz.is_none());
         sum.gigahertz_is_estimate |= estimate.is_some();
         self.gigahertz.extend(executed.gigahertz.or(estimate));
         sum.used = sum.used.union(&seen.used);
@@ -406,7 +406,7 @@ impl Sum {
         sum.output_bytes += executed.output_bytes;
     }
 
-    fn ran(self) -> Ran {
+    fn into_result(self) -> TrialResult {
         let means: Vec<Option<f64>> = self.runs.iter().map(|runs| mean_of_runs(runs)).collect();
         let made = self.runs[0].len() + usize::from(self.failure.is_some());
         let repeats = u32::try_from(made).unwrap_or(u32::MAX).max(1);
@@ -415,31 +415,31 @@ impl Sum {
         let are_lines = |readings: &Vec<MetricReading>| readings.iter().any(|reading| !reading.runs.is_empty());
         let mut observed = self.observed;
         observed.wall_s = self.wall_s / f64::from(repeats);
-        observed.gigahertz = mean(&self.gigahertz);
+        observed.gigahertz = mean_of(&self.gigahertz);
         let outcome = match self.failure {
-            Some((why, output)) => Outcome::Failed { why, output },
+            Some((why, output)) => TrialOutcome::Failed { why, output },
             None => means[0].map_or_else(
-                || Outcome::Failed { why: "it was not run".to_owned(), output: String::new() },
-                Outcome::Value,
+                || TrialOutcome::Failed { why: "it was not run".to_owned(), output: String::new() },
+                TrialOutcome::Value,
             ),
         };
         let readings = readings.filter(are_lines).unwrap_or_default();
-        Ran { repeats, outcome, guards: means[1..].to_vec(), readings, observed }
+        TrialResult { repeats, outcome, guards: means[1..].to_vec(), readings, observed }
     }
 }
 
 /// Returns the wall time as a quantity, which has no line of output.
-fn wall_time(executed: &Executed) -> QuotedQuantity {
+fn wall_time(executed: &ExecutionResult) -> QuotedQuantity {
     let quantity = MeasuredQuantity { value: executed.wall.as_secs_f64(), unit: QuantityUnit::seconds() };
     QuotedQuantity { quantity, line: String::new() }
 }
 
 fn mean_of_runs(runs: &[QuotedQuantity]) -> Option<f64> {
-    mean(&runs.iter().map(|run| run.quantity.value).collect::<Vec<f64>>())
+    mean_of(&runs.iter().map(|run| run.quantity.value).collect::<Vec<f64>>())
 }
 
 /// Describes why there is no process, and what to do if the system allows no more.
-fn not_started(error: &io::Error) -> String {
+fn explain_not_started(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock => {
             format!("cannot be started: no more processes are allowed (ulimit -u, pids.max): {error}")
@@ -448,7 +448,7 @@ fn not_started(error: &io::Error) -> String {
     }
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+fn mean_of(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
@@ -458,14 +458,14 @@ mod tests {
 
     #[test]
     fn the_time_of_corewise_and_of_its_supervisors_is_no_other_programs() {
-        let observed = Observed { user_s: 1.0, system_s: 0.5, ..Observed::default() };
-        let sum = Sum { observed, supervisors_s: 0.25, ..Sum::new(1) };
-        let (own_time, before) = (OwnTime::begin(), process_cpu_time().unwrap());
+        let observed = TrialObservations { user_s: 1.0, system_s: 0.5, ..TrialObservations::default() };
+        let sum = RunTotals { observed, supervisors_s: 0.25, ..RunTotals::new(1) };
+        let (own_time, before) = (OwnTime::begin_timing(), process_cpu_time().unwrap());
         let computed = Duration::from_millis(50);
         while process_cpu_time().unwrap() < before + computed {
             std::hint::spin_loop();
         }
-        let own = own_time.end(&sum);
+        let own = own_time.end_timing(&sum);
         assert!(own >= Duration::from_millis(1_750) + computed, "{own:?}");
     }
 }

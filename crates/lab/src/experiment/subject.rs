@@ -7,10 +7,10 @@ mod services;
 mod simulated;
 mod threads;
 
-use corewise_model::experiment::Policy;
-use corewise_model::trial::{Arm, Experiment, Metric, Workload};
+use corewise_model::experiment::JudgingPolicy;
+use corewise_model::trial::{Experiment, PlacementArm, TrialMetric, TriedWorkload};
 
-use super::Runner;
+use super::TrialRunner;
 use super::candidates::{CandidatePlanner, CandidateRequest};
 use super::context::{ExperimentContext, PreparationEvent};
 use super::error::ExperimentError;
@@ -27,7 +27,11 @@ pub trait ExperimentSubject {
     ///
     /// # Errors
     /// [`ExperimentError::Folder`] if it runs in the current folder, and there is none.
-    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError>;
+    fn describe_workload(
+        &self,
+        metric: TrialMetric,
+        guards: Vec<TrialMetric>,
+    ) -> Result<TriedWorkload, ExperimentError>;
 
     /// Returns the arms of a request, the OS default first.
     ///
@@ -37,12 +41,12 @@ pub trait ExperimentSubject {
         &self,
         request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         planner.arms(request, None, &[])
     }
 
     /// Returns the policy with the limits that this kind of subject needs.
-    fn revise_policy(&self, policy: &Policy) -> Policy {
+    fn revise_policy(&self, policy: &JudgingPolicy) -> JudgingPolicy {
         policy.clone()
     }
 
@@ -67,5 +71,5 @@ pub trait ExperimentSubject {
         &'a self,
         experiment: &Experiment,
         context: &ExperimentContext<'a>,
-    ) -> Result<Box<dyn Runner + 'a>, ExperimentError>;
+    ) -> Result<Box<dyn TrialRunner + 'a>, ExperimentError>;
 }

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, generate};
-use corewise_model::experiment::{Race, Standing, Verdict};
-use corewise_model::trial::{Metric, Stretch};
+use corewise_model::experiment::{ExperimentStanding, PlacementRace, Verdict};
+use corewise_model::trial::{ConfirmationStretch, TrialMetric};
 
 use super::*;
 
@@ -14,15 +14,19 @@ use super::*;
 const EFFECTS: [f64; 3] = [0.0, 0.0, 0.2];
 
 fn experiment(seed: u64) -> Experiment {
-    let arm = |name: &str, cpus| Arm::new(name, cpus, "");
+    let arm = |name: &str, cpus| PlacementArm::new(name, cpus, "");
     Experiment {
         corewise: "test".to_owned(),
         started_unix_ms: 0,
         seed,
-        machine: generate::machine(4, false, &[(CpuSet::first(4), 32)]),
-        workload: Workload::new(vec!["made-up".to_owned()], "/".into(), Metric::wall_time()),
-        arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
-        policy: Policy::default(),
+        machine: generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]),
+        workload: TriedWorkload::new(vec!["made-up".to_owned()], "/".into(), TrialMetric::wall_time()),
+        arms: vec![
+            arm("OS default", None),
+            arm("0-1", Some(CpuSet::first_cpus(2))),
+            arm("0", Some(CpuSet::from_cpu(0))),
+        ],
+        policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
         imported: None,
@@ -43,48 +47,48 @@ impl<'a> MadeUp<'a> {
     }
 }
 
-impl Runner for MadeUp<'_> {
-    fn run(&mut self, _: &Arm, place: usize, request: TrialRequest) -> Result<Ran, Ended> {
+impl TrialRunner for MadeUp<'_> {
+    fn run(&mut self, _: &PlacementArm, place: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         let TrialRequest { trial, repeats, .. } = request;
         if trial >= self.stop_at {
             self.stop.store(true, Ordering::SeqCst);
-            return Err(Ended::Stopped);
+            return Err(RunnerEnd::Stopped);
         }
-        let noise = 0.02 * Random::new(trial).normal();
+        let noise = 0.02 * RandomGenerator::new(trial).next_normal();
         let value = self.seconds * (noise - EFFECTS[place]).exp();
         let outcome = match self.fails {
-            Some(fails) if fails == place => Outcome::Failed { why: "made up".to_owned(), output: String::new() },
-            _ => Outcome::Value(value),
+            Some(fails) if fails == place => TrialOutcome::Failed { why: "made up".to_owned(), output: String::new() },
+            _ => TrialOutcome::Value(value),
         };
-        let observed = Observed { wall_s: value, ..Observed::default() };
-        Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
+        let observed = TrialObservations { wall_s: value, ..TrialObservations::default() };
+        Ok(TrialResult { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
     }
 
-    fn pause(&self, _: Duration) -> Duration {
+    fn pause_before(&self, _: Duration) -> Duration {
         Duration::ZERO
     }
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptTrials {
     trials: Vec<Trial>,
     begun: u32,
     standings: u32,
 }
 
-impl Watcher for Kept {
+impl ExperimentObserver for KeptTrials {
     type Error = Infallible;
 
-    fn begins(&mut self, _: u32, _: usize, _: &Time) {
+    fn begin_trial(&mut self, _: u32, _: usize, _: &ExperimentTime) {
         self.begun += 1;
     }
 
-    fn ended(&mut self, trial: &Trial) -> Result<(), Infallible> {
+    fn keep_trial(&mut self, trial: &Trial) -> Result<(), Infallible> {
         self.trials.push(trial.clone());
         Ok(())
     }
 
-    fn stands(&mut self, _: &Design) {
+    fn show_standing(&mut self, _: &TrialDesign) {
         self.standings += 1;
     }
 }
@@ -93,21 +97,21 @@ impl Watcher for Kept {
 fn session(
     experiment: &Experiment,
     earlier: &[Trial],
-    change: impl FnOnce(&mut MadeUp<'_>, &mut Limits<'_>),
-) -> (Standing, Ending, Kept) {
+    change: impl FnOnce(&mut MadeUp<'_>, &mut ExperimentLimits<'_>),
+) -> (ExperimentStanding, ExperimentEnd, KeptTrials) {
     let stop = AtomicBool::new(false);
     let mut runner = MadeUp::new(&stop);
-    let mut limits = Limits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
+    let mut limits = ExperimentLimits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
     change(&mut runner, &mut limits);
-    let mut kept = Kept::default();
-    let Ok((design, ending)) = conduct(experiment, earlier, &mut runner, limits, &mut kept);
-    (design.standing(), ending, kept)
+    let mut kept = KeptTrials::default();
+    let Ok((design, ending)) = conduct_experiment(experiment, earlier, &mut runner, limits, &mut kept);
+    (design.current_standing(), ending, kept)
 }
 
 #[test]
 fn a_clear_winner_ends_it() {
     let (standing, ending, kept) = session(&experiment(7), &[], |_, _| {});
-    assert_eq!((standing.verdict, ending), (Verdict::Wins { arm: 2 }, Ending::Decided));
+    assert_eq!((standing.verdict, ending), (Verdict::Wins { arm: 2 }, ExperimentEnd::Decided));
     let warm_ups: Vec<usize> = kept.trials.iter().filter(|trial| trial.block == 0).map(|trial| trial.arm).collect();
     assert_eq!(warm_ups, [0, 1, 2], "each arm runs once before the first block");
     assert_eq!(kept.begun as usize, kept.trials.len());
@@ -124,9 +128,11 @@ fn a_clear_winner_ends_it() {
 fn the_trials_alone_give_the_standing() {
     let experiment = experiment(7);
     let (standing, _, kept) = session(&experiment, &[], |_, _| {});
-    let mut race = Race::new(2, &experiment.policy);
-    corewise_model::trial::blocks(&kept.trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));
-    assert_eq!(race.standing(), standing);
+    let mut race = PlacementRace::new(2, &experiment.policy);
+    corewise_model::trial::trial_blocks(&kept.trials, &experiment.workload.metric)
+        .iter()
+        .for_each(|block| race.add_block(block));
+    assert_eq!(race.current_standing(), standing);
 }
 
 #[test]
@@ -134,16 +140,18 @@ fn a_session_that_was_cut_off_goes_on() {
     let experiment = experiment(11);
     for cut in [0, 1, 3, 5, 9, 14] {
         let (_, ending, first) = session(&experiment, &[], |runner, _| runner.stop_at = cut);
-        assert_eq!((ending, first.trials.len() as u64), (Ending::Stopped, cut));
+        assert_eq!((ending, first.trials.len() as u64), (ExperimentEnd::Stopped, cut));
         let (standing, ending, second) = session(&experiment, &first.trials, |_, _| {});
-        assert_eq!((&standing.verdict, ending), (&Verdict::Wins { arm: 2 }, Ending::Decided), "cut at {cut}");
+        assert_eq!((&standing.verdict, ending), (&Verdict::Wins { arm: 2 }, ExperimentEnd::Decided), "cut at {cut}");
         let last_of_first = first.trials.last().map_or(0, |trial| trial.block);
         let blocks: Vec<u32> = second.trials.iter().map(|trial| trial.block).filter(|block| *block > 0).collect();
         assert!(blocks.iter().all(|block| *block > last_of_first), "a block is not mended later: {blocks:?}");
         let all = [first.trials, second.trials].concat();
-        let mut race = Race::new(2, &experiment.policy);
-        corewise_model::trial::blocks(&all, &experiment.workload.metric).iter().for_each(|block| race.add(block));
-        assert_eq!(race.standing(), standing, "cut at {cut}");
+        let mut race = PlacementRace::new(2, &experiment.policy);
+        corewise_model::trial::trial_blocks(&all, &experiment.workload.metric)
+            .iter()
+            .for_each(|block| race.add_block(block));
+        assert_eq!(race.current_standing(), standing, "cut at {cut}");
     }
 }
 
@@ -152,20 +160,20 @@ fn what_is_decided_is_not_run_again() {
     let experiment = experiment(7);
     let (_, _, kept) = session(&experiment, &[], |_, _| {});
     let (standing, ending, again) = session(&experiment, &kept.trials, |_, _| {});
-    assert_eq!((standing.verdict, ending, again.trials.len()), (Verdict::Wins { arm: 2 }, Ending::Decided, 0));
+    assert_eq!((standing.verdict, ending, again.trials.len()), (Verdict::Wins { arm: 2 }, ExperimentEnd::Decided, 0));
 }
 
 #[test]
 fn limits_end_it() {
     let experiment = experiment(7);
     let (_, ending, kept) = session(&experiment, &[], |_, limits| limits.blocks = 2);
-    assert_eq!((ending, kept.standings), (Ending::Limit, 2));
+    assert_eq!((ending, kept.standings), (ExperimentEnd::Limit, 2));
     let (standing, ending, kept) = session(&experiment, &[], |_, limits| limits.budget = Some(Duration::ZERO));
-    assert_eq!((ending, kept.trials.len()), (Ending::Budget, 0));
+    assert_eq!((ending, kept.trials.len()), (ExperimentEnd::Budget, 0));
     assert!(matches!(standing.verdict, Verdict::Undecided { .. }));
-    let few = Experiment { policy: Policy { most_runs: Some(8), ..Policy::default() }, ..experiment };
+    let few = Experiment { policy: JudgingPolicy { most_runs: Some(8), ..JudgingPolicy::default() }, ..experiment };
     let (standing, ending, _) = session(&few, &[], |_, _| {});
-    assert!(standing.runs <= 8 && ending == Ending::Limit, "{} runs, {ending:?}", standing.runs);
+    assert!(standing.runs <= 8 && ending == ExperimentEnd::Limit, "{} runs, {ending:?}", standing.runs);
 }
 
 #[test]
@@ -200,32 +208,32 @@ struct Changing {
     asked: Vec<TrialRequest>,
 }
 
-impl Runner for Changing {
-    fn run(&mut self, _: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+impl TrialRunner for Changing {
+    fn run(&mut self, _: &PlacementArm, _: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         let wall_s = if self.asked.len() < EFFECTS.len() { self.first_s } else { self.later_s };
         self.asked.push(request);
-        let observed = Observed { wall_s, ..Observed::default() };
-        Ok(Ran {
+        let observed = TrialObservations { wall_s, ..TrialObservations::default() };
+        Ok(TrialResult {
             repeats: request.repeats,
-            outcome: Outcome::Value(1.0),
+            outcome: TrialOutcome::Value(1.0),
             guards: Vec::new(),
             readings: Vec::new(),
             observed,
         })
     }
 
-    fn pause(&self, _: Duration) -> Duration {
+    fn pause_before(&self, _: Duration) -> Duration {
         Duration::ZERO
     }
 }
 
 /// The runs in a row that were asked for in each block, of runs whose time changes after the first.
 fn repeats_of_changing(first_s: f64, later_s: f64, earlier: &[Trial]) -> (Vec<u32>, Vec<Trial>) {
-    let (stop, mut kept) = (AtomicBool::new(false), Kept::default());
+    let (stop, mut kept) = (AtomicBool::new(false), KeptTrials::default());
     let blocks = 4 + earlier.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let limits = Limits { blocks, budget: None, worse: None, rest: None, stop: &stop };
+    let limits = ExperimentLimits { blocks, budget: None, worse: None, rest: None, stop: &stop };
     let mut runner = Changing { first_s, later_s, asked: Vec::new() };
-    let Ok(_) = conduct(&experiment(7), earlier, &mut runner, limits, &mut kept);
+    let Ok(_) = conduct_experiment(&experiment(7), earlier, &mut runner, limits, &mut kept);
     assert!(runner.asked.iter().all(|request| request.longest.is_some()), "a trial without a limit");
     let repeats: Vec<u32> = runner.asked.chunks(EFFECTS.len()).map(|block| block[0].repeats).collect();
     for (block, repeats) in runner.asked.chunks(EFFECTS.len()).zip(&repeats) {
@@ -249,32 +257,38 @@ struct Repeating {
     runs: u32,
 }
 
-impl Runner for Repeating {
-    fn run(&mut self, _: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+impl TrialRunner for Repeating {
+    fn run(&mut self, _: &PlacementArm, _: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         let (began, mut made) = (Instant::now(), 0);
         while request.needs_run(made, began)? {
             made += 1;
             self.runs += 1;
             assert!(self.runs < 50_000_000, "neither the budget nor the limit of a trial ended it");
         }
-        let observed = Observed { wall_s: 1e-9, ..Observed::default() };
-        Ok(Ran { repeats: made, outcome: Outcome::Value(1.0), guards: Vec::new(), readings: Vec::new(), observed })
+        let observed = TrialObservations { wall_s: 1e-9, ..TrialObservations::default() };
+        Ok(TrialResult {
+            repeats: made,
+            outcome: TrialOutcome::Value(1.0),
+            guards: Vec::new(),
+            readings: Vec::new(),
+            observed,
+        })
     }
 
-    fn pause(&self, _: Duration) -> Duration {
+    fn pause_before(&self, _: Duration) -> Duration {
         Duration::ZERO
     }
 }
 
 #[test]
 fn the_budget_ends_a_trial_between_two_runs() {
-    let (stop, mut kept) = (AtomicBool::new(false), Kept::default());
-    let stretch = Stretch { runs: u32::MAX, skipped: 0, of: None };
+    let (stop, mut kept) = (AtomicBool::new(false), KeptTrials::default());
+    let stretch = ConfirmationStretch { runs: u32::MAX, skipped: 0, of: None };
     let experiment = Experiment { stretch: Some(stretch), ..experiment(7) };
     let budget = Some(Duration::from_millis(200));
-    let limits = Limits { blocks: 60, budget, worse: None, rest: None, stop: &stop };
-    let Ok((_, ending)) = conduct(&experiment, &[], &mut Repeating { runs: 0 }, limits, &mut kept);
-    assert_eq!(ending, Ending::Budget);
+    let limits = ExperimentLimits { blocks: 60, budget, worse: None, rest: None, stop: &stop };
+    let Ok((_, ending)) = conduct_experiment(&experiment, &[], &mut Repeating { runs: 0 }, limits, &mut kept);
+    assert_eq!(ending, ExperimentEnd::Budget);
     assert!(kept.trials.iter().all(|trial| trial.block == 0), "a part of a trial is none");
 }
 
@@ -287,7 +301,7 @@ fn a_trial_that_takes_too_long_is_of_the_runs_that_were_made() {
     assert_eq!([0, 1, 2].map(|made| needs(Some(Duration::ZERO), made)), [true, false, false], "one run is made always");
     let over = TrialRequest { until: Some(began), ..request(None) };
     assert_eq!(over.needs_run(0, began), Ok(true));
-    assert_eq!([1, 2].map(|made| over.needs_run(made, began)), [Err(Ended::OutOfTime), Err(Ended::OutOfTime)]);
+    assert_eq!([1, 2].map(|made| over.needs_run(made, began)), [Err(RunnerEnd::OutOfTime), Err(RunnerEnd::OutOfTime)]);
     assert_eq!(over.needs_run(3, began), Ok(false), "a trial that is whole counts");
 }
 
@@ -295,27 +309,28 @@ fn a_trial_that_takes_too_long_is_of_the_runs_that_were_made() {
 fn it_rests_before_each_trial() {
     let stop = AtomicBool::new(false);
     struct Usual<'a>(MadeUp<'a>);
-    impl Runner for Usual<'_> {
-        fn run(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
+    impl TrialRunner for Usual<'_> {
+        fn run(&mut self, arm: &PlacementArm, number: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
             self.0.run(arm, number, request)
         }
     }
-    let pause = |seconds| Usual(MadeUp::new(&stop)).pause(Duration::from_secs(seconds));
+    let pause = |seconds| Usual(MadeUp::new(&stop)).pause_before(Duration::from_secs(seconds));
     assert_eq!([pause(0), pause(3), pause(3_600)], [50, 300, 2_000].map(Duration::from_millis));
 }
 
 #[test]
 fn a_simulated_program_is_judged_as_a_real_one() {
-    use corewise_model::simulate::Effects;
+    use corewise_model::simulate::ProgramEffects;
     use corewise_model::simulate::noise::RunNoise;
-    use simulated::{SimulatedRunner, Simulation};
-    let simulation = Simulation { effects: Effects::of(&[0.0, 0.2]), noise: RunNoise::Typical };
+    use simulated::{SimulatedRunner, SimulatedTruth};
+    let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[0.0, 0.2]), noise: RunNoise::Typical };
     let verdict = |seed: u64| {
         let stop = AtomicBool::new(false);
-        let limits = Limits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
+        let limits = ExperimentLimits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
         let mut runner = SimulatedRunner::new(&simulation, seed);
-        let Ok((design, _)) = conduct(&experiment(seed), &[], &mut runner, limits, &mut Kept::default());
-        design.standing()
+        let Ok((design, _)) =
+            conduct_experiment(&experiment(seed), &[], &mut runner, limits, &mut KeptTrials::default());
+        design.current_standing()
     };
     assert_eq!(verdict(1).verdict, Verdict::Wins { arm: 2 });
     assert_eq!(verdict(1), verdict(1), "the same seed gives the same experiment");

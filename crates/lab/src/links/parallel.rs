@@ -1,11 +1,11 @@
 //! Check that pairs without common cores can be visited at the same time: only if that does not raise their costs.
 
-use corewise_machine::random::Random;
-use corewise_model::links::map::Parallel;
-use corewise_model::links::structure::Structure;
-use corewise_model::stats::order::{median, median_interval, range};
+use corewise_machine::random::RandomGenerator;
+use corewise_model::links::map::ParallelCheck;
+use corewise_model::links::structure::CpuStructure;
+use corewise_model::stats::order::{median, median_interval, value_range};
 
-use super::Outcome;
+use super::LinkVisitOutcome;
 
 /// Minimum number of pairs at the same time that is worth checking.
 pub(super) const WORTH_IT: usize = 4;
@@ -19,7 +19,7 @@ const ALIKE: f64 = 0.03;
 const CONFIDENCE: f64 = 0.95;
 
 /// Returns random pairs of cpus without common cores.
-pub(super) fn disjoint_pairs(structure: &Structure, pairs: usize, random: &mut Random) -> Vec<(u32, u32)> {
+pub(super) fn disjoint_pairs(structure: &CpuStructure, pairs: usize, random: &mut RandomGenerator) -> Vec<(u32, u32)> {
     let mut cores: Vec<usize> = (0..structure.cores.len()).collect();
     random.shuffle(&mut cores);
     let cpu = |core: usize| structure.cpus[structure.cores[core][0]];
@@ -27,20 +27,21 @@ pub(super) fn disjoint_pairs(structure: &Structure, pairs: usize, random: &mut R
 }
 
 /// Costs of the same pairs alone and together.
-pub(super) struct Looks {
+pub(super) struct ParallelCosts {
     alone: Vec<Vec<f64>>,
     together: Vec<Vec<f64>>,
     has_failed: bool,
 }
 
-impl Looks {
+impl ParallelCosts {
     pub(super) fn new(pairs: usize) -> Self {
         Self { alone: vec![Vec::new(); pairs], together: vec![Vec::new(); pairs], has_failed: false }
     }
 
-    pub(super) fn alone(&mut self, place: usize, outcomes: &[Outcome]) {
-        self.alone[place].extend(outcomes.iter().filter_map(cost));
-        self.has_failed |= outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy(_) | Outcome::Failed(_)));
+    pub(super) fn add_alone(&mut self, place: usize, outcomes: &[LinkVisitOutcome]) {
+        self.alone[place].extend(outcomes.iter().filter_map(visit_cost));
+        self.has_failed |=
+            outcomes.iter().any(|outcome| matches!(outcome, LinkVisitOutcome::Busy(_) | LinkVisitOutcome::Failed(_)));
     }
 
     /// Returns true if a pair could not be visited.
@@ -48,23 +49,23 @@ impl Looks {
         self.has_failed
     }
 
-    pub(super) fn together(&mut self, outcomes: &[Outcome]) {
+    pub(super) fn add_together(&mut self, outcomes: &[LinkVisitOutcome]) {
         for (costs, outcome) in self.together.iter_mut().zip(outcomes) {
-            costs.extend(cost(outcome));
+            costs.extend(visit_cost(outcome));
         }
     }
 
     /// Allows all at the same time if the whole interval shows no effect, otherwise one by one; `None` if there are
     /// too few pairs.
-    pub(super) fn verdict(&self) -> Option<Parallel> {
+    pub(super) fn judge_costs(&self) -> Option<ParallelCheck> {
         let ratios: Vec<f64> =
             self.alone.iter().zip(&self.together).map(|(alone, together)| median(together) / median(alone)).collect();
         let ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
         let pairs = ratios.len() as u32;
         // Fewer than six pairs have no 95 % interval; their range has to do.
-        let interval = median_interval(&ratios, CONFIDENCE).unwrap_or_else(|| range(&ratios));
+        let interval = median_interval(&ratios, CONFIDENCE).unwrap_or_else(|| value_range(&ratios));
         let alike = interval.0 >= 1.0 - ALIKE && interval.1 <= 1.0 + ALIKE;
-        (ratios.len() >= WORTH_IT).then(|| Parallel {
+        (ratios.len() >= WORTH_IT).then(|| ParallelCheck {
             at_a_time: if alike { pairs } else { 1 },
             pairs,
             ratio: median(&ratios),
@@ -73,9 +74,9 @@ impl Looks {
     }
 }
 
-fn cost(outcome: &Outcome) -> Option<f64> {
+fn visit_cost(outcome: &LinkVisitOutcome) -> Option<f64> {
     match outcome {
-        Outcome::Visited(visited) => Some(visited.cost_ns),
-        Outcome::Stopped | Outcome::Busy(_) | Outcome::Failed(_) => None,
+        LinkVisitOutcome::Visited(visited) => Some(visited.cost_ns),
+        LinkVisitOutcome::Stopped | LinkVisitOutcome::Busy(_) | LinkVisitOutcome::Failed(_) => None,
     }
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use corewise_machine::Gap;
-use corewise_machine::random::Random;
-use corewise_model::clock::Clock;
-use corewise_model::links::Matrix;
-use corewise_model::links::map::Origin;
+use corewise_machine::random::RandomGenerator;
+use corewise_model::clock::ClockRecord;
+use corewise_model::links::CostMatrix;
+use corewise_model::links::map::LinkMapOrigin;
 use corewise_model::stats::order::median;
 
-use super::{Ordered, Outcome, Talk, Visited};
+use super::{LinkVisitOutcome, PairVisitor, VisitOrder, VisitedPair};
 
 /// Samples in a visit's median.
 const SAMPLES: usize = 10;
@@ -32,11 +32,11 @@ impl Default for TimeModel {
 
 /// Machine that is a matrix.
 #[derive(Debug)]
-pub struct Simulated {
-    matrix: Matrix,
+pub struct SimulatedLinks {
+    matrix: CostMatrix,
     /// Recorded samples of pairs, relative to the median of the pair.
     noise: Vec<Vec<f64>>,
-    random: Random,
+    random: RandomGenerator,
     time: TimeModel,
     elapsed: Duration,
     /// Relative rise in cost for each other visit at the same time.
@@ -44,29 +44,29 @@ pub struct Simulated {
     file: String,
 }
 
-impl Simulated {
+impl SimulatedLinks {
     /// Returns a machine with the costs of a matrix and the noise of recorded samples, each pair's in order of time.
     /// Without samples, there is no noise.
-    pub fn new(file: impl Into<String>, matrix: Matrix, samples: &[Vec<f64>], seed: u64) -> Self {
+    pub fn new(file: impl Into<String>, matrix: CostMatrix, samples: &[Vec<f64>], seed: u64) -> Self {
         let relative = |pair: &Vec<f64>| {
             let middle = median(pair);
             pair.iter().map(|sample| sample / middle).collect()
         };
         let noise = samples.iter().filter(|pair| pair.len() >= SAMPLES).map(relative).collect();
-        let random = Random::new(seed.rotate_left(17));
+        let random = RandomGenerator::new(seed.rotate_left(17));
         let (time, file) = (TimeModel::default(), file.into());
         Self { matrix, noise, random, time, elapsed: Duration::ZERO, contention: 0.0, file }
     }
 
     /// Sets the duration of visits.
     #[must_use]
-    pub fn taking(mut self, time: TimeModel) -> Self {
+    pub fn with_time(mut self, time: TimeModel) -> Self {
         self.time = time;
         self
     }
 
     /// Returns the true costs.
-    pub fn truth(&self) -> &Matrix {
+    pub fn true_costs(&self) -> &CostMatrix {
         &self.matrix
     }
 
@@ -78,37 +78,37 @@ impl Simulated {
     }
 
     /// Returns the median of consecutive samples of a random recorded pair.
-    fn disturbance(&mut self) -> f64 {
+    fn draw_disturbance(&mut self) -> f64 {
         if self.noise.is_empty() {
             return 1.0;
         }
-        let pair = &self.noise[self.random.below(self.noise.len())];
-        let from = self.random.below(pair.len() - SAMPLES + 1);
+        let pair = &self.noise[self.random.next_below(self.noise.len())];
+        let from = self.random.next_below(pair.len() - SAMPLES + 1);
         median(&pair[from..from + SAMPLES])
     }
 
-    fn cost(&self, visit: &Ordered) -> Option<f64> {
-        let (first, second) = (self.matrix.place(visit.first)?, self.matrix.place(visit.second)?);
-        let way = self.matrix.way(first, second);
-        Some(if way.is_nan() { self.matrix.cost(first, second) } else { way }).filter(|cost| cost.is_finite())
+    fn visit_cost(&self, visit: &VisitOrder) -> Option<f64> {
+        let (first, second) = (self.matrix.place_of(visit.first)?, self.matrix.place_of(visit.second)?);
+        let way = self.matrix.one_way_cost(first, second);
+        Some(if way.is_nan() { self.matrix.pair_cost(first, second) } else { way }).filter(|cost| cost.is_finite())
     }
 }
 
-impl Talk for Simulated {
-    fn visit(&mut self, visits: &[Ordered]) -> Vec<Outcome> {
+impl PairVisitor for SimulatedLinks {
+    fn visit_pairs(&mut self, visits: &[VisitOrder]) -> Vec<LinkVisitOutcome> {
         let dearer = 1.0 + self.contention * (visits.len().saturating_sub(1)) as f64;
         let mut longest = 0.0_f64;
         let outcomes = visits
             .iter()
-            .map(|visit| match self.cost(visit) {
+            .map(|visit| match self.visit_cost(visit) {
                 Some(cost) => {
                     longest = longest.max(cost * dearer);
-                    let cost_ns = cost * dearer * self.disturbance();
-                    Outcome::Visited(Visited { cost_ns, ..Visited::default() })
+                    let cost_ns = cost * dearer * self.draw_disturbance();
+                    LinkVisitOutcome::Visited(VisitedPair { cost_ns, ..VisitedPair::default() })
                 }
                 None => {
                     let what = format!("link between cpus {} and {}", visit.first, visit.second);
-                    Outcome::Failed(Gap::new(what, "the matrix has no cost for it"))
+                    LinkVisitOutcome::Failed(Gap::new(what, "the matrix has no cost for it"))
                 }
             })
             .collect();
@@ -117,19 +117,19 @@ impl Talk for Simulated {
         outcomes
     }
 
-    fn made_up(&self) -> Option<Duration> {
+    fn simulated_elapsed(&self) -> Option<Duration> {
         Some(self.elapsed)
     }
 
-    fn at_a_time(&self) -> usize {
+    fn pairs_at_once(&self) -> usize {
         self.matrix.len() / 2
     }
 
-    fn clock(&self) -> Option<Clock> {
+    fn timing_clock(&self) -> Option<ClockRecord> {
         None
     }
 
-    fn origin(&self) -> Origin {
-        Origin::Simulated { file: self.file.clone() }
+    fn map_origin(&self) -> LinkMapOrigin {
+        LinkMapOrigin::Simulated { file: self.file.clone() }
     }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use corewise_machine::{Gap, Machine};
-use corewise_model::clock::Clock;
-use corewise_model::links::map::Origin;
-use corewise_model::memory::described::Described;
-use corewise_model::memory::plan::{Plan, Visit};
+use corewise_model::clock::ClockRecord;
+use corewise_model::links::map::LinkMapOrigin;
+use corewise_model::memory::described::SimulatedMemory;
+use corewise_model::memory::plan::{MemoryPlan, MemoryVisit};
 
-use super::{Answers, Outcome};
+use super::{MemoryVisitOutcome, MemoryVisitor};
 
 /// Maximum size of a buffer; a described machine allows any.
 const MOST_BYTES: u64 = 1 << 40;
@@ -17,48 +17,48 @@ const FILLED_BYTES_A_S: f64 = 4e9;
 
 /// Machine that is only described.
 #[derive(Debug)]
-pub struct Simulated {
+pub struct DescribedMemory {
     name: String,
     seed: u64,
     preparing: Duration,
-    described: Option<Described>,
+    described: Option<SimulatedMemory>,
 }
 
-impl Simulated {
+impl DescribedMemory {
     /// Returns the machine of a name.
     pub const fn new(name: String, seed: u64) -> Self {
         Self { name, seed, preparing: Duration::ZERO, described: None }
     }
 }
 
-impl Answers for Simulated {
+impl MemoryVisitor for DescribedMemory {
     fn most_bytes(&self, _: &Machine) -> u64 {
         MOST_BYTES
     }
 
-    fn prepare(&mut self, plan: &Plan, machine: &Machine, visit: Duration) -> Vec<Gap> {
+    fn prepare_visits(&mut self, plan: &MemoryPlan, machine: &Machine, visit: Duration) -> Vec<Gap> {
         // Nodes get their buffers at the same time.
         self.preparing = Duration::from_secs_f64(super::BUFFERS * plan.buffer_bytes as f64 / FILLED_BYTES_A_S);
-        self.described = Some(Described::new(machine.clone(), visit, self.seed));
+        self.described = Some(SimulatedMemory::new(machine.clone(), visit, self.seed));
         Vec::new()
     }
 
-    fn visit(&mut self, visit: &Visit) -> Outcome {
+    fn visit_memory(&mut self, visit: &MemoryVisit) -> MemoryVisitOutcome {
         match &mut self.described {
-            Some(described) => Outcome::Seen(described.visit(visit)),
-            None => Outcome::Stopped,
+            Some(described) => MemoryVisitOutcome::Seen(described.make_visit(visit)),
+            None => MemoryVisitOutcome::Stopped,
         }
     }
 
-    fn made_up(&self) -> Option<Duration> {
-        Some(self.preparing + self.described.as_ref().map_or(Duration::ZERO, Described::elapsed))
+    fn simulated_elapsed(&self) -> Option<Duration> {
+        Some(self.preparing + self.described.as_ref().map_or(Duration::ZERO, SimulatedMemory::elapsed))
     }
 
-    fn clock(&self) -> Option<Clock> {
+    fn timing_clock(&self) -> Option<ClockRecord> {
         None
     }
 
-    fn origin(&self) -> Origin {
-        Origin::Simulated { file: self.name.clone() }
+    fn map_origin(&self) -> LinkMapOrigin {
+        LinkMapOrigin::Simulated { file: self.name.clone() }
     }
 }

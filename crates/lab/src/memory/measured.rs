@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::clock::Clock as ClockFacts;
-use corewise_model::links::map::Origin;
-use corewise_model::memory::plan::{Plan, Seen, Visit};
-use corewise_model::memory::{Operation, Pages};
-use corewise_sys::clock::Clock;
-use corewise_sys::memory::{Available, HUGE_PAGES_CURE, Memory, PageSize};
+use corewise_model::clock::ClockRecord as ClockFacts;
+use corewise_model::links::map::LinkMapOrigin;
+use corewise_model::memory::plan::{MemoryPlan, MemoryReading, MemoryVisit};
+use corewise_model::memory::{PageKind, StreamOperation};
+use corewise_sys::clock::TickClock;
+use corewise_sys::memory::{AvailableMemory, HUGE_PAGES_CURE, PageMemory, PageSize};
 
-use super::{Answers, BUFFERS, Outcome, SHARE_OF_MEMORY};
-use crate::probe::links::Warmth;
-use crate::probe::memory::{Chain, Loaders, Loads, Streams, latency, on, stream};
+use super::{BUFFERS, MemoryVisitOutcome, MemoryVisitor, SHARE_OF_MEMORY};
+use crate::probe::links::ClockWarmth;
+use crate::probe::memory::{
+    MemoryLoaders, PointerChain, StreamRequest, TimedLoads, measure_latency, measure_stream, run_on_cpu,
+};
 use crate::session::clock_facts;
 
 /// Distance of elements in chains through memory: processors fetch lines in pairs.
@@ -35,18 +37,18 @@ const HUGE_ENOUGH: f64 = 0.9;
 
 /// The machine that this process runs on.
 #[derive(Debug)]
-pub struct Measured<'a> {
-    clock: Clock,
-    warmth: Warmth,
+pub struct MeasuredMemory<'a> {
+    clock: TickClock,
+    warmth: ClockWarmth,
     seed: u64,
     stop: &'a AtomicBool,
     visit: Duration,
-    before: Option<Available>,
-    nodes: BTreeMap<u32, Buffers>,
+    before: Option<AvailableMemory>,
+    nodes: BTreeMap<u32, NodeBuffers>,
     /// Gap for each node without buffers.
     missing: BTreeMap<u32, Gap>,
     /// Chain of working sets, and its cpu.
-    working_set: Option<(u32, Chain)>,
+    working_set: Option<(u32, PointerChain)>,
     buffer_bytes: usize,
     /// Nearest node of each cpu with working sets; `None` if nodes cannot be chosen.
     nearest: BTreeMap<u32, Option<u32>>,
@@ -54,22 +56,22 @@ pub struct Measured<'a> {
 
 /// Buffers of a node.
 #[derive(Debug)]
-struct Buffers {
-    huge: Chain,
-    small: Chain,
-    stream: Memory,
+struct NodeBuffers {
+    huge: PointerChain,
+    small: PointerChain,
+    stream: PageMemory,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> MeasuredMemory<'a> {
     /// Returns the machine, with the seed of its chains.
     pub fn new(seed: u64, stop: &'a AtomicBool) -> Self {
         Self {
-            clock: Clock::calibrated(),
-            warmth: Warmth::default(),
+            clock: TickClock::calibrate_best(),
+            warmth: ClockWarmth::default(),
             seed,
             stop,
             visit: Duration::ZERO,
-            before: Available::now(),
+            before: AvailableMemory::read_now(),
             nodes: BTreeMap::new(),
             missing: BTreeMap::new(),
             working_set: None,
@@ -78,62 +80,70 @@ impl<'a> Measured<'a> {
         }
     }
 
-    fn latency(&self, cpu: u32, chain: &mut Chain) -> io::Result<Option<Loads>> {
-        latency(&self.clock, &self.warmth, cpu, chain, self.visit, self.stop)
+    fn measure_latency(&self, cpu: u32, chain: &mut PointerChain) -> io::Result<Option<TimedLoads>> {
+        measure_latency(&self.clock, &self.warmth, cpu, chain, self.visit, self.stop)
     }
 
-    fn step(&mut self, cpu: u32, bytes: u64) -> io::Result<Option<Seen>> {
+    fn measure_step(&mut self, cpu: u32, bytes: u64) -> io::Result<Option<MemoryReading>> {
         let (_, mut chain) = match self.working_set.take().filter(|(of, _)| *of == cpu) {
             Some(known) => known,
             None => {
                 let node = self.nearest.get(&cpu).copied().flatten();
-                (cpu, Chain::fresh(self.buffer_bytes, node, PageSize::Huge, LINE_BYTES, self.seed)?)
+                (cpu, PointerChain::on_fresh_memory(self.buffer_bytes, node, PageSize::Huge, LINE_BYTES, self.seed)?)
             }
         };
         let stop = self.stop;
-        let is_ready = on(cpu, || chain.resize(bytes as usize, stop))?;
-        let loads = if is_ready { self.latency(cpu, &mut chain)? } else { None };
+        let is_ready = run_on_cpu(cpu, || chain.resize_to(bytes as usize, stop))?;
+        let loads = if is_ready { self.measure_latency(cpu, &mut chain)? } else { None };
         self.working_set = Some((cpu, chain));
-        Ok(loads.map(|loads| Seen { value: loads.ns, gigahertz: loads.gigahertz, load_gb_s: 0.0 }))
+        Ok(loads.map(|loads| MemoryReading { value: loads.ns, gigahertz: loads.gigahertz, load_gb_s: 0.0 }))
     }
 
     /// Calls a function with the buffers of a node.
-    fn with<R>(&mut self, node: u32, work: impl FnOnce(&Self, &mut Buffers) -> io::Result<R>) -> io::Result<R> {
+    fn with_buffers<R>(
+        &mut self,
+        node: u32,
+        work: impl FnOnce(&Self, &mut NodeBuffers) -> io::Result<R>,
+    ) -> io::Result<R> {
         let mut buffers = self.nodes.remove(&node).ok_or_else(|| io::Error::other("it has no buffer"))?;
         let result = work(self, &mut buffers);
         self.nodes.insert(node, buffers);
         result
     }
 
-    fn seen(&mut self, visit: &Visit) -> io::Result<Option<Seen>> {
-        let plain = |value| Seen { value, ..Seen::default() };
+    fn measure_visit(&mut self, visit: &MemoryVisit) -> io::Result<Option<MemoryReading>> {
+        let plain = |value| MemoryReading { value, ..MemoryReading::default() };
         match visit {
-            Visit::Step { cpu, bytes } => self.step(*cpu, *bytes),
-            Visit::Latency { cpu, node, pages } => self.with(*node, |this, buffers| {
+            MemoryVisit::Step { cpu, bytes } => self.measure_step(*cpu, *bytes),
+            MemoryVisit::Latency { cpu, node, pages } => self.with_buffers(*node, |this, buffers| {
                 let chain = match pages {
-                    Pages::Huge => &mut buffers.huge,
-                    Pages::Small => &mut buffers.small,
+                    PageKind::Huge => &mut buffers.huge,
+                    PageKind::Small => &mut buffers.small,
                 };
-                Ok(this.latency(*cpu, chain)?.map(|loads| plain(loads.ns)))
+                Ok(this.measure_latency(*cpu, chain)?.map(|loads| plain(loads.ns)))
             }),
-            Visit::Bandwidth { cpus, node, operation } => self.with(*node, |this, buffers| {
-                let streams = Streams { cpus, operation: *operation, length: this.visit };
-                Ok(stream(&this.clock, streams, buffers.stream.words_mut(), this.stop)?.map(plain))
+            MemoryVisit::Bandwidth { cpus, node, operation } => self.with_buffers(*node, |this, buffers| {
+                let streams = StreamRequest { cpus, operation: *operation, length: this.visit };
+                Ok(measure_stream(&this.clock, streams, buffers.stream.words_mut(), this.stop)?.map(plain))
             }),
-            Visit::Loaded { cpu, node, pause_ns: None, .. } => self
-                .with(*node, |this, buffers| Ok(this.latency(*cpu, &mut buffers.huge)?.map(|loads| plain(loads.ns)))),
-            Visit::Loaded { cpu, node, loaders, pause_ns: Some(pause_ns) } => self.with(*node, |this, buffers| {
-                let loaders = Loaders { cpus: loaders, pause: Duration::from_nanos(*pause_ns) };
-                let (chain, words) = (&mut buffers.huge, &*buffers.stream.words_mut());
-                let load = loaders.around(&this.clock, words, this.stop, || this.latency(*cpu, chain))?;
-                Ok(load.result.map(|loads| Seen { load_gb_s: load.gb_s, ..plain(loads.ns) }))
+            MemoryVisit::Loaded { cpu, node, pause_ns: None, .. } => self.with_buffers(*node, |this, buffers| {
+                Ok(this.measure_latency(*cpu, &mut buffers.huge)?.map(|loads| plain(loads.ns)))
             }),
+            MemoryVisit::Loaded { cpu, node, loaders, pause_ns: Some(pause_ns) } => {
+                self.with_buffers(*node, |this, buffers| {
+                    let loaders = MemoryLoaders { cpus: loaders, pause: Duration::from_nanos(*pause_ns) };
+                    let (chain, words) = (&mut buffers.huge, &*buffers.stream.words_mut());
+                    let load =
+                        loaders.run_under_load(&this.clock, words, this.stop, || this.measure_latency(*cpu, chain))?;
+                    Ok(load.result.map(|loads| MemoryReading { load_gb_s: load.gb_s, ..plain(loads.ns) }))
+                })
+            }
         }
     }
 
     /// Returns the maximum size in bytes of a node's buffer: a quarter of its free memory, and of its part of all free
     /// memory.
-    fn most_of(&self, node: u32, nodes: usize) -> u64 {
+    fn buffer_limit(&self, node: u32, nodes: usize) -> u64 {
         let Some(free) = &self.before else { return u64::MAX };
         let part = |bytes: u64| (bytes as f64 / SHARE_OF_MEMORY as f64 / BUFFERS) as u64;
         // With a single node, more is available than is free: file caches are dropped for it.
@@ -142,20 +152,20 @@ impl<'a> Measured<'a> {
     }
 }
 
-impl Answers for Measured<'_> {
+impl MemoryVisitor for MeasuredMemory<'_> {
     fn most_bytes(&self, machine: &Machine) -> u64 {
         let nodes: Vec<u32> =
             machine.nodes.iter().filter(|node| machine.has_memory(node)).map(|node| node.number).collect();
-        let most = nodes.iter().map(|node| self.most_of(*node, nodes.len())).max();
+        let most = nodes.iter().map(|node| self.buffer_limit(*node, nodes.len())).max();
         // Whole pages of any size.
-        most.unwrap_or_else(|| self.most_of(0, 1)) >> 21 << 21
+        most.unwrap_or_else(|| self.buffer_limit(0, 1)) >> 21 << 21
     }
 
-    fn prepare(&mut self, plan: &Plan, machine: &Machine, visit: Duration) -> Vec<Gap> {
+    fn prepare_visits(&mut self, plan: &MemoryPlan, machine: &Machine, visit: Duration) -> Vec<Gap> {
         self.visit = visit;
         self.buffer_bytes = plan.buffer_bytes as usize;
         let can_name = machine.nodes.len() > 1;
-        let near = |initiator| plan.nearest(machine, initiator);
+        let near = |initiator| plan.nearest_node(machine, initiator);
         self.nearest = plan
             .initiators
             .iter()
@@ -165,7 +175,7 @@ impl Answers for Measured<'_> {
             .nodes
             .iter()
             .filter(|node| {
-                let most = self.most_of(**node, plan.nodes.len());
+                let most = self.buffer_limit(**node, plan.nodes.len());
                 let is_short = most < plan.buffer_bytes;
                 if is_short {
                     let why =
@@ -180,10 +190,10 @@ impl Answers for Measured<'_> {
             })
             .collect();
         let (bytes, seed, stop) = (self.buffer_bytes, self.seed, self.stop);
-        let made: Vec<(u32, io::Result<Option<Buffers>>)> = scope(|scope| {
+        let made: Vec<(u32, io::Result<Option<NodeBuffers>>)> = scope(|scope| {
             let make = |&(node, cpu): &(u32, u32)| {
                 let named = can_name.then_some(node);
-                (node, scope.spawn(move || on(cpu, || Buffers::new(bytes, named, seed, stop))?))
+                (node, scope.spawn(move || run_on_cpu(cpu, || NodeBuffers::new(bytes, named, seed, stop))?))
             };
             let threads: Vec<_> = wanted.iter().map(make).collect();
             let failed = || Err(io::Error::other("its thread ended too early"));
@@ -193,7 +203,7 @@ impl Answers for Measured<'_> {
         for (node, buffers) in made {
             match buffers {
                 Ok(Some(buffers)) => {
-                    gaps.extend(buffers.gaps(node, can_name));
+                    gaps.extend(buffers.list_gaps(node, can_name));
                     self.nodes.insert(node, buffers);
                 }
                 Ok(None) => {}
@@ -206,59 +216,59 @@ impl Answers for Measured<'_> {
         gaps
     }
 
-    fn visit(&mut self, visit: &Visit) -> Outcome {
-        if let Some(gap) = visit.node().and_then(|node| self.missing.get(&node)) {
-            return Outcome::Failed(gap.clone());
+    fn visit_memory(&mut self, visit: &MemoryVisit) -> MemoryVisitOutcome {
+        if let Some(gap) = visit.needed_node().and_then(|node| self.missing.get(&node)) {
+            return MemoryVisitOutcome::Failed(gap.clone());
         }
-        match self.seen(visit) {
-            Ok(Some(seen)) => Outcome::Seen(seen),
-            Ok(None) if self.stop.load(Ordering::Relaxed) => Outcome::Stopped,
-            Ok(None) => Outcome::Failed(Gap::new(words(visit), "another program kept the cpu")),
-            Err(error) => Outcome::Failed(Gap::new(words(visit), error.to_string())),
+        match self.measure_visit(visit) {
+            Ok(Some(seen)) => MemoryVisitOutcome::Seen(seen),
+            Ok(None) if self.stop.load(Ordering::Relaxed) => MemoryVisitOutcome::Stopped,
+            Ok(None) => MemoryVisitOutcome::Failed(Gap::new(describe_visit(visit), "another program kept the cpu")),
+            Err(error) => MemoryVisitOutcome::Failed(Gap::new(describe_visit(visit), error.to_string())),
         }
     }
 
-    fn trouble(&mut self) -> Option<Gap> {
-        let why = short(self.before.as_ref()?, &Available::now()?)?;
+    fn reason_to_end(&mut self) -> Option<Gap> {
+        let why = memory_shortage(self.before.as_ref()?, &AvailableMemory::read_now()?)?;
         let gap = Gap::new("the rest of the map", format!("{why}, so it was ended"));
-        Some(gap.cured_by(format!("{}, when more memory is free", suggested_command::memory().line())))
+        Some(gap.cured_by(format!("{}, when more memory is free", suggested_command::memory().shell_line())))
     }
 
     /// Pages may have been moved meanwhile, for instance by automatic balancing.
-    fn finish(&mut self) -> Vec<Gap> {
+    fn finish_visits(&mut self) -> Vec<Gap> {
         let can_name = self.nodes.len() > 1 || self.nearest.values().any(Option::is_some);
-        self.nodes.iter().flat_map(|(node, buffers)| buffers.elsewhere(*node, can_name)).collect()
+        self.nodes.iter().flat_map(|(node, buffers)| buffers.find_misplaced(*node, can_name)).collect()
     }
 
-    fn clock(&self) -> Option<ClockFacts> {
+    fn timing_clock(&self) -> Option<ClockFacts> {
         Some(clock_facts(&self.clock))
     }
 
-    fn origin(&self) -> Origin {
-        Origin::Measured
+    fn map_origin(&self) -> LinkMapOrigin {
+        LinkMapOrigin::Measured
     }
 }
 
-impl Buffers {
+impl NodeBuffers {
     /// Allocates the buffers of a node, filled by the calling thread; `None` if it was stopped.
     fn new(bytes: usize, node: Option<u32>, seed: u64, stop: &AtomicBool) -> io::Result<Option<Self>> {
-        let mut huge = Chain::fresh(bytes, node, PageSize::Huge, APART_BYTES, seed)?;
-        let mut small = Chain::fresh(bytes, node, PageSize::Small, APART_BYTES, !seed)?;
-        let stream = Memory::untouched(bytes / 2, node, PageSize::Huge)?;
+        let mut huge = PointerChain::on_fresh_memory(bytes, node, PageSize::Huge, APART_BYTES, seed)?;
+        let mut small = PointerChain::on_fresh_memory(bytes, node, PageSize::Small, APART_BYTES, !seed)?;
+        let stream = PageMemory::map_untouched(bytes / 2, node, PageSize::Huge)?;
         const PIECE: usize = 16 << 20;
         for from in (0..stream.bytes()).step_by(PIECE) {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            stream.touch(from..from + PIECE);
+            stream.touch_pages(from..from + PIECE);
         }
-        let is_whole = huge.resize(bytes, stop) && small.resize(bytes, stop);
+        let is_whole = huge.resize_to(bytes, stop) && small.resize_to(bytes, stop);
         Ok(is_whole.then_some(Self { huge, small, stream }))
     }
 
     /// Returns the deficiencies of fresh buffers.
-    fn gaps(&self, node: u32, can_name: bool) -> Vec<Gap> {
-        let mut gaps = self.elsewhere(node, can_name);
+    fn list_gaps(&self, node: u32, can_name: bool) -> Vec<Gap> {
+        let mut gaps = self.find_misplaced(node, can_name);
         if let Some(share) = self.huge.huge_share().filter(|share| *share < HUGE_ENOUGH) {
             let why = format!("the system gave only {:.0} % of the buffer in them", 100.0 * share);
             gaps.push(Gap { cure: HUGE_PAGES_CURE.map(str::to_owned), ..Gap::new("latency in huge pages", why) });
@@ -267,7 +277,7 @@ impl Buffers {
     }
 
     /// Returns a gap if pages are on other nodes.
-    fn elsewhere(&self, node: u32, can_name: bool) -> Vec<Gap> {
+    fn find_misplaced(&self, node: u32, can_name: bool) -> Vec<Gap> {
         if !can_name {
             return Vec::new();
         }
@@ -282,14 +292,17 @@ impl Buffers {
                 }
             }
         };
-        let all =
-            [self.huge.nodes(PAGES_LOOKED_UP), self.small.nodes(PAGES_LOOKED_UP), self.stream.nodes(PAGES_LOOKED_UP)];
+        let all = [
+            self.huge.page_nodes(PAGES_LOOKED_UP),
+            self.small.page_nodes(PAGES_LOOKED_UP),
+            self.stream.page_nodes(PAGES_LOOKED_UP),
+        ];
         all.into_iter().filter_map(look).take(1).collect()
     }
 }
 
 /// Compares the memory at the start and now; returns the reason if it is short.
-fn short(before: &Available, now: &Available) -> Option<&'static str> {
+fn memory_shortage(before: &AvailableMemory, now: &AvailableMemory) -> Option<&'static str> {
     match () {
         () if now.swapped_bytes > before.swapped_bytes + SWAPPED_BYTES => Some("the machine began to swap"),
         () if now.all_bytes < before.all_bytes / LEAST_LEFT => Some("free memory became short"),
@@ -298,16 +311,16 @@ fn short(before: &Available, now: &Available) -> Option<&'static str> {
 }
 
 /// Describes the purpose of a visit.
-fn words(visit: &Visit) -> String {
+fn describe_visit(visit: &MemoryVisit) -> String {
     let whose = |cpus: &CpuSet| format!("cpu{} {cpus}", if cpus.len() == 1 { "" } else { "s" });
     match visit {
-        Visit::Step { cpu, .. } => format!("working sets of cpu {cpu}"),
-        Visit::Latency { cpu, node, .. } => format!("latency of node {node} for cpu {cpu}"),
-        Visit::Bandwidth { cpus, node, operation: Operation::WritePast } => {
+        MemoryVisit::Step { cpu, .. } => format!("working sets of cpu {cpu}"),
+        MemoryVisit::Latency { cpu, node, .. } => format!("latency of node {node} for cpu {cpu}"),
+        MemoryVisit::Bandwidth { cpus, node, operation: StreamOperation::WritePast } => {
             format!("stores past the caches to node {node} by {}", whose(cpus))
         }
-        Visit::Bandwidth { cpus, node, .. } => format!("bandwidth of node {node} for {}", whose(cpus)),
-        Visit::Loaded { cpu, node, .. } => format!("node {node} under load, for cpu {cpu}"),
+        MemoryVisit::Bandwidth { cpus, node, .. } => format!("bandwidth of node {node} for {}", whose(cpus)),
+        MemoryVisit::Loaded { cpu, node, .. } => format!("node {node} under load, for cpu {cpu}"),
     }
 }
 
@@ -317,17 +330,17 @@ mod tests {
 
     #[test]
     fn it_ends_before_the_machine_swaps() {
-        let of = |free_mib: u64, swapped_mib: u64| Available {
+        let of = |free_mib: u64, swapped_mib: u64| AvailableMemory {
             all_bytes: free_mib << 20,
             swapped_bytes: swapped_mib << 20,
-            ..Available::default()
+            ..AvailableMemory::default()
         };
         let before = of(8_000, 100);
         // Its own buffers take a quarter.
-        assert_eq!(short(&before, &of(6_000, 100)), None);
-        assert_eq!(short(&before, &of(1_001, 110)), None);
-        assert_eq!(short(&before, &of(999, 100)), Some("free memory became short"));
-        assert_eq!(short(&before, &of(6_000, 117)), Some("the machine began to swap"));
-        assert_eq!(short(&before, &of(8_000, 0)), None, "what comes back from swap is no trouble");
+        assert_eq!(memory_shortage(&before, &of(6_000, 100)), None);
+        assert_eq!(memory_shortage(&before, &of(1_001, 110)), None);
+        assert_eq!(memory_shortage(&before, &of(999, 100)), Some("free memory became short"));
+        assert_eq!(memory_shortage(&before, &of(6_000, 117)), Some("the machine began to swap"));
+        assert_eq!(memory_shortage(&before, &of(8_000, 0)), None, "what comes back from swap is no trouble");
     }
 }

@@ -1,18 +1,18 @@
 use corewise_machine::machine_file;
 use corewise_model::Artifact as _;
 use corewise_model::finding::Finding;
-use corewise_model::memory::Operation;
+use corewise_model::memory::StreamOperation;
 use corewise_sys::affinity;
 
 use super::*;
 
 fn machine(name: &str) -> Machine {
     let found = machine_file::BUILT_IN.iter().find(|machine| machine.name == name).unwrap();
-    found.read().unwrap().machine
+    found.read_machine().unwrap().machine
 }
 
 fn simulated(machine: Machine, seconds: u64) -> MemoryMap {
-    let request = Request {
+    let request = MemoryRequest {
         cpus: machine.allowed.clone(),
         budget: Duration::from_secs(seconds),
         buffer_bytes: None,
@@ -20,7 +20,7 @@ fn simulated(machine: Machine, seconds: u64) -> MemoryMap {
         corewise: "test",
     };
     let stop = AtomicBool::new(false);
-    map(&request, machine, &mut Simulated::new("a test".into(), 1), &stop, &mut |_| {})
+    map_memory(&request, machine, &mut DescribedMemory::new("a test".into(), 1), &stop, &mut |_| {})
 }
 
 fn said<'a>(findings: &'a [Finding], words: &str) -> Option<&'a Finding> {
@@ -31,8 +31,8 @@ fn said<'a>(findings: &'a [Finding], words: &str) -> Option<&'a Finding> {
 fn a_2990wx_says_what_its_dies_without_memory_cost() {
     let map = simulated(machine("threadripper-2990wx"), 60);
     assert_eq!((map.cells.len(), map.rounds, map.provenance.partial), (16, ROUNDS, false));
-    map.check().unwrap();
-    let shown = map.conclude();
+    map.check_loaded().unwrap();
+    let shown = map.draw_conclusions();
     let poor = said(&shown.findings, "no memory of their own").unwrap();
     assert_eq!(poor.cpus.len(), 32);
     assert!(poor.effects[0].low > 1.3, "{poor:?}");
@@ -44,7 +44,7 @@ fn a_2990wx_says_what_its_dies_without_memory_cost() {
 
 #[test]
 fn a_larger_cache_is_said_with_what_it_spares() {
-    let shown = simulated(machine("ryzen-9-9950x3d"), 60).conclude();
+    let shown = simulated(machine("ryzen-9-9950x3d"), 60).draw_conclusions();
     let larger = said(&shown.findings, "larger last-level cache").unwrap();
     assert_eq!(larger.cpus.to_string(), "0-7,16-23");
     assert!(said(&shown.findings, "another node").is_none());
@@ -60,7 +60,7 @@ fn a_larger_cache_is_said_with_what_it_spares() {
         assert!(larger.statement.contains(words), "{words} in {}", larger.statement);
     }
     assert_eq!(
-        larger.command.as_ref().map(|command| command.line()).as_deref(),
+        larger.command.as_ref().map(|command| command.shell_line()).as_deref(),
         Some("corewise try --on 0-7,16-23 --on 8-15,24-31 -- ./app")
     );
 }
@@ -91,7 +91,7 @@ fn sixteen_caches_on_eight_nodes_fit_into_ninety_seconds() {
     let most_s = 90.0 + VISIT.as_secs_f64();
     assert!(map.provenance.elapsed_s <= most_s && !map.provenance.partial, "{} s", map.provenance.elapsed_s);
     assert!(map.rounds >= ROUNDS_WITH_INTERVALS, "{} rounds", map.rounds);
-    let shown = map.conclude();
+    let shown = map.draw_conclusions();
     assert!(shown.costs.iter().all(|cost| cost.huge_ns.is_some() && !cost.predicted));
     assert!(shown.held_out.is_none(), "nothing is predicted");
 }
@@ -103,7 +103,7 @@ fn large_machines_fit_into_their_time_and_what_is_predicted_is_near() {
         let map = simulated(large, 90);
         let (elapsed_s, rounds) = (map.provenance.elapsed_s, map.rounds);
         assert!(elapsed_s <= 90.5 && rounds >= 1, "{elapsed_s} s, {rounds} rounds");
-        let shown = map.conclude();
+        let shown = map.draw_conclusions();
         assert!(shown.costs.iter().any(|cost| cost.predicted) && shown.costs.iter().all(|cost| cost.huge_ns.is_some()));
         let held_out = shown.held_out.unwrap();
         assert!(held_out.median <= 0.03, "{held_out:?}");
@@ -116,9 +116,9 @@ fn large_machines_fit_into_their_time_and_what_is_predicted_is_near() {
 fn a_cache_that_is_reported_and_not_there_is_said() {
     let mut machine = machine("fx-8150");
     let real = machine.llcs[0].size_bytes.unwrap();
-    assert!(said(&simulated(machine.clone(), 60).conclude().findings, "The system reports").is_none());
+    assert!(said(&simulated(machine.clone(), 60).draw_conclusions().findings, "The system reports").is_none());
     machine.llcs[0].size_bytes = Some(8 * real);
-    let shown = simulated(machine, 60).conclude();
+    let shown = simulated(machine, 60).draw_conclusions();
     let larger = said(&shown.findings, "The system reports a last-level cache of 64 MiB, but from 12 MiB on").unwrap();
     assert!(larger.effects[0].low > 2.0, "{larger:?}");
 }
@@ -127,7 +127,7 @@ fn a_cache_that_is_reported_and_not_there_is_said() {
 #[test]
 fn what_is_near_costs_less_on_every_simulated_machine() {
     for name in ["simulated-2-packages", "simulated-sparse", "threadripper-2990wx"] {
-        let shown = simulated(machine(name), 60).conclude();
+        let shown = simulated(machine(name), 60).draw_conclusions();
         for cost in shown.costs.iter().filter(|cost| cost.own_node == Some(cost.node)) {
             let far = shown.costs.iter().filter(|far| far.initiator == cost.initiator && far.node != cost.node);
             assert!(far.into_iter().all(|far| far.huge_ns.unwrap().median > cost.huge_ns.unwrap().median), "{name}");
@@ -138,7 +138,7 @@ fn what_is_near_costs_less_on_every_simulated_machine() {
 #[test]
 fn a_map_that_is_stopped_at_once_is_partial_and_empty() {
     let machine = machine("fx-8150");
-    let request = Request {
+    let request = MemoryRequest {
         cpus: machine.allowed.clone(),
         budget: Duration::from_secs(60),
         buffer_bytes: Some(1 << 20),
@@ -146,27 +146,27 @@ fn a_map_that_is_stopped_at_once_is_partial_and_empty() {
         corewise: "test",
     };
     let stop = AtomicBool::new(true);
-    let map = map(&request, machine, &mut Simulated::new("a test".into(), 1), &stop, &mut |_| {});
+    let map = map_memory(&request, machine, &mut DescribedMemory::new("a test".into(), 1), &stop, &mut |_| {});
     assert!(map.provenance.partial && map.is_empty());
 }
 
 /// A buffer that fits into a cache is no memory, and this is said; every part is measured all the same.
 #[test]
 fn this_machine_is_measured_with_a_small_buffer() {
-    let root = corewise_sys::Root::live();
-    let machine = corewise_sys::topology::read(&root).unwrap();
-    let cpus = affinity::current().unwrap();
+    let root = corewise_sys::Root::this_machine();
+    let machine = corewise_sys::topology::read_machine(&root).unwrap();
+    let cpus = affinity::current_affinity().unwrap();
     let request =
-        Request { cpus, budget: Duration::from_secs(1), buffer_bytes: Some(4 << 20), seed: 1, corewise: "test" };
+        MemoryRequest { cpus, budget: Duration::from_secs(1), buffer_bytes: Some(4 << 20), seed: 1, corewise: "test" };
     let stop = AtomicBool::new(false);
-    let map = map(&request, machine, &mut Measured::new(1, &stop), &stop, &mut |_| {});
+    let map = map_memory(&request, machine, &mut MeasuredMemory::new(1, &stop), &stop, &mut |_| {});
     assert_eq!(map.buffer_bytes, 4 << 20);
-    map.check().unwrap();
+    map.check_loaded().unwrap();
     let failed: Vec<&Gap> = map.gaps.iter().filter(|gap| gap.what.contains("the memory of node")).collect();
     assert!(failed.is_empty(), "{failed:?}");
     assert!(map.staircases.iter().flat_map(|staircase| &staircase.steps).any(|step| !step.visits_ns.is_empty()));
     if map.rounds > 0 {
-        let streams: Vec<Operation> = map.cells[0].bandwidth.iter().map(|stream| stream.operation).collect();
-        assert!(Operation::ALL.iter().all(|operation| streams.contains(operation)));
+        let streams: Vec<StreamOperation> = map.cells[0].bandwidth.iter().map(|stream| stream.operation).collect();
+        assert!(StreamOperation::ALL.iter().all(|operation| streams.contains(operation)));
     }
 }

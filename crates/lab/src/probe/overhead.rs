@@ -2,13 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use corewise_model::histogram::Histogram;
+use corewise_model::histogram::TickHistogram;
 use corewise_model::survey::WorkKind;
-use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 
-use super::stalls::Stalls;
+use super::stalls::VisitStalls;
 use super::tail::time_pieces;
-use super::work::{ADDITIONS, Compute, Piece, Spin};
+use super::work::{ADDITIONS, ComputeWork, SpinWork, WorkPiece};
 
 /// Pieces for each length.
 const PIECES: u64 = 4096;
@@ -16,7 +16,7 @@ const REPEATS: usize = 9;
 
 /// Returns the loop's overhead in nanoseconds: twice the median of a piece minus the median of a piece of twice the work. Both are measured
 /// in turn, and the median of nine such differences is taken. Takes about 30 ms.
-pub fn per_piece_ns(clock: &Clock, work: WorkKind) -> f64 {
+pub fn overhead_per_piece_ns(clock: &TickClock, work: WorkKind) -> f64 {
     if work == WorkKind::Spin {
         return spin_ns(clock);
     }
@@ -26,30 +26,30 @@ pub fn per_piece_ns(clock: &Clock, work: WorkKind) -> f64 {
 }
 
 /// Returns the overhead without work: all of a piece.
-fn spin_ns(clock: &Clock) -> f64 {
-    let mut pieces = Histogram::new(clock.nanoseconds_per_tick);
+fn spin_ns(clock: &TickClock) -> f64 {
+    let mut pieces = TickHistogram::new(clock.nanoseconds_per_tick);
     while pieces.count() < PIECES {
         match clock.source {
-            Source::Counter(ticks) => once(ticks.unordered(), &mut Spin, &mut pieces),
-            Source::System(ticks) => once(ticks, &mut Spin, &mut pieces),
+            ClockSource::Counter(ticks) => time_once(ticks.to_unordered(), &mut SpinWork, &mut pieces),
+            ClockSource::System(ticks) => time_once(ticks, &mut SpinWork, &mut pieces),
         }
     }
     pieces.median_ns(clock.step_ns)
 }
 
-fn piece_ns(clock: &Clock, additions: u32) -> f64 {
-    let mut pieces = Histogram::new(clock.nanoseconds_per_tick);
+fn piece_ns(clock: &TickClock, additions: u32) -> f64 {
+    let mut pieces = TickHistogram::new(clock.nanoseconds_per_tick);
     // A duration of zero ticks ends after one look, so the pieces are counted instead.
     while pieces.count() < PIECES {
         match clock.source {
-            Source::Counter(ticks) => once(ticks, &mut Compute(additions), &mut pieces),
-            Source::System(ticks) => once(ticks, &mut Compute(additions), &mut pieces),
+            ClockSource::Counter(ticks) => time_once(ticks, &mut ComputeWork(additions), &mut pieces),
+            ClockSource::System(ticks) => time_once(ticks, &mut ComputeWork(additions), &mut pieces),
         }
     }
     pieces.median_ns(clock.step_ns)
 }
 
-fn once<T: Ticks>(ticks: T, work: &mut impl Piece, pieces: &mut Histogram) {
-    let mut none = Stalls::none();
-    time_pieces(ticks, work, ticks.now(), 0, &AtomicBool::new(false), pieces, &mut none);
+fn time_once<T: TickSource>(ticks: T, work: &mut impl WorkPiece, pieces: &mut TickHistogram) {
+    let mut none = VisitStalls::without_room();
+    time_pieces(ticks, work, ticks.read_ticks(), 0, &AtomicBool::new(false), pieces, &mut none);
 }

@@ -1,9 +1,9 @@
 //! Stalls recorded by the timing loop in preallocated memory, with the thread's own accounting.
 
-use corewise_model::histogram::Histogram;
+use corewise_model::histogram::TickHistogram;
 use corewise_model::stall::Stall;
-use corewise_sys::clock::{Ticks, Translation};
-use corewise_sys::thread::Glance;
+use corewise_sys::clock::{ClockTranslation, TickSource};
+use corewise_sys::thread::ThreadGlance;
 
 /// Maximum stalls kept of one visit; further ones are in the histogram alone.
 const ROOM: usize = 1 << 16;
@@ -13,7 +13,7 @@ const IN_A_ROW: usize = 16;
 
 /// One stall, in ticks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Kept {
+struct KeptStall {
     begin: u64,
     end: u64,
     /// End of the previous stall's bookkeeping; the thread's times count from here.
@@ -24,8 +24,8 @@ struct Kept {
 
 /// The stalls of one visit.
 #[derive(Debug)]
-pub struct Stalls {
-    kept: Vec<Kept>,
+pub struct VisitStalls {
+    kept: Vec<KeptStall>,
     /// Number of stalls without room.
     pub not_kept: u64,
     /// Least ticks of a piece that is a stall.
@@ -34,21 +34,21 @@ pub struct Stalls {
     pub bookkeeping_ticks: u64,
     /// Ticks of an undisturbed glance at the accounting.
     glance_ticks: u64,
-    last: Glance,
+    last: ThreadGlance,
     since: u64,
 }
 
-impl Stalls {
+impl VisitStalls {
     /// Allocates room for the stalls of any visit. Its pages are touched, so that keeping a stall causes no page fault.
     pub fn new() -> Self {
-        let mut kept = vec![Kept { begin: 1, ..Kept::default() }; ROOM];
+        let mut kept = vec![KeptStall { begin: 1, ..KeptStall::default() }; ROOM];
         kept.clear();
-        Self { kept, ..Self::none() }
+        Self { kept, ..Self::without_room() }
     }
 
     /// Creates a recorder without room, for which no piece is a stall.
-    pub const fn none() -> Self {
-        let last = Glance { cpu_time_ns: 0, involuntary_switches: 0 };
+    pub const fn without_room() -> Self {
+        let last = ThreadGlance { cpu_time_ns: 0, involuntary_switches: 0 };
         Self {
             kept: Vec::new(),
             not_kept: 0,
@@ -61,14 +61,14 @@ impl Stalls {
     }
 
     /// Begins a visit: pieces from `from_ticks` on are stalls. Call it on the thread that times.
-    pub fn begin<T: Ticks>(&mut self, ticks: T, from_ticks: u64) {
+    pub fn begin_visit<T: TickSource>(&mut self, ticks: T, from_ticks: u64) {
         self.kept.clear();
         self.not_kept = 0;
         self.from_ticks = from_ticks;
         self.bookkeeping_ticks = 0;
         self.glance_ticks = usual_glance(ticks);
-        self.last = Glance::now();
-        self.since = ticks.now();
+        self.last = ThreadGlance::read_now();
+        self.since = ticks.read_ticks();
     }
 
     /// Returns true if the last stalls had no room.
@@ -77,19 +77,19 @@ impl Stalls {
     }
 
     /// Returns the number of stalls kept.
-    pub const fn count(&self) -> usize {
+    pub const fn kept_count(&self) -> usize {
         self.kept.len()
     }
 
     /// Keeps a stall, and any stalls of its bookkeeping; returns the clock reading from which the next piece counts. Allocates nothing.
     #[cold]
     #[inline(never)]
-    pub fn keep<T: Ticks>(&mut self, ticks: T, begin: u64, end: u64, pieces: &mut Histogram) -> u64 {
+    pub fn keep_stall<T: TickSource>(&mut self, ticks: T, begin: u64, end: u64, pieces: &mut TickHistogram) -> u64 {
         let (mut begin, mut end) = (begin, end);
         // Bounded, since glances may have become slower during the visit.
         for _ in 0..IN_A_ROW {
-            let glance = Glance::now();
-            let kept = Kept {
+            let glance = ThreadGlance::read_now();
+            let kept = KeptStall {
                 begin,
                 end,
                 since: self.since,
@@ -102,14 +102,14 @@ impl Stalls {
                 self.not_kept += 1;
             }
             (self.last, self.since) = (glance, end);
-            let now = ticks.now();
+            let now = ticks.read_ticks();
             let took = now.saturating_sub(end);
             // A glance may take twice as long as usual. Beyond that, a delay as long as a piece that is a stall counts as a stall.
             if took < self.from_ticks.saturating_add(2 * self.glance_ticks) {
                 self.bookkeeping_ticks += took;
                 return now;
             }
-            pieces.record(took);
+            pieces.record_ticks(took);
             (begin, end) = (end, now);
         }
         self.not_kept += 1;
@@ -117,31 +117,31 @@ impl Stalls {
     }
 
     /// Returns the stalls in nanoseconds of the events' clock.
-    pub fn in_nanoseconds(&self, line: &Translation) -> Vec<Stall> {
-        self.kept.iter().map(|kept| kept.in_nanoseconds(line)).collect()
+    pub fn to_nanoseconds(&self, line: &ClockTranslation) -> Vec<Stall> {
+        self.kept.iter().map(|kept| kept.translate_stall(line)).collect()
     }
 }
 
-impl Default for Stalls {
+impl Default for VisitStalls {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// Returns the median of a few glances: about a third of a microsecond, and a hundred times as much if system calls are emulated.
-fn usual_glance<T: Ticks>(ticks: T) -> u64 {
+fn usual_glance<T: TickSource>(ticks: T) -> u64 {
     let mut took = [0_u64; 15];
     for one in &mut took {
-        let before = ticks.now();
-        std::hint::black_box(Glance::now());
-        *one = ticks.now().saturating_sub(before);
+        let before = ticks.read_ticks();
+        std::hint::black_box(ThreadGlance::read_now());
+        *one = ticks.read_ticks().saturating_sub(before);
     }
     took.sort_unstable();
     took[took.len() / 2]
 }
 
-impl Kept {
-    fn in_nanoseconds(&self, line: &Translation) -> Stall {
+impl KeptStall {
+    fn translate_stall(&self, line: &ClockTranslation) -> Stall {
         let (begin_ns, end_ns) = (line.raw_ns(self.begin), line.raw_ns(self.end));
         let passed_ns = end_ns.saturating_sub(line.raw_ns(self.since));
         let off_cpu_ns = passed_ns.saturating_sub(self.cpu_time_ns).min(end_ns - begin_ns);

@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Watchdog of one visit.
 #[derive(Debug)]
-pub struct Watchdog {
+pub struct VisitWatchdog {
     cpu: u32,
     planned: Duration,
     guarded: AtomicU32,
@@ -21,7 +21,7 @@ pub struct Watchdog {
     stop: AtomicBool,
 }
 
-impl Watchdog {
+impl VisitWatchdog {
     /// Creates a watchdog that runs on `cpu`, for a visit of `planned` duration.
     pub const fn new(cpu: u32, planned: Duration) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Watchdog {
     }
 
     /// Sets the guarded thread; its time begins now.
-    pub fn guard(&self, thread: u32) {
+    pub fn guard_thread(&self, thread: u32) {
         self.guarded.store(thread, Ordering::SeqCst);
     }
 
@@ -44,7 +44,7 @@ impl Watchdog {
     }
 
     /// Watches until it is dismissed. If the time is over, the thread returns to normal scheduling, and the visit is to stop.
-    pub fn watch(&self) {
+    pub fn watch_thread(&self) {
         // On another cpu than the guarded thread, or it would never run. If that fails, any other cpu will do.
         let _ = affinity::pin_current(self.cpu);
         let mut until = None;
@@ -67,14 +67,14 @@ impl Watchdog {
     }
 
     /// Ends the guarded section; returns true if its time was over before. The thread is not watched afterwards.
-    pub fn end(&self) -> bool {
+    pub fn end_visit(&self) -> bool {
         self.is_dismissed.store(true, Ordering::SeqCst);
         self.stop.load(Ordering::SeqCst)
     }
 
     /// Ends the watch.
-    pub fn dismiss(&self, watching: &Thread) {
-        self.end();
+    pub fn dismiss_thread(&self, watching: &Thread) {
+        self.end_visit();
         watching.unpark();
     }
 }
@@ -87,26 +87,26 @@ mod tests {
 
     #[test]
     fn what_takes_too_long_is_stopped_and_what_ends_in_time_is_not() {
-        let watchdog = Watchdog::new(0, Duration::from_secs(3600));
+        let watchdog = VisitWatchdog::new(0, Duration::from_secs(3600));
         std::thread::scope(|scope| {
-            let guard = scope.spawn(|| watchdog.watch());
-            watchdog.guard(own_number());
-            watchdog.dismiss(guard.thread());
+            let guard = scope.spawn(|| watchdog.watch_thread());
+            watchdog.guard_thread(own_number());
+            watchdog.dismiss_thread(guard.thread());
         });
         assert!(!watchdog.stop().load(Ordering::SeqCst));
-        let watchdog = Watchdog::new(0, Duration::ZERO);
-        watchdog.guard(own_number());
-        watchdog.watch();
+        let watchdog = VisitWatchdog::new(0, Duration::ZERO);
+        watchdog.guard_thread(own_number());
+        watchdog.watch_thread();
         assert!(watchdog.stop().load(Ordering::SeqCst));
     }
 
     #[test]
     fn nothing_is_stopped_before_there_is_a_thread_to_watch() {
-        let watchdog = Watchdog::new(0, Duration::ZERO);
+        let watchdog = VisitWatchdog::new(0, Duration::ZERO);
         std::thread::scope(|scope| {
-            let guard = scope.spawn(|| watchdog.watch());
+            let guard = scope.spawn(|| watchdog.watch_thread());
             std::thread::sleep(GRACE + 5 * LOOK);
-            watchdog.dismiss(guard.thread());
+            watchdog.dismiss_thread(guard.thread());
         });
         assert!(!watchdog.stop().load(Ordering::SeqCst));
     }

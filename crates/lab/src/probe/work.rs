@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_model::survey::WorkKind;
 use corewise_sys::thread::parent_number;
 use corewise_sys::work::dependent_additions;
@@ -10,51 +10,51 @@ use corewise_sys::work::dependent_additions;
 /// Number of dependent additions in a piece, each one core cycle: about 250 ns at 4 GHz. It is the same on every machine and in every
 /// version, so that surveys can be compared.
 pub const ADDITIONS: u32 = 1000;
-/// Size of the buffer of [`Memory`], in bytes.
+/// Size of the buffer of [`MemoryWork`], in bytes.
 const BUFFER_BYTES: usize = 8 << 20;
 /// Lines that a piece touches, one after the other.
 const STEPS: usize = 100;
 const LINE_BYTES: usize = 64;
 
 /// Work that takes the same time every time.
-pub trait Piece {
+pub trait WorkPiece {
     /// Does the work once. It must not allocate.
-    fn make(&mut self);
+    fn do_piece(&mut self);
 }
 
 /// No work: only the clock reading is timed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Spin;
+pub struct SpinWork;
 
-impl Piece for Spin {
+impl WorkPiece for SpinWork {
     #[inline(always)]
-    fn make(&mut self) {}
+    fn do_piece(&mut self) {}
 }
 
 /// Dependent additions, with their number.
 #[derive(Clone, Copy, Debug)]
-pub struct Compute(pub u32);
+pub struct ComputeWork(pub u32);
 
-impl Piece for Compute {
+impl WorkPiece for ComputeWork {
     #[inline(always)]
-    fn make(&mut self) {
+    fn do_piece(&mut self) {
         black_box(dependent_additions(black_box(self.0), 1));
     }
 }
 
 /// A walk in random order: each line holds the number of the next, so that no two are fetched at the same time.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryWork {
     next: Vec<[u32; LINE_BYTES / 4]>,
     at: u32,
 }
 
-impl Memory {
+impl MemoryWork {
     /// Creates the walk; the same on every machine.
     pub fn new() -> Self {
         let lines = BUFFER_BYTES / LINE_BYTES;
         let mut order: Vec<u32> = (0..lines as u32).collect();
-        Random::new(1).shuffle(&mut order);
+        RandomGenerator::new(1).shuffle(&mut order);
         let mut next = vec![[0; LINE_BYTES / 4]; lines];
         for (place, line) in order.iter().enumerate() {
             next[*line as usize][0] = order[(place + 1) % lines];
@@ -63,15 +63,15 @@ impl Memory {
     }
 }
 
-impl Default for Memory {
+impl Default for MemoryWork {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Piece for Memory {
+impl WorkPiece for MemoryWork {
     #[inline(always)]
-    fn make(&mut self) {
+    fn do_piece(&mut self) {
         for _ in 0..STEPS {
             self.at = self.next[self.at as usize][0];
         }
@@ -81,17 +81,17 @@ impl Piece for Memory {
 
 /// One system call.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Syscall;
+pub struct SyscallWork;
 
-impl Piece for Syscall {
+impl WorkPiece for SyscallWork {
     #[inline(always)]
-    fn make(&mut self) {
+    fn do_piece(&mut self) {
         black_box(parent_number());
     }
 }
 
 /// Returns the number of additions in a piece of a kind; 0 for other work.
-pub const fn additions(kind: WorkKind) -> u32 {
+pub const fn additions_of(kind: WorkKind) -> u32 {
     match kind {
         WorkKind::Compute => ADDITIONS,
         _ => 0,
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_walk_touches_every_line_before_it_comes_back() {
-        let mut walk = Memory::new();
+        let mut walk = MemoryWork::new();
         let lines = BUFFER_BYTES / LINE_BYTES;
         let mut seen = vec![false; lines];
         for _ in 0..lines {

@@ -21,7 +21,7 @@ const VISIT_AT_LEAST: Duration = Duration::from_millis(20);
 const LOOK_AT_LEAST: Duration = Duration::from_millis(100);
 
 /// Returns the number of rounds that a budget is divided into.
-pub fn rounds(budget: Duration, cpus: usize) -> u32 {
+pub fn count_rounds(budget: Duration, cpus: usize) -> u32 {
     let visits = budget.as_secs_f64() * TAIL_SHARE / VISIT_AT_LEAST.as_secs_f64();
     ((visits / cpus.max(1) as f64) as u32).clamp(*ROUNDS.start(), *ROUNDS.end())
 }
@@ -64,7 +64,7 @@ pub fn visit_lengths(left: Duration, waiting: usize, overhead: Duration, before:
 /// Returns the interval, in rounds, at which the kernel's counts of interrupts are read, so that reading takes at most a quarter of the
 /// time. `reading` is the time of one reading. A visit has two, and parsing them takes about as long again.
 pub fn count_every(reading: Duration, budget: Duration, cpus: usize) -> u32 {
-    let visit = budget.as_secs_f64() * TAIL_SHARE / f64::from(rounds(budget, cpus)) / cpus.max(1) as f64;
+    let visit = budget.as_secs_f64() * TAIL_SHARE / f64::from(count_rounds(budget, cpus)) / cpus.max(1) as f64;
     (4.0 * reading.as_secs_f64() / (visit / 4.0)).ceil().clamp(1.0, f64::from(*ROUNDS.end())) as u32
 }
 
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn budgets_become_rounds_and_visits() {
-        assert_eq!(rounds(Duration::from_secs(30), 2), 24);
-        assert_eq!(rounds(Duration::from_secs(30), 32), 24);
-        assert_eq!(rounds(Duration::from_secs(30), 64), 15);
-        assert_eq!(rounds(Duration::from_secs(30), 512), 8);
-        assert_eq!(rounds(Duration::from_secs(5), 2), 24);
+        assert_eq!(count_rounds(Duration::from_secs(30), 2), 24);
+        assert_eq!(count_rounds(Duration::from_secs(30), 32), 24);
+        assert_eq!(count_rounds(Duration::from_secs(30), 64), 15);
+        assert_eq!(count_rounds(Duration::from_secs(30), 512), 8);
+        assert_eq!(count_rounds(Duration::from_secs(5), 2), 24);
         let looks = [(30, 2), (30, 16), (60, 128), (120, 512)]
             .map(|(seconds, cpus)| tail_rounds(Duration::from_secs(seconds), cpus, false));
         assert_eq!(looks, [12, 12, 8, 8], "on many cpus fewer, that each visit is long enough");

@@ -5,20 +5,20 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::histogram::Histogram;
-use corewise_model::stall::{Surroundings, Visit as StallVisit};
+use corewise_model::histogram::TickHistogram;
+use corewise_model::stall::{CauseSurroundings, StallVisit};
 use corewise_model::stats::order::median;
-use corewise_model::survey::{CpuObservation, Scope, Watch, Work, WorkKind};
-use corewise_sys::clock::Clock;
-use corewise_sys::counts::{KernelCounts, Kind};
-use corewise_sys::events::Recorder;
+use corewise_model::survey::{CpuObservation, ProbeWork, StallWatch, SurveyScope, WorkKind};
+use corewise_sys::clock::TickClock;
+use corewise_sys::counts::{CountKind, KernelCounts};
+use corewise_sys::events::EventRecorder;
 use corewise_sys::thread;
 
 use super::schedule::{self, TAIL_SHARE};
-use crate::causes::{Causes, SETTLING};
-use crate::probe::tail::{Scratch, Visit, visit};
+use crate::causes::{CauseCollector, SETTLING};
+use crate::probe::tail::{TailScratch, TailVisit, visit_cpu};
 use crate::probe::{overhead, work};
-use crate::session::{Part, Probe, Session, part_end};
+use crate::session::{ProbeSession, RoundPart, SessionProbe, part_end};
 
 /// Number of visits over which the median overhead is taken, so that one interrupted visit does not shorten the next.
 const OVERHEADS: usize = 15;
@@ -40,7 +40,7 @@ pub struct TailPlan {
 
 impl TailPlan {
     /// Returns the options that a survey of the machine uses.
-    pub const fn of_survey() -> Self {
+    pub const fn for_survey() -> Self {
         Self {
             work: WorkKind::Compute,
             threshold: Duration::from_micros(1),
@@ -56,9 +56,9 @@ pub struct TailSeen {
     /// Observations of each visited cpu.
     pub cpus: Vec<CpuObservation>,
     /// Settings and sources of the stall watch.
-    pub watch: Watch,
+    pub watch: StallWatch,
     /// The data from which the causes were computed, if it was to be kept.
-    pub recorded: Option<(Surroundings, Vec<StallVisit>)>,
+    pub recorded: Option<(CauseSurroundings, Vec<StallVisit>)>,
     /// Facts that were not available.
     pub gaps: Vec<Gap>,
 }
@@ -66,12 +66,12 @@ pub struct TailSeen {
 /// Tail measurements in progress.
 pub struct TailProbe<'a> {
     plan: &'a TailPlan,
-    clock: Clock,
+    clock: TickClock,
     /// Cpus on which the SCHED_FIFO watchdog may run.
     allowed: CpuSet,
     observations: BTreeMap<u32, CpuObservation>,
-    scratch: Scratch,
-    causes: Causes<'a>,
+    scratch: TailScratch,
+    causes: CauseCollector<'a>,
     /// Time of each visit beyond the time it timed, in seconds.
     overheads: Vec<f64>,
     /// Last time that it took to end and to begin watching.
@@ -87,21 +87,21 @@ impl<'a> TailProbe<'a> {
     /// Prepares the visits to these cpus; watching has not begun.
     pub fn new(
         plan: &'a TailPlan,
-        clock: Clock,
+        clock: TickClock,
         machine: &Machine,
         cpus: &CpuSet,
-        recorder: Option<&'a Recorder>,
+        recorder: Option<&'a EventRecorder>,
         count_every: u32,
     ) -> Self {
-        let tail = || Histogram::collecting(clock.nanoseconds_per_tick);
+        let tail = || TickHistogram::new_collecting(clock.nanoseconds_per_tick);
         let observation = |cpu| CpuObservation { cpu, tail: tail(), rounds: vec![], stalls: None };
         Self {
             plan,
             clock,
             allowed: machine.allowed.clone(),
             observations: cpus.iter().map(|cpu| (cpu, observation(cpu))).collect(),
-            scratch: Scratch::new(clock.nanoseconds_per_tick, plan.work),
-            causes: Causes::new(recorder, machine, plan.keep_events),
+            scratch: TailScratch::new(clock.nanoseconds_per_tick, plan.work),
+            causes: CauseCollector::new(recorder, machine, plan.keep_events),
             overheads: Vec::new(),
             turning: [SETTLING; 2],
             turned: Duration::ZERO,
@@ -111,15 +111,15 @@ impl<'a> TailProbe<'a> {
     }
 
     /// Returns the piece of work that is timed.
-    pub fn work(&self) -> Work {
-        let (kind, additions) = (self.plan.work, work::additions(self.plan.work));
-        Work { kind, additions, overhead_ns: overhead::per_piece_ns(&self.clock, kind) }
+    pub fn timed_work(&self) -> ProbeWork {
+        let (kind, additions) = (self.plan.work, work::additions_of(self.plan.work));
+        ProbeWork { kind, additions, overhead_ns: overhead::overhead_per_piece_ns(&self.clock, kind) }
     }
 
     /// Begins or ends watching if that is a change. Both take long with many tracepoints: the kernel waits for every cpu.
-    pub fn turn(&mut self, watched: bool, stop: &AtomicBool) {
+    pub fn set_watching(&mut self, watched: bool, stop: &AtomicBool) {
         let (begun, was_watched) = (Instant::now(), self.causes.is_watching());
-        self.gaps.extend(self.causes.turn(watched, stop));
+        self.gaps.extend(self.causes.turn_watching(watched, stop));
         self.turned = begun.elapsed();
         if was_watched != self.causes.is_watching() {
             self.turning[usize::from(watched)] = self.turned;
@@ -127,21 +127,22 @@ impl<'a> TailProbe<'a> {
     }
 
     /// Visits every cpu once, until `end`; false if that was cut short.
-    fn sweep(&mut self, session: &mut Session<'_>, part: Part, end: Instant) -> bool {
+    fn sweep_cpus(&mut self, session: &mut ProbeSession<'_>, part: RoundPart, end: Instant) -> bool {
         let mut order: Vec<u32> = self.observations.keys().copied().collect();
         session.random.shuffle(&mut order);
         for (place, &cpu) in order.iter().enumerate() {
             if session.budget.is_over() {
                 return false;
             }
-            session.report(format!("tail of cpu {cpu}, {part}"));
+            session.report_step(format!("tail of cpu {cpu}, {part}"));
             let left = end.saturating_duration_since(Instant::now());
             let before = self.turned / order.len() as u32;
-            let (duration, warm_up) = schedule::visit_lengths(left, order.len() - place, self.overhead(), before);
+            let (duration, warm_up) =
+                schedule::visit_lengths(left, order.len() - place, self.latest_overhead(), before);
             let plan = self.plan;
             let first_in_line = if plan.first_in_line { self.allowed.iter().find(|&other| other != cpu) } else { None };
             let longest = if first_in_line.is_some() { schedule::FIRST_IN_LINE_AT_MOST } else { Duration::MAX };
-            let visit = Visit {
+            let visit = TailVisit {
                 cpu,
                 round: part.round,
                 place: place as u32,
@@ -152,22 +153,22 @@ impl<'a> TailProbe<'a> {
                 threshold_ns: plan.threshold.as_nanos() as f64,
                 first_in_line,
             };
-            self.cpu(visit, session);
+            self.visit_cpu(visit, session);
         }
         !session.budget.is_stopped()
     }
 
-    fn cpu(&mut self, wanted: Visit, session: &mut Session<'_>) {
+    fn visit_cpu(&mut self, wanted: TailVisit, session: &mut ProbeSession<'_>) {
         let began = Instant::now();
         let is_watched = self.causes.is_watching();
         let stop = session.budget.stop();
-        match visit(&self.clock, wanted, self.causes.watching.as_mut(), stop, &mut self.scratch) {
+        match visit_cpu(&self.clock, wanted, self.causes.watching.as_mut(), stop, &mut self.scratch) {
             // A visit that was cut short has too few pieces to stand beside whole ones; only the merged histogram takes them.
             Ok(visited) => {
                 self.gaps.extend(visited.gaps);
-                self.causes.add(visited.stalls);
+                self.causes.add_visit(visited.stalls);
                 if let Some(observation) = self.observations.get_mut(&wanted.cpu) {
-                    observation.tail.merge(&self.scratch.pieces);
+                    observation.tail.merge_from(&self.scratch.pieces);
                     // Unwatched visits serve only as a comparison: a round has one visit to each cpu.
                     if !session.budget.is_stopped() && (is_watched || !self.causes.can_watch()) {
                         observation.rounds.push(visited.round);
@@ -176,13 +177,13 @@ impl<'a> TailProbe<'a> {
             }
             Err(gap) => self.gaps.push(gap),
         }
-        session.budget.visited();
+        session.budget.count_visit();
         let overhead = began.elapsed().saturating_sub(wanted.duration + wanted.warm_up);
         self.overheads.push(overhead.as_secs_f64());
     }
 
     /// Returns the median time of the last visits beyond the time they timed.
-    fn overhead(&self) -> Duration {
+    fn latest_overhead(&self) -> Duration {
         let last = &self.overheads[self.overheads.len().saturating_sub(OVERHEADS)..];
         if last.is_empty() { Duration::from_millis(2) } else { Duration::from_secs_f64(median(last)) }
     }
@@ -191,13 +192,13 @@ impl<'a> TailProbe<'a> {
     /// that gives more time.
     fn count_gaps(&self, cure: &str) -> Vec<Gap> {
         let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
-        let counts = KernelCounts::now();
-        let unlisted = |kind: Kind| Gap::new(kind.name(), "the system does not report them for these cpus");
-        let gap = |kind| counts.gap(kind).unwrap_or_else(|| unlisted(kind));
+        let counts = KernelCounts::read_now();
+        let unlisted = |kind: CountKind| Gap::new(kind.name(), "the system does not report them for these cpus");
+        let gap = |kind| counts.counting_gap(kind).unwrap_or_else(|| unlisted(kind));
         let all = [
-            (rounds().all(|round| round.interrupts.is_none()), gap(Kind::Interrupts)),
-            (rounds().all(|round| round.softirqs.is_none()), gap(Kind::SoftInterrupts)),
-            (rounds().all(|round| round.stolen_s.is_none()), gap(Kind::StolenTime)),
+            (rounds().all(|round| round.interrupts.is_none()), gap(CountKind::Interrupts)),
+            (rounds().all(|round| round.softirqs.is_none()), gap(CountKind::SoftInterrupts)),
+            (rounds().all(|round| round.stolen_s.is_none()), gap(CountKind::StolenTime)),
             (
                 !thread::IS_ACCOUNTED,
                 Gap::new("switches of threads", "this system does not count them for a thread; 0 stands for unknown"),
@@ -214,16 +215,16 @@ impl<'a> TailProbe<'a> {
     }
 
     /// Ends a session of this scope; `cure` is the option that would have given it more time.
-    pub fn finish(mut self, scope: Scope, cure: &str) -> TailSeen {
+    pub fn finish_probe(mut self, scope: SurveyScope, cure: &str) -> TailSeen {
         self.gaps.extend(self.count_gaps(cure));
-        let causes = self.causes.finish(scope);
+        let causes = self.causes.settle_causes(scope);
         // If the system does not account for a thread's lost time, stalls would be divided by meaningless numbers.
         for (cpu, stalls) in causes.by_cpu.into_iter().filter(|_| thread::IS_ACCOUNTED) {
             self.observations.entry(cpu).and_modify(|seen| seen.stalls = Some(stalls));
         }
         TailSeen {
             cpus: self.observations.into_values().filter(|seen| seen.tail.count() > 0).collect(),
-            watch: Watch {
+            watch: StallWatch {
                 event_source: causes.event_source,
                 threshold_ns: self.plan.threshold.as_nanos() as f64,
                 first_in_line: self.plan.first_in_line,
@@ -235,25 +236,25 @@ impl<'a> TailProbe<'a> {
     }
 }
 
-impl Probe for TailProbe<'_> {
-    fn share(&self) -> f64 {
+impl SessionProbe for TailProbe<'_> {
+    fn round_share(&self) -> f64 {
         TAIL_SHARE
     }
 
-    fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool {
-        self.sweep(session, part, part.end)
+    fn visit_part(&mut self, session: &mut ProbeSession<'_>, part: RoundPart) -> bool {
+        self.sweep_cpus(session, part, part.end)
     }
 }
 
 /// The tail probe alone: each round visits every cpu watched and unwatched, which shows the cost of watching.
-pub struct Look<'p, 'a>(pub &'p mut TailProbe<'a>);
+pub struct WatchedAndUnwatched<'p, 'a>(pub &'p mut TailProbe<'a>);
 
-impl Probe for Look<'_, '_> {
-    fn share(&self) -> f64 {
+impl SessionProbe for WatchedAndUnwatched<'_, '_> {
+    fn round_share(&self) -> f64 {
         1.0
     }
 
-    fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool {
+    fn visit_part(&mut self, session: &mut ProbeSession<'_>, part: RoundPart) -> bool {
         let mut parts = schedule::watched_parts(self.0.causes.can_watch(), part.length);
         // Alternate order: drift affects both alike, and a round has one change between them.
         if part.round % 2 == 1 {
@@ -262,11 +263,11 @@ impl Probe for Look<'_, '_> {
         let mut share_left = 1.0;
         let mut parts = parts.into_iter().peekable();
         while let Some((watched, share)) = parts.next() {
-            self.0.turn(watched, session.budget.stop());
+            self.0.set_watching(watched, session.budget.stop());
             let later = parts.peek().map_or(Duration::ZERO, |(watched, _)| self.0.turning[usize::from(*watched)]);
             let end = part_end(part.end, later, share / share_left);
             share_left -= share;
-            if !self.0.sweep(session, part, end) {
+            if !self.0.sweep_cpus(session, part, end) {
                 return false;
             }
         }

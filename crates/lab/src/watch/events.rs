@@ -1,4 +1,4 @@
-//! The kernel's switches of all cpus, taken out of their buffers by a thread of their own, which reduces them at once.
+//! Switch events of all cpus. A dedicated thread takes them out of the kernel's buffers and reduces them at once.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,99 +7,105 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use corewise_machine::event::EventSource;
-use corewise_model::watch::{Switches, Tasks};
+use corewise_model::watch::{SwitchReducer, TaskSwitches};
 use corewise_sys::cpuset;
-use corewise_sys::events::{Interest, Recorder};
+use corewise_sys::events::{EventInterest, EventRecorder};
 use corewise_sys::process::sees_all_numbers;
-use corewise_sys::thread::Glance;
+use corewise_sys::thread::ThreadGlance;
 
-use crate::streams::Streams;
+use crate::streams::CpuStreams;
 
-/// What is wanted of every cpu.
-const OF_ALL: [Interest; 1] = [Interest::Switches];
-/// How often events are taken out of their buffers.
+/// Events recorded on every cpu.
+const OF_ALL: [EventInterest; 1] = [EventInterest::Switches];
+/// Interval at which events are taken out of their buffers.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How soon the end of watching is noticed.
+/// Longest delay until the end of watching is noticed.
 const STEP: Duration = Duration::from_millis(50);
-/// They are given up where they take more than this share of a cpu, over so long.
+/// Largest share of a cpu that reading may take, over [`OVER`]; above it, reading ends.
 const LARGEST_SHARE: f64 = 0.005;
+/// Time over which the share is measured.
 const OVER: Duration = Duration::from_secs(5);
 
-/// What the thread and its owner share.
+/// State shared by the thread and its owner.
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedSwitches {
+    state: Mutex<SwitchesState>,
     is_over: AtomicBool,
 }
 
 #[derive(Debug)]
-enum State {
-    /// The way to the events is being opened, which takes some 100 ms.
+enum SwitchesState {
+    /// Events are being opened, which takes some 100 ms.
     Opening,
-    /// Events come, from this source.
-    Live(&'static str, Switches),
-    /// There are none: why.
+    /// Events arrive from this source.
+    Live(&'static str, SwitchReducer),
+    /// Events are not available, with the reason.
     Refused(String),
 }
 
-/// The events of all cpus, while this value is there.
+/// Watches the switches of all cpus until it is dropped.
 #[derive(Debug)]
-pub struct EventEye {
-    shared: Arc<Shared>,
+pub struct SwitchWatcher {
+    shared: Arc<SharedSwitches>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl EventEye {
-    /// Begins to open them; nothing waits for that.
+impl SwitchWatcher {
+    /// Begins to open the events, without waiting.
     pub fn open() -> Self {
-        let shared = Arc::new(Shared { state: Mutex::new(State::Opening), is_over: AtomicBool::new(false) });
+        let shared =
+            Arc::new(SharedSwitches { state: Mutex::new(SwitchesState::Opening), is_over: AtomicBool::new(false) });
         let own = Arc::clone(&shared);
         let name = "corewise-events".to_owned();
-        let thread = std::thread::Builder::new().name(name).spawn(move || own.set(State::Refused(watch(&own))));
+        let thread = std::thread::Builder::new()
+            .name(name)
+            .spawn(move || own.set_state(SwitchesState::Refused(watch_switches(&own))));
         if let Err(error) = &thread {
-            shared.set(State::Refused(format!("no thread can be started: {error}")));
+            shared.set_state(SwitchesState::Refused(format!("no thread can be started: {error}")));
         }
         Self { shared, thread: thread.ok() }
     }
 
-    /// Waits until they come or are refused, at most for so long.
-    pub fn settle(&self, patience: Duration) {
+    /// Waits until events arrive or are refused, for at most `patience`.
+    pub fn wait_until_settled(&self, patience: Duration) {
         let begun = Instant::now();
-        while begun.elapsed() < patience && matches!(*self.shared.lock(), State::Opening) {
+        while begun.elapsed() < patience && matches!(*self.shared.lock_state(), SwitchesState::Opening) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// What there was since this was asked last.
+    /// Returns the switches since the previous call.
     ///
     /// # Errors
-    /// Why there are no events.
-    pub fn take(&self) -> Result<Tasks, String> {
-        match &mut *self.shared.lock() {
-            State::Opening => Err("the kernel's events are being opened".to_owned()),
-            State::Live(source, switches) => Ok(Tasks { source: (*source).to_owned(), ..switches.take() }),
-            State::Refused(why) => Err(why.clone()),
+    /// The reason if there are no events, or not yet.
+    pub fn take_switches(&self) -> Result<TaskSwitches, String> {
+        match &mut *self.shared.lock_state() {
+            SwitchesState::Opening => Err("the kernel's events are being opened".to_owned()),
+            SwitchesState::Live(source, switches) => {
+                Ok(TaskSwitches { source: (*source).to_owned(), ..switches.take_tasks() })
+            }
+            SwitchesState::Refused(why) => Err(why.clone()),
         }
     }
 }
 
-impl Drop for EventEye {
+impl Drop for SwitchWatcher {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // The tracepoints rest when it has ended. If it panicked, that was said.
+            // The tracepoints are disabled once the thread has ended. A panic has been reported already.
             let _ = thread.join();
         }
     }
 }
 
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+impl SharedSwitches {
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, SwitchesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, state: State) {
-        *self.lock() = state;
+    fn set_state(&self, state: SwitchesState) {
+        *self.lock_state() = state;
     }
 
     fn is_over(&self) -> bool {
@@ -107,39 +113,39 @@ impl Shared {
     }
 }
 
-/// Watches until the owner is gone, or there is a reason not to, which is the answer.
-fn watch(shared: &Shared) -> String {
-    // Numbers of tasks are the system's in events; only where this process sees the whole system they mean the same here.
+/// Watches until the owner is gone or an error occurs. Returns the reason, which is empty if the owner is gone.
+fn watch_switches(shared: &SharedSwitches) -> String {
+    // Task numbers in events are the system's. They are valid here only if this process sees the whole system.
     if !sees_all_numbers() {
         return "in this namespace of processes events have other numbers of threads".to_owned();
     }
-    let recorder = match Recorder::open(EventSource::Perf, &[&OF_ALL]) {
+    let recorder = match EventRecorder::open(EventSource::Perf, &[&OF_ALL]) {
         Ok(recorder) => recorder,
         Err(gap) => return gap.cure.map_or(gap.why.clone(), |cure| format!("{}; {cure}", gap.why)),
     };
-    match reduce(&recorder, shared) {
+    match reduce_events(&recorder, shared) {
         Ok(why) => why,
         Err(error) => format!("the kernel's events are refused: {error}"),
     }
 }
 
-fn reduce(recorder: &Recorder, shared: &Shared) -> io::Result<String> {
+fn reduce_events(recorder: &EventRecorder, shared: &SharedSwitches) -> io::Result<String> {
     let source = match recorder.event_source() {
         EventSource::Ftrace => "ftrace",
         _ => "perf",
     };
-    let online = cpuset::online();
-    let mut streams = Streams::new(recorder.enable(&OF_ALL)?, online.len());
+    let online = cpuset::online_cpus();
+    let mut streams = CpuStreams::new(recorder.enable_events(&OF_ALL)?, online.len());
     online.iter().try_for_each(|cpu| streams.open(cpu, &OF_ALL))?;
-    shared.set(State::Live(source, Switches::default()));
-    let mut cost = Cost::begin();
+    shared.set_state(SwitchesState::Live(source, SwitchReducer::default()));
+    let mut cost = ReadingCost::begin_cost();
     while !shared.is_over() {
-        let batch = streams.drain();
-        if let State::Live(_, switches) = &mut *shared.lock() {
-            batch.lost.iter().for_each(|(_, events)| switches.lose(*events));
-            batch.events.iter().for_each(|event| switches.step(event));
+        let batch = streams.drain_settled();
+        if let SwitchesState::Live(_, switches) = &mut *shared.lock_state() {
+            batch.lost.iter().for_each(|(_, events)| switches.note_lost(*events));
+            batch.events.iter().for_each(|event| switches.take_event(event));
         }
-        if let Some(why) = cost.too_much(batch.events.len()) {
+        if let Some(why) = cost.explain_too_much(batch.events.len()) {
             return Ok(why);
         }
         let until = Instant::now() + INTERVAL;
@@ -150,28 +156,28 @@ fn reduce(recorder: &Recorder, shared: &Shared) -> io::Result<String> {
     Ok(String::new())
 }
 
-/// What reading events has cost lately.
-struct Cost {
+/// Recent cost of reading events.
+struct ReadingCost {
     begun: Instant,
     cpu_time_ns: u64,
     events: usize,
 }
 
-impl Cost {
-    fn begin() -> Self {
-        Self { begun: Instant::now(), cpu_time_ns: Glance::now().cpu_time_ns, events: 0 }
+impl ReadingCost {
+    fn begin_cost() -> Self {
+        Self { begun: Instant::now(), cpu_time_ns: ThreadGlance::read_now().cpu_time_ns, events: 0 }
     }
 
-    /// Why to give up, where it is more than it may be.
-    fn too_much(&mut self, events: usize) -> Option<String> {
+    /// Returns the reason to end reading if it costs more than [`LARGEST_SHARE`]; otherwise `None`.
+    fn explain_too_much(&mut self, events: usize) -> Option<String> {
         self.events += events;
         let elapsed = self.begun.elapsed();
         if elapsed < OVER {
             return None;
         }
-        let used_s = Glance::now().cpu_time_ns.saturating_sub(self.cpu_time_ns) as f64 * 1e-9;
+        let used_s = ThreadGlance::read_now().cpu_time_ns.saturating_sub(self.cpu_time_ns) as f64 * 1e-9;
         let (share, per_second) = (used_s / elapsed.as_secs_f64(), self.events as f64 / elapsed.as_secs_f64());
-        *self = Self::begin();
+        *self = Self::begin_cost();
         (share > LARGEST_SHARE).then(|| {
             format!(
                 "{per_second:.0} switches a second took {:.1} % of a cpu, so they are no longer followed",
@@ -187,9 +193,9 @@ mod tests {
 
     #[test]
     fn events_come_or_it_is_said_why_not() {
-        let eye = EventEye::open();
-        eye.settle(Duration::from_secs(60));
-        let refused = match eye.take() {
+        let eye = SwitchWatcher::open();
+        eye.wait_until_settled(Duration::from_secs(60));
+        let refused = match eye.take_switches() {
             Err(why) => why,
             Ok(_) => {
                 // Each of these sleeps is a switch.
@@ -197,7 +203,7 @@ mod tests {
                 let begun = Instant::now();
                 while begun.elapsed() < Duration::from_secs(60) {
                     std::thread::sleep(Duration::from_millis(20));
-                    if eye.take().is_ok_and(|tasks| tasks.switches > 0 && tasks.tasks.contains_key(&own)) {
+                    if eye.take_switches().is_ok_and(|tasks| tasks.switches > 0 && tasks.tasks.contains_key(&own)) {
                         return;
                     }
                 }

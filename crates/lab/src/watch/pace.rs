@@ -1,30 +1,30 @@
-//! How often something that takes long is done: so that it takes no more than a fixed share of the time.
+//! Limits expensive work to a fixed share of the time.
 
 use std::time::{Duration, Instant};
 
-/// It takes no more than one part in so many of a cpu's time.
+/// Length of a pause, as a multiple of the time that the work took.
 const SHARE: u32 = 400;
 
-/// When something is due.
+/// Time at which work is due next; at once if there is none yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pace {
+pub struct WatchPace {
     next: Option<Instant>,
 }
 
-impl Pace {
-    /// When it begins, if it is due.
-    pub fn begin(&self) -> Option<Instant> {
+impl WatchPace {
+    /// Returns the current time if work is due; otherwise `None`.
+    pub fn begin_if_due(&self) -> Option<Instant> {
         let now = Instant::now();
         self.next.is_none_or(|next| next <= now).then_some(now)
     }
 
-    /// It has been done since then: the next time is as far away as it took long.
-    pub fn end(&mut self, begun: Instant) {
-        self.next = Some(begun + after(begun.elapsed()));
+    /// Ends work begun at `begun`, and schedules the next in proportion to its duration.
+    pub fn end_turn(&mut self, begun: Instant) {
+        self.next = Some(begun + pause_after(begun.elapsed()));
     }
 }
 
-fn after(took: Duration) -> Duration {
+fn pause_after(took: Duration) -> Duration {
     took * SHARE
 }
 
@@ -34,10 +34,10 @@ mod tests {
 
     #[test]
     fn what_takes_long_is_done_seldom() {
-        let mut pace = Pace::default();
-        let begun = pace.begin().unwrap();
-        pace.end(begun - Duration::from_secs(1));
-        assert!(pace.begin().is_none(), "due in some 400 s");
-        assert_eq!(after(Duration::from_millis(5)), Duration::from_secs(2));
+        let mut pace = WatchPace::default();
+        let begun = pace.begin_if_due().unwrap();
+        pace.end_turn(begun - Duration::from_secs(1));
+        assert!(pace.begin_if_due().is_none(), "due in some 400 s");
+        assert_eq!(pause_after(Duration::from_millis(5)), Duration::from_secs(2));
     }
 }

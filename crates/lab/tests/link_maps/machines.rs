@@ -1,22 +1,22 @@
 //! The machines of the published matrices whose layout is published too.
 
-use corewise_model::simulate::layout::Layout;
+use corewise_model::simulate::layout::MachineLayout;
 
 /// A machine and what is to be found of it.
-pub struct Real {
+pub struct RealMachine {
     /// Its matrix, below the data's folder.
     pub file: &'static str,
     /// Packages, last-level caches, cores and threads, as the vendor publishes them (docs/links.md names the sources).
-    pub layout: Layout,
+    pub layout: MachineLayout,
     /// The groups that its costs are to show.
-    pub expected: Expected,
+    pub expected: ExpectedGroups,
     /// Whether its clock was so coarse that a held-out error jumps from step to step.
     pub is_coarse: bool,
 }
 
 /// What is to be found.
 #[derive(Clone, Copy)]
-pub enum Expected {
+pub enum ExpectedGroups {
     /// The last-level caches.
     Caches,
     /// One group of all.
@@ -25,20 +25,20 @@ pub enum Expected {
     These(&'static [&'static str]),
 }
 
-use Expected::{Caches, One, These};
+use ExpectedGroups::{Caches, One, These};
 
-const fn real(file: &'static str, layout: [u32; 4], adjacent: bool, expected: Expected) -> Real {
+const fn real(file: &'static str, layout: [u32; 4], adjacent: bool, expected: ExpectedGroups) -> RealMachine {
     let [packages, caches, cores, threads] = layout;
-    let layout = Layout { packages, caches, cores, threads, adjacent };
-    Real { file, layout, expected, is_coarse: false }
+    let layout = MachineLayout { packages, caches, cores, threads, adjacent };
+    RealMachine { file, layout, expected, is_coarse: false }
 }
 
-const fn coarse(real: Real) -> Real {
-    Real { is_coarse: true, ..real }
+const fn coarse(real: RealMachine) -> RealMachine {
+    RealMachine { is_coarse: true, ..real }
 }
 
 /// Packages, caches in each, cores on each, threads of each; whether siblings have neighbouring numbers.
-pub const MACHINES: &[Real] = &[
+pub const MACHINES: &[RealMachine] = &[
     real(
         "kcores/amd-custom-apu-0405-valve-steam-deck-apu-zen-2-4-cores-smt-enabled-by-arthomnix.csv",
         [1, 1, 4, 2],

@@ -12,17 +12,17 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use corewise_lab::links::simulated::{Simulated, TimeModel};
-use corewise_lab::links::{Plan, map};
+use corewise_lab::links::simulated::{SimulatedLinks, TimeModel};
+use corewise_lab::links::{LinksPlan, map_links};
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::links::conclude::{Filled, Groups, Tiers, conclude};
-use corewise_model::links::explore::Limits;
-use corewise_model::links::import::read;
+use corewise_model::links::conclude::{CostGroups, FilledSeries, PairTiers, conclude_map};
+use corewise_model::links::explore::ExploreLimits;
+use corewise_model::links::import::read_links;
 use corewise_model::links::map::LinkMap;
-use corewise_model::links::{Matrix, What};
+use corewise_model::links::{CostMatrix, TalkWay};
 use corewise_model::stats::order::{median, quantile};
 use libtest_mimic::{Arguments, Failed, Trial};
-use machines::{Expected, MACHINES, Real};
+use machines::{ExpectedGroups, MACHINES, RealMachine};
 
 /// Raw samples of pairs, for noise.
 const NOISE: &str = "hydroo/241204-0-m4pro-cntvct-el0-i-2000-r-300.log";
@@ -62,7 +62,7 @@ fn trials(folder: &Path) -> Vec<Trial> {
     for real in MACHINES {
         let own = folder.to_owned();
         trials.push(Trial::test(format!("groups::{}", real.file), move || groups(&own, real)));
-        if real.layout.cpus() >= LARGE {
+        if real.layout.cpu_count() >= LARGE {
             let own = folder.to_owned();
             trials.push(Trial::test(format!("few_pairs::{}", real.file), move || few_pairs(&own, real)));
         }
@@ -78,12 +78,12 @@ fn text(folder: &Path, file: &str) -> String {
     std::fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-fn matrix(folder: &Path, file: &str) -> Matrix {
-    Matrix::of(&read(&text(folder, file)).expect("a matrix").series[0].links)
+fn matrix(folder: &Path, file: &str) -> CostMatrix {
+    CostMatrix::from_links(&read_links(&text(folder, file)).expect("a matrix").series[0].links)
 }
 
 fn noise(folder: &Path) -> Vec<Vec<f64>> {
-    let imported = read(&text(folder, NOISE)).expect("samples");
+    let imported = read_links(&text(folder, NOISE)).expect("samples");
     let pairs = imported.series.into_iter().flat_map(|series| series.links.pairs);
     pairs
         .flat_map(|pair| [pair.visits_ns().to_vec(), pair.back_ns().to_vec()])
@@ -92,11 +92,11 @@ fn noise(folder: &Path) -> Vec<Vec<f64>> {
 }
 
 /// The groups that the matrix alone shows, without a word of the machine, are the caches that are published.
-fn groups(folder: &Path, real: &Real) -> Result<(), Failed> {
-    let imported = read(&text(folder, real.file))?;
+fn groups(folder: &Path, real: &RealMachine) -> Result<(), Failed> {
+    let imported = read_links(&text(folder, real.file))?;
     let map = LinkMap {
-        provenance: corewise_model::links::map::Provenance {
-            origin: corewise_model::links::map::Origin::Simulated { file: real.file.into() },
+        provenance: corewise_model::links::map::LinkMapProvenance {
+            origin: corewise_model::links::map::LinkMapOrigin::Simulated { file: real.file.into() },
             corewise: "test".into(),
             started_unix_ms: 0,
             elapsed_s: 0.0,
@@ -108,7 +108,7 @@ fn groups(folder: &Path, real: &Real) -> Result<(), Failed> {
         clock: None,
         searched: Vec::new(),
         unfinished: false,
-        unit: if imported.in_cycles { corewise_model::links::map::Unit::Cycles } else { Default::default() },
+        unit: if imported.in_cycles { corewise_model::links::map::CostUnit::Cycles } else { Default::default() },
         cpus: imported.cpus.clone(),
         series: imported.series,
         clocks: Vec::new(),
@@ -116,11 +116,11 @@ fn groups(folder: &Path, real: &Real) -> Result<(), Failed> {
         parallel: None,
         gaps: Vec::new(),
     };
-    let found = conclude(&map).groups.map_or_else(|| vec![map.cpus.clone()], |groups| groups.level.groups);
+    let found = conclude_map(&map).groups.map_or_else(|| vec![map.cpus.clone()], |groups| groups.level.groups);
     let expected = match real.expected {
-        Expected::Caches => caches(&real.layout.machine()),
-        Expected::One => vec![map.cpus.clone()],
-        Expected::These(lists) => lists.iter().map(|list| CpuSet::parse_list(list).unwrap()).collect(),
+        ExpectedGroups::Caches => caches(&real.layout.build_machine()),
+        ExpectedGroups::One => vec![map.cpus.clone()],
+        ExpectedGroups::These(lists) => lists.iter().map(|list| CpuSet::parse_list(list).unwrap()).collect(),
     };
     let index = adjusted_rand_index(&found, &expected);
     let told: Vec<String> = found.iter().map(CpuSet::to_string).collect();
@@ -145,14 +145,14 @@ fn adjusted_rand_index(one: &[CpuSet], other: &[CpuSet]) -> f64 {
 }
 
 /// What a map of a simulated machine knows, against the truth.
-struct Known {
+struct MapAccuracy {
     pairs: usize,
     /// How wrong predicted cells are; absent where all were measured.
-    errors: Option<Errors>,
+    errors: Option<CostErrors>,
     /// What the map says of that itself.
-    said: Option<Errors>,
+    said: Option<CostErrors>,
     /// For each cost class that has predicted cells and an error beside it the errors of the cells, in rising order, and what is said of them.
-    of_classes: Vec<(String, Vec<f64>, Errors)>,
+    of_classes: Vec<(String, Vec<f64>, CostErrors)>,
     /// What is said of its groups.
     groups: String,
     elapsed_s: f64,
@@ -160,30 +160,33 @@ struct Known {
 }
 
 /// The median and the 95th percentile of errors, as shares of the cost.
-type Errors = [f64; 2];
+type CostErrors = [f64; 2];
 
-fn quantiles(errors: &[f64]) -> Errors {
+fn quantiles(errors: &[f64]) -> CostErrors {
     [median(errors), quantile(errors, 0.95)]
 }
 
-fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known {
-    let plan = Plan {
-        cpus: talk.truth().cpu_set(),
-        kinds: vec![What::Cas],
+fn explored(machine: Option<&Machine>, mut talk: SimulatedLinks, seed: u64) -> MapAccuracy {
+    let plan = LinksPlan {
+        cpus: talk.true_costs().cpu_set(),
+        kinds: vec![TalkWay::Cas],
         budget: Duration::from_secs(60),
-        limits: Limits::default(),
+        limits: ExploreLimits::default(),
         seed,
         choices: seed,
         corewise: "test",
     };
-    let map = map(&plan, machine.cloned(), &mut talk, &AtomicBool::new(false), &mut |_| {});
+    let map = map_links(&plan, machine.cloned(), &mut talk, &AtomicBool::new(false), &mut |_| {});
     let series = &map.series[0];
-    let filled = Filled::of(series, &map);
-    let conclusions = conclude(&map);
-    let tiers = Tiers::of(&filled, &conclusions, &map);
+    let filled = FilledSeries::from_series(series, &map);
+    let conclusions = conclude_map(&map);
+    let tiers = PairTiers::from_series(&filled, &conclusions, &map);
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (i, j, cost) in talk.truth().known().filter(|&(i, j, _)| filled.measured.cost(i, j).is_nan()) {
-        errors.entry(tiers.words(tiers.tier(i, j))).or_default().push((filled.all.cost(i, j) / cost - 1.0).abs());
+    for (i, j, cost) in talk.true_costs().known_pairs().filter(|&(i, j, _)| filled.measured.pair_cost(i, j).is_nan()) {
+        errors
+            .entry(tiers.tier_name(tiers.tier_of(i, j)))
+            .or_default()
+            .push((filled.all.pair_cost(i, j) / cost - 1.0).abs());
     }
     let classes = conclusions.kinds[0].classes.iter();
     let of_classes = classes.filter_map(|class| {
@@ -192,12 +195,12 @@ fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known 
     });
     let of_classes = of_classes.collect();
     let all = errors.into_values().flatten().collect::<Vec<f64>>();
-    Known {
+    MapAccuracy {
         pairs: series.links.pairs.len() + series.held_out.len(),
         errors: (!all.is_empty()).then(|| quantiles(&all)),
         said: filled.held_out.map(|held_out| [held_out.median, held_out.p95]),
         of_classes,
-        groups: conclusions.groups.as_ref().map_or_else(String::new, Groups::words),
+        groups: conclusions.groups.as_ref().map_or_else(String::new, CostGroups::describe_groups),
         elapsed_s: map.provenance.elapsed_s,
         partial: map.provenance.partial,
     }
@@ -205,15 +208,15 @@ fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known 
 
 /// How wrong predictions may be: 1.5 % in the median and 5 % at the 95th percentile, or 1.2 times what one pair of threads of two cores predicts
 /// of the other pairs of these in the file itself, where that is more: below that there is nothing to know.
-fn bounds(machine: &Machine, matrix: &Matrix) -> Errors {
-    let cores = machine.cores.iter().map(|core| core.cpus.iter().filter_map(|cpu| matrix.place(cpu)).collect());
+fn bounds(machine: &Machine, matrix: &CostMatrix) -> CostErrors {
+    let cores = machine.cores.iter().map(|core| core.cpus.iter().filter_map(|cpu| matrix.place_of(cpu)).collect());
     let cores: Vec<Vec<usize>> = cores.collect();
     let mut errors = Vec::new();
     for (at, one) in cores.iter().enumerate() {
         for other in &cores[at + 1..] {
             let between: Vec<f64> = one
                 .iter()
-                .flat_map(|&i| other.iter().map(move |&j| matrix.cost(i, j)))
+                .flat_map(|&i| other.iter().map(move |&j| matrix.pair_cost(i, j)))
                 .filter(|cost| cost.is_finite())
                 .collect();
             let pairs = between.iter().enumerate().flat_map(|(one, cost)| {
@@ -231,15 +234,15 @@ fn bounds(machine: &Machine, matrix: &Matrix) -> Errors {
 }
 
 /// Few pairs are enough, and what is said of the error is true within a factor of two, or to a percent of the cost, for each class too.
-fn few_pairs(folder: &Path, real: &Real) -> Result<(), Failed> {
-    let (machine, matrix, noise) = (real.layout.machine(), matrix(folder, real.file), noise(folder));
+fn few_pairs(folder: &Path, real: &RealMachine) -> Result<(), Failed> {
+    let (machine, matrix, noise) = (real.layout.build_machine(), matrix(folder, real.file), noise(folder));
     let bounds = bounds(&machine, &matrix);
     let mut missed = 0;
     for seed in 0..3 {
-        let talk = Simulated::new(real.file, matrix.clone(), &noise, seed);
+        let talk = SimulatedLinks::new(real.file, matrix.clone(), &noise, seed);
         let mut known = explored(Some(&machine), talk, seed);
         // Where predictions are wrong, the time that is left is used; the largest is known from few.
-        let most = if real.layout.cpus() == 512 { 2_000 } else { usize::MAX };
+        let most = if real.layout.cpu_count() == 512 { 2_000 } else { usize::MAX };
         if known.partial || known.pairs > most {
             return Err(format!("{} pairs, partial {}", known.pairs, known.partial).into());
         }
@@ -285,9 +288,9 @@ fn few_pairs(folder: &Path, real: &Real) -> Result<(), Failed> {
 
 /// Where pairs disturb each other at a time, and each visit is as long as other tools', a minute is still enough for 512 cpus.
 fn serial_time(folder: &Path) -> Result<(), Failed> {
-    let real = MACHINES.iter().find(|real| real.layout.cpus() == 512).expect("the largest");
-    let talk = Simulated::new(real.file, matrix(folder, real.file), &noise(folder), 1);
-    let known = explored(Some(&real.layout.machine()), talk.taking(LONG_VISITS).with_contention(0.1), 1);
+    let real = MACHINES.iter().find(|real| real.layout.cpu_count() == 512).expect("the largest");
+    let talk = SimulatedLinks::new(real.file, matrix(folder, real.file), &noise(folder), 1);
+    let known = explored(Some(&real.layout.build_machine()), talk.with_time(LONG_VISITS).with_contention(0.1), 1);
     println!("{} pairs in {:.1} s, errors {:.4?}", known.pairs, known.elapsed_s, known.errors);
     let errors = known.errors.expect("most are predicted");
     let is_right = known.elapsed_s <= 60.1 && errors[0] <= 0.015 && errors[1] <= 0.05;
@@ -296,9 +299,10 @@ fn serial_time(folder: &Path) -> Result<(), Failed> {
 
 /// Without a word of caches and siblings more pairs are needed, but not all, and the groups are found.
 fn nothing_told(folder: &Path) -> Result<(), Failed> {
-    let real = MACHINES.iter().find(|real| real.layout.cpus() == 512).expect("the largest");
+    let real = MACHINES.iter().find(|real| real.layout.cpu_count() == 512).expect("the largest");
     for seed in 0..3 {
-        let known = explored(None, Simulated::new(real.file, matrix(folder, real.file), &noise(folder), seed), seed);
+        let known =
+            explored(None, SimulatedLinks::new(real.file, matrix(folder, real.file), &noise(folder), seed), seed);
         println!("{} of 130,816 pairs, errors {:.4?}, said {:.4?}", known.pairs, known.errors, known.said);
         let errors = known.errors.expect("most are predicted");
         if known.pairs > 4_000 || errors[0] > 0.015 || errors[1] > 0.05 {

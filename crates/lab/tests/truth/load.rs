@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use corewise_lab::probe::work::Piece;
-use corewise_machine::random::Random;
+use corewise_lab::probe::work::WorkPiece;
+use corewise_machine::random::RandomGenerator;
 use corewise_sys::thread::{monotonic_raw_ns, own_number};
 use corewise_sys::{affinity, scheduling};
 use libtest_mimic::Failed;
@@ -31,14 +31,14 @@ pub struct Logged {
 }
 
 /// A load that runs.
-pub enum Load {
+pub enum RunningLoad {
     /// None, or one that logs elsewhere.
     None,
     /// On a thread of its own, until it is told to end.
     Thread { thread: JoinHandle<std::io::Result<Vec<Logged>>>, end: Arc<AtomicBool> },
 }
 
-impl Load {
+impl RunningLoad {
     /// Ends it; what it logged.
     pub fn finish(self) -> Result<Vec<Logged>, Failed> {
         match self {
@@ -52,17 +52,17 @@ impl Load {
 }
 
 /// A task on a cpu that is woken once a period and computes for 20 to 200 us.
-pub fn task(cpu: u32, period: Duration) -> Result<Load, Failed> {
-    let mut random = Random::new(11);
+pub fn task(cpu: u32, period: Duration) -> Result<RunningLoad, Failed> {
+    let mut random = RandomGenerator::new(11);
     on_thread(TASK, cpu, period, move || {
         let begin_ns = monotonic_raw_ns();
-        let length_ns = 20_000 + random.below(180_000) as u64;
+        let length_ns = 20_000 + random.next_below(180_000) as u64;
         while monotonic_raw_ns() < begin_ns + length_ns {}
     })
 }
 
 /// A task on a cpu that has all cpus which run this process interrupted once a period: membarrier(2).
-pub fn calls(cpu: u32, period: Duration) -> Result<Load, Failed> {
+pub fn calls(cpu: u32, period: Duration) -> Result<RunningLoad, Failed> {
     membarrier(MembarrierCommand::RegisterPrivateExpedited)?;
     on_thread(CALLER, cpu, period, || {
         membarrier(MembarrierCommand::PrivateExpedited).expect("this process is registered");
@@ -70,7 +70,12 @@ pub fn calls(cpu: u32, period: Duration) -> Result<Load, Failed> {
 }
 
 /// Does something once a period on a cpu, before all others, and logs it.
-fn on_thread(name: &str, cpu: u32, period: Duration, mut act: impl FnMut() + Send + 'static) -> Result<Load, Failed> {
+fn on_thread(
+    name: &str,
+    cpu: u32,
+    period: Duration,
+    mut act: impl FnMut() + Send + 'static,
+) -> Result<RunningLoad, Failed> {
     let end = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&end);
     let run = move || {
@@ -90,7 +95,7 @@ fn on_thread(name: &str, cpu: u32, period: Duration, mut act: impl FnMut() + Sen
         Ok(logged)
     };
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
-    Ok(Load::Thread { thread, end })
+    Ok(RunningLoad::Thread { thread, end })
 }
 
 /// No load logs more than this.
@@ -104,12 +109,12 @@ fn room(count: usize) -> Vec<Logged> {
 }
 
 /// The moments at which a piece of work does what it logs: once a period, from shortly after it is made for the first time.
-struct Pace {
+struct LogPace {
     next_ns: u64,
     period_ns: u64,
 }
 
-impl Pace {
+impl LogPace {
     const fn new(period: Duration) -> Self {
         Self { next_ns: 0, period_ns: period.as_nanos() as u64 }
     }
@@ -128,7 +133,7 @@ impl Pace {
 /// A piece of work that sets a timer on its cpu once a period, for which nobody waits.
 pub struct Timers {
     timer: OwnedFd,
-    pace: Pace,
+    pace: LogPace,
     busy_until_ns: u64,
     logged: Vec<Logged>,
 }
@@ -140,7 +145,7 @@ impl Timers {
     /// A timer that is not set.
     pub fn new(period: Duration) -> std::io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-        Ok(Self { timer, pace: Pace::new(period), busy_until_ns: 0, logged: room(MOST) })
+        Ok(Self { timer, pace: LogPace::new(period), busy_until_ns: 0, logged: room(MOST) })
     }
 
     /// When timers struck.
@@ -149,8 +154,8 @@ impl Timers {
     }
 }
 
-impl Piece for Timers {
-    fn make(&mut self) {
+impl WorkPiece for Timers {
+    fn do_piece(&mut self) {
         let now_ns = monotonic_raw_ns();
         if now_ns < self.busy_until_ns || self.logged.len() == MOST || !self.pace.is_time(now_ns) {
             return;
@@ -177,7 +182,7 @@ const PAGES: usize = 32;
 pub struct Faults {
     memory: Vec<u8>,
     touched: usize,
-    pace: Pace,
+    pace: LogPace,
     logged: Vec<Logged>,
 }
 
@@ -186,7 +191,7 @@ impl Faults {
     pub fn new(most: usize, period: Duration) -> Self {
         // Large room that is zero is the system's fresh pages: none is there until it is touched.
         let memory = vec![0; most * PAGES * PAGE_BYTES];
-        Self { memory, touched: 0, pace: Pace::new(period), logged: room(most) }
+        Self { memory, touched: 0, pace: LogPace::new(period), logged: room(most) }
     }
 
     /// What it did.
@@ -195,8 +200,8 @@ impl Faults {
     }
 }
 
-impl Piece for Faults {
-    fn make(&mut self) {
+impl WorkPiece for Faults {
+    fn do_piece(&mut self) {
         let begin_ns = monotonic_raw_ns();
         if self.logged.len() == self.logged.capacity() || !self.pace.is_time(begin_ns) {
             return;

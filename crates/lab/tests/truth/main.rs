@@ -11,18 +11,18 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use corewise_lab::probe::work::Spin;
+use corewise_lab::probe::work::SpinWork;
 use corewise_machine::Gap;
-use corewise_machine::event::Source;
-use corewise_model::attribution::Cause;
+use corewise_machine::event::InterruptSource;
+use corewise_model::attribution::StallCause;
 use corewise_sys::scheduling;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 use judge::Judge;
-use load::{Faults, Load, Logged, Timers};
-use observe::{Asked, Observed, Place};
+use load::{Faults, Logged, RunningLoad, Timers};
+use observe::{ObserveRequest, ObservedPlace, ObservedStalls};
 
-type Outcome = Result<Completion, Failed>;
+type TruthOutcome = Result<Completion, Failed>;
 
 /// So many stalls of a kind must have been logged.
 const FEWEST: usize = 300;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // They share the cpu.
     arguments.test_threads = Some(1);
-    let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, test);
+    let trial = |name: &str, test: fn() -> TruthOutcome| Trial::ignorable_test(name, test);
     let trials = vec![
         trial("timers_of_the_cpu", timers),
         trial("another_task", another_task),
@@ -48,16 +48,16 @@ fn main() -> ExitCode {
 }
 
 /// Runs a test where the kernel's events can be had.
-fn at_place(test: impl FnOnce(&Place) -> Outcome) -> Outcome {
-    static PLACE: OnceLock<Result<Place, Gap>> = OnceLock::new();
-    match PLACE.get_or_init(Place::find) {
+fn at_place(test: impl FnOnce(&ObservedPlace) -> TruthOutcome) -> TruthOutcome {
+    static PLACE: OnceLock<Result<ObservedPlace, Gap>> = OnceLock::new();
+    match PLACE.get_or_init(ObservedPlace::find) {
         Ok(place) => test(place),
         Err(gap) => Ok(Completion::ignored_with(format!("{}: {}", gap.what, gap.why))),
     }
 }
 
 /// As [`at_place`], where a thread may run before all others and another cpu can watch it: whoever runs besides is not in the way.
-fn alone_at_place(test: impl FnOnce(&Place, u32) -> Outcome) -> Outcome {
+fn alone_at_place(test: impl FnOnce(&ObservedPlace, u32) -> TruthOutcome) -> TruthOutcome {
     at_place(|place| {
         let Some(other) = place.other else { return Ok(Completion::ignored_with("one cpu is allowed")) };
         match std::thread::spawn(scheduling::run_first).join().map_err(|_| "a thread died")? {
@@ -71,8 +71,8 @@ fn alone_at_place(test: impl FnOnce(&Place, u32) -> Outcome) -> Outcome {
 /// load do less, and other programs fill the kernel's buffers.
 fn observed(
     fewest: usize,
-    observe: impl Fn() -> Result<(Observed, Vec<Logged>), Failed>,
-) -> Result<(Observed, Vec<Logged>), Failed> {
+    observe: impl Fn() -> Result<(ObservedStalls, Vec<Logged>), Failed>,
+) -> Result<(ObservedStalls, Vec<Logged>), Failed> {
     for _ in 1..TRIES {
         let (seen, logged) = observe()?;
         if seen.missing == [0, 0] && logged.len() >= fewest {
@@ -88,43 +88,43 @@ fn observed(
     }
 }
 
-fn is_timer(cause: &Cause) -> bool {
-    matches!(cause, Cause::Interrupt { source: Source::LocalTimer, .. })
+fn is_timer(cause: &StallCause) -> bool {
+    matches!(cause, StallCause::Interrupt { source: InterruptSource::LocalTimer, .. })
 }
 
 /// 1,000 timers a second that nobody waits for, beside the kernel's own tick.
-fn timers() -> Outcome {
+fn timers() -> TruthOutcome {
     alone_at_place(|place, other| {
-        let asked = Asked { first_in_line: Some(other), ..Asked::of(Duration::from_millis(450)) };
-        let (quiet, _) = observed(0, || place.observe(&asked, &mut Spin, |_| Ok(Load::None)))?;
+        let asked = ObserveRequest { first_in_line: Some(other), ..ObserveRequest::of(Duration::from_millis(450)) };
+        let (quiet, _) = observed(0, || place.observe(&asked, &mut SpinWork, |_| Ok(RunningLoad::None)))?;
         let (seen, logged) = observed(FEWEST, || {
             let mut piece = Timers::new(Duration::from_millis(1))?;
-            let (seen, _) = place.observe(&asked, &mut piece, |_| Ok(Load::None))?;
+            let (seen, _) = place.observe(&asked, &mut piece, |_| Ok(RunningLoad::None))?;
             let logged = seen.within(piece.logged());
             Ok((seen, logged))
         })?;
         let judge = Judge { is_right: &is_timer, early_ns: 1_000, late_ns: 100_000 };
         judge.found(&seen, &logged)?;
         let unlogged: Vec<u64> = judge.unlogged(&seen, &logged).map(|one| one.begin_ns).collect();
-        let tick = Tick::of(&unlogged);
+        let tick = KernelTick::of(&unlogged);
         judge.precise(&seen, &logged, &|at_ns| tick.is_at(at_ns), strays(&quiet))
     })
 }
 
 /// How many of the timer's stalls are not the kernel's tick.
-fn strays(quiet: &Observed) -> usize {
+fn strays(quiet: &ObservedStalls) -> usize {
     let all: Vec<u64> = quiet.seen.iter().filter(|one| is_timer(&one.cause)).map(|one| one.begin_ns).collect();
-    let tick = Tick::of(&all);
+    let tick = KernelTick::of(&all);
     all.iter().filter(|at_ns| !tick.is_at(**at_ns)).count()
 }
 
 /// The kernel's own tick: most of the timer's stalls that are nobody else's are on one phase of its period.
-struct Tick {
+struct KernelTick {
     period_ns: u64,
     phase_ns: u64,
 }
 
-impl Tick {
+impl KernelTick {
     /// Two clocks differ a little in their rates, and the tick comes late now and then.
     const NEAR_NS: u64 = 100_000;
     /// The rates that Linux can be built with (kernel/Kconfig.hz).
@@ -155,15 +155,15 @@ const fn apart(one: u64, other: u64, period: u64) -> u64 {
 }
 
 /// A task that is woken 200 times a second, before all others, and computes for 20 to 200 us.
-fn another_task() -> Outcome {
+fn another_task() -> TruthOutcome {
     alone_at_place(|place, _| {
-        let asked = Asked::of(Duration::from_millis(1_750));
-        let task = || place.observe(&asked, &mut Spin, |cpu| load::task(cpu, Duration::from_millis(5)));
+        let asked = ObserveRequest::of(Duration::from_millis(1_750));
+        let task = || place.observe(&asked, &mut SpinWork, |cpu| load::task(cpu, Duration::from_millis(5)));
         let (seen, logged) = observed(FEWEST, task)?;
         let number = logged.first().map(|one| one.thread);
-        let is_ours = |cause: &Cause| match cause {
+        let is_ours = |cause: &StallCause| match cause {
             // Numbers are the system's, which this process may not know.
-            Cause::Task { name, number: told, .. } => {
+            StallCause::Task { name, number: told, .. } => {
                 name == TASK && (!seen.numbers_are_known || Some(*told) == number)
             }
             _ => false,
@@ -177,17 +177,20 @@ fn another_task() -> Outcome {
 
 /// 800 memory barriers a second on another cpu, which interrupt all cpus that run this process: a barrier does not interrupt a cpu
 /// that runs something else.
-fn calls() -> Outcome {
+fn calls() -> TruthOutcome {
     alone_at_place(|place, other| {
         if !place.names_functions {
             return Ok(Completion::ignored_with("the kernel's symbols are hidden (kernel.kptr_restrict)"));
         }
-        let asked =
-            Asked { threshold_ns: 1_000.0, first_in_line: Some(other), ..Asked::of(Duration::from_millis(450)) };
-        let calls = || place.observe(&asked, &mut Spin, |_| load::calls(other, Duration::from_micros(1_250)));
+        let asked = ObserveRequest {
+            threshold_ns: 1_000.0,
+            first_in_line: Some(other),
+            ..ObserveRequest::of(Duration::from_millis(450))
+        };
+        let calls = || place.observe(&asked, &mut SpinWork, |_| load::calls(other, Duration::from_micros(1_250)));
         let (seen, logged) = observed(FEWEST, calls)?;
-        let is_barrier = |cause: &Cause| match cause {
-            Cause::Interrupt { source: Source::FunctionCall, detail } => detail == "ipi_mb",
+        let is_barrier = |cause: &StallCause| match cause {
+            StallCause::Interrupt { source: InterruptSource::FunctionCall, detail } => detail == "ipi_mb",
             _ => false,
         };
         let judge = Judge { is_right: &is_barrier, early_ns: 0, late_ns: 0 };
@@ -198,7 +201,7 @@ fn calls() -> Outcome {
 }
 
 /// 500 times a second 32 pages that nobody touched before.
-fn page_faults() -> Outcome {
+fn page_faults() -> TruthOutcome {
     at_place(|place| {
         let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
         if huge.contains("[always]") {
@@ -206,11 +209,12 @@ fn page_faults() -> Outcome {
         }
         let (seen, logged) = observed(FEWEST, || {
             let mut piece = Faults::new(400, Duration::from_millis(2));
-            let (seen, _) = place.observe(&Asked::of(Duration::from_millis(900)), &mut piece, |_| Ok(Load::None))?;
+            let (seen, _) = place
+                .observe(&ObserveRequest::of(Duration::from_millis(900)), &mut piece, |_| Ok(RunningLoad::None))?;
             let logged = seen.within(piece.logged());
             Ok((seen, logged))
         })?;
-        let judge = Judge { is_right: &|cause| *cause == Cause::PageFault, early_ns: 0, late_ns: 0 };
+        let judge = Judge { is_right: &|cause| *cause == StallCause::PageFault, early_ns: 0, late_ns: 0 };
         judge.found(&seen, &logged)?;
         judge.precise(&seen, &logged, &|_| false, 0)
     })

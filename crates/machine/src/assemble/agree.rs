@@ -9,7 +9,7 @@ use crate::{CpuSet, Gap};
 
 /// A set of cpus as one file gives it for one cpu.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct SharingReading {
     /// The cpu that the file is about.
     pub cpu: u32,
     /// Cpus that share something with it, including itself.
@@ -20,7 +20,7 @@ pub struct Reading {
 
 /// Result of reconciling readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agreement {
+pub struct SharingAgreement {
     /// The set of each cpu that has one. Sets are equal or disjoint, and each holds its own cpu.
     pub sets: BTreeMap<u32, CpuSet>,
     /// Files that contradict the sets.
@@ -39,38 +39,38 @@ const MOST_COMPARED: usize = 200_000;
 ///
 /// `first` has at most one reading per cpu, from its best source, and is enough if all agree. `more` has the readings of all sources.
 /// `hints` are sets by other means, such as equal numbers; they vote but are not named.
-pub fn agree(
+pub fn agree_on_sets(
     what: &str,
     online: &CpuSet,
-    first: Vec<Reading>,
-    more: impl FnOnce() -> Vec<Reading>,
+    first: Vec<SharingReading>,
+    more: impl FnOnce() -> Vec<SharingReading>,
     hints: &[CpuSet],
-) -> Agreement {
-    let sorted = Sorted::of(first, online);
-    if sorted.useless.is_empty() && sorted.contradicting().is_empty() {
-        return Agreement { sets: sorted.settled(&CpuSet::new()), gap: None };
+) -> SharingAgreement {
+    let sorted = SortedReadings::from_readings(first, online);
+    if sorted.useless.is_empty() && sorted.contradicting_cpus().is_empty() {
+        return SharingAgreement { sets: sorted.settled_sets(&CpuSet::new()), gap: None };
     }
-    let sorted = Sorted::of(more(), online);
+    let sorted = SortedReadings::from_readings(more(), online);
     let open = sorted.open();
-    let mut sets = sorted.settled(&open);
+    let mut sets = sorted.settled_sets(&open);
     let open = open.iter().filter(|cpu| !sets.contains_key(cpu)).collect();
     if sorted.can_be_counted(&open) {
-        sets.extend(Vote::of(&sorted, &open, hints).sets());
+        sets.extend(SharingVote::from_readings(&sorted, &open, hints).elect_sets());
     }
-    let gap = sorted.gap(what, &sets);
-    Agreement { sets, gap }
+    let gap = sorted.contradiction_gap(what, &sets);
+    SharingAgreement { sets, gap }
 }
 
 /// Readings, cut to the online cpus.
-struct Sorted {
+struct SortedReadings {
     /// Readings that hold their own cpu, in the order of the cpus, the best source first.
-    sound: Vec<Reading>,
+    sound: Vec<SharingReading>,
     /// Readings without their own cpu, or without any cpu.
-    useless: Vec<Reading>,
+    useless: Vec<SharingReading>,
 }
 
-impl Sorted {
-    fn of(mut readings: Vec<Reading>, online: &CpuSet) -> Self {
+impl SortedReadings {
+    fn from_readings(mut readings: Vec<SharingReading>, online: &CpuSet) -> Self {
         let mut last: Option<(CpuSet, CpuSet)> = None;
         for reading in &mut readings {
             // Neighbours mostly name the same set.
@@ -86,7 +86,7 @@ impl Sorted {
     }
 
     /// Returns the set of each cpu by its best source.
-    fn best(&self) -> BTreeMap<u32, &CpuSet> {
+    fn best_sets(&self) -> BTreeMap<u32, &CpuSet> {
         let mut best = BTreeMap::new();
         for reading in &self.sound {
             best.entry(reading.cpu).or_insert(&reading.cpus);
@@ -95,8 +95,8 @@ impl Sorted {
     }
 
     /// Returns the cpus with a set that not all its cpus give, or that shares a cpu without readings with another set.
-    fn contradicting(&self) -> CpuSet {
-        let best = self.best();
+    fn contradicting_cpus(&self) -> CpuSet {
+        let best = self.best_sets();
         let mut silent: BTreeMap<u32, &CpuSet> = BTreeMap::new();
         let mut fine: BTreeMap<&CpuSet, bool> = BTreeMap::new();
         for set in best.values() {
@@ -117,8 +117,8 @@ impl Sorted {
 
     /// Returns all cpus involved in a contradiction.
     fn open(&self) -> CpuSet {
-        let best = self.best();
-        let mut open: BTreeSet<u32> = self.contradicting().iter().collect();
+        let best = self.best_sets();
+        let mut open: BTreeSet<u32> = self.contradicting_cpus().iter().collect();
         open.extend(self.useless.iter().map(|reading| reading.cpu));
         let mut todo: Vec<u32> = open.iter().copied().collect();
         let mut done: BTreeSet<&CpuSet> = BTreeSet::new();
@@ -130,9 +130,9 @@ impl Sorted {
     }
 
     /// Returns the sets of the cpus that are not open. Cpus without a reading take the set that names them.
-    fn settled(&self, open: &CpuSet) -> BTreeMap<u32, CpuSet> {
+    fn settled_sets(&self, open: &CpuSet) -> BTreeMap<u32, CpuSet> {
         let mut sets = BTreeMap::new();
-        for (cpu, set) in self.best().into_iter().filter(|(cpu, _)| !open.contains(*cpu)) {
+        for (cpu, set) in self.best_sets().into_iter().filter(|(cpu, _)| !open.contains(*cpu)) {
             if set.lowest() == Some(cpu) || !sets.contains_key(&cpu) {
                 set.iter().for_each(|cpu| _ = sets.entry(cpu).or_insert_with(|| set.clone()));
             }
@@ -149,28 +149,29 @@ impl Sorted {
     }
 
     /// Returns a gap that names the files contradicting the sets.
-    fn gap(&self, what: &str, sets: &BTreeMap<u32, CpuSet>) -> Option<Gap> {
+    fn contradiction_gap(&self, what: &str, sets: &BTreeMap<u32, CpuSet>) -> Option<Gap> {
         let nothing = CpuSet::new();
         let of = |cpu: u32| sets.get(&cpu).unwrap_or(&nothing);
         let wrong = self.sound.iter().filter(|reading| reading.cpus != *of(reading.cpu));
-        let mut wrong: Vec<&Reading> = self.useless.iter().chain(wrong).collect();
+        let mut wrong: Vec<&SharingReading> = self.useless.iter().chain(wrong).collect();
         let more = wrong.len().saturating_sub(MOST_NAMED);
         wrong.truncate(MOST_NAMED);
-        let mut doubts: Vec<String> = wrong.into_iter().map(|reading| self.doubt(reading, of(reading.cpu))).collect();
+        let mut doubts: Vec<String> =
+            wrong.into_iter().map(|reading| self.describe_doubt(reading, of(reading.cpu))).collect();
         doubts.extend((more > 0).then(|| format!("{more} more files")));
         (!doubts.is_empty()).then(|| Gap::new(what, format!("files contradict each other: {}", doubts.join("; "))))
     }
 
     /// Describes a file's set, and a file that says otherwise.
-    fn doubt(&self, reading: &Reading, believed: &CpuSet) -> String {
-        let Reading { cpu, cpus, file } = reading;
+    fn describe_doubt(&self, reading: &SharingReading, believed: &CpuSet) -> String {
+        let SharingReading { cpu, cpus, file } = reading;
         if cpus.is_empty() {
             return format!("{file} names no online cpu");
         }
         if !cpus.contains(*cpu) {
             return format!("{file} says {cpus}, without its own cpu {cpu}");
         }
-        let differs = |other: &&Reading| {
+        let differs = |other: &&SharingReading| {
             other.cpu != *cpu && other.cpus != *cpus && cpus.contains(other.cpu) != believed.contains(other.cpu)
         };
         let other = self.sound.iter().find(differs);
@@ -180,7 +181,7 @@ impl Sorted {
 }
 
 /// The votes of all sources on the open cpus.
-struct Vote<'a> {
+struct SharingVote<'a> {
     open: &'a CpuSet,
     /// Sets given for each open cpu.
     said: BTreeMap<u32, Vec<&'a CpuSet>>,
@@ -188,8 +189,8 @@ struct Vote<'a> {
     named: BTreeMap<u32, u64>,
 }
 
-impl<'a> Vote<'a> {
-    fn of(sorted: &'a Sorted, open: &'a CpuSet, hints: &'a [CpuSet]) -> Self {
+impl<'a> SharingVote<'a> {
+    fn from_readings(sorted: &'a SortedReadings, open: &'a CpuSet, hints: &'a [CpuSet]) -> Self {
         let mut said: BTreeMap<u32, Vec<&CpuSet>> = BTreeMap::new();
         for reading in sorted.sound.iter().filter(|reading| open.contains(reading.cpu)) {
             said.entry(reading.cpu).or_default().push(&reading.cpus);
@@ -206,7 +207,7 @@ impl<'a> Vote<'a> {
 
     /// Returns the agreement on a set as a fraction: twice the votes within it, over all votes that it should have or that cross its
     /// border. The quotient is 1 if all sources agree.
-    fn score(&self, set: &CpuSet) -> (u64, u64) {
+    fn score_set(&self, set: &CpuSet) -> (u64, u64) {
         let (mut within, mut from, mut voices) = (0, 0, 0);
         for said in set.iter().filter_map(|cpu| self.said.get(&cpu)).flatten() {
             within += said.intersection(set).len() as u64;
@@ -219,10 +220,11 @@ impl<'a> Vote<'a> {
     }
 
     /// Returns the disjoint sets with the best scores; among equals the larger, then the lower.
-    fn sets(&self) -> BTreeMap<u32, CpuSet> {
+    fn elect_sets(&self) -> BTreeMap<u32, CpuSet> {
         let candidates: BTreeSet<&CpuSet> =
             self.said.values().flatten().copied().filter(|set| set.is_subset(self.open)).collect();
-        let mut scored: Vec<((u64, u64), &CpuSet)> = candidates.into_iter().map(|set| (self.score(set), set)).collect();
+        let mut scored: Vec<((u64, u64), &CpuSet)> =
+            candidates.into_iter().map(|set| (self.score_set(set), set)).collect();
         scored.sort_by(|((a, of_a), set_a), ((b, of_b), set_b)| {
             let (left, right) = (u128::from(*a) * u128::from(*of_b), u128::from(*b) * u128::from(*of_a));
             right.cmp(&left).then(set_b.len().cmp(&set_a.len())).then(set_a.cmp(set_b))
@@ -242,22 +244,26 @@ impl<'a> Vote<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assemble::sample::set;
+    use crate::assemble::sample::parse_set;
     use proptest::prelude::*;
 
     /// The sets and the gap of cpus whose lists are given, by the files `listN`, with those of `maskN` behind them.
     fn agreed(lists: &[&str], masks: &[&str], hints: &[&str]) -> (Vec<String>, String) {
         let reading = |name: &str, (cpu, list): (usize, &&str)| {
-            (*list != "-").then(|| Reading { cpu: cpu as u32, cpus: set(list), file: format!("{name}{cpu}") })
+            (*list != "-").then(|| SharingReading {
+                cpu: cpu as u32,
+                cpus: parse_set(list),
+                file: format!("{name}{cpu}"),
+            })
         };
-        let first: Vec<Reading> = lists.iter().enumerate().filter_map(|item| reading("list", item)).collect();
+        let first: Vec<SharingReading> = lists.iter().enumerate().filter_map(|item| reading("list", item)).collect();
         let more = || {
             let masks = masks.iter().enumerate().filter_map(|item| reading("mask", item));
             first.iter().cloned().chain(masks).collect()
         };
-        let hints: Vec<CpuSet> = hints.iter().map(|list| set(list)).collect();
-        let online = CpuSet::first(lists.len() as u32);
-        let found = agree("siblings", &online, first.clone(), more, &hints);
+        let hints: Vec<CpuSet> = hints.iter().map(|list| parse_set(list)).collect();
+        let online = CpuSet::first_cpus(lists.len() as u32);
+        let found = agree_on_sets("siblings", &online, first.clone(), more, &hints);
         let mut sets: Vec<&CpuSet> = found.sets.values().collect();
         sets.sort();
         sets.dedup();
@@ -266,8 +272,8 @@ mod tests {
 
     #[test]
     fn what_all_say_is_believed_without_a_second_source() {
-        let first = vec![Reading { cpu: 0, cpus: set("0,1,9"), file: "a".into() }];
-        let found = agree("siblings", &set("0-1"), first, || unreachable!(), &[]);
+        let first = vec![SharingReading { cpu: 0, cpus: parse_set("0,1,9"), file: "a".into() }];
+        let found = agree_on_sets("siblings", &parse_set("0-1"), first, || unreachable!(), &[]);
         assert_eq!((found.sets[&1].to_string(), found.gap), ("0,1".into(), None));
     }
 
@@ -276,7 +282,7 @@ mod tests {
         for wrong in ["0-3", "0", "0,3"] {
             let (sets, gap) = agreed(&[wrong, "1,3", "0,2", "1,3"], &["0,2", "1,3", "0,2", "1,3"], &[]);
             assert_eq!(sets, ["0,2", "1,3"], "{wrong}");
-            assert!(gap.contains(&format!("list0 says {}", set(wrong))), "{gap}");
+            assert!(gap.contains(&format!("list0 says {}", parse_set(wrong))), "{gap}");
             let (sets, gap) = agreed(&[wrong, "1,3", "0,2", "1,3"], &[], &["0,2", "1,3"]);
             assert_eq!((sets, gap.contains("list0")), (vec!["0,2".to_owned(), "1,3".to_owned()], true), "{wrong}");
         }
@@ -309,12 +315,12 @@ mod tests {
     fn thousands_of_contradicting_sets_are_not_counted() {
         // Their square is beyond the limit.
         const CPUS: u32 = 2_500;
-        let all = CpuSet::first(CPUS);
-        let readings = |step: u32| -> Vec<Reading> {
-            let set = |cpu: u32| CpuSet::first(CPUS).difference(&CpuSet::of((cpu + step) % CPUS));
-            (0..CPUS).map(|cpu| Reading { cpu, cpus: set(cpu), file: String::new() }).collect()
+        let all = CpuSet::first_cpus(CPUS);
+        let readings = |step: u32| -> Vec<SharingReading> {
+            let set = |cpu: u32| CpuSet::first_cpus(CPUS).difference(&CpuSet::from_cpu((cpu + step) % CPUS));
+            (0..CPUS).map(|cpu| SharingReading { cpu, cpus: set(cpu), file: String::new() }).collect()
         };
-        let found = agree("siblings", &all, readings(1), || readings(1), &[]);
+        let found = agree_on_sets("siblings", &all, readings(1), || readings(1), &[]);
         assert!(found.sets.is_empty() && found.gap.unwrap().why.ends_with("2492 more files"));
     }
 
@@ -322,11 +328,11 @@ mod tests {
         #[test]
         fn sets_are_equal_or_apart(lists in proptest::collection::vec(proptest::collection::vec(0_u32..14, 0..6), 0..30)) {
             let reading = |(at, list): (usize, &Vec<u32>)| {
-                Reading { cpu: at as u32 % 12, cpus: list.iter().copied().collect(), file: at.to_string() }
+                SharingReading { cpu: at as u32 % 12, cpus: list.iter().copied().collect(), file: at.to_string() }
             };
-            let readings: Vec<Reading> = lists.iter().enumerate().map(reading).collect();
+            let readings: Vec<SharingReading> = lists.iter().enumerate().map(reading).collect();
             let first = readings.iter().take(12).cloned().collect();
-            let found = agree("x", &CpuSet::first(12), first, || readings, &[set("0-3")]);
+            let found = agree_on_sets("x", &CpuSet::first_cpus(12), first, || readings, &[parse_set("0-3")]);
             for (cpu, set) in &found.sets {
                 prop_assert!(set.contains(*cpu) && set.iter().all(|other| found.sets.get(&other) == Some(set)));
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::group;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
-use crate::machine::{Cache, Llc, Object};
+use crate::machine::{Cache, Llc, MachineObject};
 use crate::{CpuSet, Gap};
 
 /// Least size of an L3 with stacked cache, in bytes: 64 MiB. A Zen die has 32 MiB of its own, 96 MiB with the stack.
@@ -14,7 +14,7 @@ const STACKED_LEAST_BYTES: u64 = 64 << 20;
 const STACKED_EXCESS_BYTES: u64 = 32 << 20;
 
 /// Makes the threads of a core share all its caches, even if a file does not say so.
-pub fn share_in_cores(facts: &mut MachineFacts, cores: &[Object]) {
+pub fn share_in_cores(facts: &mut MachineFacts, cores: &[MachineObject]) {
     let of: BTreeMap<u32, &CpuSet> =
         cores.iter().flat_map(|core| core.cpus.iter().map(|cpu| (cpu, &core.cpus))).collect();
     for cpu in &mut facts.cpus {
@@ -26,7 +26,7 @@ pub fn share_in_cores(facts: &mut MachineFacts, cores: &[Object]) {
 }
 
 /// Returns every cache once, by level, then kind, then lowest cpu.
-pub fn caches(facts: &MachineFacts) -> Vec<Cache> {
+pub fn list_caches(facts: &MachineFacts) -> Vec<Cache> {
     let mut sorts: Vec<(u8, CacheKind)> =
         facts.cpus.iter().flat_map(|cpu| &cpu.caches).map(|cache| (cache.level, cache.kind)).collect();
     sorts.sort_unstable();
@@ -36,7 +36,7 @@ pub fn caches(facts: &MachineFacts) -> Vec<Cache> {
 
 fn caches_of(facts: &MachineFacts, level: u8, kind: CacheKind) -> Vec<Cache> {
     let of = |cpu: &'_ CpuFacts| cpu.caches.iter().position(|cache| cache.level == level && cache.kind == kind);
-    let sizes = sizes(facts, |cpu| of(cpu).map(|at| &cpu.caches[at]));
+    let sizes = collect_sizes(facts, |cpu| of(cpu).map(|at| &cpu.caches[at]));
     let sets = group::by_sharing(&facts.cpus, |cpu| of(cpu).map(|at| &cpu.caches[at].shared_with));
     let first = |set: &CpuSet| set.iter().find_map(|cpu| sizes.get(&cpu).copied().flatten());
     let is_there = |set: &CpuSet| set.iter().any(|cpu| sizes.contains_key(&cpu));
@@ -45,7 +45,7 @@ fn caches_of(facts: &MachineFacts, level: u8, kind: CacheKind) -> Vec<Cache> {
 }
 
 /// Returns the reported size of the cache, by cpu.
-fn sizes<'a>(
+fn collect_sizes<'a>(
     facts: &'a MachineFacts,
     cache: impl Fn(&'a CpuFacts) -> Option<&'a CacheFacts>,
 ) -> BTreeMap<u32, Option<u64>> {
@@ -54,14 +54,15 @@ fn sizes<'a>(
 
 /// Returns the last-level cache domains, in order of their lowest cpu. A cpu belongs to its cache of the highest level from 2 on. The cpus
 /// of a package without such a cache form a domain of unknown size.
-pub fn llcs(facts: &MachineFacts, packages: &[Object]) -> Vec<Llc> {
+pub fn list_llcs(facts: &MachineFacts, packages: &[MachineObject]) -> Vec<Llc> {
     let bare = bare_sets(facts, packages);
-    let sizes = sizes(facts, last);
-    let sets = group::by_sharing(&facts.cpus, |cpu| match last(cpu) {
+    let sizes = collect_sizes(facts, last_level_cache);
+    let sets = group::by_sharing(&facts.cpus, |cpu| match last_level_cache(cpu) {
         Some(cache) => Some(&cache.shared_with),
         None => bare.iter().find(|set| set.contains(cpu.number)),
     });
-    let levels: BTreeMap<u32, u8> = facts.cpus.iter().filter_map(|cpu| Some((cpu.number, last(cpu)?.level))).collect();
+    let levels: BTreeMap<u32, u8> =
+        facts.cpus.iter().filter_map(|cpu| Some((cpu.number, last_level_cache(cpu)?.level))).collect();
     let of = |cpus: CpuSet| {
         let level = cpus.iter().filter_map(|cpu| levels.get(&cpu).copied()).max();
         let size_bytes = cpus.iter().filter_map(|cpu| sizes.get(&cpu).copied().flatten()).next();
@@ -75,19 +76,19 @@ pub fn llcs(facts: &MachineFacts, packages: &[Object]) -> Vec<Llc> {
 }
 
 /// Returns a gap if cpus have no known last-level cache.
-pub fn gap(llcs: &[Llc]) -> Option<Gap> {
+pub fn missing_llc_gap(llcs: &[Llc]) -> Option<Gap> {
     let unknown = llcs.iter().filter(|llc| llc.level.is_none()).fold(CpuSet::new(), |all, llc| all.union(&llc.cpus));
     let why = format!("no L2 or L3 is reported for cpus {unknown}; their package is used as llc");
     (!unknown.is_empty()).then(|| Gap::new("shared caches", why))
 }
 
-fn last(cpu: &CpuFacts) -> Option<&CacheFacts> {
+fn last_level_cache(cpu: &CpuFacts) -> Option<&CacheFacts> {
     let shared = cpu.caches.iter().filter(|cache| cache.level >= 2 && cache.kind != CacheKind::Instruction);
     shared.max_by_key(|cache| cache.level)
 }
 
-fn bare_sets(facts: &MachineFacts, packages: &[Object]) -> Vec<CpuSet> {
-    let bare: CpuSet = facts.cpus.iter().filter(|cpu| last(cpu).is_none()).map(|cpu| cpu.number).collect();
+fn bare_sets(facts: &MachineFacts, packages: &[MachineObject]) -> Vec<CpuSet> {
+    let bare: CpuSet = facts.cpus.iter().filter(|cpu| last_level_cache(cpu).is_none()).map(|cpu| cpu.number).collect();
     packages.iter().map(|package| package.cpus.intersection(&bare)).filter(|set| !set.is_empty()).collect()
 }
 
@@ -107,46 +108,46 @@ fn mark_stacked(llcs: &mut [Llc], package: &CpuSet) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assemble::sample::{cache, cpu, facts, lists, set};
+    use crate::assemble::sample::{cpu_facts, format_lists, parse_set, unified_cache, unknown_cpu};
     use crate::assemble::{cores, places};
 
     fn found(facts: &MachineFacts) -> Vec<Llc> {
-        llcs(facts, &places::packages(facts, &[]))
+        list_llcs(facts, &places::build_packages(facts, &[]))
     }
 
     #[test]
     fn cpus_without_an_l3_have_their_l2_as_last_level() {
-        let machine = facts(6, |cpu| {
+        let machine = cpu_facts(6, |cpu| {
             cpu.caches = match cpu.number {
-                0..4 => vec![cache(2, &cpu.number.to_string()), cache(3, "0-3")],
-                _ => vec![cache(2, "4-5")],
+                0..4 => vec![unified_cache(2, &cpu.number.to_string()), unified_cache(3, "0-3")],
+                _ => vec![unified_cache(2, "4-5")],
             }
         });
         let llcs = found(&machine);
-        assert_eq!(lists(llcs.iter().map(|llc| &llc.cpus)), ["0-3", "4,5"]);
+        assert_eq!(format_lists(llcs.iter().map(|llc| &llc.cpus)), ["0-3", "4,5"]);
         assert_eq!(llcs.iter().map(|llc| llc.level).collect::<Vec<_>>(), [Some(3), Some(2)]);
         assert_eq!(llcs[1].size_bytes, Some(2 << 20));
-        assert_eq!(gap(&llcs), None);
+        assert_eq!(missing_llc_gap(&llcs), None);
     }
 
     #[test]
     fn without_caches_the_package_stands_in_and_a_gap_says_so() {
-        let machine = facts(4, |cpu| {
+        let machine = cpu_facts(4, |cpu| {
             cpu.package = Some(i64::from(cpu.number / 2));
-            cpu.caches = vec![cache(1, &cpu.number.to_string())];
+            cpu.caches = vec![unified_cache(1, &cpu.number.to_string())];
         });
         let llcs = found(&machine);
-        assert_eq!(lists(llcs.iter().map(|llc| &llc.cpus)), ["0,1", "2,3"]);
+        assert_eq!(format_lists(llcs.iter().map(|llc| &llc.cpus)), ["0,1", "2,3"]);
         assert_eq!((llcs[0].level, llcs[0].size_bytes), (None, None));
-        assert!(gap(&llcs).unwrap().why.contains("cpus 0-3"));
+        assert!(missing_llc_gap(&llcs).unwrap().why.contains("cpus 0-3"));
     }
 
     #[test]
     fn stacked_cache_is_large_and_larger_than_its_sibling() {
         let vcache = |sizes_mib: &[u64]| {
-            let machine = facts(sizes_mib.len() as u32, |cpu| {
+            let machine = cpu_facts(sizes_mib.len() as u32, |cpu| {
                 let size_bytes = Some(sizes_mib[cpu.number as usize] << 20);
-                cpu.caches = vec![CacheFacts { size_bytes, ..cache(3, &cpu.number.to_string()) }];
+                cpu.caches = vec![CacheFacts { size_bytes, ..unified_cache(3, &cpu.number.to_string()) }];
             });
             found(&machine).iter().map(|llc| llc.vcache).collect::<Vec<_>>()
         };
@@ -161,33 +162,34 @@ mod tests {
 
     #[test]
     fn siblings_for_stacked_cache_are_those_of_the_package() {
-        let machine = facts(2, |cpu| {
+        let machine = cpu_facts(2, |cpu| {
             cpu.package = Some(i64::from(cpu.number));
             let size_bytes = Some([96, 32][cpu.number as usize] << 20);
-            cpu.caches = vec![CacheFacts { size_bytes, ..cache(3, &cpu.number.to_string()) }];
+            cpu.caches = vec![CacheFacts { size_bytes, ..unified_cache(3, &cpu.number.to_string()) }];
         });
         assert!(found(&machine).iter().all(|llc| !llc.vcache));
     }
 
     #[test]
     fn threads_of_a_core_share_its_caches() {
-        let mut machine = facts(4, |cpu| {
-            cpu.thread_siblings = Some(set(["0,2", "1,3"][cpu.number as usize % 2]));
-            cpu.caches = vec![cache(3, &cpu.number.to_string())];
+        let mut machine = cpu_facts(4, |cpu| {
+            cpu.thread_siblings = Some(parse_set(["0,2", "1,3"][cpu.number as usize % 2]));
+            cpu.caches = vec![unified_cache(3, &cpu.number.to_string())];
         });
-        let found_cores = cores::cores(&machine);
+        let found_cores = cores::build_cores(&machine);
         share_in_cores(&mut machine, &found_cores);
-        assert_eq!(lists(found(&machine).iter().map(|llc| &llc.cpus)), ["0,2", "1,3"]);
+        assert_eq!(format_lists(found(&machine).iter().map(|llc| &llc.cpus)), ["0,2", "1,3"]);
     }
 
     #[test]
     fn each_cache_is_listed_once_and_only_for_cpus_that_have_it() {
-        let mut machine = facts(3, |_| ());
-        machine.cpus[0].caches = vec![cache(2, "0-1"), CacheFacts { kind: CacheKind::Data, ..cache(1, "0") }];
-        machine.cpus[1].caches = vec![cache(2, "0-1")];
-        machine.cpus.push(cpu(3));
-        let caches = caches(&machine);
+        let mut machine = cpu_facts(3, |_| ());
+        machine.cpus[0].caches =
+            vec![unified_cache(2, "0-1"), CacheFacts { kind: CacheKind::Data, ..unified_cache(1, "0") }];
+        machine.cpus[1].caches = vec![unified_cache(2, "0-1")];
+        machine.cpus.push(unknown_cpu(3));
+        let caches = list_caches(&machine);
         let found: Vec<_> = caches.iter().map(|cache| (cache.level, cache.kind, cache.cpus.clone())).collect();
-        assert_eq!(found, [(1, CacheKind::Data, set("0")), (2, CacheKind::Unified, set("0-1"))]);
+        assert_eq!(found, [(1, CacheKind::Data, parse_set("0")), (2, CacheKind::Unified, parse_set("0-1"))]);
     }
 }

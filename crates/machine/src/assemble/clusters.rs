@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use super::{cores, group};
 use crate::CpuSet;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
-use crate::machine::{Llc, Object};
+use crate::machine::{Llc, MachineObject};
 
 /// Returns the clusters, in order of their lowest cpu; each consists of whole cores.
-pub fn clusters(facts: &MachineFacts, found_cores: &[Object], llcs: &[Llc]) -> Vec<Object> {
+pub fn build_clusters(facts: &MachineFacts, found_cores: &[MachineObject], llcs: &[Llc]) -> Vec<MachineObject> {
     let modules = cores::has_modules(&facts.processor);
-    let core_of = Lookup::of(&facts.cpus, found_cores.iter().map(|core| &core.cpus));
-    let llc_of = Lookup::of(&facts.cpus, llcs.iter().map(|llc| &llc.cpus));
+    let core_of = SetLookup::from_sets(&facts.cpus, found_cores.iter().map(|core| &core.cpus));
+    let llc_of = SetLookup::from_sets(&facts.cpus, llcs.iter().map(|llc| &llc.cpus));
     let shared: Vec<CpuSet> = facts
         .cpus
         .iter()
@@ -19,17 +19,17 @@ pub fn clusters(facts: &MachineFacts, found_cores: &[Object], llcs: &[Llc]) -> V
         .map(|(at, cpu)| {
             let core = core_of.sets[at];
             let inside = |set: &&CpuSet| set.is_subset(llc_of.sets[at]) && !set.is_subset(core);
-            members(cpu, modules, inside).map_or_else(|| core.clone(), |set| set.union(core))
+            cluster_members(cpu, modules, inside).map_or_else(|| core.clone(), |set| set.union(core))
         })
         .collect();
     let at = |cpu: &CpuFacts| facts.cpus.binary_search_by_key(&cpu.number, |other| other.number).ok();
     let sets = group::by_sharing(&facts.cpus, |cpu| at(cpu).map(|at| &shared[at]));
-    sets.into_iter().map(|cpus| Object { os_number: None, cpus }).collect()
+    sets.into_iter().map(|cpus| MachineObject { os_number: None, cpus }).collect()
 }
 
 /// Returns a cpu's cluster: the Bulldozer module, the kernel's cluster (Intel modules, Arm clusters, Kunpeng), or the cpus that share its
 /// L2. The first of these counts that has more than its core and is within its last-level cache.
-fn members(cpu: &CpuFacts, modules: bool, inside: impl Fn(&&CpuSet) -> bool) -> Option<&CpuSet> {
+fn cluster_members(cpu: &CpuFacts, modules: bool, inside: impl Fn(&&CpuSet) -> bool) -> Option<&CpuSet> {
     let module = cpu.thread_siblings.as_ref().filter(|_| modules);
     let holds_data = |kind: CacheKind| kind != CacheKind::Instruction;
     let second = cpu.caches.iter().find(|cache| cache.level == 2 && holds_data(cache.kind));
@@ -37,12 +37,12 @@ fn members(cpu: &CpuFacts, modules: bool, inside: impl Fn(&&CpuSet) -> bool) -> 
 }
 
 /// The set that holds each cpu, by the cpu's index in the list.
-struct Lookup<'a> {
+struct SetLookup<'a> {
     sets: Vec<&'a CpuSet>,
 }
 
-impl<'a> Lookup<'a> {
-    fn of(cpus: &[CpuFacts], sets: impl Iterator<Item = &'a CpuSet>) -> Self {
+impl<'a> SetLookup<'a> {
+    fn from_sets(cpus: &[CpuFacts], sets: impl Iterator<Item = &'a CpuSet>) -> Self {
         static NONE: LazyLock<CpuSet> = LazyLock::new(CpuSet::new);
         let mut found = vec![&*NONE; cpus.len()];
         for set in sets {
@@ -59,21 +59,21 @@ impl<'a> Lookup<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assemble::sample::{bulldozer, cache, facts, lists, set};
+    use crate::assemble::sample::{bulldozer_facts, cpu_facts, format_lists, parse_set, unified_cache};
     use crate::assemble::{caches, places};
 
     fn found(facts: &MachineFacts) -> Vec<String> {
-        let cores = cores::cores(facts);
-        let llcs = caches::llcs(facts, &places::packages(facts, &cores));
-        lists(clusters(facts, &cores, &llcs).iter().map(|cluster| &cluster.cpus))
+        let cores = cores::build_cores(facts);
+        let llcs = caches::list_llcs(facts, &places::build_packages(facts, &cores));
+        format_lists(build_clusters(facts, &cores, &llcs).iter().map(|cluster| &cluster.cpus))
     }
 
     /// Eight cpus that share an L3; the first four are a kernel cluster, all share an L2 in pairs.
     fn eight(kernel_cluster: Option<&str>) -> MachineFacts {
-        facts(8, |cpu| {
+        cpu_facts(8, |cpu| {
             let first = cpu.number / 2 * 2;
-            cpu.caches = vec![cache(2, &format!("{first}-{}", first + 1)), cache(3, "0-7")];
-            cpu.cluster_cpus = kernel_cluster.map(set).filter(|cluster| cluster.contains(cpu.number));
+            cpu.caches = vec![unified_cache(2, &format!("{first}-{}", first + 1)), unified_cache(3, "0-7")];
+            cpu.cluster_cpus = kernel_cluster.map(parse_set).filter(|cluster| cluster.contains(cpu.number));
         })
     }
 
@@ -88,26 +88,27 @@ mod tests {
     fn a_cluster_beyond_the_last_level_cache_is_not_one() {
         let mut machine = eight(None);
         for cpu in &mut machine.cpus {
-            cpu.caches[1].shared_with = set(["0-3", "4-7"][cpu.number as usize / 4]);
-            cpu.cluster_cpus = Some(set("0-7"));
+            cpu.caches[1].shared_with = parse_set(["0-3", "4-7"][cpu.number as usize / 4]);
+            cpu.cluster_cpus = Some(parse_set("0-7"));
         }
         assert_eq!(found(&machine), ["0,1", "2,3", "4,5", "6,7"]);
     }
 
     #[test]
     fn cores_alone_are_clusters_of_one_with_all_their_threads() {
-        let machine = facts(4, |cpu| cpu.thread_siblings = Some(set(["0,2", "1,3"][cpu.number as usize % 2])));
+        let machine =
+            cpu_facts(4, |cpu| cpu.thread_siblings = Some(parse_set(["0,2", "1,3"][cpu.number as usize % 2])));
         assert_eq!(found(&machine), ["0,2", "1,3"]);
     }
 
     #[test]
     fn a_bulldozer_module_is_a_cluster_of_two_cores_whatever_the_l2_list_says() {
-        let mut machine = facts(4, |cpu| {
-            cpu.thread_siblings = Some(set(["0-1", "2-3"][cpu.number as usize / 2]));
+        let mut machine = cpu_facts(4, |cpu| {
+            cpu.thread_siblings = Some(parse_set(["0-1", "2-3"][cpu.number as usize / 2]));
             cpu.core = Some(i64::from(cpu.number));
-            cpu.caches = vec![cache(2, &cpu.number.to_string()), cache(3, "0-3")];
+            cpu.caches = vec![unified_cache(2, &cpu.number.to_string()), unified_cache(3, "0-3")];
         });
-        machine.processor = bulldozer();
+        machine.processor = bulldozer_facts();
         assert_eq!(found(&machine), ["0,1", "2,3"]);
     }
 }

@@ -5,34 +5,34 @@ use std::collections::BTreeMap;
 use super::group;
 use crate::CpuSet;
 use crate::facts::{CpuFacts, MachineFacts};
-use crate::machine::{Object, Processor};
+use crate::machine::{MachineObject, ProcessorFacts};
 
 /// Numbers of a core: package, die, core. Core numbers begin anew in each die or package.
-type Numbers = (Option<i64>, Option<i64>, i64);
+type CoreNumbers = (Option<i64>, Option<i64>, i64);
 
 /// Returns true if the processor has modules of two cores that the kernel calls thread siblings: AMD family 0x15 (Bulldozer, Piledriver,
 /// Steamroller, Excavator).
-pub fn has_modules(processor: &Processor) -> bool {
+pub fn has_modules(processor: &ProcessorFacts) -> bool {
     processor.vendor.as_deref() == Some("AuthenticAMD") && processor.family == Some(0x15)
 }
 
 /// Returns the cores, in order of their lowest cpu.
-pub fn cores(facts: &MachineFacts) -> Vec<Object> {
+pub fn build_cores(facts: &MachineFacts) -> Vec<MachineObject> {
     let modules = has_modules(&facts.processor);
-    let numbered = numbered(&facts.cpus);
+    let numbered = group_by_numbers(&facts.cpus);
     let siblings: BTreeMap<u32, CpuSet> =
-        facts.cpus.iter().filter_map(|cpu| Some((cpu.number, siblings(cpu, &numbered, modules)?))).collect();
+        facts.cpus.iter().filter_map(|cpu| Some((cpu.number, find_siblings(cpu, &numbered, modules)?))).collect();
     let sets = group::by_sharing(&facts.cpus, |cpu| siblings.get(&cpu.number));
     let core_number: BTreeMap<u32, i64> = facts.cpus.iter().filter_map(|cpu| Some((cpu.number, cpu.core?))).collect();
     sets.into_iter()
-        .map(|cpus| Object { os_number: cpus.lowest().and_then(|cpu| core_number.get(&cpu).copied()), cpus })
+        .map(|cpus| MachineObject { os_number: cpus.lowest().and_then(|cpu| core_number.get(&cpu).copied()), cpus })
         .collect()
 }
 
 /// Returns the SMT siblings of a cpu: as listed, or the cpus with equal numbers if there is no list. The list of a module means the module,
 /// so only cpus with the same core number are siblings.
-fn siblings(cpu: &CpuFacts, numbered: &BTreeMap<Numbers, CpuSet>, modules: bool) -> Option<CpuSet> {
-    let same_numbers = numbers(cpu).and_then(|numbers| numbered.get(&numbers));
+fn find_siblings(cpu: &CpuFacts, numbered: &BTreeMap<CoreNumbers, CpuSet>, modules: bool) -> Option<CpuSet> {
+    let same_numbers = core_numbers(cpu).and_then(|numbers| numbered.get(&numbers));
     match &cpu.thread_siblings {
         Some(listed) if modules => same_numbers.map(|same| same.intersection(listed)),
         Some(listed) => Some(listed.clone()),
@@ -40,14 +40,14 @@ fn siblings(cpu: &CpuFacts, numbered: &BTreeMap<Numbers, CpuSet>, modules: bool)
     }
 }
 
-fn numbers(cpu: &CpuFacts) -> Option<Numbers> {
+fn core_numbers(cpu: &CpuFacts) -> Option<CoreNumbers> {
     Some((cpu.package, cpu.die, cpu.core?))
 }
 
-fn numbered(cpus: &[CpuFacts]) -> BTreeMap<Numbers, CpuSet> {
-    let mut sets: BTreeMap<Numbers, CpuSet> = BTreeMap::new();
+fn group_by_numbers(cpus: &[CpuFacts]) -> BTreeMap<CoreNumbers, CpuSet> {
+    let mut sets: BTreeMap<CoreNumbers, CpuSet> = BTreeMap::new();
     for cpu in cpus {
-        if let Some(numbers) = numbers(cpu) {
+        if let Some(numbers) = core_numbers(cpu) {
             sets.entry(numbers).or_default().insert(cpu.number);
         }
     }
@@ -57,26 +57,26 @@ fn numbered(cpus: &[CpuFacts]) -> BTreeMap<Numbers, CpuSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assemble::sample::{bulldozer, facts, lists, set};
+    use crate::assemble::sample::{bulldozer_facts, cpu_facts, format_lists, parse_set};
 
     fn found(facts: &MachineFacts) -> Vec<String> {
-        lists(cores(facts).iter().map(|core| &core.cpus))
+        format_lists(build_cores(facts).iter().map(|core| &core.cpus))
     }
 
     #[test]
     fn listed_siblings_are_a_core() {
-        let facts = facts(4, |cpu| {
-            cpu.thread_siblings = Some(set(["0,2", "1,3"][cpu.number as usize % 2]));
+        let facts = cpu_facts(4, |cpu| {
+            cpu.thread_siblings = Some(parse_set(["0,2", "1,3"][cpu.number as usize % 2]));
             cpu.core = Some(i64::from(cpu.number % 2) * 8);
         });
         assert_eq!(found(&facts), ["0,2", "1,3"]);
-        assert_eq!(cores(&facts)[1].os_number, Some(8));
+        assert_eq!(build_cores(&facts)[1].os_number, Some(8));
     }
 
     #[test]
     fn numbers_stand_in_where_no_siblings_are_listed() {
         let numbers = |package: [i64; 4], die: [i64; 4], core: [i64; 4]| {
-            facts(4, |cpu| {
+            cpu_facts(4, |cpu| {
                 let at = cpu.number as usize;
                 (cpu.package, cpu.die, cpu.core) = (Some(package[at]), Some(die[at]), Some(core[at]));
             })
@@ -84,17 +84,17 @@ mod tests {
         assert_eq!(found(&numbers([0; 4], [0; 4], [0, 1, 0, 1])), ["0,2", "1,3"]);
         assert_eq!(found(&numbers([0, 0, 1, 1], [0; 4], [0, 1, 0, 1])), ["0", "1", "2", "3"]);
         assert_eq!(found(&numbers([0; 4], [0, 0, 1, 1], [0, 0, 0, 0])), ["0,1", "2,3"]);
-        assert_eq!(found(&facts(2, |_| ())), ["0", "1"], "nothing known: each cpu is a core");
+        assert_eq!(found(&cpu_facts(2, |_| ())), ["0", "1"], "nothing known: each cpu is a core");
     }
 
     #[test]
     fn thread_siblings_of_a_bulldozer_module_are_two_cores() {
-        let mut facts = facts(4, |cpu| {
-            cpu.thread_siblings = Some(set(["0-1", "2-3"][cpu.number as usize / 2]));
+        let mut facts = cpu_facts(4, |cpu| {
+            cpu.thread_siblings = Some(parse_set(["0-1", "2-3"][cpu.number as usize / 2]));
             cpu.core = Some(i64::from(cpu.number));
         });
         assert_eq!(found(&facts), ["0,1", "2,3"], "on any other processor they are threads");
-        facts.processor = bulldozer();
+        facts.processor = bulldozer_facts();
         assert_eq!(found(&facts), ["0", "1", "2", "3"]);
         facts.cpus.iter_mut().for_each(|cpu| cpu.core = None);
         assert_eq!(found(&facts), ["0", "1", "2", "3"]);

@@ -19,7 +19,7 @@ pub fn by_key<K: Ord>(cpus: &[CpuFacts], key: impl Fn(&CpuFacts) -> K) -> Vec<(K
 /// Groups cpus by the sets that they report to share with. Sharing is mutual, so a set named by one cpu joins all of its cpus. Cpus without
 /// a set are groups of their own. Groups are in order of their lowest cpu.
 pub fn by_sharing<'a>(cpus: &'a [CpuFacts], set: impl Fn(&'a CpuFacts) -> Option<&'a CpuSet>) -> Vec<CpuSet> {
-    let mut forest = Forest::of(cpus);
+    let mut forest = CpuForest::from_cpus(cpus);
     let mut previous = None;
     for (index, cpu) in cpus.iter().enumerate() {
         let Some(shared) = set(cpu) else { continue };
@@ -28,26 +28,26 @@ pub fn by_sharing<'a>(cpus: &'a [CpuFacts], set: impl Fn(&'a CpuFacts) -> Option
             continue;
         }
         for other in shared.iter() {
-            forest.join(index, other);
+            forest.join_cpu(index, other);
         }
         previous = Some(shared);
     }
-    forest.groups(cpus)
+    forest.into_groups(cpus)
 }
 
 /// Union-find over the indices of an ascending list of cpus.
-struct Forest {
+struct CpuForest {
     parent: Vec<usize>,
     index_of: BTreeMap<u32, usize>,
 }
 
-impl Forest {
-    fn of(cpus: &[CpuFacts]) -> Self {
+impl CpuForest {
+    fn from_cpus(cpus: &[CpuFacts]) -> Self {
         let index_of = cpus.iter().enumerate().map(|(index, cpu)| (cpu.number, index)).collect();
         Self { parent: (0..cpus.len()).collect(), index_of }
     }
 
-    fn root(&mut self, mut index: usize) -> usize {
+    fn find_root(&mut self, mut index: usize) -> usize {
         while self.parent[index] != index {
             self.parent[index] = self.parent[self.parent[index]];
             index = self.parent[index];
@@ -55,16 +55,16 @@ impl Forest {
         index
     }
 
-    fn join(&mut self, index: usize, cpu: u32) {
+    fn join_cpu(&mut self, index: usize, cpu: u32) {
         let Some(&other) = self.index_of.get(&cpu) else { return };
-        let (a, b) = (self.root(index), self.root(other));
+        let (a, b) = (self.find_root(index), self.find_root(other));
         self.parent[a.max(b)] = a.min(b);
     }
 
-    fn groups(mut self, cpus: &[CpuFacts]) -> Vec<CpuSet> {
+    fn into_groups(mut self, cpus: &[CpuFacts]) -> Vec<CpuSet> {
         let mut groups: BTreeMap<usize, CpuSet> = BTreeMap::new();
         for (index, cpu) in cpus.iter().enumerate() {
-            groups.entry(self.root(index)).or_default().insert(cpu.number);
+            groups.entry(self.find_root(index)).or_default().insert(cpu.number);
         }
         groups.into_values().collect()
     }
@@ -115,7 +115,7 @@ mod tests {
             }).collect();
             let groups = by_sharing(&cpus, |cpu| cpu.thread_siblings.as_ref());
             let all: CpuSet = groups.iter().flat_map(CpuSet::iter).collect();
-            prop_assert_eq!(all, CpuSet::first(cpus.len() as u32));
+            prop_assert_eq!(all, CpuSet::first_cpus(cpus.len() as u32));
             prop_assert_eq!(groups.iter().map(CpuSet::len).sum::<usize>(), cpus.len());
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::CpuSet;
 use crate::facts::{CacheKind, CoreType, CpuFacts, MachineFacts};
-use crate::machine::{Kind, Object};
+use crate::machine::{CoreKind, MachineObject};
 
 /// Least relative gap between two kinds: 20 %.
 ///
@@ -15,19 +15,20 @@ const BEST_FIRST: [CoreType; 3] = [CoreType::Performance, CoreType::Efficiency, 
 
 /// Returns the kinds, best first; empty if all cores are alike. The first source that distinguishes cores is used: the kernel's names,
 /// `cpu_capacity`, ACPI CPPC, or the highest frequency. The frequency counts only if the cores also differ in build.
-pub fn kinds(facts: &MachineFacts, cores: &[Object]) -> Vec<Kind> {
+pub fn find_kinds(facts: &MachineFacts, cores: &[MachineObject]) -> Vec<CoreKind> {
     let capacity = |cpu: &CpuFacts| cpu.capacity.map(u64::from);
     let performance = |cpu: &CpuFacts| cpu.highest_performance.map(u64::from);
-    named(facts)
-        .or_else(|| measured(facts, capacity, |range| format!("cpu_capacity {}", plain(range))))
-        .or_else(|| measured(facts, performance, |range| format!("acpi_cppc {}", plain(range))))
+    named_kinds(facts)
+        .or_else(|| measured_kinds(facts, capacity, |range| format!("cpu_capacity {}", format_range(range))))
+        .or_else(|| measured_kinds(facts, performance, |range| format!("acpi_cppc {}", format_range(range))))
         .or_else(|| {
-            measured(facts, |cpu| cpu.maximum_frequency_khz, frequency).filter(|_| differ_in_build(facts, cores))
+            measured_kinds(facts, |cpu| cpu.maximum_frequency_khz, format_frequency_range)
+                .filter(|_| differ_in_build(facts, cores))
         })
         .unwrap_or_default()
 }
 
-fn named(facts: &MachineFacts) -> Option<Vec<Kind>> {
+fn named_kinds(facts: &MachineFacts) -> Option<Vec<CoreKind>> {
     let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
     let mut kinds = Vec::new();
     let mut taken = CpuSet::new();
@@ -36,7 +37,7 @@ fn named(facts: &MachineFacts) -> Option<Vec<Kind>> {
             let cpus = named.cpus.intersection(&online).difference(&taken);
             taken = taken.union(&cpus);
             if !cpus.is_empty() {
-                kinds.push(Kind { core_type, cpus, reason: named.source.clone() });
+                kinds.push(CoreKind { core_type, cpus, reason: named.source.clone() });
             }
         }
     }
@@ -44,18 +45,18 @@ fn named(facts: &MachineFacts) -> Option<Vec<Kind>> {
 }
 
 /// Splits the cpus at leaps of a measure; `None` if a cpu has no measure or there is no leap.
-fn measured(
+fn measured_kinds(
     facts: &MachineFacts,
     measure: impl Fn(&CpuFacts) -> Option<u64>,
     reason: impl Fn((u64, u64)) -> String,
-) -> Option<Vec<Kind>> {
+) -> Option<Vec<CoreKind>> {
     let values: Vec<(u32, u64)> = facts
         .cpus
         .iter()
         .map(|cpu| Some((cpu.number, measure(cpu).filter(|value| *value > 0)?)))
         .collect::<Option<_>>()?;
-    let ranges = ranges(values.iter().map(|(_, value)| *value).collect());
-    let kind = |(core_type, (low, high)): (CoreType, (u64, u64))| Kind {
+    let ranges = split_ranges(values.iter().map(|(_, value)| *value).collect());
+    let kind = |(core_type, (low, high)): (CoreType, (u64, u64))| CoreKind {
         core_type,
         cpus: values.iter().filter(|(_, value)| (low..=high).contains(value)).map(|(cpu, _)| *cpu).collect(),
         reason: reason((low, high)),
@@ -64,7 +65,7 @@ fn measured(
 }
 
 /// Returns the ranges of values between the leaps, highest first; at most three, by the largest leaps.
-fn ranges(mut values: Vec<u64>) -> Vec<(u64, u64)> {
+fn split_ranges(mut values: Vec<u64>) -> Vec<(u64, u64)> {
     values.sort_unstable();
     values.dedup();
     let leap = |at: usize| values[at] as f64 / values[at - 1] as f64 - 1.0;
@@ -82,7 +83,7 @@ fn ranges(mut values: Vec<u64>) -> Vec<(u64, u64)> {
 
 /// Returns true if cores differ in threads, in the size of a private cache, or in the number that share an L2. Frequency alone makes no
 /// kind: servers let some cores run faster by configuration.
-fn differ_in_build(facts: &MachineFacts, cores: &[Object]) -> bool {
+fn differ_in_build(facts: &MachineFacts, cores: &[MachineObject]) -> bool {
     let threads = |cpu: u32| cores.iter().find(|core| core.cpus.contains(cpu)).map(|core| core.cpus.len());
     let build = |cpu: &CpuFacts| {
         let caches = cpu.caches.iter().filter(|cache| cache.level <= 2 && cache.kind != CacheKind::Instruction);
@@ -92,11 +93,11 @@ fn differ_in_build(facts: &MachineFacts, cores: &[Object]) -> bool {
     facts.cpus.windows(2).any(|pair| build(&pair[0]) != build(&pair[1]))
 }
 
-fn plain((low, high): (u64, u64)) -> String {
+fn format_range((low, high): (u64, u64)) -> String {
     if low == high { low.to_string() } else { format!("{low}-{high}") }
 }
 
-fn frequency((low, high): (u64, u64)) -> String {
+fn format_frequency_range((low, high): (u64, u64)) -> String {
     let gigahertz = |khz: u64| format!("{:.2}", khz as f64 / 1e6);
     let (low, high) = (gigahertz(low), gigahertz(high));
     if low == high { format!("cpufreq {low} GHz") } else { format!("cpufreq {low}-{high} GHz") }
@@ -106,20 +107,20 @@ fn frequency((low, high): (u64, u64)) -> String {
 mod tests {
     use super::*;
     use crate::assemble::cores;
-    use crate::assemble::sample::{cache, facts, set};
+    use crate::assemble::sample::{cpu_facts, parse_set, unified_cache};
     use crate::facts::NamedKind;
 
     fn found(facts: &MachineFacts) -> Vec<String> {
-        let kind = |kind: &Kind| format!("{} {} ({})", kind.core_type.word(), kind.cpus, kind.reason);
-        kinds(facts, &cores::cores(facts)).iter().map(kind).collect()
+        let kind = |kind: &CoreKind| format!("{} {} ({})", kind.core_type.word(), kind.cpus, kind.reason);
+        find_kinds(facts, &cores::build_cores(facts)).iter().map(kind).collect()
     }
 
     fn capacities(values: &[u32]) -> Vec<String> {
-        found(&facts(values.len() as u32, |cpu| cpu.capacity = Some(values[cpu.number as usize])))
+        found(&cpu_facts(values.len() as u32, |cpu| cpu.capacity = Some(values[cpu.number as usize])))
     }
 
     fn name(core_type: CoreType, list: &str, source: &str) -> NamedKind {
-        NamedKind { core_type, cpus: set(list), source: source.into() }
+        NamedKind { core_type, cpus: parse_set(list), source: source.into() }
     }
 
     #[test]
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn names_come_before_measures() {
-        let mut machine = facts(4, |cpu| cpu.capacity = Some(if cpu.number == 0 { 1024 } else { 100 }));
+        let mut machine = cpu_facts(4, |cpu| cpu.capacity = Some(if cpu.number == 0 { 1024 } else { 100 }));
         machine.named_kinds =
             vec![name(CoreType::Efficiency, "2-9", "cpu_atom"), name(CoreType::Performance, "0-1", "cpu_core")];
         assert_eq!(found(&machine), ["performance 0,1 (cpu_core)", "efficiency 2,3 (cpu_atom)"]);
@@ -158,22 +159,22 @@ mod tests {
 
     #[test]
     fn cppc_is_asked_where_capacity_does_not_tell() {
-        let machine = facts(3, |cpu| {
+        let machine = cpu_facts(3, |cpu| {
             cpu.capacity = Some(1024);
             cpu.highest_performance = Some([67, 64, 39][cpu.number as usize]);
         });
         assert_eq!(found(&machine), ["performance 0,1 (acpi_cppc 64-67)", "efficiency 2 (acpi_cppc 39)"]);
-        let incomplete = facts(3, |cpu| cpu.highest_performance = (cpu.number > 0).then_some(cpu.number * 10));
+        let incomplete = cpu_facts(3, |cpu| cpu.highest_performance = (cpu.number > 0).then_some(cpu.number * 10));
         assert_eq!(found(&incomplete), [""; 0]);
     }
 
     #[test]
     fn frequency_makes_kinds_only_of_cores_that_differ_in_build() {
         let mut machine =
-            facts(4, |cpu| cpu.maximum_frequency_khz = Some([5_000_000, 3_900_000][cpu.number as usize / 2]));
+            cpu_facts(4, |cpu| cpu.maximum_frequency_khz = Some([5_000_000, 3_900_000][cpu.number as usize / 2]));
         assert_eq!(found(&machine), [""; 0], "a server may let some cores turn faster");
         for cpu in &mut machine.cpus {
-            cpu.caches = vec![cache(2, ["0", "1", "2-3", "2-3"][cpu.number as usize])];
+            cpu.caches = vec![unified_cache(2, ["0", "1", "2-3", "2-3"][cpu.number as usize])];
         }
         assert_eq!(found(&machine), ["performance 0,1 (cpufreq 5.00 GHz)", "efficiency 2,3 (cpufreq 3.90 GHz)"]);
     }

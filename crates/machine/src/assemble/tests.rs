@@ -4,11 +4,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use super::sample::set;
+use super::sample::parse_set;
 use super::*;
 use crate::Level;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, NodeFacts};
-use crate::machine::Processor;
+use crate::machine::ProcessorFacts;
 
 fn some_cpus() -> impl Strategy<Value = CpuSet> {
     vec(0_u32..12, 0..6).prop_map(CpuSet::from_iter)
@@ -57,7 +57,7 @@ fn some_facts() -> impl Strategy<Value = MachineFacts> {
     });
     let rest = (option::of(some_cpus()), option::of(some_cpus()), vec(node, 0..4), any::<bool>());
     (vec(some_cpu(), 0..12), rest).prop_map(|(cpus, (online, allowed, nodes, modules))| MachineFacts {
-        processor: if modules { sample::bulldozer() } else { Processor::default() },
+        processor: if modules { sample::bulldozer_facts() } else { ProcessorFacts::default() },
         cpus,
         online,
         allowed,
@@ -69,9 +69,9 @@ fn some_facts() -> impl Strategy<Value = MachineFacts> {
 proptest! {
     #[test]
     fn every_level_divides_the_online_cpus(facts in some_facts()) {
-        let machine = assemble(facts);
+        let machine = assemble_machine(facts);
         for level in Level::EVERYWHERE.into_iter().filter(|level| *level != Level::Node) {
-            let objects = machine.objects(level);
+            let objects = machine.objects_of(level);
             let all = objects.iter().fold(CpuSet::new(), |all, cpus| all.union(cpus));
             prop_assert_eq!(&all, &machine.online, "{}", level);
             prop_assert_eq!(objects.iter().map(CpuSet::len).sum::<usize>(), all.len(), "{}", level);
@@ -88,7 +88,7 @@ proptest! {
 
 #[test]
 fn no_facts_are_a_machine_without_objects() {
-    let machine = assemble(MachineFacts::default());
+    let machine = assemble_machine(MachineFacts::default());
     assert!(machine.online.is_empty() && machine.cores.is_empty() && machine.gaps.is_empty());
 }
 
@@ -97,12 +97,12 @@ fn lists_that_name_offline_cpus_are_cut() {
     let cpus = vec![CpuFacts { number: 1, ..CpuFacts::default() }, CpuFacts { number: 2, ..CpuFacts::default() }];
     let facts = MachineFacts {
         cpus,
-        present: Some(set("0-2")),
-        isolated: Some(set("0-1")),
-        nohz_full: Some(set("2-9")),
+        present: Some(parse_set("0-2")),
+        isolated: Some(parse_set("0-1")),
+        nohz_full: Some(parse_set("2-9")),
         ..MachineFacts::default()
     };
-    let machine = assemble(facts);
+    let machine = assemble_machine(facts);
     assert_eq!((machine.isolated.to_string(), machine.nohz_full.to_string()), ("1".into(), "2".into()));
-    assert_eq!((machine.offline().to_string(), machine.possible.to_string()), ("0".into(), "0-2".into()));
+    assert_eq!((machine.offline_cpus().to_string(), machine.possible.to_string()), ("0".into(), "0-2".into()));
 }

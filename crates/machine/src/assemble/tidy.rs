@@ -5,7 +5,7 @@ use crate::facts::{CacheKind, CpuFacts, MachineFacts};
 use crate::{CpuSet, Gap};
 
 /// Returns the facts with `cpus` ascending, unique and online. Every set of a cpu is cut to online cpus and includes the cpu itself.
-pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
+pub fn tidy_facts(mut facts: MachineFacts) -> MachineFacts {
     facts.cpus.sort_by_key(|cpu| cpu.number);
     facts.cpus.dedup_by_key(|cpu| cpu.number);
     let known: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
@@ -16,7 +16,7 @@ pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
     facts.cpus.retain(|cpu| online.contains(cpu.number));
     let mut done = Vec::new();
     for cpu in &mut facts.cpus {
-        cut(cpu, &online, &mut done);
+        cut_sets(cpu, &online, &mut done);
     }
     if cores::has_modules(&facts.processor) {
         facts.cpus.iter_mut().for_each(share_module_caches);
@@ -25,7 +25,7 @@ pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
 }
 
 /// Returns the allowed cpus that are online; all online ones if the source does not say or names none of them.
-pub fn allowed(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) -> CpuSet {
+pub fn allowed_cpus(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) -> CpuSet {
     let Some(allowed) = allowed else { return online.clone() };
     if allowed.is_disjoint(online) && !online.is_empty() {
         gaps.push(Gap::new("allowed cpus", format!("none of the allowed cpus {allowed} is online")));
@@ -39,7 +39,7 @@ const MOST_RUNS: usize = 64;
 /// Number of sets remembered with their online cpus: neighbours have the same ones.
 const REMEMBERED: usize = 64;
 
-fn cut(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
+fn cut_sets(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
     let number = cpu.number;
     let mut to_online = |set: &mut CpuSet| {
         let known = done.iter().find(|(whole, _)| whole == set).map(|(_, online)| online.clone());
@@ -50,7 +50,7 @@ fn cut(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
             cut
         });
         *set = cut;
-        if !set.contains(number) && set.runs() > MOST_RUNS {
+        if !set.contains(number) && set.run_count() > MOST_RUNS {
             *set = CpuSet::new();
         }
         set.insert(number);
@@ -88,34 +88,37 @@ fn share_module_caches(cpu: &mut CpuFacts) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assemble::sample::{cache, cpu, set};
+    use crate::assemble::sample::{parse_set, unified_cache, unknown_cpu};
 
     #[test]
     fn offline_and_doubled_cpus_are_left_out() {
-        let mut first = cpu(0);
-        first.thread_siblings = Some(set("0,4"));
-        first.caches = vec![cache(3, "0-7")];
-        let facts =
-            MachineFacts { cpus: vec![cpu(1), first, cpu(1), cpu(5)], online: Some(set("0-1")), ..Default::default() };
-        let tidied = tidied(facts);
+        let mut first = unknown_cpu(0);
+        first.thread_siblings = Some(parse_set("0,4"));
+        first.caches = vec![unified_cache(3, "0-7")];
+        let facts = MachineFacts {
+            cpus: vec![unknown_cpu(1), first, unknown_cpu(1), unknown_cpu(5)],
+            online: Some(parse_set("0-1")),
+            ..Default::default()
+        };
+        let tidied = tidy_facts(facts);
         assert_eq!(tidied.cpus.iter().map(|cpu| cpu.number).collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(tidied.cpus[0].thread_siblings, Some(set("0")));
-        assert_eq!(tidied.cpus[0].caches[0].shared_with, set("0-1"));
+        assert_eq!(tidied.cpus[0].thread_siblings, Some(parse_set("0")));
+        assert_eq!(tidied.cpus[0].caches[0].shared_with, parse_set("0-1"));
     }
 
     #[test]
     fn an_online_list_that_names_no_known_cpu_is_not_believed() {
-        let facts = MachineFacts { cpus: vec![cpu(0)], online: Some(set("7")), ..Default::default() };
-        assert_eq!(tidied(facts).cpus.len(), 1);
+        let facts = MachineFacts { cpus: vec![unknown_cpu(0)], online: Some(parse_set("7")), ..Default::default() };
+        assert_eq!(tidy_facts(facts).cpus.len(), 1);
     }
 
     #[test]
     fn allowed_cpus_are_online_and_never_none() {
         let mut gaps = Vec::new();
-        assert_eq!(allowed(None, &set("0-3"), &mut gaps), set("0-3"));
-        assert_eq!(allowed(Some(set("2-9")), &set("0-3"), &mut gaps), set("2-3"));
+        assert_eq!(allowed_cpus(None, &parse_set("0-3"), &mut gaps), parse_set("0-3"));
+        assert_eq!(allowed_cpus(Some(parse_set("2-9")), &parse_set("0-3"), &mut gaps), parse_set("2-3"));
         assert!(gaps.is_empty());
-        assert_eq!(allowed(Some(set("8-9")), &set("0-3"), &mut gaps), set("0-3"));
+        assert_eq!(allowed_cpus(Some(parse_set("8-9")), &parse_set("0-3"), &mut gaps), parse_set("0-3"));
         assert_eq!(gaps[0].why, "none of the allowed cpus 8,9 is online");
     }
 }

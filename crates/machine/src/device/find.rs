@@ -1,7 +1,7 @@
 //! Finds a device by its name, its bus address, or its number among the GPUs.
 
 use crate::Machine;
-use crate::facts::{Device, DeviceKind};
+use crate::facts::{DeviceKind, PciDevice};
 use crate::suggested_command;
 
 /// Prefix of a bus address.
@@ -13,7 +13,7 @@ const MOST_NAMED: usize = 24;
 
 /// Reason why no device was found, with the existing ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfound {
+pub struct UnknownDevice {
     /// The problem, in words that follow the name and a colon.
     pub what: String,
     /// The next step.
@@ -24,10 +24,10 @@ pub struct Unfound {
 /// addresses; a management controller's graphics do not count.
 ///
 /// # Errors
-/// [`Unfound`] if no device or several have this name, or the machine has none.
-pub fn find<'a>(machine: &'a Machine, name: &str) -> Result<&'a Device, Unfound> {
+/// [`UnknownDevice`] if no device or several have this name, or the machine has none.
+pub fn find_device<'a>(machine: &'a Machine, name: &str) -> Result<&'a PciDevice, UnknownDevice> {
     if machine.devices.is_empty() {
-        return Err(Unfound {
+        return Err(UnknownDevice {
             what: "no devices of this machine are known".to_owned(),
             hint: "devices are known on the machine itself, in recordings of this version, in lstopo's XML with I/O \
                    devices, and in machine files that list them"
@@ -37,15 +37,15 @@ pub fn find<'a>(machine: &'a Machine, name: &str) -> Result<&'a Device, Unfound>
     let mut found = machine.devices.iter().filter(|device| device.is_named(name));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (Some(one), Some(another)) => Err(Unfound {
+        (Some(one), Some(another)) => Err(UnknownDevice {
             what: "several devices have this name".to_owned(),
             hint: format!("name one of them: {} or {}, …", by_place(one), by_place(another)),
         }),
-        (None, _) => by_number(machine, name).ok_or_else(|| unknown(machine)),
+        (None, _) => by_number(machine, name).ok_or_else(|| unknown_device(machine)),
     }
 }
 
-fn by_number<'a>(machine: &'a Machine, name: &str) -> Option<&'a Device> {
+fn by_number<'a>(machine: &'a Machine, name: &str) -> Option<&'a PciDevice> {
     if let Some(address) = name.strip_prefix(BUS) {
         let long = format!("0000:{address}");
         let is_at = |own: &String| own.eq_ignore_ascii_case(address) || own.eq_ignore_ascii_case(&long);
@@ -55,11 +55,11 @@ fn by_number<'a>(machine: &'a Machine, name: &str) -> Option<&'a Device> {
     machine.devices.iter().filter(|device| device.kind == DeviceKind::Gpu).nth(number)
 }
 
-fn by_place(device: &Device) -> String {
+fn by_place(device: &PciDevice) -> String {
     device.address.as_ref().map_or_else(|| device.title(), |address| format!("{BUS}{address}"))
 }
 
-fn unknown(machine: &Machine) -> Unfound {
+fn unknown_device(machine: &Machine) -> UnknownDevice {
     let named = machine.devices.iter().flat_map(|device| match device.names.is_empty() {
         true => vec![device.title()],
         false => device.names.clone(),
@@ -67,8 +67,8 @@ fn unknown(machine: &Machine) -> Unfound {
     let mut names: Vec<String> = named.collect();
     let more = names.len().saturating_sub(MOST_NAMED);
     names.truncate(MOST_NAMED);
-    names.extend((more > 0).then(|| format!("{more} more ({})", suggested_command::topology_devices().mention())));
-    Unfound {
+    names.extend((more > 0).then(|| format!("{more} more ({})", suggested_command::topology_devices().quoted_line())));
+    UnknownDevice {
         what: "this machine has no such device".to_owned(),
         hint: format!("the devices here are {}", names.join(", ")),
     }

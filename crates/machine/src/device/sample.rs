@@ -1,17 +1,17 @@
 //! Machines with devices for tests, each with a difficulty.
 
-use crate::assemble::assemble;
-use crate::facts::{CpuFacts, Device, DeviceKind, MachineFacts, NodeFacts};
+use crate::assemble::assemble_machine;
+use crate::facts::{CpuFacts, DeviceKind, MachineFacts, NodeFacts, PciDevice};
 use crate::{CpuSet, Machine};
 
 /// Parses a set.
-pub fn set(list: &str) -> CpuSet {
+pub fn parse_set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a cpu list")
 }
 
 /// A network card with nothing known but its name.
-pub fn card(name: &str) -> Device {
-    Device {
+pub fn network_card(name: &str) -> PciDevice {
+    PciDevice {
         kind: DeviceKind::Network,
         names: vec![name.to_owned()],
         address: None,
@@ -24,7 +24,7 @@ pub fn card(name: &str) -> Device {
 }
 
 /// Nodes 0, 1 and 2 of four cpus each, and node 3 without cpus, which is nearest to node 1.
-pub fn machine(devices: Vec<Device>) -> Machine {
+pub fn four_node_machine(devices: Vec<PciDevice>) -> Machine {
     let distances = [[10, 20, 30, 40], [20, 10, 20, 15], [30, 20, 10, 40], [40, 15, 40, 10]];
     let node = |number: u32| NodeFacts {
         number,
@@ -33,7 +33,7 @@ pub fn machine(devices: Vec<Device>) -> Machine {
         ..NodeFacts::default()
     };
     let cpu = |number| CpuFacts { number, package: Some(i64::from(number / 4)), ..CpuFacts::default() };
-    assemble(MachineFacts {
+    assemble_machine(MachineFacts {
         cpus: (0..12).map(cpu).collect(),
         nodes: (0..4).map(node).collect(),
         devices,

@@ -1,11 +1,14 @@
 //! Where devices are by contradicting, missing and odd reports; how they are named.
 
-use super::sample::{card, machine, set};
+use super::sample::{four_node_machine, network_card, parse_set};
 use super::*;
 use crate::facts::DeviceKind;
 
-fn at(node: Option<u32>, local: Option<&str>) -> Near {
-    near(&Device { node, local_cpus: local.map(set), ..card("eth0") }, &machine(Vec::new()))
+fn at(node: Option<u32>, local: Option<&str>) -> NearCpus {
+    cpus_near(
+        &PciDevice { node, local_cpus: local.map(parse_set), ..network_card("eth0") },
+        &four_node_machine(Vec::new()),
+    )
 }
 
 #[test]
@@ -34,9 +37,9 @@ fn without_a_node_the_local_cpus_count_unless_they_are_all() {
         assert_eq!((unknown.cpus.to_string(), unknown.is_known), ("0-11".into(), false));
         assert!(unknown.doubt.unwrap().contains("numa_node is -1"));
     }
-    let mut single = machine(Vec::new());
+    let mut single = four_node_machine(Vec::new());
     single.nodes.truncate(1);
-    let only = near(&card("eth0"), &single);
+    let only = cpus_near(&network_card("eth0"), &single);
     assert_eq!((only.is_known, only.doubt, only.reason.as_str()), (true, None, "all cpus are of one node"));
 }
 
@@ -45,13 +48,13 @@ fn a_node_without_cpus_gives_way_to_the_nearest_by_distance() {
     let near_by = at(Some(3), Some(""));
     assert_eq!(near_by.cpus.to_string(), "4-7");
     assert_eq!(near_by.reason, "node 3 has no cpus; node 1 is nearest, at distance 15");
-    let mut machine = machine(Vec::new());
+    let mut machine = four_node_machine(Vec::new());
     machine.nodes[3].distances = vec![20, 20, 30, 10];
-    let device = Device { node: Some(3), ..card("eth0") };
-    let two = near(&device, &machine);
+    let device = PciDevice { node: Some(3), ..network_card("eth0") };
+    let two = cpus_near(&device, &machine);
     assert_eq!((two.cpus.to_string(), two.reason.contains("nodes 0,1 are nearest")), ("0-7".into(), true));
     machine.nodes[3].distances.clear();
-    let none = near(&device, &machine);
+    let none = cpus_near(&device, &machine);
     assert_eq!((none.is_known, none.doubt.unwrap().contains("no distances")), (false, true));
     let absent = at(Some(9), Some("0-3"));
     assert_eq!((absent.cpus.to_string(), absent.doubt.unwrap().contains("node 9")), ("0-3".into(), true));
@@ -59,13 +62,13 @@ fn a_node_without_cpus_gives_way_to_the_nearest_by_distance() {
 
 #[test]
 fn devices_have_names_places_and_numbers() {
-    let on = |names: &[&str], address: &str, kind| Device {
+    let on = |names: &[&str], address: &str, kind| PciDevice {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         address: Some(address.to_owned()),
         kind,
-        ..card("")
+        ..network_card("")
     };
-    let machine = machine(vec![
+    let machine = four_node_machine(vec![
         on(&["card0"], "0000:02:00.0", DeviceKind::Display),
         on(&["card1"], "0000:41:00.0", DeviceKind::Gpu),
         on(&["card2"], "0001:01:00.0", DeviceKind::Gpu),
@@ -74,7 +77,9 @@ fn devices_have_names_places_and_numbers() {
         on(&[], "0000:07:00.0", DeviceKind::Network),
     ]);
     let title = |name: &str| {
-        find(&machine, name).map(|device| device.title()).map_err(|error| format!("{} | {}", error.what, error.hint))
+        find_device(&machine, name)
+            .map(|device| device.title())
+            .map_err(|error| format!("{} | {}", error.what, error.hint))
     };
     assert_eq!(title("gpu:0").unwrap(), "card1", "a console's graphics are no GPU");
     assert_eq!(title("gpu:1").unwrap(), "card2");
@@ -93,6 +98,6 @@ fn devices_have_names_places_and_numbers() {
         );
         assert!(told.contains(", pci:0000:07:00.0, "), "{told}");
     }
-    let none = find(&super::sample::machine(Vec::new()), "eth0").unwrap_err();
+    let none = find_device(&super::sample::four_node_machine(Vec::new()), "eth0").unwrap_err();
     assert_eq!(none.what, "no devices of this machine are known");
 }

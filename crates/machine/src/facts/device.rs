@@ -7,7 +7,7 @@ use crate::CpuSet;
 /// A network card, a disk, a graphics card or another accelerator. Unknown facts are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Device {
+pub struct PciDevice {
     /// Kind of device.
     pub kind: DeviceKind,
     /// The system's names: "eth0", "mlx5_0", "nvme0", "nvme0n1", "card0"; empty if no driver has named it.
@@ -27,7 +27,7 @@ pub struct Device {
     pub local_cpus: Option<CpuSet>,
     /// PCI Express connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<Link>,
+    pub link: Option<PcieLink>,
     /// Number of its driver's queues; for a network card, of its receive queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<u32>,
@@ -70,7 +70,7 @@ impl DeviceKind {
 /// PCI Express connection of a device. Idle devices may run it below its maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Link {
+pub struct PcieLink {
     /// Speed when it was read, in GT/s per lane.
     pub speed_gt_s: Option<f64>,
     /// Width when it was read, in lanes.
@@ -81,7 +81,7 @@ pub struct Link {
     pub most_lanes: Option<u32>,
 }
 
-impl Device {
+impl PciDevice {
     /// Returns the first name, or the address on the bus.
     pub fn title(&self) -> String {
         let address = || self.address.as_ref().map(|address| format!("pci:{address}"));

@@ -33,7 +33,7 @@ pub struct DeviceInterrupt {
     /// True if it wakes the machine from suspend.
     pub wakes: Option<bool>,
     /// Mobility.
-    pub mobility: Mobility,
+    pub mobility: InterruptMobility,
     /// Counts by cpu; cpus with a zero count are left out.
     pub counts: Vec<CpuCount>,
 }
@@ -54,7 +54,7 @@ pub struct CpuCount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Mobility {
+pub enum InterruptMobility {
     /// No known obstacle to a move; not every kernel reports which interrupts it refuses to move.
     Movable,
     /// The kernel alone places the queues of the device (IRQD_AFFINITY_MANAGED).
@@ -67,7 +67,7 @@ pub enum Mobility {
     Unknown,
 }
 
-impl Mobility {
+impl InterruptMobility {
     /// Returns the word in a table.
     pub const fn word(self) -> &'static str {
         match self {
@@ -93,27 +93,27 @@ impl Mobility {
 
 impl DeviceInterrupt {
     /// Joins its handlers: "eth0-TxRx-1", "i801_smbus, ehci_hcd:usb1".
-    pub fn name(&self) -> String {
+    pub fn joined_handlers(&self) -> String {
         self.handlers.join(", ")
     }
 
     /// Returns the cpus that handle it now, or the allowed ones if the kernel reports no more.
-    pub fn cpus(&self) -> Option<&CpuSet> {
+    pub fn handling_cpus(&self) -> Option<&CpuSet> {
         self.effective.as_ref().or(self.allowed.as_ref())
     }
 
     /// Returns true if it is or may be handled on one of these cpus.
-    pub fn concerns(&self, cpus: &CpuSet) -> bool {
+    pub fn concerns_cpus(&self, cpus: &CpuSet) -> bool {
         let touches = |own: &Option<CpuSet>| own.as_ref().is_some_and(|own| !own.is_disjoint(cpus));
         match self.mobility {
-            Mobility::Movable => touches(&self.effective) || touches(&self.allowed),
+            InterruptMobility::Movable => touches(&self.effective) || touches(&self.allowed),
             // The allowed cpus do not matter if the interrupt cannot be moved.
-            _ => self.cpus().is_some_and(|own| !own.is_disjoint(cpus)),
+            _ => self.handling_cpus().is_some_and(|own| !own.is_disjoint(cpus)),
         }
     }
 
     /// Returns the count since boot, on all cpus.
-    pub fn total(&self) -> u64 {
+    pub fn total_count(&self) -> u64 {
         self.counts.iter().map(|count| count.since_boot).sum()
     }
 
@@ -134,7 +134,7 @@ impl DeviceInterrupt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::away::sample::{interrupt, set};
+    use crate::interrupt::away::sample::{movable_interrupt, parse_set};
 
     fn count(cpu: u32, since_boot: u64) -> CpuCount {
         CpuCount { cpu, since_boot, per_second: None }
@@ -142,24 +142,28 @@ mod tests {
 
     #[test]
     fn rates_are_differences_by_cpu() {
-        let mut device = interrupt(36, "virtio1-req.0", "0-3", "2");
+        let mut device = movable_interrupt(36, "virtio1-req.0", "0-3", "2");
         device.counts = vec![count(2, 100), count(3, 7)];
-        assert_eq!((device.total(), device.per_second()), (107, None));
+        assert_eq!((device.total_count(), device.per_second()), (107, None));
         device.counted_again(&[count(0, 4), count(2, 300), count(3, 5)], 2.0);
         let rates: Vec<_> = device.counts.iter().map(|count| (count.cpu, count.per_second.unwrap())).collect();
         assert_eq!(rates, [(0, 2.0), (2, 100.0), (3, 0.0)]);
-        assert_eq!((device.total(), device.per_second()), (309, Some(102.0)));
+        assert_eq!((device.total_count(), device.per_second()), (309, Some(102.0)));
         device.counted_again(&[], 2.0);
         assert_eq!(device.per_second(), Some(0.0), "an interrupt that was counted and never struck has a rate");
     }
 
     #[test]
     fn what_cannot_be_moved_concerns_the_cpus_that_handle_it_alone() {
-        let movable = interrupt(4, "ttyS0", "0-3", "2");
-        assert!(movable.concerns(&set("2")) && movable.concerns(&set("0")) && !movable.concerns(&set("4")));
-        let managed = DeviceInterrupt { mobility: Mobility::Managed, ..movable };
-        assert!(managed.concerns(&set("2")) && !managed.concerns(&set("0")));
+        let movable = movable_interrupt(4, "ttyS0", "0-3", "2");
+        assert!(
+            movable.concerns_cpus(&parse_set("2"))
+                && movable.concerns_cpus(&parse_set("0"))
+                && !movable.concerns_cpus(&parse_set("4"))
+        );
+        let managed = DeviceInterrupt { mobility: InterruptMobility::Managed, ..movable };
+        assert!(managed.concerns_cpus(&parse_set("2")) && !managed.concerns_cpus(&parse_set("0")));
         let untold = DeviceInterrupt { effective: None, ..managed };
-        assert!(untold.concerns(&set("0")), "without more, it may be any of those that are allowed");
+        assert!(untold.concerns_cpus(&parse_set("0")), "without more, it may be any of those that are allowed");
     }
 }

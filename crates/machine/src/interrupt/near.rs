@@ -1,7 +1,7 @@
 //! Plans to move a device's interrupts to cpus near it.
 
-use super::away::{Move, Plan, Staying};
-use super::device::{DeviceInterrupt, Mobility};
+use super::away::{InterruptMove, InterruptPlan, StayingInterrupt};
+use super::device::{DeviceInterrupt, InterruptMobility};
 use crate::{CpuSet, Machine};
 
 /// No interrupt can be moved near a device: none of the near cpus is online, or all are isolated.
@@ -14,30 +14,34 @@ pub struct NoCpuNear;
 ///
 /// # Errors
 /// [`NoCpuNear`] if no near cpu may handle interrupts.
-pub fn plan(interrupts: &[&DeviceInterrupt], near: &CpuSet, machine: &Machine) -> Result<Plan, NoCpuNear> {
+pub fn plan_moves_near(
+    interrupts: &[&DeviceInterrupt],
+    near: &CpuSet,
+    machine: &Machine,
+) -> Result<InterruptPlan, NoCpuNear> {
     let target = near.intersection(&machine.online).difference(&machine.isolated).difference(&machine.nohz_full);
     if target.is_empty() {
         return Err(NoCpuNear);
     }
-    let mut plan = Plan::default();
+    let mut plan = InterruptPlan::default();
     for interrupt in interrupts {
         let is_near = |cpus: &CpuSet| cpus.intersection(&machine.online).is_subset(near);
-        match (interrupt.mobility, &interrupt.allowed, interrupt.cpus()) {
-            (Mobility::PerCpu, ..) => {}
-            (Mobility::Movable, Some(allowed), Some(now)) if is_near(allowed) => {
+        match (interrupt.mobility, &interrupt.allowed, interrupt.handling_cpus()) {
+            (InterruptMobility::PerCpu, ..) => {}
+            (InterruptMobility::Movable, Some(allowed), Some(now)) if is_near(allowed) => {
                 if !is_near(now) {
-                    plan.waiting.push(step(interrupt, allowed, allowed.clone()));
+                    plan.waiting.push(build_move(interrupt, allowed, allowed.clone()));
                 }
             }
-            (Mobility::Movable, Some(allowed), _) => {
+            (InterruptMobility::Movable, Some(allowed), _) => {
                 let kept = allowed.intersection(&target);
                 let to = if kept.is_empty() { target.clone() } else { kept };
-                plan.moves.push(step(interrupt, allowed, to));
+                plan.moves.push(build_move(interrupt, allowed, to));
             }
             (_, _, Some(now)) if is_near(now) => {}
-            (mobility, _, now) => plan.staying.push(Staying {
+            (mobility, _, now) => plan.staying.push(StayingInterrupt {
                 number: interrupt.number,
-                name: interrupt.name(),
+                name: interrupt.joined_handlers(),
                 cpus: now.cloned().unwrap_or_default(),
                 mobility,
             }),
@@ -46,24 +50,24 @@ pub fn plan(interrupts: &[&DeviceInterrupt], near: &CpuSet, machine: &Machine) -
     Ok(plan)
 }
 
-fn step(interrupt: &DeviceInterrupt, from: &CpuSet, to: CpuSet) -> Move {
-    Move { number: interrupt.number, name: interrupt.name(), from: from.clone(), to, reason: None }
+fn build_move(interrupt: &DeviceInterrupt, from: &CpuSet, to: CpuSet) -> InterruptMove {
+    InterruptMove { number: interrupt.number, name: interrupt.joined_handlers(), from: from.clone(), to, reason: None }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::away::sample::{interrupt, set};
+    use super::super::away::sample::{movable_interrupt, parse_set};
     use super::*;
     use crate::machine_file::BUILT_IN;
 
     /// 16 cpus in two nodes.
     fn machine() -> Machine {
         let machine = BUILT_IN.iter().find(|machine| machine.name == "simulated-2-packages").unwrap();
-        machine.read().unwrap().machine
+        machine.read_machine().unwrap().machine
     }
 
     fn planned(interrupts: &[DeviceInterrupt], near: &str, machine: &Machine) -> Result<Vec<String>, NoCpuNear> {
-        let plan = plan(&interrupts.iter().collect::<Vec<_>>(), &set(near), machine)?;
+        let plan = plan_moves_near(&interrupts.iter().collect::<Vec<_>>(), &parse_set(near), machine)?;
         let moves = plan.moves.iter().map(|step| format!("{} to {}", step.number, step.to));
         let waiting = plan.waiting.iter().map(|step| format!("{} waits", step.number));
         Ok(moves.chain(waiting).chain(plan.staying.iter().map(|one| format!("{} stays", one.number))).collect())
@@ -71,16 +75,19 @@ mod tests {
 
     #[test]
     fn each_keeps_what_it_has_near_or_gets_all() {
-        let managed = DeviceInterrupt { mobility: Mobility::Managed, ..interrupt(46, "q", "0", "0") };
-        let managed_near = DeviceInterrupt { number: 47, effective: Some(set("4")), ..managed.clone() };
-        let of_each = DeviceInterrupt { mobility: Mobility::PerCpu, ..interrupt(48, "arch_timer", "0-15", "0-15") };
+        let managed = DeviceInterrupt { mobility: InterruptMobility::Managed, ..movable_interrupt(46, "q", "0", "0") };
+        let managed_near = DeviceInterrupt { number: 47, effective: Some(parse_set("4")), ..managed.clone() };
+        let of_each = DeviceInterrupt {
+            mobility: InterruptMobility::PerCpu,
+            ..movable_interrupt(48, "arch_timer", "0-15", "0-15")
+        };
         let interrupts = [
-            interrupt(40, "far", "0", "0"),
-            interrupt(41, "anywhere", "0-15", "0"),
-            interrupt(42, "partly", "0,5", "5"),
-            interrupt(43, "near", "5", "5"),
-            interrupt(44, "was sent", "4-7", "0"),
-            interrupt(45, "could have more", "4-7,99", "4"),
+            movable_interrupt(40, "far", "0", "0"),
+            movable_interrupt(41, "anywhere", "0-15", "0"),
+            movable_interrupt(42, "partly", "0,5", "5"),
+            movable_interrupt(43, "near", "5", "5"),
+            movable_interrupt(44, "was sent", "4-7", "0"),
+            movable_interrupt(45, "could have more", "4-7,99", "4"),
             managed,
             managed_near,
             of_each,
@@ -92,10 +99,10 @@ mod tests {
     #[test]
     fn isolated_cpus_get_none_but_keep_their_own() {
         let mut machine = machine();
-        machine.isolated = set("4-6");
-        let interrupts = [interrupt(40, "far", "0", "0"), interrupt(41, "pinned", "4", "4")];
+        machine.isolated = parse_set("4-6");
+        let interrupts = [movable_interrupt(40, "far", "0", "0"), movable_interrupt(41, "pinned", "4", "4")];
         assert_eq!(planned(&interrupts, "4-7", &machine).unwrap(), ["40 to 7"]);
-        machine.isolated = set("4-7");
+        machine.isolated = parse_set("4-7");
         assert_eq!(planned(&interrupts, "4-7", &machine), Err(NoCpuNear));
     }
 }

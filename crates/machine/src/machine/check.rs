@@ -16,13 +16,13 @@ impl Machine {
     ///
     /// # Errors
     /// The first inconsistency, in words.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check_consistency(&self) -> Result<(), String> {
         self.check_counts()?;
         self.check_cpus()?;
         Level::ALL.into_iter().filter(|level| *level != Level::Node).try_for_each(|level| self.check_level(level))?;
         let nodes = self.nodes.iter().map(|node| &node.cpus);
         let kinds = self.kinds.iter().map(|kind| &kind.cpus);
-        [self.parts(nodes, "nodes"), self.parts(kinds, "kinds of core")].into_iter().collect()
+        [self.check_parts(nodes, "nodes"), self.check_parts(kinds, "kinds of core")].into_iter().collect()
     }
 
     fn check_counts(&self) -> Result<(), String> {
@@ -58,13 +58,13 @@ impl Machine {
     /// Checks that each online cpu is in exactly one object of a level.
     fn check_level(&self, level: Level) -> Result<(), String> {
         // The single cpus are objects of their own by definition.
-        let objects = if level == Level::Cpu { Vec::new() } else { self.objects(level) };
+        let objects = if level == Level::Cpu { Vec::new() } else { self.objects_of(level) };
         if objects.iter().any(CpuSet::is_empty) {
             return Err("its machine has objects without cpus".to_owned());
         }
         let all: usize = objects.iter().map(CpuSet::len).sum();
         let name = format!("objects of the level {level}");
-        self.parts(objects.iter(), &name)?;
+        self.check_parts(objects.iter(), &name)?;
         match level == Level::Cpu || level == Level::Group || all == self.online.len() {
             true => Ok(()),
             false => Err(format!("its machine has cpus in no object of the level {level}")),
@@ -72,7 +72,7 @@ impl Machine {
     }
 
     /// Checks that the sets are disjoint and online.
-    fn parts<'a>(&self, sets: impl Iterator<Item = &'a CpuSet>, name: &str) -> Result<(), String> {
+    fn check_parts<'a>(&self, sets: impl Iterator<Item = &'a CpuSet>, name: &str) -> Result<(), String> {
         let mut cpus: Vec<u32> = Vec::new();
         for set in sets {
             if cpus.len() + set.len() > self.online.len() || !set.is_subset(&self.online) {
@@ -97,7 +97,7 @@ mod tests {
     fn every_machine_that_is_built_in_passes() {
         for machine in machine_file::BUILT_IN {
             let machine = machine_file::parse(machine.text).unwrap().machine;
-            assert_eq!(machine.check(), Ok(()), "{:?}", machine.processor);
+            assert_eq!(machine.check_consistency(), Ok(()), "{:?}", machine.processor);
         }
     }
 
@@ -107,16 +107,16 @@ mod tests {
         let refused = |change: fn(&mut Machine)| {
             let mut changed = machine.clone();
             change(&mut changed);
-            changed.check().unwrap_err()
+            changed.check_consistency().unwrap_err()
         };
         refused(|machine| machine.cores.push(machine.cores[0].clone()));
         refused(|machine| machine.cores.clear());
         refused(|machine| machine.nodes.push(machine.nodes[0].clone()));
-        refused(|machine| machine.nodes = vec![crate::machine::Node::default(); 2000]);
+        refused(|machine| machine.nodes = vec![crate::machine::NumaNode::default(); 2000]);
         refused(|machine| machine.online = CpuSet::new());
         refused(|machine| machine.present = CpuSet::new());
-        refused(|machine| machine.possible = CpuSet::first(65_000));
+        refused(|machine| machine.possible = CpuSet::first_cpus(65_000));
         refused(|machine| machine.llcs[0].cpus = CpuSet::new());
-        refused(|machine| machine.groups = vec![CpuSet::of(0), CpuSet::of(0)]);
+        refused(|machine| machine.groups = vec![CpuSet::from_cpu(0), CpuSet::from_cpu(0)]);
     }
 }

@@ -4,31 +4,31 @@ use super::{MachineFile, MachineFileError, parse};
 
 /// A built-in machine file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BuiltIn {
+pub struct BuiltInMachine {
     /// File name without `.toml`: "threadripper-2990wx".
     pub name: &'static str,
     /// Contents of the file.
     pub text: &'static str,
 }
 
-impl BuiltIn {
+impl BuiltInMachine {
     /// Reads the file.
     ///
     /// # Errors
     /// None for the files of a released program: its tests read them all.
-    pub fn read(&self) -> Result<MachineFile, MachineFileError> {
+    pub fn read_machine(&self) -> Result<MachineFile, MachineFileError> {
         parse(self.text)
     }
 }
 
 macro_rules! built_in {
     ($($name:literal)*) => {
-        [$(BuiltIn { name: $name, text: include_str!(concat!("../../../../machines/", $name, ".toml")) }),*]
+        [$(BuiltInMachine { name: $name, text: include_str!(concat!("../../../../machines/", $name, ".toml")) }),*]
     };
 }
 
 /// All built-in machines, in order of their names.
-pub const BUILT_IN: [BuiltIn; 9] = built_in! {
+pub const BUILT_IN: [BuiltInMachine; 9] = built_in! {
     "core2-quad-q6600"
     "fx-8150"
     "ryzen-9-9950x3d"
@@ -42,34 +42,36 @@ pub const BUILT_IN: [BuiltIn; 9] = built_in! {
 
 /// Result of a search by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum MachineMatch {
     /// A machine of exactly this name.
-    Exactly(BuiltIn),
+    Exactly(BuiltInMachine),
     /// The only machine with this part in its name.
-    ByPart(BuiltIn),
+    ByPart(BuiltInMachine),
     /// Several machines with this part in their names.
-    Several(Vec<BuiltIn>),
+    Several(Vec<BuiltInMachine>),
     /// No match.
     Nothing,
 }
 
 /// Finds a machine by its name or a part of it. Case, spaces and hyphens do not matter: "2990WX", "fx8150".
-pub fn find(name: &str) -> Found {
+pub fn find_built_in(name: &str) -> MachineMatch {
     if let Some(machine) = BUILT_IN.iter().find(|machine| machine.name == name) {
-        return Found::Exactly(*machine);
+        return MachineMatch::Exactly(*machine);
     }
-    let wanted = letters(name);
-    let matching: Vec<BuiltIn> =
-        BUILT_IN.into_iter().filter(|machine| !wanted.is_empty() && letters(machine.name).contains(&wanted)).collect();
+    let wanted = letters_of(name);
+    let matching: Vec<BuiltInMachine> = BUILT_IN
+        .into_iter()
+        .filter(|machine| !wanted.is_empty() && letters_of(machine.name).contains(&wanted))
+        .collect();
     match matching[..] {
-        [] => Found::Nothing,
-        [one] => Found::ByPart(one),
-        _ => Found::Several(matching),
+        [] => MachineMatch::Nothing,
+        [one] => MachineMatch::ByPart(one),
+        _ => MachineMatch::Several(matching),
     }
 }
 
 /// Returns the letters and digits of a name in lower case.
-fn letters(name: &str) -> String {
+fn letters_of(name: &str) -> String {
     name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
@@ -77,24 +79,26 @@ fn letters(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn name(found: Found) -> String {
+    fn name(found: MachineMatch) -> String {
         match found {
-            Found::Exactly(machine) => format!("exactly {}", machine.name),
-            Found::ByPart(machine) => machine.name.to_owned(),
-            Found::Several(machines) => machines.iter().map(|machine| machine.name).collect::<Vec<_>>().join(" "),
-            Found::Nothing => "nothing".to_owned(),
+            MachineMatch::Exactly(machine) => format!("exactly {}", machine.name),
+            MachineMatch::ByPart(machine) => machine.name.to_owned(),
+            MachineMatch::Several(machines) => {
+                machines.iter().map(|machine| machine.name).collect::<Vec<_>>().join(" ")
+            }
+            MachineMatch::Nothing => "nothing".to_owned(),
         }
     }
 
     #[test]
     fn a_part_of_a_name_is_enough_where_one_machine_has_it() {
-        assert_eq!(name(find("2990wx")), "threadripper-2990wx");
-        assert_eq!(name(find("9950X3D")), "ryzen-9-9950x3d");
-        assert_eq!(name(find("Ryzen 9 9950X3D")), "ryzen-9-9950x3d");
-        assert_eq!(name(find("fx-8150")), "exactly fx-8150");
-        assert_eq!(name(find("fx8150")), "fx-8150");
-        assert_eq!(name(find("threadripper")), "threadripper-2990wx threadripper-3960x");
-        assert_eq!([name(find("7950x")), name(find("")), name(find("-"))], ["nothing"; 3]);
+        assert_eq!(name(find_built_in("2990wx")), "threadripper-2990wx");
+        assert_eq!(name(find_built_in("9950X3D")), "ryzen-9-9950x3d");
+        assert_eq!(name(find_built_in("Ryzen 9 9950X3D")), "ryzen-9-9950x3d");
+        assert_eq!(name(find_built_in("fx-8150")), "exactly fx-8150");
+        assert_eq!(name(find_built_in("fx8150")), "fx-8150");
+        assert_eq!(name(find_built_in("threadripper")), "threadripper-2990wx threadripper-3960x");
+        assert_eq!([name(find_built_in("7950x")), name(find_built_in("")), name(find_built_in("-"))], ["nothing"; 3]);
     }
 
     #[test]

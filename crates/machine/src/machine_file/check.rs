@@ -4,21 +4,21 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::document::Document;
-use super::objects::{LARGEST_CPU, Objects};
+use super::document::MachineDocument;
+use super::objects::{LARGEST_CPU, ObjectList};
 use crate::CpuSet;
 
 /// A mistake in a part of the text, before its line is looked up.
 #[derive(Debug)]
-pub struct Problem {
+pub struct DocumentProblem {
     pub span: Range<usize>,
     pub what: String,
 }
 
 /// Runs the checks that do not need the assembled machine.
-pub fn check(document: &Document) -> Result<(), Problem> {
+pub fn check_document(document: &MachineDocument) -> Result<(), DocumentProblem> {
     let cpus = document.cpus.get_ref();
-    let problem = |what: String| Problem { span: document.cpus.span(), what };
+    let problem = |what: String| DocumentProblem { span: document.cpus.span(), what };
     match cpus.highest() {
         None => return Err(problem("a machine has at least one cpu".to_owned())),
         Some(highest) if highest > LARGEST_CPU => {
@@ -26,15 +26,15 @@ pub fn check(document: &Document) -> Result<(), Problem> {
         }
         Some(_) => (),
     }
-    sets(document)?;
-    for (level, objects) in levels(document) {
-        partition(level, objects.get_ref().sets(), cpus, objects.span())?;
+    check_sets(document)?;
+    for (level, objects) in named_levels(document) {
+        check_partition(level, objects.get_ref().object_sets(), cpus, objects.span())?;
     }
-    nesting(document)
+    check_nesting(document)
 }
 
 /// Returns the levels that the file names, innermost first.
-fn levels(document: &Document) -> Vec<(&'static str, &Spanned<Objects>)> {
+fn named_levels(document: &MachineDocument) -> Vec<(&'static str, &Spanned<ObjectList>)> {
     let levels = [
         ("core", &document.cores),
         ("cluster", &document.clusters),
@@ -45,44 +45,44 @@ fn levels(document: &Document) -> Vec<(&'static str, &Spanned<Objects>)> {
 }
 
 /// Checks that sets name only cpus of the machine, and that at least one is online.
-fn sets(document: &Document) -> Result<(), Problem> {
+fn check_sets(document: &MachineDocument) -> Result<(), DocumentProblem> {
     let cpus = document.cpus.get_ref();
     let named = [&document.offline, &document.isolated, &document.nohz_full, &document.allowed];
     for set in named.into_iter().flatten() {
-        known(set.get_ref(), cpus, set.span())?;
+        check_known(set.get_ref(), cpus, set.span())?;
     }
     if let Some(offline) = document.offline.as_ref().filter(|offline| cpus.is_subset(offline.get_ref())) {
-        return Err(Problem { span: offline.span(), what: "at least one cpu is online".to_owned() });
+        return Err(DocumentProblem { span: offline.span(), what: "at least one cpu is online".to_owned() });
     }
     match document.possible.as_ref().and_then(|possible| Some((possible, possible.get_ref().highest()?))) {
         Some((possible, highest)) if highest > LARGEST_CPU => {
-            Err(Problem { span: possible.span(), what: format!("cpu {highest} is above {LARGEST_CPU}") })
+            Err(DocumentProblem { span: possible.span(), what: format!("cpu {highest} is above {LARGEST_CPU}") })
         }
         _ => Ok(()),
     }
 }
 
 /// Checks that a set names only cpus of the machine.
-pub fn known(set: &CpuSet, cpus: &CpuSet, span: Range<usize>) -> Result<(), Problem> {
+pub fn check_known(set: &CpuSet, cpus: &CpuSet, span: Range<usize>) -> Result<(), DocumentProblem> {
     let unknown = set.difference(cpus);
     if unknown.is_empty() {
         return Ok(());
     }
-    Err(Problem { span, what: format!("{unknown} is not among the cpus of this machine ({cpus})") })
+    Err(DocumentProblem { span, what: format!("{unknown} is not among the cpus of this machine ({cpus})") })
 }
 
 /// Checks that objects are disjoint and made of the machine's cpus; returns their union.
-pub fn disjoint<'a>(
+pub fn check_disjoint<'a>(
     level: &str,
     objects: impl Iterator<Item = &'a CpuSet>,
     cpus: &CpuSet,
     span: Range<usize>,
-) -> Result<CpuSet, Problem> {
+) -> Result<CpuSet, DocumentProblem> {
     let mut all = CpuSet::new();
     for object in objects {
-        known(object, cpus, span.clone())?;
+        check_known(object, cpus, span.clone())?;
         if let Some(cpu) = all.intersection(object).lowest() {
-            return Err(Problem { span, what: format!("cpu {cpu} is in more than one {level}") });
+            return Err(DocumentProblem { span, what: format!("cpu {cpu} is in more than one {level}") });
         }
         all.extend(object.iter());
     }
@@ -90,41 +90,46 @@ pub fn disjoint<'a>(
 }
 
 /// Checks that each cpu is in exactly one of the objects.
-pub fn partition<'a>(
+pub fn check_partition<'a>(
     level: &str,
     objects: impl Iterator<Item = &'a CpuSet>,
     cpus: &CpuSet,
     span: Range<usize>,
-) -> Result<(), Problem> {
-    let missing = cpus.difference(&disjoint(level, objects, cpus, span.clone())?);
+) -> Result<(), DocumentProblem> {
+    let missing = cpus.difference(&check_disjoint(level, objects, cpus, span.clone())?);
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Problem { span, what: format!("{missing} is in no {level}; each cpu must be in exactly one") })
+    Err(DocumentProblem { span, what: format!("{missing} is in no {level}; each cpu must be in exactly one") })
 }
 
 /// Checks that objects are inside one object of the next level outwards that the file names.
-fn nesting(document: &Document) -> Result<(), Problem> {
-    let levels = levels(document);
+fn check_nesting(document: &MachineDocument) -> Result<(), DocumentProblem> {
+    let levels = named_levels(document);
     for pair in levels.windows(2) {
         let [(inner, inner_objects), (outer, outer_objects)] = pair else { continue };
-        inside(inner, inner_objects, outer, outer_objects.get_ref())?;
+        check_inside(inner, inner_objects, outer, outer_objects.get_ref())?;
     }
     Ok(())
 }
 
-fn inside(inner: &str, objects: &Spanned<Objects>, outer: &str, around: &Objects) -> Result<(), Problem> {
-    let highest = around.sets().filter_map(CpuSet::highest).max().unwrap_or_default() as usize;
+fn check_inside(
+    inner: &str,
+    objects: &Spanned<ObjectList>,
+    outer: &str,
+    around: &ObjectList,
+) -> Result<(), DocumentProblem> {
+    let highest = around.object_sets().filter_map(CpuSet::highest).max().unwrap_or_default() as usize;
     let mut owner = vec![usize::MAX; highest + 1];
-    for (at, set) in around.sets().enumerate() {
+    for (at, set) in around.object_sets().enumerate() {
         set.iter().for_each(|cpu| owner[cpu as usize] = at);
     }
-    for set in objects.get_ref().sets() {
+    for set in objects.get_ref().object_sets() {
         let mut owners = set.iter().map(|cpu| owner.get(cpu as usize));
         let first = owners.next();
         if !owners.all(|next| Some(next) == first) {
             let what = format!("{inner} {set} is not inside one {outer}");
-            return Err(Problem { span: objects.span(), what });
+            return Err(DocumentProblem { span: objects.span(), what });
         }
     }
     Ok(())

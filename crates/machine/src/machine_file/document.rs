@@ -3,15 +3,15 @@
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::entries::{CacheName, Distances, Size};
-use super::objects::Objects;
+use super::entries::{ByteSize, CacheName, NodeDistances};
+use super::objects::ObjectList;
 use crate::CpuSet;
 use crate::facts::DeviceKind;
 
 /// The whole file. Levels name offline cpus like all others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Document {
+pub struct MachineDocument {
     /// Model name of the processor.
     pub name: String,
     /// Summary of the machine in one sentence.
@@ -50,13 +50,13 @@ pub struct Document {
     pub allowed: Option<Spanned<CpuSet>>,
 
     /// Packages; by default one.
-    pub packages: Option<Spanned<Objects>>,
+    pub packages: Option<Spanned<ObjectList>>,
     /// Dies; by default the packages.
-    pub dies: Option<Spanned<Objects>>,
+    pub dies: Option<Spanned<ObjectList>>,
     /// Clusters; by default cores that share an L2.
-    pub clusters: Option<Spanned<Objects>>,
+    pub clusters: Option<Spanned<ObjectList>>,
     /// Cores; by default each cpu.
-    pub cores: Option<Spanned<Objects>>,
+    pub cores: Option<Spanned<ObjectList>>,
     /// Caches.
     #[serde(default)]
     pub caches: Vec<Spanned<CacheEntry>>,
@@ -64,9 +64,9 @@ pub struct Document {
     #[serde(default)]
     pub nodes: Vec<Spanned<NodeEntry>>,
     /// Distances between nodes.
-    pub distances: Option<Spanned<Distances>>,
+    pub distances: Option<Spanned<NodeDistances>>,
     /// Classes of core.
-    pub kinds: Option<Spanned<Kinds>>,
+    pub kinds: Option<Spanned<KindsEntry>>,
     /// Frequencies.
     #[serde(default)]
     pub frequencies: Vec<Spanned<FrequencyEntry>>,
@@ -103,17 +103,17 @@ pub struct CacheEntry {
     /// Level and contents.
     pub cache: CacheName,
     /// Size of each.
-    pub size: Option<Size>,
+    pub size: Option<ByteSize>,
     /// Level at which each object has one.
-    pub per: Option<Sharing>,
+    pub per: Option<CacheSharing>,
     /// Alternatively, the sets of cpus with one each.
-    pub cpus: Option<Objects>,
+    pub cpus: Option<ObjectList>,
 }
 
 /// Level at which each object has a cache of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Sharing {
+pub enum CacheSharing {
     /// Each core.
     Core,
     /// Each cluster that the file names.
@@ -131,15 +131,15 @@ pub struct NodeEntry {
     /// Number of the first; by default the number after the previous node's.
     pub number: Option<u32>,
     /// Cpus of each node; none for a node of memory only.
-    pub cpus: Option<Objects>,
+    pub cpus: Option<ObjectList>,
     /// Memory of each.
-    pub memory: Option<Size>,
+    pub memory: Option<ByteSize>,
 }
 
 /// Classes of core.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kinds {
+pub struct KindsEntry {
     /// The larger, faster cores.
     pub performance: Option<CpuSet>,
     /// The smaller cores.

@@ -12,7 +12,7 @@ const LARGEST_BYTES: u64 = 1 << 60;
 
 /// A size: "96 MiB".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct ByteSize {
     /// Size in bytes.
     pub bytes: u64,
 }
@@ -28,7 +28,7 @@ pub struct CacheName {
 
 /// The distances between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Distances {
+pub enum NodeDistances {
     /// Distance from each node to every other; to itself it is 10.
     ToOthers(u32),
     /// One row per node, in the order of the nodes in the file.
@@ -36,7 +36,7 @@ pub enum Distances {
 }
 
 /// Reads a size with its unit: B, KiB, MiB, GiB or TiB.
-fn size(text: &str) -> Result<Size, String> {
+fn parse_size(text: &str) -> Result<ByteSize, String> {
     let expected = || format!("expected a size with its unit, such as \"512 KiB\" or \"16 GiB\", found \"{text}\"");
     let (number, unit) = text.trim().split_once(' ').ok_or_else(expected)?;
     let shift = match unit.trim() {
@@ -49,7 +49,7 @@ fn size(text: &str) -> Result<Size, String> {
     };
     let number: u64 = number.parse().map_err(|_| expected())?;
     let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes <= LARGEST_BYTES).ok_or_else(expected)?;
-    Ok(Size { bytes })
+    Ok(ByteSize { bytes })
 }
 
 fn cache_name(text: &str) -> Result<CacheName, String> {
@@ -65,9 +65,9 @@ fn cache_name(text: &str) -> Result<CacheName, String> {
     Ok(CacheName { level, kind })
 }
 
-impl<'de> Deserialize<'de> for Size {
+impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
@@ -77,27 +77,27 @@ impl<'de> Deserialize<'de> for CacheName {
     }
 }
 
-impl<'de> Deserialize<'de> for Distances {
+impl<'de> Deserialize<'de> for NodeDistances {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberOrRows;
         impl<'de> Visitor<'de> for NumberOrRows {
-            type Value = Distances;
+            type Value = NodeDistances;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a number (the distance to every other node) or a list of rows, one for each node")
             }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Distances, E> {
+            fn visit_i64<E: Error>(self, number: i64) -> Result<NodeDistances, E> {
                 let distance = u32::try_from(number).map_err(|_| E::custom("a distance is a number from 0 up"))?;
-                Ok(Distances::ToOthers(distance))
+                Ok(NodeDistances::ToOthers(distance))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Distances, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<NodeDistances, A::Error> {
                 let mut rows = Vec::new();
                 while let Some(row) = list.next_element()? {
                     rows.push(row);
                 }
-                Ok(Distances::Rows(rows))
+                Ok(NodeDistances::Rows(rows))
             }
         }
         deserializer.deserialize_any(NumberOrRows)
@@ -110,10 +110,10 @@ mod tests {
 
     #[test]
     fn sizes_have_a_binary_unit() {
-        assert_eq!(size("96 MiB"), Ok(Size { bytes: 96 << 20 }));
-        assert_eq!(size("0 GiB"), Ok(Size { bytes: 0 }));
+        assert_eq!(parse_size("96 MiB"), Ok(ByteSize { bytes: 96 << 20 }));
+        assert_eq!(parse_size("0 GiB"), Ok(ByteSize { bytes: 0 }));
         for text in ["96", "96MiB", "96 MB", "-1 KiB", "1.5 GiB", "99999999999 TiB", ""] {
-            assert!(size(text).unwrap_err().contains("such as \"512 KiB\""), "{text}");
+            assert!(parse_size(text).unwrap_err().contains("such as \"512 KiB\""), "{text}");
         }
     }
 

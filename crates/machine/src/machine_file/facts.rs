@@ -2,50 +2,50 @@
 
 use toml::Spanned;
 
-use super::check::{self, Problem};
-use super::cpus::cpus;
-use super::document::{DeviceEntry, Document, Kinds, NodeEntry};
-use super::entries::Distances;
+use super::check::{self, DocumentProblem};
+use super::cpus::build_cpus;
+use super::document::{DeviceEntry, KindsEntry, MachineDocument, NodeEntry};
+use super::entries::NodeDistances;
 use crate::CpuSet;
-use crate::facts::{CoreType, Device, MachineFacts, NamedKind, NodeFacts};
-use crate::machine::{Processor, System};
+use crate::facts::{CoreType, MachineFacts, NamedKind, NodeFacts, PciDevice};
+use crate::machine::{ProcessorFacts, SystemFacts};
 
 /// Source of the kinds of core, as a user would look it up.
 const KIND_SOURCE: &str = "the machine file";
 
 /// Returns the facts of a document that passed [`check::check`].
-pub fn facts(document: &Document) -> Result<MachineFacts, Problem> {
+pub fn facts_of_document(document: &MachineDocument) -> Result<MachineFacts, DocumentProblem> {
     let all = document.cpus.get_ref();
     let offline = document.offline.as_ref().map(|set| set.get_ref().clone()).unwrap_or_default();
     let online = all.difference(&offline);
     let set = |set: &Option<Spanned<CpuSet>>| set.as_ref().map(|set| set.get_ref().clone());
     Ok(MachineFacts {
-        processor: processor(document),
-        system: System { architecture: document.architecture.clone(), ..System::default() },
-        cpus: cpus(document, &online)?,
+        processor: build_processor(document),
+        system: SystemFacts { architecture: document.architecture.clone(), ..SystemFacts::default() },
+        cpus: build_cpus(document, &online)?,
         possible: set(&document.possible),
         present: Some(all.clone()),
         online: Some(online),
         isolated: set(&document.isolated),
         nohz_full: set(&document.nohz_full),
         allowed: set(&document.allowed),
-        nodes: nodes(document)?,
-        named_kinds: kinds(document)?,
-        devices: document.devices.iter().map(|entry| device(entry, all)).collect::<Result<_, _>>()?,
+        nodes: build_nodes(document)?,
+        named_kinds: build_kinds(document)?,
+        devices: document.devices.iter().map(|entry| build_device(entry, all)).collect::<Result<_, _>>()?,
         ..MachineFacts::default()
     })
 }
 
 /// Converts a device. Its node may be missing from the machine, as real reports may be wrong.
-fn device(entry: &Spanned<DeviceEntry>, cpus: &CpuSet) -> Result<Device, Problem> {
+fn build_device(entry: &Spanned<DeviceEntry>, cpus: &CpuSet) -> Result<PciDevice, DocumentProblem> {
     let DeviceEntry { kind, names, address, driver, node, local_cpus, queues } = entry.get_ref();
     if names.is_empty() && address.is_none() {
-        return Err(Problem { span: entry.span(), what: "a device needs `names` or an `address`".to_owned() });
+        return Err(DocumentProblem { span: entry.span(), what: "a device needs `names` or an `address`".to_owned() });
     }
     if let Some(local) = local_cpus {
-        check::known(local, cpus, entry.span())?;
+        check::check_known(local, cpus, entry.span())?;
     }
-    Ok(Device {
+    Ok(PciDevice {
         kind: *kind,
         names: names.clone(),
         address: address.clone(),
@@ -57,8 +57,8 @@ fn device(entry: &Spanned<DeviceEntry>, cpus: &CpuSet) -> Result<Device, Problem
     })
 }
 
-fn processor(document: &Document) -> Processor {
-    Processor {
+fn build_processor(document: &MachineDocument) -> ProcessorFacts {
+    ProcessorFacts {
         model_name: Some(document.name.clone()),
         vendor: document.vendor.clone(),
         family: document.family,
@@ -69,7 +69,7 @@ fn processor(document: &Document) -> Processor {
 }
 
 /// Returns the nodes; one with all cpus if the file names none.
-fn nodes(document: &Document) -> Result<Vec<NodeFacts>, Problem> {
+fn build_nodes(document: &MachineDocument) -> Result<Vec<NodeFacts>, DocumentProblem> {
     let all = document.cpus.get_ref();
     let mut nodes: Vec<NodeFacts> = Vec::new();
     for entry in &document.nodes {
@@ -77,7 +77,7 @@ fn nodes(document: &Document) -> Result<Vec<NodeFacts>, Problem> {
     }
     match document.nodes.first() {
         None => nodes.push(NodeFacts { cpus: all.clone(), distances: vec![10], ..NodeFacts::default() }),
-        Some(first) => check::partition("node", nodes.iter().map(|node| &node.cpus), all, first.span())?,
+        Some(first) => check::check_partition("node", nodes.iter().map(|node| &node.cpus), all, first.span())?,
     }
     if let Some(distances) = &document.distances {
         set_distances(distances, &mut nodes)?;
@@ -85,16 +85,16 @@ fn nodes(document: &Document) -> Result<Vec<NodeFacts>, Problem> {
     Ok(nodes)
 }
 
-fn add_nodes(entry: &Spanned<NodeEntry>, nodes: &mut Vec<NodeFacts>) -> Result<(), Problem> {
+fn add_nodes(entry: &Spanned<NodeEntry>, nodes: &mut Vec<NodeFacts>) -> Result<(), DocumentProblem> {
     let NodeEntry { number, cpus, memory } = entry.get_ref();
     let next = nodes.last().map_or(0, |node| node.number.saturating_add(1));
     let number = number.unwrap_or(next);
     if number < next {
         let what = format!("node numbers must ascend; the next is {next} or more");
-        return Err(Problem { span: entry.span(), what });
+        return Err(DocumentProblem { span: entry.span(), what });
     }
     let sets = match cpus {
-        Some(objects) => objects.sets().cloned().collect(),
+        Some(objects) => objects.object_sets().cloned().collect(),
         None => vec![CpuSet::new()],
     };
     let memory_bytes = memory.map(|memory| memory.bytes);
@@ -103,18 +103,18 @@ fn add_nodes(entry: &Spanned<NodeEntry>, nodes: &mut Vec<NodeFacts>) -> Result<(
     Ok(())
 }
 
-fn set_distances(distances: &Spanned<Distances>, nodes: &mut [NodeFacts]) -> Result<(), Problem> {
+fn set_distances(distances: &Spanned<NodeDistances>, nodes: &mut [NodeFacts]) -> Result<(), DocumentProblem> {
     let count = nodes.len();
     match distances.get_ref() {
-        Distances::ToOthers(distance) => {
+        NodeDistances::ToOthers(distance) => {
             for (at, node) in nodes.iter_mut().enumerate() {
                 node.distances = (0..count).map(|other| if other == at { 10 } else { *distance }).collect();
             }
         }
-        Distances::Rows(rows) => {
+        NodeDistances::Rows(rows) => {
             if rows.len() != count || rows.iter().any(|row| row.len() != count) {
                 let what = format!("expected {count} rows of {count} distances, because there are {count} nodes");
-                return Err(Problem { span: distances.span(), what });
+                return Err(DocumentProblem { span: distances.span(), what });
             }
             nodes.iter_mut().zip(rows).for_each(|(node, row)| node.distances = row.clone());
         }
@@ -122,13 +122,13 @@ fn set_distances(distances: &Spanned<Distances>, nodes: &mut [NodeFacts]) -> Res
     Ok(())
 }
 
-fn kinds(document: &Document) -> Result<Vec<NamedKind>, Problem> {
+fn build_kinds(document: &MachineDocument) -> Result<Vec<NamedKind>, DocumentProblem> {
     let Some(kinds) = &document.kinds else { return Ok(Vec::new()) };
-    let Kinds { performance, efficiency, low_power } = kinds.get_ref();
+    let KindsEntry { performance, efficiency, low_power } = kinds.get_ref();
     let named =
         [(CoreType::Performance, performance), (CoreType::Efficiency, efficiency), (CoreType::LowPower, low_power)];
     let named: Vec<_> = named.into_iter().filter_map(|(core_type, cpus)| Some((core_type, cpus.clone()?))).collect();
-    check::partition("kind", named.iter().map(|(_, cpus)| cpus), document.cpus.get_ref(), kinds.span())?;
+    check::check_partition("kind", named.iter().map(|(_, cpus)| cpus), document.cpus.get_ref(), kinds.span())?;
     let kind = |(core_type, cpus)| NamedKind { core_type, cpus, source: KIND_SOURCE.to_owned() };
     Ok(named.into_iter().map(kind).collect())
 }

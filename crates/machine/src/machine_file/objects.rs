@@ -15,20 +15,20 @@ const EXPECTED: &str = "write a cpu list, alone or repeated, such as \"0-3\", \"
 
 /// Objects of a level in the order of the file: one text, or a list of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Objects(Vec<Repeated>);
+pub struct ObjectList(Vec<RepeatedObjects>);
 
 /// Objects of one text; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repeated(Vec<CpuSet>);
+pub struct RepeatedObjects(Vec<CpuSet>);
 
-impl Objects {
+impl ObjectList {
     /// Returns the cpus of each object.
-    pub fn sets(&self) -> impl Iterator<Item = &CpuSet> {
+    pub fn object_sets(&self) -> impl Iterator<Item = &CpuSet> {
         self.0.iter().flat_map(|repeated| &repeated.0)
     }
 }
 
-impl Repeated {
+impl RepeatedObjects {
     /// Reads `LIST`, `LIST xCOUNT` or `LIST xCOUNT step STEP`.
     ///
     /// The first object is the list; each further object is the previous one moved by the step. The default step is the length of the
@@ -48,7 +48,7 @@ impl Repeated {
             [count, "step", step] => (number(&count[1..])?, number(step)?),
             _ => return Err(format!("\"{}\" was not understood; {EXPECTED}", repetition.join(" "))),
         };
-        repeated(&first, count, step).map(Self)
+        repeat_object(&first, count, step).map(Self)
     }
 }
 
@@ -58,7 +58,7 @@ fn first_run(set: &CpuSet) -> u32 {
     set.iter().zip(lowest..).take_while(|(cpu, expected)| cpu == expected).count() as u32
 }
 
-fn repeated(first: &CpuSet, count: u32, step: u32) -> Result<Vec<CpuSet>, String> {
+fn repeat_object(first: &CpuSet, count: u32, step: u32) -> Result<Vec<CpuSet>, String> {
     if count == 0 || (step == 0 && count > 1) {
         return Err("a repetition has a count and a step of at least 1".to_owned());
     }
@@ -70,44 +70,44 @@ fn repeated(first: &CpuSet, count: u32, step: u32) -> Result<Vec<CpuSet>, String
     Ok((0..count).map(|at| first.iter().map(|cpu| cpu + at * step).collect()).collect())
 }
 
-impl<'de> Deserialize<'de> for Repeated {
+impl<'de> Deserialize<'de> for RepeatedObjects {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl Visitor<'_> for Texts {
-            type Value = Repeated;
+        struct TextVisitor;
+        impl Visitor<'_> for TextVisitor {
+            type Value = RepeatedObjects;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a text such as \"0,16 x16\"")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Repeated, E> {
-                Repeated::parse(text).map_err(E::custom)
+            fn visit_str<E: Error>(self, text: &str) -> Result<RepeatedObjects, E> {
+                RepeatedObjects::parse(text).map_err(E::custom)
             }
         }
-        deserializer.deserialize_str(Texts)
+        deserializer.deserialize_str(TextVisitor)
     }
 }
 
-impl<'de> Deserialize<'de> for Objects {
+impl<'de> Deserialize<'de> for ObjectList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct TextOrList;
         impl<'de> Visitor<'de> for TextOrList {
-            type Value = Objects;
+            type Value = ObjectList;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a text such as \"0,16 x16\", or a list of such texts")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Objects, E> {
-                Repeated::parse(text).map(|repeated| Objects(vec![repeated])).map_err(E::custom)
+            fn visit_str<E: Error>(self, text: &str) -> Result<ObjectList, E> {
+                RepeatedObjects::parse(text).map(|repeated| ObjectList(vec![repeated])).map_err(E::custom)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Objects, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ObjectList, A::Error> {
                 let mut objects = Vec::new();
                 while let Some(repeated) = list.next_element()? {
                     objects.push(repeated);
                 }
-                Ok(Objects(objects))
+                Ok(ObjectList(objects))
             }
         }
         deserializer.deserialize_any(TextOrList)
@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn lists(text: &str) -> Result<Vec<String>, String> {
-        Ok(Repeated::parse(text)?.0.iter().map(CpuSet::to_string).collect())
+        Ok(RepeatedObjects::parse(text)?.0.iter().map(CpuSet::to_string).collect())
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
             cpus in proptest::collection::btree_set(0_u32..64, 1..9), count in 1_u32..20, step in 1_u32..99,
         ) {
             let first: CpuSet = cpus.iter().copied().collect();
-            let objects = Repeated::parse(&format!("{first} x{count} step {step}")).unwrap().0;
+            let objects = RepeatedObjects::parse(&format!("{first} x{count} step {step}")).unwrap().0;
             prop_assert_eq!(objects.len(), count as usize);
             for (at, object) in (0..).zip(&objects) {
                 prop_assert_eq!(object, &first.iter().map(|cpu| cpu + at * step).collect::<CpuSet>());

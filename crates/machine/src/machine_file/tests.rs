@@ -7,7 +7,7 @@ use crate::CpuSet;
 
 /// The cpu lists of the objects of a level.
 fn lists(machine: &Machine, level: Level) -> Vec<String> {
-    machine.objects(level).iter().map(CpuSet::to_string).collect()
+    machine.objects_of(level).iter().map(CpuSet::to_string).collect()
 }
 
 fn read(text: &str) -> Machine {
@@ -52,7 +52,7 @@ fn levels_are_as_written() {
 fn what_is_offline_is_in_no_object() {
     let machine = read("name = \"m\"\ncpus = \"0-7\"\noffline = \"0,5\"\ncores = \"0,1 x4\"\nisolated = \"5-7\"");
     assert_eq!(lists(&machine, Level::Core), ["1", "2,3", "4", "6,7"]);
-    assert_eq!((machine.offline().to_string(), machine.isolated.to_string()), ("0,5".into(), "6,7".into()));
+    assert_eq!((machine.offline_cpus().to_string(), machine.isolated.to_string()), ("0,5".into(), "6,7".into()));
 }
 
 #[test]
@@ -153,8 +153,8 @@ const MISTAKES: [(&str, &str); 26] = [
 
 /// What is to be seen of a machine at a glance.
 fn shown(machine: &Machine) -> String {
-    let count = |level: Level| format!("{} {level}", machine.objects(level).len());
-    let first = |level: Level| machine.objects(level).first().map(CpuSet::to_string).unwrap_or_default();
+    let count = |level: Level| format!("{} {level}", machine.objects_of(level).len());
+    let first = |level: Level| machine.objects_of(level).first().map(CpuSet::to_string).unwrap_or_default();
     let nodes: Vec<String> = machine
         .nodes
         .iter()
@@ -175,8 +175,9 @@ fn shown(machine: &Machine) -> String {
 #[test]
 fn the_built_in_machines_are_what_is_published_of_them() {
     let machines = BUILT_IN.iter().filter(|machine| !machine.name.contains("1536"));
-    let shown: Vec<String> =
-        machines.map(|machine| format!("{}: {}", machine.name, shown(&machine.read().unwrap().machine))).collect();
+    let shown: Vec<String> = machines
+        .map(|machine| format!("{}: {}", machine.name, shown(&machine.read_machine().unwrap().machine)))
+        .collect();
     insta::assert_snapshot!(shown.join("\n"), @r"
     core2-quad-q6600: 1 package, 1 node, 2 die, 2 llc, 2 cluster, 4 core, 4 cpu
       first core 0 cluster 0,1 llc 0,1 die 0,1; llc [4, 4] MiB; nodes 0:None
@@ -211,7 +212,7 @@ fn the_built_in_machines_are_what_is_published_of_them() {
 #[test]
 fn the_built_in_machines_say_where_their_facts_are_from() {
     for built_in in BUILT_IN {
-        let MachineFile { machine, description } = built_in.read().unwrap();
+        let MachineFile { machine, description } = built_in.read_machine().unwrap();
         assert!(description.about.is_some() && description.numbering.is_some(), "{}", built_in.name);
         assert!(!description.sources.is_empty(), "{}", built_in.name);
         assert_eq!(machine.gaps, [], "{}", built_in.name);
@@ -231,8 +232,8 @@ fn a_machine_may_have_more_cpus_than_a_fixed_mask() {
 }
 
 fn find_text(name: &str) -> &'static str {
-    match find(name) {
-        Found::Exactly(machine) => machine.text,
+    match find_built_in(name) {
+        MachineMatch::Exactly(machine) => machine.text,
         found => panic!("{name}: {found:?}"),
     }
 }
@@ -274,7 +275,7 @@ proptest! {
             Err(error) => prop_assert!((1..=text.lines().count() + 1).contains(&error.line), "{}", error),
             Ok(MachineFile { machine, .. }) => {
                 for level in Level::EVERYWHERE.into_iter().filter(|level| *level != Level::Node) {
-                    let objects = machine.objects(level);
+                    let objects = machine.objects_of(level);
                     prop_assert_eq!(objects.iter().map(CpuSet::len).sum::<usize>(), machine.online.len(), "{}", level);
                 }
             }

@@ -22,14 +22,14 @@ impl PlacementError {
     }
 
     #[must_use]
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Adds the whole text, which only the outermost function knows.
     #[must_use]
-    pub(super) fn about(mut self, text: &str) -> Self {
+    pub(super) fn about_text(mut self, text: &str) -> Self {
         text.clone_into(&mut self.text);
         self
     }

@@ -3,68 +3,68 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::Indices;
-use super::order::list;
+use super::ObjectIndices;
+use super::order::format_list;
 use crate::vocabulary::vocabulary;
 use crate::{CpuSet, Level};
 
 /// An expression of the placement language. Prints as a text with the same meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expression {
+pub struct PlacementExpression {
     pub(super) text: String,
-    pub(super) term: Term,
+    pub(super) term: ExpressionTerm,
 }
 
 /// A part of an expression, with its position.
 #[derive(Clone, Debug)]
-pub(super) struct Term {
-    pub(super) node: Node,
+pub(super) struct ExpressionTerm {
+    pub(super) node: TermNode,
     /// Range of its characters in the text.
     pub(super) at: Range<usize>,
 }
 
 /// Positions do not matter for equality.
-impl PartialEq for Term {
+impl PartialEq for ExpressionTerm {
     fn eq(&self, other: &Self) -> bool {
         self.node == other.node
     }
 }
 
-impl Eq for Term {}
+impl Eq for ExpressionTerm {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum TermNode {
     /// Cpus by number, in the typed order.
     List(Vec<u32>),
     Mask(CpuSet),
-    Name(Name),
+    Name(CpuSetName),
     /// Objects of a level, of the machine or of the term before the dot.
     Objects {
-        of: Option<Box<Term>>,
+        of: Option<Box<ExpressionTerm>>,
         level: Level,
-        indices: Indices,
+        indices: ObjectIndices,
     },
     Pattern {
-        pattern: Pattern,
+        pattern: PlacementPattern,
         count: u32,
         level: Level,
-        among: Option<Box<Term>>,
+        among: Option<Box<ExpressionTerm>>,
     },
     /// Cpus worth most now.
     Best {
         count: u32,
-        among: Option<Box<Term>>,
+        among: Option<Box<ExpressionTerm>>,
     },
     /// Cpus near a device, by the user's name for it.
     Near(String),
-    Not(Box<Term>),
+    Not(Box<ExpressionTerm>),
     /// Terms joined from left to right.
-    Chain(Box<Term>, Vec<(Operator, Term)>),
+    Chain(Box<ExpressionTerm>, Vec<(SetOperator, ExpressionTerm)>),
 }
 
 /// Operator between two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub enum SetOperator {
     /// `+`: the cpus of either term.
     Union,
     /// `-`: the cpus of the first term without the second's.
@@ -73,7 +73,7 @@ pub enum Operator {
     Both,
 }
 
-impl Operator {
+impl SetOperator {
     /// All operators.
     pub const ALL: [Self; 3] = [Self::Union, Self::Without, Self::Both];
 
@@ -90,7 +90,7 @@ impl Operator {
 vocabulary! {
     /// A name of cpus.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Name {
+    pub enum CpuSetName {
         All "all": "every cpu of the machine";
         Online "online": "those that are switched on";
         Performance "performance": "the larger, faster cores, on machines with several kinds";
@@ -109,7 +109,7 @@ vocabulary! {
 vocabulary! {
     /// A way to choose a number of cpus.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Pattern {
+    pub enum PlacementPattern {
         Spread "spread": "over as many objects of a level as will hold them";
         Pack "pack": "over as few objects of a level as will hold them";
     }
@@ -122,7 +122,7 @@ pub(super) const WORTH: &str = "worth";
 /// Word for the cpus near a device.
 pub(super) const NEAR: &str = "near";
 
-impl Expression {
+impl PlacementExpression {
     /// Returns the original text.
     pub fn text(&self) -> &str {
         &self.text
@@ -132,102 +132,111 @@ impl Expression {
     /// machine with these cpus.
     pub fn plain_cpus(&self) -> Option<Vec<u32>> {
         match &self.term.node {
-            Node::List(cpus) => Some(cpus.clone()),
-            Node::Mask(cpus) => Some(cpus.iter().collect()),
+            TermNode::List(cpus) => Some(cpus.clone()),
+            TermNode::Mask(cpus) => Some(cpus.iter().collect()),
             _ => None,
         }
     }
 
     /// Returns true if the expression uses groups, which need a map of links.
     pub(super) fn needs_groups(&self) -> bool {
-        let is_group = |node: &Node| {
-            matches!(node, Node::Objects { level: Level::Group, .. } | Node::Pattern { level: Level::Group, .. })
+        let is_group = |node: &TermNode| {
+            matches!(
+                node,
+                TermNode::Objects { level: Level::Group, .. } | TermNode::Pattern { level: Level::Group, .. }
+            )
         };
-        self.term.has(&is_group)
+        self.term.has_node(&is_group)
     }
 
     /// Returns true if memory costs change the selection: `cheap-memory`, and devices at a node without cpus.
     pub(super) fn needs_memory_costs(&self) -> bool {
-        self.term.has(&|node| matches!(node, Node::Name(Name::CheapMemory) | Node::Near(_)))
+        self.term.has_node(&|node| matches!(node, TermNode::Name(CpuSetName::CheapMemory) | TermNode::Near(_)))
     }
 
     /// Returns true if the expression uses current worth; its cpus change with time.
     pub(super) fn needs_worth(&self) -> bool {
-        self.term.has(&|node| matches!(node, Node::Best { .. }))
+        self.term.has_node(&|node| matches!(node, TermNode::Best { .. }))
     }
 
     /// Returns true if the expression uses the cpus near a device, by the system's reports.
     pub fn needs_devices(&self) -> bool {
-        self.term.has(&|node| matches!(node, Node::Near(_)))
+        self.term.has_node(&|node| matches!(node, TermNode::Near(_)))
     }
 
     /// Returns true if the expression has the name `quiet`, which needs a survey.
     pub(super) fn needs_survey(&self) -> bool {
-        self.term.has(&|node| *node == Node::Name(Name::Quiet))
+        self.term.has_node(&|node| *node == TermNode::Name(CpuSetName::Quiet))
     }
 }
 
-impl Term {
-    fn has(&self, wanted: &impl Fn(&Node) -> bool) -> bool {
+impl ExpressionTerm {
+    fn has_node(&self, wanted: &impl Fn(&TermNode) -> bool) -> bool {
         wanted(&self.node)
             || match &self.node {
-                Node::List(_) | Node::Mask(_) | Node::Name(_) | Node::Near(_) => false,
-                Node::Objects { of, .. } => of.as_ref().is_some_and(|of| of.has(wanted)),
-                Node::Pattern { among, .. } | Node::Best { among, .. } => {
-                    among.as_ref().is_some_and(|among| among.has(wanted))
+                TermNode::List(_) | TermNode::Mask(_) | TermNode::Name(_) | TermNode::Near(_) => false,
+                TermNode::Objects { of, .. } => of.as_ref().is_some_and(|of| of.has_node(wanted)),
+                TermNode::Pattern { among, .. } | TermNode::Best { among, .. } => {
+                    among.as_ref().is_some_and(|among| among.has_node(wanted))
                 }
-                Node::Not(term) => term.has(wanted),
-                Node::Chain(first, rest) => first.has(wanted) || rest.iter().any(|(_, term)| term.has(wanted)),
+                TermNode::Not(term) => term.has_node(wanted),
+                TermNode::Chain(first, rest) => {
+                    first.has_node(wanted) || rest.iter().any(|(_, term)| term.has_node(wanted))
+                }
             }
     }
 
     /// Writes the term as an operand: a chain in parentheses.
-    fn operand(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if matches!(self.node, Node::Chain(..)) { write!(formatter, "({self})") } else { write!(formatter, "{self}") }
+    fn write_operand(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self.node, TermNode::Chain(..)) {
+            write!(formatter, "({self})")
+        } else {
+            write!(formatter, "{self}")
+        }
     }
 }
 
-impl fmt::Display for Expression {
+impl fmt::Display for PlacementExpression {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.term.fmt(formatter)
     }
 }
 
-impl fmt::Display for Term {
+impl fmt::Display for ExpressionTerm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.node {
-            Node::List(cpus) => formatter.write_str(&list(cpus)),
-            Node::Mask(cpus) => write!(formatter, "0x{}", cpus.to_hexadecimal()),
-            Node::Name(name) => formatter.write_str(name.word()),
-            Node::Objects { of, level, indices } => {
+            TermNode::List(cpus) => formatter.write_str(&format_list(cpus)),
+            TermNode::Mask(cpus) => write!(formatter, "0x{}", cpus.to_hexadecimal()),
+            TermNode::Name(name) => formatter.write_str(name.word()),
+            TermNode::Objects { of, level, indices } => {
                 if let Some(of) = of {
                     // A list before a dot would look like a decimal fraction.
                     match of.node {
-                        Node::List(_) | Node::Mask(_) | Node::Not(_) => write!(formatter, "({of}).")?,
+                        TermNode::List(_) | TermNode::Mask(_) | TermNode::Not(_) => write!(formatter, "({of}).")?,
                         _ => {
-                            of.operand(formatter)?;
+                            of.write_operand(formatter)?;
                             formatter.write_str(".")?;
                         }
                     }
                 }
                 write!(formatter, "{level}:{indices}")
             }
-            Node::Pattern { pattern, count, level, among } => {
+            TermNode::Pattern { pattern, count, level, among } => {
                 write!(formatter, "{}({count}, {level}", pattern.word())?;
                 among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
                 formatter.write_str(")")
             }
-            Node::Best { count, among } => {
+            TermNode::Best { count, among } => {
                 write!(formatter, "{BEST}({count}, {WORTH}")?;
                 among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
                 formatter.write_str(")")
             }
-            Node::Near(device) => write!(formatter, "{NEAR}({device})"),
-            Node::Not(term) => {
+            TermNode::Near(device) => write!(formatter, "{NEAR}({device})"),
+            TermNode::Not(term) => {
                 formatter.write_str("!")?;
-                term.operand(formatter)
+                term.write_operand(formatter)
             }
-            Node::Chain(first, rest) => {
+            TermNode::Chain(first, rest) => {
                 chain_operand(formatter, first, rest.first())?;
                 rest.iter().enumerate().try_for_each(|(place, (operator, term))| {
                     write!(formatter, " {} ", operator.symbol())?;
@@ -239,8 +248,14 @@ impl fmt::Display for Term {
 }
 
 /// Parenthesises a list before "- 3": `0 - 3` could be read as the range.
-fn chain_operand(formatter: &mut fmt::Formatter<'_>, term: &Term, next: Option<&(Operator, Term)>) -> fmt::Result {
-    let range =
-        matches!((&term.node, next), (Node::List(_), Some((Operator::Without, Term { node: Node::List(_), .. }))));
-    if range { write!(formatter, "({term})") } else { term.operand(formatter) }
+fn chain_operand(
+    formatter: &mut fmt::Formatter<'_>,
+    term: &ExpressionTerm,
+    next: Option<&(SetOperator, ExpressionTerm)>,
+) -> fmt::Result {
+    let range = matches!(
+        (&term.node, next),
+        (TermNode::List(_), Some((SetOperator::Without, ExpressionTerm { node: TermNode::List(_), .. })))
+    );
+    if range { write!(formatter, "({term})") } else { term.write_operand(formatter) }
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::order::list;
+use super::order::format_list;
 
 /// Selection among the objects of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Indices {
+pub enum ObjectIndices {
     /// These indices, in the typed order.
     Numbers(Vec<u32>),
     /// All.
@@ -19,7 +19,7 @@ pub enum Indices {
     Last,
 }
 
-impl Indices {
+impl ObjectIndices {
     const WORDS: [(&str, Self); 4] =
         [("all", Self::All), ("even", Self::Even), ("odd", Self::Odd), ("last", Self::Last)];
 
@@ -29,7 +29,7 @@ impl Indices {
     }
 
     /// Returns the selected indices among `count` objects, or the first number that is too large.
-    pub(super) fn among(&self, count: usize) -> Result<Vec<usize>, u32> {
+    pub(super) fn resolve_among(&self, count: usize) -> Result<Vec<usize>, u32> {
         match self {
             Self::Numbers(numbers) => match numbers.iter().find(|number| **number as usize >= count) {
                 Some(number) => Err(*number),
@@ -43,10 +43,10 @@ impl Indices {
     }
 }
 
-impl fmt::Display for Indices {
+impl fmt::Display for ObjectIndices {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Numbers(numbers) => formatter.write_str(&list(numbers)),
+            Self::Numbers(numbers) => formatter.write_str(&format_list(numbers)),
             word => {
                 let known = Self::WORDS.iter().find(|(_, indices)| indices == word);
                 formatter.write_str(known.map_or("", |(word, _)| word))

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::expression::Expression;
-use super::resolve::Context;
+use super::expression::PlacementExpression;
+use super::resolve::ResolveContext;
 use crate::machine::MemoryCost;
 use crate::worth::WorthNow;
 use crate::{CpuSet, Machine};
@@ -17,7 +17,7 @@ pub trait MachineKnowledge {
     fn worth_now(&self, machine: &Machine) -> Option<WorthNow>;
 
     /// Returns the groups that the latest map of links proves, or `None` without a map.
-    fn groups(&self, machine: &Machine) -> Option<Vec<CpuSet>>;
+    fn link_groups(&self, machine: &Machine) -> Option<Vec<CpuSet>>;
 
     /// Returns the costs of memory in the latest map of memory, or `None` without a map.
     fn memory_costs(&self, machine: &Machine) -> Option<Vec<MemoryCost>>;
@@ -33,19 +33,23 @@ pub struct KnownMachine<'a> {
 
 impl<'a> KnownMachine<'a> {
     /// Reads each measurement once, if one of the expressions needs it.
-    pub fn load<'e>(
+    pub fn load_knowledge<'e>(
         machine: &'a Machine,
-        expressions: impl IntoIterator<Item = &'e Expression>,
+        expressions: impl IntoIterator<Item = &'e PlacementExpression>,
         knowledge: &dyn MachineKnowledge,
     ) -> Self {
-        let expressions: Vec<&Expression> = expressions.into_iter().collect();
-        let is_needed = |needs: fn(&Expression) -> bool| expressions.iter().any(|expression| needs(expression));
+        let expressions: Vec<&PlacementExpression> = expressions.into_iter().collect();
+        let is_needed =
+            |needs: fn(&PlacementExpression) -> bool| expressions.iter().any(|expression| needs(expression));
         let read_if = |is_needed: bool| is_needed.then_some(machine);
-        let quiet = read_if(is_needed(Expression::needs_survey)).and_then(|machine| knowledge.quiet_cpus(machine));
-        let worth = read_if(is_needed(Expression::needs_worth)).and_then(|machine| knowledge.worth_now(machine));
-        let groups = read_if(is_needed(Expression::needs_groups)).and_then(|machine| knowledge.groups(machine));
-        let costs =
-            read_if(is_needed(Expression::needs_memory_costs)).and_then(|machine| knowledge.memory_costs(machine));
+        let quiet =
+            read_if(is_needed(PlacementExpression::needs_survey)).and_then(|machine| knowledge.quiet_cpus(machine));
+        let worth =
+            read_if(is_needed(PlacementExpression::needs_worth)).and_then(|machine| knowledge.worth_now(machine));
+        let groups =
+            read_if(is_needed(PlacementExpression::needs_groups)).and_then(|machine| knowledge.link_groups(machine));
+        let costs = read_if(is_needed(PlacementExpression::needs_memory_costs))
+            .and_then(|machine| knowledge.memory_costs(machine));
         let mut machine = Cow::Borrowed(machine);
         groups.into_iter().for_each(|groups| machine.to_mut().groups = groups);
         costs.into_iter().for_each(|costs| machine.to_mut().memory_costs = costs);
@@ -60,8 +64,8 @@ impl<'a> KnownMachine<'a> {
     }
 
     /// Returns the context in which expressions are resolved.
-    pub fn context<'b>(&'b self, reachable: &'b CpuSet) -> Context<'b> {
-        Context { machine: &self.machine, reachable, quiet: self.quiet.as_ref(), worth: self.worth.as_ref() }
+    pub fn resolve_context<'b>(&'b self, reachable: &'b CpuSet) -> ResolveContext<'b> {
+        ResolveContext { machine: &self.machine, reachable, quiet: self.quiet.as_ref(), worth: self.worth.as_ref() }
     }
 }
 
@@ -86,15 +90,15 @@ mod tests {
 
     impl MachineKnowledge for RecordedKnowledge {
         fn quiet_cpus(&self, _: &Machine) -> Option<CpuSet> {
-            self.answer("quiet", CpuSet::of(5))
+            self.answer("quiet", CpuSet::from_cpu(5))
         }
 
         fn worth_now(&self, _: &Machine) -> Option<WorthNow> {
             self.answer("worth", WorthNow::default())
         }
 
-        fn groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
-            self.answer("groups", vec![CpuSet::of(6), CpuSet::of(7)])
+        fn link_groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
+            self.answer("groups", vec![CpuSet::from_cpu(6), CpuSet::from_cpu(7)])
         }
 
         fn memory_costs(&self, _: &Machine) -> Option<Vec<MemoryCost>> {
@@ -104,8 +108,8 @@ mod tests {
 
     fn asked(texts: &[&str]) -> Vec<&'static str> {
         let (machine, knowledge) = (bulldozer(), RecordedKnowledge::default());
-        let expressions: Vec<Expression> = texts.iter().map(|text| parse(text).unwrap()).collect();
-        KnownMachine::load(&machine, &expressions, &knowledge);
+        let expressions: Vec<PlacementExpression> = texts.iter().map(|text| parse(text).unwrap()).collect();
+        KnownMachine::load_knowledge(&machine, &expressions, &knowledge);
         knowledge.0.into_inner()
     }
 
@@ -121,11 +125,12 @@ mod tests {
 
     #[test]
     fn expressions_are_resolved_with_what_was_read() {
-        let machine = Machine { allowed: CpuSet::of(0), ..bulldozer() };
+        let machine = Machine { allowed: CpuSet::from_cpu(0), ..bulldozer() };
         let expressions = ["quiet", "group:1"].map(|text| parse(text).unwrap());
-        let known = KnownMachine::load(&machine, &expressions, &RecordedKnowledge::default());
+        let known = KnownMachine::load_knowledge(&machine, &expressions, &RecordedKnowledge::default());
         let known = known.with_allowed_cpus(machine.online.clone());
-        let found = expressions.map(|on| on.resolve(&known.context(&machine.online)).unwrap().cpus.to_string());
+        let found =
+            expressions.map(|on| on.resolve_on(&known.resolve_context(&machine.online)).unwrap().cpus.to_string());
         assert_eq!(found, ["5", "7"]);
     }
 }

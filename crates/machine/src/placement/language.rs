@@ -1,6 +1,6 @@
 //! Table of the language: its forms by example, and the cpus that each selects. Help and documents print this table.
 
-use super::expression::Name;
+use super::expression::CpuSetName;
 use crate::Level;
 
 /// A form of the language.
@@ -38,7 +38,7 @@ pub fn language_forms() -> Vec<LanguageForm> {
             &["llc:1.core:0-3", "core:all.cpu:0"],
             "nested objects: the first four cores of llc:1; the first thread of each core",
         ),
-        form(&Name::ALL.map(Name::word), "names"),
+        form(&CpuSetName::ALL.map(CpuSetName::word), "names"),
         form(&["spread(4, cluster)", "pack(4, llc)"], "4 cpus over as many, or as few, objects of a level as possible"),
         form(&["spread(4, core, llc:0)"], "only among these cpus"),
         form(
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn every_word_is_in_the_table() {
         let table = language_table(0);
-        for word in words::all() {
+        for word in words::all_words() {
             let mut words = table.split(|c: char| !c.is_alphanumeric() && c != '-');
             assert!(words.any(|found| found == word), "{word} is missing in\n{table}");
         }

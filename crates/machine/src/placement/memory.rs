@@ -8,7 +8,7 @@ use crate::{CpuSet, Machine};
 
 /// Choice of the kernel among the nodes of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum MemoryMode {
     /// From the node of the requesting cpu.
     Local,
     /// From these nodes only.
@@ -21,7 +21,7 @@ pub enum Mode {
     Weighted,
 }
 
-impl Mode {
+impl MemoryMode {
     const NAMED: [(&'static str, Self); 4] = [
         ("bind", Self::Bind),
         ("preferred", Self::Preferred),
@@ -30,7 +30,7 @@ impl Mode {
     ];
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for MemoryMode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Self::NAMED.iter().find(|(_, mode)| mode == self);
         formatter.write_str(named.map_or("local", |(name, _)| name))
@@ -39,7 +39,7 @@ impl fmt::Display for Mode {
 
 /// The nodes of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Nodes {
+pub enum PolicyNodes {
     /// All nodes with memory that may be used.
     All,
     /// Indices in machine order, as `node:N` counts them; ascending, at least one. `Local` has none.
@@ -50,9 +50,9 @@ pub enum Nodes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPolicy {
     /// Way of choosing among the nodes.
-    pub mode: Mode,
+    pub mode: MemoryMode,
     /// Nodes to choose from.
-    pub nodes: Nodes,
+    pub nodes: PolicyNodes,
 }
 
 /// Reason why a memory policy cannot be read, or is not available on a machine.
@@ -65,7 +65,7 @@ pub enum MemoryError {
     #[error("expected nodes such as 0, 0,2, 0-3 or all, found \"{0}\"")]
     NoNodes(String),
     /// There is no such node.
-    #[error("node:{index}: this machine has {}", spanned(*.count))]
+    #[error("node:{index}: this machine has {}", format_span(*.count))]
     NoSuchNode {
         /// The typed index.
         index: u32,
@@ -89,7 +89,7 @@ pub enum MemoryError {
     },
 }
 
-fn spanned(count: usize) -> String {
+fn format_span(count: usize) -> String {
     match count {
         0 => "no nodes".to_owned(),
         1 => "node:0 only".to_owned(),
@@ -103,21 +103,21 @@ impl FromStr for MemoryPolicy {
     fn from_str(text: &str) -> Result<Self, MemoryError> {
         let lower = text.to_ascii_lowercase();
         if lower == "local" {
-            return Ok(Self { mode: Mode::Local, nodes: Nodes::Indices(Vec::new()) });
+            return Ok(Self { mode: MemoryMode::Local, nodes: PolicyNodes::Indices(Vec::new()) });
         }
         let no_policy = || MemoryError::NoPolicy(text.to_owned());
         let (name, list) = lower.split_once(':').ok_or_else(no_policy)?;
-        let (_, mode) = Mode::NAMED.iter().find(|(known, _)| *known == name).ok_or_else(no_policy)?;
+        let (_, mode) = MemoryMode::NAMED.iter().find(|(known, _)| *known == name).ok_or_else(no_policy)?;
         let nodes = match list {
-            "all" => Nodes::All,
-            _ => Nodes::Indices(indices(list).ok_or_else(|| MemoryError::NoNodes(list.to_owned()))?),
+            "all" => PolicyNodes::All,
+            _ => PolicyNodes::Indices(parse_indices(list).ok_or_else(|| MemoryError::NoNodes(list.to_owned()))?),
         };
         Ok(Self { mode: *mode, nodes })
     }
 }
 
 /// Parses a list of nodes, which has the syntax of a cpu list.
-fn indices(list: &str) -> Option<Vec<u32>> {
+fn parse_indices(list: &str) -> Option<Vec<u32>> {
     CpuSet::parse_list(list).ok().filter(|set| !set.is_empty()).map(|set| set.iter().collect())
 }
 
@@ -125,9 +125,9 @@ impl fmt::Display for MemoryPolicy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.mode)?;
         match &self.nodes {
-            Nodes::All => write!(formatter, ":all"),
-            Nodes::Indices(indices) if indices.is_empty() => Ok(()),
-            Nodes::Indices(indices) => write!(formatter, ":{}", indices.iter().copied().collect::<CpuSet>()),
+            PolicyNodes::All => write!(formatter, ":all"),
+            PolicyNodes::Indices(indices) if indices.is_empty() => Ok(()),
+            PolicyNodes::Indices(indices) => write!(formatter, ":{}", indices.iter().copied().collect::<CpuSet>()),
         }
     }
 }
@@ -140,10 +140,12 @@ impl MemoryPolicy {
     /// If a node does not exist, has no memory, or is not allowed.
     pub fn node_numbers(&self, machine: &Machine, allowed: Option<&[u32]>) -> Result<Vec<u32>, MemoryError> {
         match &self.nodes {
-            Nodes::Indices(indices) => indices.iter().map(|index| number(machine, allowed, *index)).collect(),
-            Nodes::All => {
+            PolicyNodes::Indices(indices) => {
+                indices.iter().map(|index| node_number(machine, allowed, *index)).collect()
+            }
+            PolicyNodes::All => {
                 let indices = 0..machine.nodes.len() as u32;
-                let numbers: Vec<u32> = indices.filter_map(|index| number(machine, allowed, index).ok()).collect();
+                let numbers: Vec<u32> = indices.filter_map(|index| node_number(machine, allowed, index).ok()).collect();
                 if numbers.is_empty() { Err(MemoryError::Nowhere) } else { Ok(numbers) }
             }
         }
@@ -160,7 +162,7 @@ pub struct PolicyToTry {
 }
 
 /// Returns the policies that differ from the default for a program on these cpus, at most one for each way to differ. There are none if one
-/// node has all memory. `weights` are the kernel's for weighted interleaving of [`Nodes::All`], if the kernel supports it.
+/// node has all memory. `weights` are the kernel's for weighted interleaving of [`PolicyNodes::All`], if the kernel supports it.
 ///
 /// `bind` differs from the default only if a node is full, so it is never proposed. `preferred` is proposed for memory that is not plain
 /// DRAM and has no cpus, since the default never takes it first.
@@ -169,19 +171,19 @@ pub fn policies_to_try(machine: &Machine, weights: Option<&[u32]>) -> Vec<Policy
     if usable().count() < 2 {
         return Vec::new();
     }
-    let all = |mode| MemoryPolicy { mode, nodes: Nodes::All };
+    let all = |mode| MemoryPolicy { mode, nodes: PolicyNodes::All };
     let mut found = vec![PolicyToTry {
-        policy: all(Mode::Interleave),
+        policy: all(MemoryMode::Interleave),
         reason: "Pages in turn from all nodes: the bandwidth of all, at the mean of their latencies.",
     }];
     if weights.is_some_and(|weights| weights.windows(2).any(|pair| pair[0] != pair[1])) {
         let reason = "Pages in turn from all nodes, by the weights that the kernel has for their bandwidth.";
-        found.push(PolicyToTry { policy: all(Mode::Weighted), reason });
+        found.push(PolicyToTry { policy: all(MemoryMode::Weighted), reason });
     }
     let fast = usable().filter(|(_, node)| node.cpus.is_empty() && node.memory_kind == Some(MemoryKind::HighBandwidth));
     let fast: Vec<u32> = fast.map(|(index, _)| index as u32).collect();
     if !fast.is_empty() {
-        let policy = MemoryPolicy { mode: Mode::Preferred, nodes: Nodes::Indices(fast) };
+        let policy = MemoryPolicy { mode: MemoryMode::Preferred, nodes: PolicyNodes::Indices(fast) };
         found.push(PolicyToTry { policy, reason: "High-bandwidth memory first, as long as there is some." });
     }
     found
@@ -195,24 +197,24 @@ pub fn policies_to_try(machine: &Machine, weights: Option<&[u32]>) -> Vec<Policy
 pub fn comes_to(
     machine: &Machine,
     cpus: &CpuSet,
-    mode: Option<Mode>,
+    mode: Option<MemoryMode>,
     nodes: &CpuSet,
     weights: Option<&[u32]>,
-) -> (Mode, CpuSet) {
+) -> (MemoryMode, CpuSet) {
     let own = || machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus)).collect::<Vec<_>>();
     let is_even = weights.is_none_or(|weights| weights.windows(2).all(|pair| pair[0] == pair[1]));
-    match mode.unwrap_or(Mode::Local) {
-        Mode::Local => match own()[..] {
-            [only] if machine.has_memory(only) => (Mode::Preferred, CpuSet::of(only.number)),
-            _ => (Mode::Local, CpuSet::new()),
+    match mode.unwrap_or(MemoryMode::Local) {
+        MemoryMode::Local => match own()[..] {
+            [only] if machine.has_memory(only) => (MemoryMode::Preferred, CpuSet::from_cpu(only.number)),
+            _ => (MemoryMode::Local, CpuSet::new()),
         },
-        Mode::Interleave | Mode::Weighted if nodes.len() == 1 => (Mode::Preferred, nodes.clone()),
-        Mode::Weighted if is_even => (Mode::Interleave, nodes.clone()),
+        MemoryMode::Interleave | MemoryMode::Weighted if nodes.len() == 1 => (MemoryMode::Preferred, nodes.clone()),
+        MemoryMode::Weighted if is_even => (MemoryMode::Interleave, nodes.clone()),
         mode => (mode, nodes.clone()),
     }
 }
 
-fn number(machine: &Machine, allowed: Option<&[u32]>, index: u32) -> Result<u32, MemoryError> {
+fn node_number(machine: &Machine, allowed: Option<&[u32]>, index: u32) -> Result<u32, MemoryError> {
     let count = machine.nodes.len();
     let node = machine.nodes.get(index as usize).ok_or(MemoryError::NoSuchNode { index, count })?;
     if node.memory_bytes == Some(0) {
@@ -227,19 +229,19 @@ fn number(machine: &Machine, allowed: Option<&[u32]>, index: u32) -> Result<u32,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assemble::assemble;
+    use crate::assemble::assemble_machine;
     use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
 
     /// Three nodes with the system's numbers 0, 2 and 8; the second has no memory.
     fn machine() -> Machine {
         let node = |number, memory_bytes| NodeFacts {
             number,
-            cpus: CpuSet::of(number),
+            cpus: CpuSet::from_cpu(number),
             memory_bytes: Some(memory_bytes),
             ..NodeFacts::default()
         };
         let cpus: CpuSet = [0, 2, 8].into_iter().collect();
-        assemble(MachineFacts {
+        assemble_machine(MachineFacts {
             cpus: cpus.iter().map(|number| CpuFacts { number, ..CpuFacts::default() }).collect(),
             nodes: vec![node(0, 1 << 30), node(2, 0), node(8, 1 << 30)],
             ..MachineFacts::default()
@@ -265,7 +267,7 @@ mod tests {
         assert_eq!(policies_to_try(&fast, None).len(), 1, "node 8 has cpus: they take it first as it is");
         fast.nodes[2].cpus = CpuSet::new();
         assert_eq!(policies_to_try(&fast, None)[1].policy.to_string(), "preferred:2");
-        let one = Machine { allowed_memory: Some(CpuSet::of(0)), ..machine };
+        let one = Machine { allowed_memory: Some(CpuSet::from_cpu(0)), ..machine };
         assert_eq!(policies_to_try(&one, Some(&[3, 1])), []);
     }
 
@@ -274,16 +276,20 @@ mod tests {
         let machine = machine();
         let both: CpuSet = [0, 8].into_iter().collect();
         let comes = |cpus: &CpuSet, mode, nodes: &CpuSet, weights| comes_to(&machine, cpus, mode, nodes, weights);
-        let (at, none) = (CpuSet::of(0), CpuSet::new());
-        assert_eq!(comes(&at, None, &none, None), comes(&at, Some(Mode::Preferred), &at, None));
-        assert_eq!(comes(&at, None, &none, None), comes(&at, Some(Mode::Interleave), &at, None));
-        assert_ne!(comes(&at, None, &none, None), comes(&at, Some(Mode::Bind), &at, None), "only a full node differs");
-        assert_ne!(comes(&both, None, &none, None), comes(&both, Some(Mode::Interleave), &both, None));
-        let weighted = |weights| comes(&both, Some(Mode::Weighted), &both, weights);
-        assert_eq!(weighted(Some(&[2, 2])), comes(&both, Some(Mode::Interleave), &both, None));
+        let (at, none) = (CpuSet::from_cpu(0), CpuSet::new());
+        assert_eq!(comes(&at, None, &none, None), comes(&at, Some(MemoryMode::Preferred), &at, None));
+        assert_eq!(comes(&at, None, &none, None), comes(&at, Some(MemoryMode::Interleave), &at, None));
+        assert_ne!(
+            comes(&at, None, &none, None),
+            comes(&at, Some(MemoryMode::Bind), &at, None),
+            "only a full node differs"
+        );
+        assert_ne!(comes(&both, None, &none, None), comes(&both, Some(MemoryMode::Interleave), &both, None));
+        let weighted = |weights| comes(&both, Some(MemoryMode::Weighted), &both, weights);
+        assert_eq!(weighted(Some(&[2, 2])), comes(&both, Some(MemoryMode::Interleave), &both, None));
         assert_ne!(weighted(Some(&[2, 1])), weighted(Some(&[2, 2])));
         // Cpus without memory of their own: which node is nearest is the kernel's choice.
-        assert_eq!(comes(&CpuSet::of(2), None, &none, None).0, Mode::Local);
+        assert_eq!(comes(&CpuSet::from_cpu(2), None, &none, None).0, MemoryMode::Local);
     }
 
     #[test]
@@ -310,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_machine_knows_what_is_allowed_where_the_process_does_not_say() {
-        let machine = Machine { allowed_memory: Some(CpuSet::of(8)), ..machine() };
+        let machine = Machine { allowed_memory: Some(CpuSet::from_cpu(8)), ..machine() };
         let numbers = |text: &str, allowed| text.parse::<MemoryPolicy>().unwrap().node_numbers(&machine, allowed);
         assert_eq!(numbers("interleave:all", None), Ok(vec![8]));
         assert_eq!(numbers("bind:0", None), Err(MemoryError::NotAllowed { index: 0 }));

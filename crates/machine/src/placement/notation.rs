@@ -28,7 +28,7 @@ mod tree;
 mod windows;
 
 use crate::{CpuSet, Machine};
-pub use dispatch::{print, read};
+pub use dispatch::{print_notation, read_notation};
 pub use name::{Notation, UnknownNotation};
 
 /// One line of a notation.
@@ -51,23 +51,23 @@ impl NotationLine {
     }
 
     /// Marks the line as secondary.
-    fn secondary(mut self) -> Self {
+    fn into_secondary(mut self) -> Self {
         self.secondary = true;
         self
     }
 
     /// Creates a line that cannot be written, with the reason.
-    fn absent(label: impl Into<String>, why: impl Into<String>) -> Self {
+    fn without_text(label: impl Into<String>, why: impl Into<String>) -> Self {
         Self { label: label.into(), text: None, secondary: false, remarks: vec![why.into()] }
     }
 
-    fn remark(mut self, remark: impl Into<String>) -> Self {
+    fn with_remark(mut self, remark: impl Into<String>) -> Self {
         self.remarks.push(remark.into());
         self
     }
 
     /// Adds remarks.
-    fn remarks(mut self, remarks: impl IntoIterator<Item = String>) -> Self {
+    fn with_remarks(mut self, remarks: impl IntoIterator<Item = String>) -> Self {
         self.remarks.extend(remarks);
         self
     }
@@ -75,7 +75,7 @@ impl NotationLine {
 
 /// Meaning on a machine of a text in another tool's notation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct NotationReading {
     /// The cpus, including ones missing from this machine.
     pub cpus: CpuSet,
     /// The same cpus, each once: in the order of the text if its notation has one, otherwise ascending.
@@ -84,13 +84,13 @@ pub struct Read {
     pub remarks: Vec<String>,
 }
 
-impl Read {
-    fn set(cpus: CpuSet) -> Self {
+impl NotationReading {
+    fn from_set(cpus: CpuSet) -> Self {
         Self { order: cpus.iter().collect(), cpus, remarks: Vec::new() }
     }
 
     /// Collects cpus in order and skips repeated ones.
-    fn ordered(cpus: impl IntoIterator<Item = u32>) -> Self {
+    fn from_order(cpus: impl IntoIterator<Item = u32>) -> Self {
         let mut read = Self::default();
         for cpu in cpus {
             if read.cpus.insert(cpu) {
@@ -100,12 +100,12 @@ impl Read {
         read
     }
 
-    fn remark(mut self, remark: impl Into<String>) -> Self {
+    fn with_remark(mut self, remark: impl Into<String>) -> Self {
         self.remarks.push(remark.into());
         self
     }
 
-    fn remarks(mut self, remarks: impl IntoIterator<Item = String>) -> Self {
+    fn with_remarks(mut self, remarks: impl IntoIterator<Item = String>) -> Self {
         self.remarks.extend(remarks);
         self
     }
@@ -114,7 +114,7 @@ impl Read {
 /// Reason why a text cannot be read in a notation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}, at character {}", position + 1)]
-pub struct ReadError {
+pub struct NotationError {
     /// The whole text.
     pub text: String,
     /// Start of the mistake, in characters from 0.
@@ -129,7 +129,7 @@ pub struct ReadError {
 
 /// Input of a printer: cpus, the same cpus in the order in which threads get them, and their machine.
 #[derive(Clone, Copy)]
-struct Chosen<'a> {
+struct ChosenCpus<'a> {
     cpus: &'a CpuSet,
     order: &'a [u32],
     machine: &'a Machine,

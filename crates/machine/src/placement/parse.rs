@@ -5,9 +5,9 @@ mod arguments;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::expression::{Node, Term};
-use super::words::{self, Word};
-use super::{Expression, Indices, Operator, PlacementError};
+use super::expression::{ExpressionTerm, TermNode};
+use super::words::{self, LanguageWord};
+use super::{ObjectIndices, PlacementError, PlacementExpression, SetOperator};
 use crate::cpu_set::MAXIMUM_CPU;
 use crate::{CpuSet, Level};
 
@@ -26,13 +26,16 @@ type Result<T> = std::result::Result<T, PlacementError>;
 ///
 /// # Errors
 /// [`PlacementError`] with the character of the first mistake, the expected text, and a suggestion. Whether the cpus and objects exist is
-/// checked by [`Expression::resolve`].
-pub fn parse(text: &str) -> Result<Expression> {
-    let mut parser = Parser { characters: text.chars().collect(), place: 0, depth: 0, terms: 0, numbers: 0 };
-    parser.whole().map(|term| Expression { text: text.to_owned(), term }).map_err(|error| error.about(text))
+/// checked by [`PlacementExpression::resolve`].
+pub fn parse(text: &str) -> Result<PlacementExpression> {
+    let mut parser = ExpressionParser { characters: text.chars().collect(), place: 0, depth: 0, terms: 0, numbers: 0 };
+    parser
+        .parse_whole()
+        .map(|term| PlacementExpression { text: text.to_owned(), term })
+        .map_err(|error| error.about_text(text))
 }
 
-impl FromStr for Expression {
+impl FromStr for PlacementExpression {
     type Err = PlacementError;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -40,7 +43,7 @@ impl FromStr for Expression {
     }
 }
 
-struct Parser {
+struct ExpressionParser {
     characters: Vec<char>,
     place: usize,
     depth: usize,
@@ -50,15 +53,15 @@ struct Parser {
     numbers: usize,
 }
 
-impl Parser {
-    fn whole(&mut self) -> Result<Term> {
+impl ExpressionParser {
+    fn parse_whole(&mut self) -> Result<ExpressionTerm> {
         if self.characters.len() > LONGEST_TEXT {
             return Err(PlacementError::new(0..0, format!("the expression is longer than {LONGEST_TEXT} characters")));
         }
         if self.peek_past_space().is_none() {
-            return Err(PlacementError::new(self.place..self.place, "the expression is empty").hint(EXAMPLES));
+            return Err(PlacementError::new(self.place..self.place, "the expression is empty").with_hint(EXAMPLES));
         }
-        let term = self.chain()?;
+        let term = self.parse_chain()?;
         match self.peek_past_space() {
             None => Ok(term),
             Some(found) => Err(self.unexpected_after_term(found, &term)),
@@ -66,43 +69,49 @@ impl Parser {
     }
 
     /// Reads terms joined by operators.
-    fn chain(&mut self) -> Result<Term> {
-        let first = self.term()?;
-        let mut rest: Vec<(Operator, Term)> = Vec::new();
-        while let Some(operator) = self.operator() {
+    fn parse_chain(&mut self) -> Result<ExpressionTerm> {
+        let first = self.parse_term()?;
+        let mut rest: Vec<(SetOperator, ExpressionTerm)> = Vec::new();
+        while let Some(operator) = self.parse_operator() {
             let at = self.place;
             self.place += 1;
-            let term = self.term()?;
+            let term = self.parse_term()?;
             let before = rest.last().map_or(&first, |(_, term)| term);
             self.refuse_spaced_range(before, operator, at, &term)?;
             rest.push((operator, term));
         }
         let Some((_, last)) = rest.last() else { return Ok(first) };
         let at = first.at.start..last.at.end;
-        Ok(Term { node: Node::Chain(Box::new(first), rest), at })
+        Ok(ExpressionTerm { node: TermNode::Chain(Box::new(first), rest), at })
     }
 
-    fn operator(&mut self) -> Option<Operator> {
+    fn parse_operator(&mut self) -> Option<SetOperator> {
         let found = self.peek_past_space()?;
-        Operator::ALL.into_iter().find(|operator| operator.symbol() == found)
+        SetOperator::ALL.into_iter().find(|operator| operator.symbol() == found)
     }
 
     /// Refuses `0 - 3`, which could be the range or cpu 0 without cpu 3; `0-7 - 3` and `(0) - 3` cannot.
-    fn refuse_spaced_range(&self, before: &Term, operator: Operator, minus: usize, after: &Term) -> Result<()> {
+    fn refuse_spaced_range(
+        &self,
+        before: &ExpressionTerm,
+        operator: SetOperator,
+        minus: usize,
+        after: &ExpressionTerm,
+    ) -> Result<()> {
         let text = |at: &Range<usize>| self.characters[at.clone()].iter().collect::<String>();
         let (left, right) = (text(&before.at), text(&after.at));
-        let lists = matches!((&before.node, &after.node), (Node::List(_), Node::List(_)));
+        let lists = matches!((&before.node, &after.node), (TermNode::List(_), TermNode::List(_)));
         let number = left.rsplit(',').next().is_some_and(|piece| piece.trim().chars().all(|c| c.is_ascii_digit()));
-        if operator != Operator::Without || !lists || !number || !right.starts_with(|c: char| c.is_ascii_digit()) {
+        if operator != SetOperator::Without || !lists || !number || !right.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(());
         }
         let what = "this is ambiguous: a range, or one list without another";
         let hint = format!("write {left}-{right} for the range, or ({left}) - {right} for without");
-        Err(PlacementError::new(minus..minus + 1, what).hint(hint))
+        Err(PlacementError::new(minus..minus + 1, what).with_hint(hint))
     }
 
     /// Reads one term, with the objects after its dots.
-    fn term(&mut self) -> Result<Term> {
+    fn parse_term(&mut self) -> Result<ExpressionTerm> {
         self.depth += 1;
         if self.depth > DEEPEST {
             let at = self.place..self.place;
@@ -121,7 +130,7 @@ impl Parser {
             self.place += 1;
             self.count_term()?;
             let (start, level, word) = self.level_after_dot()?;
-            term = self.objects(Some(Box::new(term)), level, start, &word)?;
+            term = self.parse_objects(Some(Box::new(term)), level, start, &word)?;
         }
         self.depth -= 1;
         Ok(term)
@@ -137,25 +146,25 @@ impl Parser {
         Err(PlacementError::new(at, format!("an expression has at most {MOST_TERMS} terms, and another begins here")))
     }
 
-    fn simple_term(&mut self) -> Result<Term> {
+    fn simple_term(&mut self) -> Result<ExpressionTerm> {
         let found = self.peek_past_space();
         let start = self.place;
         match found {
             Some('(') => {
                 self.place += 1;
-                let inner = self.chain()?;
-                self.expect(')', "to close \"(\"")?;
-                Ok(Term { node: inner.node, at: start..self.place })
+                let inner = self.parse_chain()?;
+                self.expect_character(')', "to close \"(\"")?;
+                Ok(ExpressionTerm { node: inner.node, at: start..self.place })
             }
             Some('!') => {
                 self.place += 1;
-                let inner = self.term()?;
-                Ok(Term { node: Node::Not(Box::new(inner)), at: start..self.place })
+                let inner = self.parse_term()?;
+                Ok(ExpressionTerm { node: TermNode::Not(Box::new(inner)), at: start..self.place })
             }
-            Some('0') if matches!(self.characters.get(start + 1), Some('x' | 'X')) => self.mask(),
+            Some('0') if matches!(self.characters.get(start + 1), Some('x' | 'X')) => self.parse_mask(),
             Some(c) if c.is_ascii_digit() => {
-                let numbers = self.numbers("a cpu number")?;
-                Ok(Term { node: Node::List(numbers), at: start..self.place })
+                let numbers = self.parse_numbers("a cpu number")?;
+                Ok(ExpressionTerm { node: TermNode::List(numbers), at: start..self.place })
             }
             Some(c) if c.is_ascii_alphabetic() => self.word_term(),
             Some(c) => Err(self.no_term(c)),
@@ -164,40 +173,42 @@ impl Parser {
     }
 
     fn no_term(&self, found: char) -> PlacementError {
-        let error =
-            PlacementError::new(self.place..self.place + 1, format!("expected {TERM}, found {}", quoted(found)));
+        let error = PlacementError::new(
+            self.place..self.place + 1,
+            format!("expected {TERM}, found {}", quote_character(found)),
+        );
         match found {
-            '~' | '^' => error.hint("without is written as all - x, or !x"),
-            '{' => error.hint("a list has no braces: 0-3,8"),
-            '-' => error.hint("without is written between two terms: all - 0"),
-            ':' | '.' => error.hint("a level's name comes first: llc:0"),
+            '~' | '^' => error.with_hint("without is written as all - x, or !x"),
+            '{' => error.with_hint("a list has no braces: 0-3,8"),
+            '-' => error.with_hint("without is written between two terms: all - 0"),
+            ':' | '.' => error.with_hint("a level's name comes first: llc:0"),
             _ => error,
         }
     }
 
     /// Reads a term that begins with a letter: a name, a level with an index, or a pattern.
-    fn word_term(&mut self) -> Result<Term> {
+    fn word_term(&mut self) -> Result<ExpressionTerm> {
         let (start, text) = (self.place, self.word_text());
-        let Some((length, word)) = words::longest(&text) else {
+        let Some((length, word)) = words::longest_word(&text) else {
             let at = start..start + text.chars().count();
             let error = PlacementError::new(at, format!("unknown word \"{text}\""));
-            let known = || format!("the words are {}", words::all().join(", "));
-            return Err(error.hint(words::meant(&text).unwrap_or_else(known)));
+            let known = || format!("the words are {}", words::all_words().join(", "));
+            return Err(error.with_hint(words::suggest_word(&text).unwrap_or_else(known)));
         };
         self.place = start + length;
         match word {
-            Word::Name(name) => {
+            LanguageWord::Name(name) => {
                 if self.characters.get(self.place) == Some(&':') {
                     let what = format!("\"{}\" is a name, not a level, and takes no index", name.word());
                     let hint = format!("the levels are {}", Level::ALL.map(Level::word).join(", "));
-                    return Err(PlacementError::new(self.place..self.place + 1, what).hint(hint));
+                    return Err(PlacementError::new(self.place..self.place + 1, what).with_hint(hint));
                 }
-                Ok(Term { node: Node::Name(name), at: start..self.place })
+                Ok(ExpressionTerm { node: TermNode::Name(name), at: start..self.place })
             }
-            Word::Level(level) => self.objects(None, level, start, &text[..length]),
-            Word::Pattern(pattern) => self.choice(Some(pattern), start),
-            Word::Best => self.choice(None, start),
-            Word::Near => self.near(start),
+            LanguageWord::Level(level) => self.parse_objects(None, level, start, &text[..length]),
+            LanguageWord::Pattern(pattern) => self.parse_choice(Some(pattern), start),
+            LanguageWord::Best => self.parse_choice(None, start),
+            LanguageWord::Near => self.parse_near(start),
         }
     }
 
@@ -209,35 +220,42 @@ impl Parser {
 
     fn level_after_dot(&mut self) -> Result<(usize, Level, String)> {
         let (start, text) = (self.place, self.word_text());
-        if let Some((length, Word::Level(level))) = words::longest(&text) {
+        if let Some((length, LanguageWord::Level(level))) = words::longest_word(&text) {
             self.place = start + length;
             return Ok((start, level, text[..length].to_owned()));
         }
         let at = start..start + text.chars().count();
         let what = "expected a level after the dot, such as core:0";
-        let hint = words::meant(&text).unwrap_or_else(|| "llc:1.core:0-3 is the first four cores of llc:1".into());
-        Err(PlacementError::new(at, what).hint(hint))
+        let hint =
+            words::suggest_word(&text).unwrap_or_else(|| "llc:1.core:0-3 is the first four cores of llc:1".into());
+        Err(PlacementError::new(at, what).with_hint(hint))
     }
 
-    fn objects(&mut self, of: Option<Box<Term>>, level: Level, start: usize, word: &str) -> Result<Term> {
+    fn parse_objects(
+        &mut self,
+        of: Option<Box<ExpressionTerm>>,
+        level: Level,
+        start: usize,
+        word: &str,
+    ) -> Result<ExpressionTerm> {
         if self.characters.get(self.place) != Some(&':') {
             let what = format!("\"{word}\" is a level and needs an index");
             let hint = format!("{level}:0 is the first, {level}:0-3 are the first four, {level}:all are all");
-            return Err(PlacementError::new(start..self.place, what).hint(hint));
+            return Err(PlacementError::new(start..self.place, what).with_hint(hint));
         }
         self.place += 1;
-        let indices = self.indices(level)?;
+        let indices = self.parse_indices(level)?;
         let start = of.as_ref().map_or(start, |of| of.at.start);
-        Ok(Term { node: Node::Objects { of, level, indices }, at: start..self.place })
+        Ok(ExpressionTerm { node: TermNode::Objects { of, level, indices }, at: start..self.place })
     }
 
-    fn indices(&mut self, level: Level) -> Result<Indices> {
+    fn parse_indices(&mut self, level: Level) -> Result<ObjectIndices> {
         let start = self.place;
         if self.characters.get(start).is_some_and(char::is_ascii_digit) {
-            return self.numbers("an index").map(Indices::Numbers);
+            return self.parse_numbers("an index").map(ObjectIndices::Numbers);
         }
         let word: String = self.characters[start..].iter().take_while(|c| c.is_ascii_alphabetic()).collect();
-        if let Some(indices) = Indices::of_word(&word) {
+        if let Some(indices) = ObjectIndices::of_word(&word) {
             self.place += word.len();
             return Ok(indices);
         }
@@ -246,7 +264,7 @@ impl Parser {
         Err(PlacementError::new(at, what))
     }
 
-    fn mask(&mut self) -> Result<Term> {
+    fn parse_mask(&mut self) -> Result<ExpressionTerm> {
         let start = self.place;
         self.place += 2;
         let rest = &self.characters[self.place..];
@@ -266,20 +284,20 @@ impl Parser {
             let at = self.place..self.place + 1;
             return Err(PlacementError::new(
                 at,
-                format!("{} is not a hexadecimal digit", quoted(self.characters[self.place])),
+                format!("{} is not a hexadecimal digit", quote_character(self.characters[self.place])),
             ));
         }
         let cpus = CpuSet::parse_mask(&digits).map_err(|error| PlacementError::new(at.clone(), error.to_string()))?;
-        Ok(Term { node: Node::Mask(cpus), at })
+        Ok(ExpressionTerm { node: TermNode::Mask(cpus), at })
     }
 
     /// Reads a list: numbers, ranges, ranges with a stride (`0-31:2`, and the kernel's `0-31:2/8`); each number once.
-    fn numbers(&mut self, what: &str) -> Result<Vec<u32>> {
+    fn parse_numbers(&mut self, what: &str) -> Result<Vec<u32>> {
         let mut seen = CpuSet::new();
         let mut numbers = Vec::new();
         loop {
             let start = self.place;
-            let piece = self.range(what)?;
+            let piece = self.parse_range(what)?;
             self.numbers += piece.len();
             if self.numbers > MOST_NUMBERS {
                 let what = "with these the expression names more than a million numbers, with many repetitions";
@@ -305,27 +323,27 @@ impl Parser {
         digit
     }
 
-    fn range(&mut self, what: &str) -> Result<Vec<u32>> {
+    fn parse_range(&mut self, what: &str) -> Result<Vec<u32>> {
         let start = self.place;
-        let first = self.number(what)?;
+        let first = self.parse_number(what)?;
         if !self.follows_digit('-') {
             return Ok(vec![first]);
         }
         self.place += 1;
-        let last = self.number(what)?;
+        let last = self.parse_number(what)?;
         if last < first {
             let what = format!("the range {first}-{last} ends before it begins");
             let error = PlacementError::new(start..self.place, what);
-            return Err(error.hint(falling(first, last)));
+            return Err(error.with_hint(suggest_rising_range(first, last)));
         }
         let (mut stride, mut group) = (1, 1);
         if self.follows_digit(':') {
             self.place += 1;
-            stride = self.number("a stride")?;
+            stride = self.parse_number("a stride")?;
             if self.follows_digit('/') {
                 self.place += 1;
                 group = stride;
-                stride = self.number("the length of a group")?;
+                stride = self.parse_number("the length of a group")?;
             }
         }
         if stride == 0 || group == 0 || group > stride {
@@ -334,7 +352,7 @@ impl Parser {
         }
         if self.follows_digit('-') {
             let hint = "for without, put spaces around the minus: 0-7 - 3";
-            return Err(PlacementError::new(self.place..self.place + 1, "a range has only one minus").hint(hint));
+            return Err(PlacementError::new(self.place..self.place + 1, "a range has only one minus").with_hint(hint));
         }
         Ok((first..=last).filter(|number| (number - first) % stride < group).collect())
     }
@@ -344,13 +362,13 @@ impl Parser {
             && self.characters.get(self.place + 1).is_some_and(char::is_ascii_digit)
     }
 
-    fn number(&mut self, what: &str) -> Result<u32> {
+    fn parse_number(&mut self, what: &str) -> Result<u32> {
         let start = self.place;
         let digits: String = self.characters[start..].iter().take_while(|c| c.is_ascii_digit()).collect();
         self.place += digits.len();
         let at = start..self.place;
         if digits.is_empty() {
-            let found = self.characters.get(start).map_or("the end".to_owned(), |c| quoted(*c));
+            let found = self.characters.get(start).map_or("the end".to_owned(), |c| quote_character(*c));
             return Err(PlacementError::new(start..start + 1, format!("expected {what}, found {found}")));
         }
         let Some(number) = digits.parse().ok().filter(|number| *number <= MAXIMUM_CPU) else {
@@ -361,52 +379,53 @@ impl Parser {
         };
         if let Some(letter) = self.characters.get(self.place).filter(|c| c.is_ascii_alphabetic()) {
             let word = self.word_text();
-            let error = PlacementError::new(self.place..self.place + 1, format!("{} is not a digit", quoted(*letter)));
+            let error =
+                PlacementError::new(self.place..self.place + 1, format!("{} is not a digit", quote_character(*letter)));
             let hexadecimal = word.chars().all(|c| c.is_ascii_hexdigit());
-            return Err(if hexadecimal { error.hint(format!("a mask has 0x: 0x{digits}{word}")) } else { error });
+            return Err(if hexadecimal { error.with_hint(format!("a mask has 0x: 0x{digits}{word}")) } else { error });
         }
         Ok(number)
     }
 
-    fn expect(&mut self, wanted: char, meaning: &str) -> Result<()> {
+    fn expect_character(&mut self, wanted: char, meaning: &str) -> Result<()> {
         if self.peek_past_space() == Some(wanted) {
             self.place += 1;
             return Ok(());
         }
-        let found = self.characters.get(self.place).map_or("the end".to_owned(), |c| quoted(*c));
+        let found = self.characters.get(self.place).map_or("the end".to_owned(), |c| quote_character(*c));
         let at = self.place..(self.place + 1).min(self.characters.len());
         Err(PlacementError::new(at, format!("expected \"{wanted}\" {meaning}; found {found}")))
     }
 
-    fn unexpected_after_term(&self, found: char, term: &Term) -> PlacementError {
-        let what = format!("expected +, - or & before another term, found {}", quoted(found));
+    fn unexpected_after_term(&self, found: char, term: &ExpressionTerm) -> PlacementError {
+        let what = format!("expected +, - or & before another term, found {}", quote_character(found));
         let error = PlacementError::new(self.place..self.place + 1, what);
         match found {
-            ',' if matches!(term.node, Node::List(_)) => {
-                error.hint("a list continues with a number; join other terms with +")
+            ',' if matches!(term.node, TermNode::List(_)) => {
+                error.with_hint("a list continues with a number; join other terms with +")
             }
-            ',' | ';' | '|' | '@' => error.hint("join terms with +"),
-            ')' => error.hint("there is no \"(\" before it"),
-            '/' | '\\' | '~' | '^' => error.hint("without is written as -"),
+            ',' | ';' | '|' | '@' => error.with_hint("join terms with +"),
+            ')' => error.with_hint("there is no \"(\" before it"),
+            '/' | '\\' | '~' | '^' => error.with_hint("without is written as -"),
             c if c.is_ascii_alphanumeric() => self.second_word(error, term),
             _ => error,
         }
     }
 
     /// Suggests a correction for two adjacent words: a list, a mask, or terms with an operator.
-    fn second_word(&self, error: PlacementError, term: &Term) -> PlacementError {
+    fn second_word(&self, error: PlacementError, term: &ExpressionTerm) -> PlacementError {
         let rest: String = self.characters[self.place..].iter().collect();
         let numbers = rest.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || matches!(c, '-' | ','));
-        if matches!(term.node, Node::List(_)) && numbers {
+        if matches!(term.node, TermNode::List(_)) && numbers {
             let first: String = self.characters[term.at.clone()].iter().collect();
             let numbers: Vec<&str> = rest.split([' ', ',', '\t', '\n']).filter(|number| !number.is_empty()).collect();
-            return error.hint(format!("a list has commas: {first},{}", numbers.join(",")));
+            return error.with_hint(format!("a list has commas: {first},{}", numbers.join(",")));
         }
         match self.word_text().chars().all(|c| c.is_ascii_hexdigit())
-            && matches!(term.node, Node::List(_) | Node::Mask(_))
+            && matches!(term.node, TermNode::List(_) | TermNode::Mask(_))
         {
-            true => error.hint("a mask has 0x and no spaces: 0xfffc"),
-            false => error.hint("join terms with +"),
+            true => error.with_hint("a mask has 0x and no spaces: 0xfffc"),
+            false => error.with_hint("join terms with +"),
         }
     }
 
@@ -423,7 +442,7 @@ const TERM: &str = "a cpu list, a mask, a level with an index, a name or a patte
 const EXAMPLES: &str = "for example: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)";
 
 /// Suggests a correction of a descending range.
-fn falling(first: u32, last: u32) -> String {
+fn suggest_rising_range(first: u32, last: u32) -> String {
     let rising = format!("{last}-{first} is the range");
     if first - last >= 8 {
         return rising;
@@ -432,6 +451,6 @@ fn falling(first: u32, last: u32) -> String {
     format!("{rising}; {} is a list in that order", list.join(","))
 }
 
-fn quoted(found: char) -> String {
+fn quote_character(found: char) -> String {
     if found.is_control() { format!("character {:#x}", found as u32) } else { format!("\"{found}\"") }
 }

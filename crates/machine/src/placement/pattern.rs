@@ -12,20 +12,20 @@
 mod pack;
 mod spread;
 
-use super::Pattern;
-use super::places::Places;
+use super::PlacementPattern;
+use super::places::CpuPlaces;
 use crate::Level;
 
 /// Chooses cpus of a pool, in the order in which threads take them; the pool must be in that order too.
 ///
 /// # Errors
 /// If the pool is too small.
-pub(super) fn choose(
-    pattern: Pattern,
+pub(super) fn choose_cpus(
+    pattern: PlacementPattern,
     count: usize,
     level: Level,
     pool: Vec<u32>,
-    places: &Places,
+    places: &CpuPlaces,
 ) -> Result<Vec<u32>, String> {
     if count > pool.len() {
         let there = if pool.len() == 1 { "1 cpu".to_owned() } else { format!("{} cpus", pool.len()) };
@@ -34,8 +34,8 @@ pub(super) fn choose(
     let (inside, outside): (Vec<u32>, Vec<u32>) = pool.into_iter().partition(|cpu| places.is_in_one(*cpu, level));
     let of = |count: usize, pool: &[u32]| match pattern {
         _ if count == 0 => Vec::new(),
-        Pattern::Spread => spread::spread(count, level, pool, places),
-        Pattern::Pack => pack::pack(count, level, pool, places),
+        PlacementPattern::Spread => spread::spread_cpus(count, level, pool, places),
+        PlacementPattern::Pack => pack::pack_cpus(count, level, pool, places),
     };
     let of_objects = count.min(inside.len());
     Ok([of(of_objects, &inside), of(count - of_objects, &outside)].concat())

@@ -10,7 +10,7 @@ use crate::{CpuSet, Machine};
 
 /// Environment in which an expression is resolved.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub struct ResolveContext<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// Cpus that the cpuset lets this process use, whatever affinity mask it inherited; `machine.allowed` if only that is known.
@@ -24,14 +24,14 @@ pub struct Context<'a> {
 /// Cpus of an expression on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Resolution {
+pub struct ResolvedExpression {
     /// The cpus; never empty.
     pub cpus: CpuSet,
     /// The same cpus in the order in which threads take them: lists as typed, everything else with one cpu of each core before its
     /// siblings.
     pub order: Vec<u32>,
     /// Excluded cpus, by reason.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<ExcludedCpus>,
     /// Further notes, as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -40,9 +40,9 @@ pub struct Resolution {
 /// Cpus of the expression that cannot take part, or by default do not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LeftOut {
+pub struct ExcludedCpus {
     /// Reason.
-    pub reason: Reason,
+    pub reason: ExclusionReason,
     /// The cpus.
     pub cpus: CpuSet,
     /// The subset that the user named by number.
@@ -53,7 +53,7 @@ pub struct LeftOut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum ExclusionReason {
     /// The cpu is switched off.
     Offline,
     /// An hwloc export omits it: it is offline or not allowed. If named by number or by mask, it takes part.
@@ -66,12 +66,12 @@ pub enum Reason {
     NotInMask,
 }
 
-impl Reason {
+impl ExclusionReason {
     /// All reasons, strongest first: the first that applies to a cpu is reported.
     pub const ALL: [Self; 5] = [Self::Offline, Self::Unlisted, Self::NotInCpuset, Self::Isolated, Self::NotInMask];
 
     /// Returns the reason in words that follow "is" or "are".
-    pub const fn words(self) -> &'static str {
+    pub const fn reason_words(self) -> &'static str {
         match self {
             Self::Offline => "offline",
             Self::Unlisted => "offline or not allowed",
@@ -87,26 +87,26 @@ impl Reason {
     }
 }
 
-impl Context<'_> {
+impl ResolveContext<'_> {
     /// Returns the reason why a cpu that is not named by number is left out, or `None` if it takes part.
-    fn reason(&self, cpu: u32) -> Option<Reason> {
+    fn exclusion_reason(&self, cpu: u32) -> Option<ExclusionReason> {
         if self.machine.unlisted.contains(cpu) {
-            Some(Reason::Unlisted)
+            Some(ExclusionReason::Unlisted)
         } else if !self.machine.online.contains(cpu) {
-            Some(Reason::Offline)
+            Some(ExclusionReason::Offline)
         } else if !self.reachable.contains(cpu) {
-            Some(Reason::NotInCpuset)
+            Some(ExclusionReason::NotInCpuset)
         } else if self.machine.isolated.contains(cpu) {
-            Some(Reason::Isolated)
+            Some(ExclusionReason::Isolated)
         } else if !self.machine.allowed.contains(cpu) {
-            Some(Reason::NotInMask)
+            Some(ExclusionReason::NotInMask)
         } else {
             None
         }
     }
 
     /// Returns the reason why a cpu is left out of a set in which `named` were named by number.
-    fn reason_among(&self, cpu: u32, named: &CpuSet) -> Option<Reason> {
-        self.reason(cpu).filter(|reason| !(reason.yields_to_a_name() && named.contains(cpu)))
+    fn reason_among(&self, cpu: u32, named: &CpuSet) -> Option<ExclusionReason> {
+        self.exclusion_reason(cpu).filter(|reason| !(reason.yields_to_a_name() && named.contains(cpu)))
     }
 }

@@ -9,7 +9,7 @@
 use regex_lite::Regex;
 
 use super::memory::MemoryPolicy;
-use super::{Expression, PlacementError, parse};
+use super::{PlacementError, PlacementExpression, parse};
 
 /// A role as typed; its cpus depend on the machine.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct TypedRole {
     /// The same pattern, to be matched anywhere in a name.
     pub regex: Regex,
     /// Placement of its threads.
-    pub expression: Expression,
+    pub expression: PlacementExpression,
 }
 
 /// Patterns are compared as text.
@@ -39,7 +39,7 @@ pub struct PlacedRole {
     /// Name of the role.
     pub name: String,
     /// Its cpus.
-    pub expression: Expression,
+    pub expression: PlacementExpression,
     /// Its memory policy; `None` keeps the current one.
     pub memory: Option<MemoryPolicy>,
 }
@@ -53,9 +53,9 @@ type Result<T> = std::result::Result<T, PlacementError>;
 ///
 /// # Errors
 /// [`PlacementError`] with the wrong characters.
-pub fn roles(text: &str) -> Result<Vec<TypedRole>> {
-    let mut reader = Reader { text: text.chars().collect(), place: 0 };
-    reader.roles().map_err(|error| error.about(text))
+pub fn parse_roles(text: &str) -> Result<Vec<TypedRole>> {
+    let mut reader = RoleParser { text: text.chars().collect(), place: 0 };
+    reader.read_roles().map_err(|error| error.about_text(text))
 }
 
 /// Parses placements of roles.
@@ -63,23 +63,23 @@ pub fn roles(text: &str) -> Result<Vec<TypedRole>> {
 /// # Errors
 /// [`PlacementError`] with the wrong characters.
 pub fn placed_roles(text: &str) -> Result<Vec<PlacedRole>> {
-    let mut reader = Reader { text: text.chars().collect(), place: 0 };
+    let mut reader = RoleParser { text: text.chars().collect(), place: 0 };
     reader.skip_space();
-    reader.all(Reader::placed_role, |role| &role.name).map_err(|error| error.about(text))
+    reader.read_all(RoleParser::placed_role, |role| &role.name).map_err(|error| error.about_text(text))
 }
 
-struct Reader {
+struct RoleParser {
     text: Vec<char>,
     place: usize,
 }
 
-impl Reader {
-    fn roles(&mut self) -> Result<Vec<TypedRole>> {
-        self.all(Self::role, |role| &role.name)
+impl RoleParser {
+    fn read_roles(&mut self) -> Result<Vec<TypedRole>> {
+        self.read_all(Self::read_role, |role| &role.name)
     }
 
     /// Reads one role after the other; no two have the same name.
-    fn all<T>(&mut self, one: impl Fn(&mut Self) -> Result<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
+    fn read_all<T>(&mut self, one: impl Fn(&mut Self) -> Result<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
         let mut roles: Vec<T> = Vec::new();
         loop {
             let from = self.place;
@@ -98,18 +98,18 @@ impl Reader {
         }
     }
 
-    fn role(&mut self) -> Result<TypedRole> {
+    fn read_role(&mut self) -> Result<TypedRole> {
         let Some(equals) = name_end(&self.text[self.place..]) else {
             let found = self.place..self.text.len();
-            return Err(PlacementError::new(found, "expected the name of a role and \"=\"").hint(FORM));
+            return Err(PlacementError::new(found, "expected the name of a role and \"=\"").with_hint(FORM));
         };
-        let name = self.slice(self.place..self.place + equals);
+        let name = self.slice_text(self.place..self.place + equals);
         let from = self.place + equals + 1;
         let to = self.regex_end(from)?;
-        let pattern = self.slice(from..to);
-        let regex = self.regex(from, to, &pattern)?;
+        let pattern = self.slice_text(from..to);
+        let regex = self.compile_regex(from, to, &pattern)?;
         self.place = self.expression_end(to + 1);
-        let expression = parse(&self.slice(to + 1..self.place)).map_err(|mut error| {
+        let expression = parse(&self.slice_text(to + 1..self.place)).map_err(|mut error| {
             error.at = error.at.start + to + 1..error.at.end + to + 1;
             error
         })?;
@@ -119,31 +119,33 @@ impl Reader {
     fn placed_role(&mut self) -> Result<PlacedRole> {
         let Some(equals) = name_end(&self.text[self.place..]) else {
             let found = self.place..self.text.len();
-            return Err(PlacementError::new(found, "expected the name of a role and \"=\"").hint(FORM_OF_PLACED));
+            return Err(PlacementError::new(found, "expected the name of a role and \"=\"").with_hint(FORM_OF_PLACED));
         };
-        let name = self.slice(self.place..self.place + equals);
+        let name = self.slice_text(self.place..self.place + equals);
         let from = self.place + equals + 1;
         self.place = self.expression_end(from);
         let memory_at = (from..self.place).find(|place| self.text[*place] == '@');
         let to = memory_at.unwrap_or(self.place);
-        if self.slice(from..to).trim().eq_ignore_ascii_case("os") {
+        if self.slice_text(from..to).trim().eq_ignore_ascii_case("os") {
             let what = format!("{name} is left to the operating system if it is not named");
-            return Err(PlacementError::new(from..to, what).hint("leave the role out, or name cpus: all"));
+            return Err(PlacementError::new(from..to, what).with_hint("leave the role out, or name cpus: all"));
         }
-        let expression = parse(&self.slice(from..to)).map_err(|mut error| {
+        let expression = parse(&self.slice_text(from..to)).map_err(|mut error| {
             error.at = error.at.start + from..error.at.end + from;
             error
         })?;
         let memory = memory_at.map(|at| {
             let wrong = |error: super::memory::MemoryError| PlacementError::new(at + 1..self.place, error.to_string());
-            self.slice(at + 1..self.place).trim().parse().map_err(wrong)
+            self.slice_text(at + 1..self.place).trim().parse().map_err(wrong)
         });
         Ok(PlacedRole { name, expression, memory: memory.transpose()? })
     }
 
-    fn regex(&self, from: usize, to: usize, pattern: &str) -> Result<Regex> {
+    fn compile_regex(&self, from: usize, to: usize, pattern: &str) -> Result<Regex> {
         if pattern.is_empty() {
-            return Err(PlacementError::new(from..to, "expected a regular expression").hint("every name matches .*"));
+            return Err(
+                PlacementError::new(from..to, "expected a regular expression").with_hint("every name matches .*")
+            );
         }
         Regex::new(pattern)
             .map_err(|error| PlacementError::new(from..to, format!("invalid regular expression: {error}")))
@@ -168,7 +170,7 @@ impl Reader {
             place += 1;
         }
         let at = from..self.text.len();
-        Err(PlacementError::new(at, "expected a colon and cpus behind the regular expression").hint(FORM))
+        Err(PlacementError::new(at, "expected a colon and cpus behind the regular expression").with_hint(FORM))
     }
 
     /// Returns the number of characters that belong to an opening bracket: a `^`, and a literal closing bracket.
@@ -191,7 +193,7 @@ impl Reader {
         self.place += self.text[self.place..].iter().take_while(|character| character.is_whitespace()).count();
     }
 
-    fn slice(&self, range: std::ops::Range<usize>) -> String {
+    fn slice_text(&self, range: std::ops::Range<usize>) -> String {
         self.text[range].iter().collect()
     }
 }
@@ -210,7 +212,11 @@ mod tests {
 
     fn taken_apart(text: &str) -> Vec<[String; 3]> {
         let typed = |role: TypedRole| [role.name, role.pattern, role.expression.to_string()];
-        roles(text).unwrap_or_else(|error| panic!("{text}: {error} at {:?}", error.at)).into_iter().map(typed).collect()
+        parse_roles(text)
+            .unwrap_or_else(|error| panic!("{text}: {error} at {:?}", error.at))
+            .into_iter()
+            .map(typed)
+            .collect()
     }
 
     #[test]
@@ -281,12 +287,12 @@ mod tests {
             ("io=x:0,io=y:1", 7..9, "two roles are named io"),
             ("io=x:", 5..5, "the expression is empty"),
         ] {
-            let error = roles(text).unwrap_err();
+            let error = parse_roles(text).unwrap_err();
             assert_eq!((error.at, error.what.as_str(), error.text.as_str()), (at, what, text), "{text}");
         }
-        let error = roles("io=x:0,work=y:lcc:0").unwrap_err();
+        let error = parse_roles("io=x:0,work=y:lcc:0").unwrap_err();
         assert_eq!(error.at, 14..17, "a word that is not known is an error, not a part of the regex: {error}");
-        let error = roles("io=+x:0").unwrap_err();
+        let error = parse_roles("io=+x:0").unwrap_err();
         assert!(error.what.starts_with("invalid regular expression: "), "{error}");
         assert_eq!(error.at, 3..5);
     }

@@ -1,18 +1,18 @@
 //! Machines for the tests of the placement language, each with a difficulty.
 
-use crate::assemble::assemble;
+use crate::assemble::assemble_machine;
 use crate::facts::CoreType::{Efficiency, Performance};
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NamedKind, NodeFacts};
-use crate::machine::Processor;
-use crate::placement::{Context, PlacementError, Resolution, parse};
+use crate::machine::ProcessorFacts;
+use crate::placement::{PlacementError, ResolveContext, ResolvedExpression, parse};
 use crate::{CpuSet, Machine};
 
-pub fn set(list: &str) -> CpuSet {
+pub fn parse_set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a cpu list")
 }
 
 /// Builds a machine with its cores, clusters (by their L2) and last-level caches given as functions of the cpu.
-fn built(
+fn build_machine(
     cpus: u32,
     core: impl Fn(u32) -> u32,
     l2: impl Fn(u32) -> u32,
@@ -39,23 +39,24 @@ fn built(
     };
     let mut facts = MachineFacts { cpus: (0..cpus).map(cpu).collect(), ..MachineFacts::default() };
     with(&mut facts);
-    assemble(facts)
+    assemble_machine(facts)
 }
 
 /// Four modules of two cores.
 pub fn bulldozer() -> Machine {
-    let processor = Processor { vendor: Some("AuthenticAMD".into()), family: Some(0x15), ..Processor::default() };
-    built(8, |cpu| cpu, |cpu| cpu / 2, |_| (0, 8), |facts| facts.processor = processor.clone())
+    let processor =
+        ProcessorFacts { vendor: Some("AuthenticAMD".into()), family: Some(0x15), ..ProcessorFacts::default() };
+    build_machine(8, |cpu| cpu, |cpu| cpu / 2, |_| (0, 8), |facts| facts.processor = processor.clone())
 }
 
 /// Two dies of eight cores with siblings n + 16, the first with stacked cache.
 pub fn stacked() -> Machine {
-    built(32, |cpu| cpu % 16, |cpu| cpu % 16, |cpu| (cpu % 16 / 8, if cpu % 16 < 8 { 96 } else { 32 }), |_| ())
+    build_machine(32, |cpu| cpu % 16, |cpu| cpu % 16, |cpu| (cpu % 16 / 8, if cpu % 16 < 8 { 96 } else { 32 }), |_| ())
 }
 
 /// Four nodes of eight cores with neighbouring siblings; nodes 1 and 3 have no memory.
 pub fn without_memory() -> Machine {
-    built(
+    build_machine(
         64,
         |cpu| cpu / 2,
         |cpu| cpu / 2,
@@ -77,13 +78,13 @@ pub fn without_memory() -> Machine {
 pub fn hybrid() -> Machine {
     let own = |cpu: u32| if cpu < 16 { cpu / 2 } else { cpu };
     let cluster = |cpu: u32| if cpu < 16 { cpu / 2 } else { 100 + cpu / 4 };
-    built(
+    build_machine(
         32,
         own,
         cluster,
         |_| (0, 36),
         |facts| {
-            let kind = |core_type, list: &str| NamedKind { core_type, cpus: set(list), source: "test".into() };
+            let kind = |core_type, list: &str| NamedKind { core_type, cpus: parse_set(list), source: "test".into() };
             facts.named_kinds = vec![kind(Performance, "0-15"), kind(Efficiency, "16-31")];
         },
     )
@@ -91,26 +92,26 @@ pub fn hybrid() -> Machine {
 
 /// Last-level caches of two, six and four cores.
 pub fn lopsided() -> Machine {
-    built(12, |cpu| cpu, |cpu| cpu, |cpu| (u32::from(cpu >= 2) + u32::from(cpu >= 8), 16), |_| ())
+    build_machine(12, |cpu| cpu, |cpu| cpu, |cpu| (u32::from(cpu >= 2) + u32::from(cpu >= 8), 16), |_| ())
 }
 
-pub fn resolved(machine: &Machine, text: &str) -> Result<Resolution, PlacementError> {
-    parse(text)?.resolve(&Context { machine, reachable: &machine.online, quiet: None, worth: None })
+pub fn resolve_text(machine: &Machine, text: &str) -> Result<ResolvedExpression, PlacementError> {
+    parse(text)?.resolve_on(&ResolveContext { machine, reachable: &machine.online, quiet: None, worth: None })
 }
 
 /// Returns the cpus of an expression as a list.
-pub fn cpus(machine: &Machine, text: &str) -> String {
-    resolved(machine, text).unwrap_or_else(|error| panic!("{text}: {error}")).cpus.to_string()
+pub fn resolve_cpus(machine: &Machine, text: &str) -> String {
+    resolve_text(machine, text).unwrap_or_else(|error| panic!("{text}: {error}")).cpus.to_string()
 }
 
 /// Returns the cpus of an expression in their order.
-pub fn order(machine: &Machine, text: &str) -> String {
-    super::order::list(&resolved(machine, text).unwrap_or_else(|error| panic!("{text}: {error}")).order)
+pub fn resolve_order(machine: &Machine, text: &str) -> String {
+    super::order::format_list(&resolve_text(machine, text).unwrap_or_else(|error| panic!("{text}: {error}")).order)
 }
 
 /// Formats the refusal of an expression: the text at the mistake, the message, and the hint.
-pub fn refusal(machine: &Machine, text: &str) -> String {
-    let error = match resolved(machine, text) {
+pub fn resolve_refusal(machine: &Machine, text: &str) -> String {
+    let error = match resolve_text(machine, text) {
         Ok(resolution) => panic!("{text} is {}", resolution.cpus),
         Err(error) => error,
     };

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use super::{Context, Expression, Reason, parse};
-use crate::generate::expression;
-use crate::random::Random;
+use super::{ExclusionReason, PlacementExpression, ResolveContext, parse};
+use crate::generate::random_expression;
+use crate::random::RandomGenerator;
 use crate::{CpuSet, Machine};
 
 #[test]
@@ -39,11 +39,11 @@ fn expressions_are_the_cpus_they_say() {
         ("all - 0 & llc:0", "1-7,16-23"),
         ("spread(2,llc)", "0,8"),
     ] {
-        assert_eq!(cpus(&machine, text), expected, "{text}");
+        assert_eq!(resolve_cpus(&machine, text), expected, "{text}");
     }
-    assert_eq!(cpus(&without_memory(), "with-memory"), "0-15,32-47");
-    assert_eq!(cpus(&hybrid(), "efficiency"), "16-31");
-    assert_eq!(cpus(&hybrid(), "one-per-core"), "0,2,4,6,8,10,12,14,16-31");
+    assert_eq!(resolve_cpus(&without_memory(), "with-memory"), "0-15,32-47");
+    assert_eq!(resolve_cpus(&hybrid(), "efficiency"), "16-31");
+    assert_eq!(resolve_cpus(&hybrid(), "one-per-core"), "0,2,4,6,8,10,12,14,16-31");
 }
 
 #[test]
@@ -59,9 +59,13 @@ fn threads_take_lists_as_typed_and_cores_before_siblings() {
         ("all - core:1-15", "0,16"),
         ("spread(4, llc)", "0,8,1,9"),
     ] {
-        assert_eq!(order(&machine, text), expected, "{text}");
+        assert_eq!(resolve_order(&machine, text), expected, "{text}");
     }
-    assert_eq!(order(&hybrid(), "core:7-9"), "14,16,17,15", "large cores first, then small ones, then siblings");
+    assert_eq!(
+        resolve_order(&hybrid(), "core:7-9"),
+        "14,16,17,15",
+        "large cores first, then small ones, then siblings"
+    );
 }
 
 /// What is typed for a machine with stacked cache, and what is said of it: the place, what is wrong, and a hint.
@@ -168,11 +172,11 @@ const REFUSED: &[(&str, &str)] = &[
 fn what_makes_no_sense_is_refused_with_its_place_and_a_hint() {
     let machine = stacked();
     for (text, expected) in REFUSED {
-        assert_eq!(refusal(&machine, text), *expected, "{text}");
+        assert_eq!(resolve_refusal(&machine, text), *expected, "{text}");
     }
-    assert_eq!(refusal(&bulldozer(), "vcache"), "[vcache] vcache: no die of this machine has stacked cache");
+    assert_eq!(resolve_refusal(&bulldozer(), "vcache"), "[vcache] vcache: no die of this machine has stacked cache");
     assert_eq!(
-        refusal(&hybrid(), "low-power"),
+        resolve_refusal(&hybrid(), "low-power"),
         "[low-power] low-power: the kinds of core here are performance and efficiency"
     );
     let deep = "(".repeat(100_000);
@@ -208,20 +212,20 @@ fn numbers_that_come_again_and_again_are_counted() {
 /// Cpus 4-5 offline, 6-7 outside the cpuset, 2-3 isolated, and the inherited mask leaves out 1 as well.
 fn restricted() -> (Machine, CpuSet) {
     let mut machine = bulldozer();
-    machine.isolated = set("2,3");
-    machine.online = set("0-3,6,7");
-    machine.allowed = set("0");
-    (machine, set("0-3"))
+    machine.isolated = parse_set("2,3");
+    machine.online = parse_set("0-3,6,7");
+    machine.allowed = parse_set("0");
+    (machine, parse_set("0-3"))
 }
 
 #[test]
 fn who_is_left_out_is_told_with_the_reason() {
     let (machine, reachable) = restricted();
-    let context = Context { machine: &machine, reachable: &reachable, quiet: None, worth: None };
+    let context = ResolveContext { machine: &machine, reachable: &reachable, quiet: None, worth: None };
     let told = |text: &str| {
-        let resolution = parse(text).unwrap().resolve(&context).unwrap();
-        let out = |out: &super::LeftOut| {
-            format!("{} {}{}", out.cpus, out.reason.words(), if out.named.is_empty() { "" } else { "!" })
+        let resolution = parse(text).unwrap().resolve_on(&context).unwrap();
+        let out = |out: &super::ExcludedCpus| {
+            format!("{} {}{}", out.cpus, out.reason.reason_words(), if out.named.is_empty() { "" } else { "!" })
         };
         format!("{}: {}", resolution.cpus, resolution.left_out.iter().map(out).collect::<Vec<_>>().join("; "))
     };
@@ -234,28 +238,28 @@ fn who_is_left_out_is_told_with_the_reason() {
     assert_eq!(told("isolated"), "2,3: ");
     assert_eq!(told("cluster:1 & isolated"), "2,3: ");
     assert_eq!(told("cluster:0-1 + 3"), "0,3: 2 isolated; 1 not in the inherited affinity mask");
-    let refused = parse("cluster:1").unwrap().resolve(&context).unwrap_err();
+    let refused = parse("cluster:1").unwrap().resolve_on(&context).unwrap_err();
     assert_eq!(refused.what, "no cpu is left: cpus 2,3 are isolated");
     assert_eq!(refused.hint.as_deref(), Some("select them by number: 2,3"));
-    assert_eq!(parse("4").unwrap().resolve(&context).unwrap_err().what, "no cpu is left: cpu 4 is offline");
-    assert_eq!(Reason::ALL.map(Reason::yields_to_a_name), [false, true, false, true, true]);
+    assert_eq!(parse("4").unwrap().resolve_on(&context).unwrap_err().what, "no cpu is left: cpu 4 is offline");
+    assert_eq!(ExclusionReason::ALL.map(ExclusionReason::yields_to_a_name), [false, true, false, true, true]);
 }
 
 #[test]
 fn quiet_is_what_the_survey_says() {
-    let (machine, quiet) = (bulldozer(), set("3-7"));
-    let context = Context { machine: &machine, reachable: &machine.online, quiet: Some(&quiet), worth: None };
-    assert_eq!(parse("quiet & cluster:0-1").unwrap().resolve(&context).unwrap().cpus.to_string(), "3");
+    let (machine, quiet) = (bulldozer(), parse_set("3-7"));
+    let context = ResolveContext { machine: &machine, reachable: &machine.online, quiet: Some(&quiet), worth: None };
+    assert_eq!(parse("quiet & cluster:0-1").unwrap().resolve_on(&context).unwrap().cpus.to_string(), "3");
 }
 
 #[test]
 fn the_best_are_those_that_are_worth_most_now() {
-    use crate::worth::{CpuWorth, Record, WorthNow};
+    use crate::worth::{CpuWorth, WorthNow, WorthRecord};
     let machine = bulldozer();
-    let of = |cpu: u32| CpuWorth { cpu, record: Record { worth: cpu as f32 / 8.0, ..Record::default() } };
+    let of = |cpu: u32| CpuWorth { cpu, record: WorthRecord { worth: cpu as f32 / 8.0, ..WorthRecord::default() } };
     let now = WorthNow { cpus: (0..8).map(of).collect(), ..WorthNow::default() };
-    let context = Context { machine: &machine, reachable: &machine.online, quiet: None, worth: Some(&now) };
-    let found = |text: &str| parse(text).unwrap().resolve(&context).unwrap();
+    let context = ResolveContext { machine: &machine, reachable: &machine.online, quiet: None, worth: Some(&now) };
+    let found = |text: &str| parse(text).unwrap().resolve_on(&context).unwrap();
     assert_eq!(found("best(3, worth)").order, [7, 6, 5]);
     assert_eq!(found("BEST( 2 ,worth, cluster:0-1)").cpus.to_string(), "2,3");
     assert!(found("best(3, worth)").notes[0].starts_with("best(3, worth): each of these is worth at least 62 %"));
@@ -273,15 +277,15 @@ fn plain_expressions_need_no_machine() {
 }
 
 fn cpus_or_none(machine: &Machine, text: &str) -> CpuSet {
-    resolved(machine, text).map(|resolution| resolution.cpus).unwrap_or_default()
+    resolve_text(machine, text).map(|resolution| resolution.cpus).unwrap_or_default()
 }
 
 #[test]
 fn sets_obey_the_laws_of_sets_and_print_as_what_they_are() {
-    let mut random = Random::new(3);
+    let mut random = RandomGenerator::new(3);
     for machine in [bulldozer(), stacked(), without_memory(), hybrid(), lopsided()] {
         for _ in 0..1000 {
-            let [a, b] = [2, 2].map(|depth| expression(&mut random, &machine, depth));
+            let [a, b] = [2, 2].map(|depth| random_expression(&mut random, &machine, depth));
             let of = |text: String| cpus_or_none(&machine, &text);
             let (set_a, set_b) = (of(a.clone()), of(b.clone()));
             assert_eq!(of(format!("({a}) + ({b})")), set_a.union(&set_b), "{a} + {b}");
@@ -289,9 +293,9 @@ fn sets_obey_the_laws_of_sets_and_print_as_what_they_are() {
             assert_eq!(of(format!("({a}) - ({b})")), set_a.difference(&set_b), "{a} - {b}");
             assert_eq!(of(format!("!({a})")), machine.online.difference(&set_a), "!{a}");
             let parsed = parse(&a).unwrap();
-            let again: Expression = parsed.to_string().parse().unwrap();
+            let again: PlacementExpression = parsed.to_string().parse().unwrap();
             assert_eq!(again.term, parsed.term, "{a} prints as {parsed}");
-            if let Ok(resolution) = resolved(&machine, &a) {
+            if let Ok(resolution) = resolve_text(&machine, &a) {
                 let mut sorted = resolution.order.clone();
                 sorted.sort_unstable();
                 assert_eq!(sorted, resolution.cpus.iter().collect::<Vec<_>>(), "{a}: the order has each cpu once");
@@ -306,7 +310,7 @@ proptest! {
         if let Ok(parsed) = parse(&text) {
             let again = parse(&parsed.to_string()).unwrap();
             prop_assert_eq!(again.term, parsed.term);
-            let _ = resolved(&stacked(), &text);
+            let _ = resolve_text(&stacked(), &text);
         }
     }
 }
@@ -317,31 +321,31 @@ fn groups_are_those_that_a_map_proved() {
     let told = stacked();
     for text in ["group:0", "pack(3, group)", "llc:0.group:0"] {
         assert_eq!(
-            refusal(&told, text).split(" | ").next().unwrap().split("] ").nth(1),
+            resolve_refusal(&told, text).split(" | ").next().unwrap().split("] ").nth(1),
             Some("group: no link map of this machine shows groups"),
             "{text}"
         );
     }
-    let groups = ["0-3,16-19", "4-7,20-23", "8-15,24-31"].map(set).to_vec();
+    let groups = ["0-3,16-19", "4-7,20-23", "8-15,24-31"].map(parse_set).to_vec();
     let machine = crate::Machine { groups, ..told };
-    assert_eq!(cpus(&machine, "group:1"), "4-7,20-23");
-    assert_eq!(cpus(&machine, "group:last - core:8"), "9-15,25-31");
-    assert_eq!(cpus(&machine, "pack(3, group)"), "0-2");
-    assert_eq!(cpus(&machine, "spread(3, group)"), "0,4,8");
-    assert_eq!(cpus(&machine, "llc:0.group:1"), "4-7,20-23");
+    assert_eq!(resolve_cpus(&machine, "group:1"), "4-7,20-23");
+    assert_eq!(resolve_cpus(&machine, "group:last - core:8"), "9-15,25-31");
+    assert_eq!(resolve_cpus(&machine, "pack(3, group)"), "0-2");
+    assert_eq!(resolve_cpus(&machine, "spread(3, group)"), "0,4,8");
+    assert_eq!(resolve_cpus(&machine, "llc:0.group:1"), "4-7,20-23");
 }
 
 /// The built-in machine of two packages has a good card, one whose reports contradict each other, and one of which nothing is known.
 fn with_devices() -> Machine {
     let machine = crate::machine_file::BUILT_IN.iter().find(|machine| machine.name == "simulated-2-packages").unwrap();
-    machine.read().unwrap().machine
+    machine.read_machine().unwrap().machine
 }
 
 #[test]
 fn near_is_what_the_system_reports_with_the_reason_and_the_doubt() {
     let machine = with_devices();
     let near = |text: &str| {
-        let found = resolved(&machine, text).unwrap();
+        let found = resolve_text(&machine, text).unwrap();
         (found.cpus.to_string(), found.notes.join(" "))
     };
     let node_1 = "near(eth0): node 1, as the system reports.";
@@ -361,33 +365,33 @@ fn near_is_what_the_system_reports_with_the_reason_and_the_doubt() {
 fn devices_that_are_not_there_are_refused_with_those_that_are() {
     let machine = with_devices();
     assert_eq!(
-        refusal(&machine, "all - near(eth9)"),
+        resolve_refusal(&machine, "all - near(eth9)"),
         "[near(eth9)] near(eth9): this machine has no such device | the devices here are nvme0, nvme0n1, eth0, eth1, card0"
     );
     assert!(
-        refusal(&machine, "!near(card0)")
+        resolve_refusal(&machine, "!near(card0)")
             .starts_with("[!near(card0)] no cpu is left: !near(card0) excludes every cpu | near(card0): where it is")
     );
-    let without = refusal(&stacked(), "near(eth0)");
+    let without = resolve_refusal(&stacked(), "near(eth0)");
     assert!(without.starts_with("[near(eth0)] near(eth0): no devices of this machine are known | "), "{without}");
     for text in ["near", "near()", "near( )", "near(eth0", "near(a(b))"] {
-        let told = refusal(&machine, text);
+        let told = resolve_refusal(&machine, text);
         assert!(
             told.ends_with("write near(eth0), near(nvme0n1), near(pci:0000:41:00.0) or near(gpu:0)"),
             "{text}: {told}"
         );
     }
-    assert_eq!(refusal(&machine, "eth0"), "[eth0] unknown word \"eth0\" | the name here is near(eth0)");
+    assert_eq!(resolve_refusal(&machine, "eth0"), "[eth0] unknown word \"eth0\" | the name here is near(eth0)");
 }
 
 /// Whoever may not use the cpus near a device is told why none is left.
 #[test]
 fn near_leaves_out_what_may_not_be_used() {
-    let machine = Machine { allowed: set("0-4"), isolated: set("5"), ..with_devices() };
-    let context = |reachable| Context { machine: &machine, reachable, quiet: None, worth: None };
-    let (all, some) = (machine.online.clone(), set("0-3"));
-    let found = parse("near(eth0)").unwrap().resolve(&context(&all)).unwrap();
+    let machine = Machine { allowed: parse_set("0-4"), isolated: parse_set("5"), ..with_devices() };
+    let context = |reachable| ResolveContext { machine: &machine, reachable, quiet: None, worth: None };
+    let (all, some) = (machine.online.clone(), parse_set("0-3"));
+    let found = parse("near(eth0)").unwrap().resolve_on(&context(&all)).unwrap();
     assert_eq!((found.cpus.to_string(), found.left_out.len()), ("4".into(), 2));
-    let none = parse("near(eth0)").unwrap().resolve(&context(&some)).unwrap_err();
+    let none = parse("near(eth0)").unwrap().resolve_on(&context(&some)).unwrap_err();
     assert_eq!(none.what, "no cpu is left: cpus 4-7,12-15 are outside the cpuset");
 }

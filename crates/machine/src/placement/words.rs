@@ -1,17 +1,17 @@
 //! Words of the language, and other tools' words for the same things.
 
-use super::expression::{BEST, NEAR, Name, Pattern};
+use super::expression::{BEST, CpuSetName, NEAR, PlacementPattern};
 use crate::Level;
 
 /// A known word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum LanguageWord {
     /// A level; an index follows.
     Level(Level),
     /// A name of cpus.
-    Name(Name),
+    Name(CpuSetName),
     /// A pattern; arguments follow.
-    Pattern(Pattern),
+    Pattern(PlacementPattern),
     /// `best`; arguments follow.
     Best,
     /// `near`; a device follows.
@@ -19,22 +19,22 @@ pub enum Word {
 }
 
 /// Looks a word up, ignoring case.
-pub fn find(word: &str) -> Option<Word> {
+pub fn find_word(word: &str) -> Option<LanguageWord> {
     let is = |known: &str| known.eq_ignore_ascii_case(word);
-    let level = Level::ALL.into_iter().find(|level| is(level.word())).map(Word::Level);
-    let name = || Name::ALL.into_iter().find(|name| is(name.word())).map(Word::Name);
-    let pattern = || Pattern::ALL.into_iter().find(|pattern| is(pattern.word())).map(Word::Pattern);
+    let level = Level::ALL.into_iter().find(|level| is(level.word())).map(LanguageWord::Level);
+    let name = || CpuSetName::ALL.into_iter().find(|name| is(name.word())).map(LanguageWord::Name);
+    let pattern = || PlacementPattern::ALL.into_iter().find(|pattern| is(pattern.word())).map(LanguageWord::Pattern);
     level
         .or_else(name)
         .or_else(pattern)
-        .or_else(|| is(BEST).then_some(Word::Best))
-        .or_else(|| is(NEAR).then_some(Word::Near))
+        .or_else(|| is(BEST).then_some(LanguageWord::Best))
+        .or_else(|| is(NEAR).then_some(LanguageWord::Near))
 }
 
 /// Finds the longest known word at the start of a text. A word ends at the text's end or before a hyphen (`all-core:0` is `all - core:0`).
-pub fn longest(text: &str) -> Option<(usize, Word)> {
+pub fn longest_word(text: &str) -> Option<(usize, LanguageWord)> {
     let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
-    ends.into_iter().rev().find_map(|end| Some((end, find(&text[..end])?)))
+    ends.into_iter().rev().find_map(|end| Some((end, find_word(&text[..end])?)))
 }
 
 /// Other tools' names, and the names here.
@@ -80,8 +80,8 @@ const ELSEWHERE: [(&str, &str); 38] = [
 ];
 
 /// Suggests a correction of an unknown word; `None` for a known word in the wrong place.
-pub fn meant(word: &str) -> Option<String> {
-    if word.is_empty() || find(word).is_some() {
+pub fn suggest_word(word: &str) -> Option<String> {
+    if word.is_empty() || find_word(word).is_some() {
         return None;
     }
     let lower = word.to_ascii_lowercase();
@@ -92,15 +92,15 @@ pub fn meant(word: &str) -> Option<String> {
     if lower.chars().all(|c| c.is_ascii_hexdigit()) {
         return Some(format!("a mask has 0x: 0x{lower}"));
     }
-    let all = all();
+    let all = all_words();
     let near = all.iter().map(|known| (strsim::jaro_winkler(known, &lower), known));
     let (likeness, known) = near.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (likeness > 0.78).then(|| format!("did you mean {known}?"))
 }
 
 /// Returns every word of the language.
-pub fn all() -> Vec<&'static str> {
+pub fn all_words() -> Vec<&'static str> {
     let levels = Level::ALL.map(Level::word);
-    let patterns = Pattern::ALL.map(Pattern::word);
-    levels.into_iter().chain(Name::ALL.map(Name::word)).chain(patterns).chain([BEST, NEAR]).collect()
+    let patterns = PlacementPattern::ALL.map(PlacementPattern::word);
+    levels.into_iter().chain(CpuSetName::ALL.map(CpuSetName::word)).chain(patterns).chain([BEST, NEAR]).collect()
 }

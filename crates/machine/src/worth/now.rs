@@ -25,8 +25,9 @@ impl WorthNow {
     ///
     /// # Errors
     /// If fewer cpus are known.
-    pub fn best(&self, count: usize, pool: &[u32]) -> Result<Vec<u32>, String> {
-        let mut known: Vec<(u32, f32)> = pool.iter().filter_map(|cpu| Some((*cpu, self.of(*cpu)?.worth()))).collect();
+    pub fn best_cpus(&self, count: usize, pool: &[u32]) -> Result<Vec<u32>, String> {
+        let mut known: Vec<(u32, f32)> =
+            pool.iter().filter_map(|cpu| Some((*cpu, self.worth_of(*cpu)?.worth()))).collect();
         if known.len() < count {
             let there = if known.len() == 1 { "1 cpu".to_owned() } else { format!("{} cpus", known.len()) };
             return Err(format!("only {there} can be used"));
@@ -36,22 +37,22 @@ impl WorthNow {
     }
 
     /// Explains the choice and lists the doubts, as sentences.
-    pub fn reasons(&self, chosen: &[u32], pool: &[u32]) -> Vec<String> {
-        let worth = |cpu: u32| self.of(cpu).map(|cpu| 100.0 * cpu.worth());
+    pub fn reason_sentences(&self, chosen: &[u32], pool: &[u32]) -> Vec<String> {
+        let worth = |cpu: u32| self.worth_of(cpu).map(|cpu| 100.0 * cpu.worth());
         let least = chosen.iter().filter_map(|cpu| worth(*cpu)).fold(100.0, f32::min);
-        let others = pool.iter().filter(|cpu| !chosen.contains(cpu)).filter_map(|cpu| self.of(*cpu));
+        let others = pool.iter().filter(|cpu| !chosen.contains(cpu)).filter_map(|cpu| self.worth_of(*cpu));
         let next = others.max_by(|a, b| a.worth().total_cmp(&b.worth())).map(|cpu| {
-            let why = cpu.why();
+            let why = cpu.main_reason();
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
             format!("; the best of the others, cpu {}, {:.0} %{why}", cpu.cpu, 100.0 * cpu.worth())
         });
         let from = if self.from.is_empty() { String::new() } else { format!(", by {}", self.from) };
         let these = if chosen.len() == 1 { "this one is worth" } else { "each of these is worth at least" };
         let reason = format!("{these} {least:.0} %{from}{}.", next.unwrap_or_default());
-        let is = |cpu: &u32, source| self.of(*cpu).is_none_or(|cpu| cpu.record.speed_source == source);
+        let is = |cpu: &u32, source| self.worth_of(*cpu).is_none_or(|cpu| cpu.record.speed_source == source);
         let unmeasured = format!(
             "speeds are not measured, so cpus count as equally fast; {} measures them.",
-            suggested_command::survey().mention()
+            suggested_command::survey().quoted_line()
         );
         let prior = match () {
             () if pool.iter().all(|cpu| is(cpu, SpeedSource::Measured)) => None,
@@ -63,7 +64,7 @@ impl WorthNow {
         [reason].into_iter().chain(prior.map(str::to_owned)).chain(self.doubts.iter().cloned()).collect()
     }
 
-    fn of(&self, cpu: u32) -> Option<&CpuWorth> {
+    fn worth_of(&self, cpu: u32) -> Option<&CpuWorth> {
         self.cpus.iter().find(|known| known.cpu == cpu)
     }
 }
@@ -74,7 +75,7 @@ impl CpuWorth {
     }
 
     /// Lists the largest losses: "52 % busy".
-    fn why(&self) -> String {
+    fn main_reason(&self) -> String {
         let shares = &self.record.shares;
         let taken = [
             (1.0 - self.record.speed, "slower"),
@@ -91,18 +92,18 @@ impl CpuWorth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worth::{Record, Shares};
+    use crate::worth::{WorthRecord, WorthShares};
 
     fn now(worth: &[f32], source: SpeedSource) -> WorthNow {
         let cpu = |(cpu, worth): (u32, &f32)| CpuWorth {
             cpu,
-            record: Record {
+            record: WorthRecord {
                 online: true,
                 worth: *worth,
                 speed: 1.0,
                 speed_source: source,
-                shares: Shares { busy: 1.0 - worth, ..Shares::default() },
-                ..Record::default()
+                shares: WorthShares { busy: 1.0 - worth, ..WorthShares::default() },
+                ..WorthRecord::default()
             },
         };
         WorthNow { cpus: (0..).zip(worth).map(cpu).collect(), from: "a look of one second".into(), doubts: Vec::new() }
@@ -111,16 +112,16 @@ mod tests {
     #[test]
     fn the_best_come_first_and_small_differences_do_not_count() {
         let now = now(&[0.5, 0.99, 1.0, 0.98], SpeedSource::Measured);
-        assert_eq!(now.best(2, &[0, 1, 2, 3]), Ok(vec![1, 2]));
-        assert_eq!(now.best(2, &[0, 3]), Ok(vec![3, 0]));
-        assert_eq!(now.best(4, &[0, 1, 7]), Err("only 2 cpus can be used".to_owned()));
+        assert_eq!(now.best_cpus(2, &[0, 1, 2, 3]), Ok(vec![1, 2]));
+        assert_eq!(now.best_cpus(2, &[0, 3]), Ok(vec![3, 0]));
+        assert_eq!(now.best_cpus(4, &[0, 1, 7]), Err("only 2 cpus can be used".to_owned()));
     }
 
     #[test]
     fn the_reason_and_the_doubts_are_said() {
         let mut now = now(&[0.5, 1.0], SpeedSource::Unknown);
         now.doubts.push("the map is stale.".into());
-        let reasons = now.reasons(&[1], &[0, 1]);
+        let reasons = now.reason_sentences(&[1], &[0, 1]);
         assert_eq!(
             reasons,
             [

@@ -36,7 +36,7 @@ pub enum SpeedSource {
 /// Shares of a cpu's time since the last update, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Shares {
+pub struct WorthShares {
     /// Programs, and the kernel on their behalf.
     pub busy: f32,
     /// Interrupt handlers.
@@ -52,7 +52,7 @@ pub struct Shares {
 /// Worth of a cpu and its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Record {
+pub struct WorthRecord {
     /// Time of the update, in nanoseconds of CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// True if the cpu is online.
@@ -64,7 +64,7 @@ pub struct Record {
     /// Source of the speed.
     pub speed_source: SpeedSource,
     /// Shares of its time.
-    pub shares: Shares,
+    pub shares: WorthShares,
     /// Number of times it was throttled since boot, as far as the system reports that.
     pub throttled: u32,
     /// Last-level cache, as `llc:N` counts them; null if there is none.
@@ -77,9 +77,9 @@ pub struct Record {
     pub confidence: u8,
 }
 
-impl Record {
+impl WorthRecord {
     /// Returns the words after the first; the lower half of the first is the sequence number.
-    pub fn words(&self) -> [u64; RECORD_WORDS - 1] {
+    pub fn to_words(&self) -> [u64; RECORD_WORDS - 1] {
         let floats = |low: f32, high: f32| u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32;
         let source = match self.speed_source {
             SpeedSource::Unknown => 0,
@@ -123,7 +123,7 @@ impl Record {
                 2 => SpeedSource::Hardware,
                 _ => return None,
             },
-            shares: Shares {
+            shares: WorthShares {
                 busy: low(busy),
                 interrupts: low(handlers),
                 soft_interrupts: high(handlers),
@@ -141,7 +141,7 @@ impl Record {
 
 /// The header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct WorthHeader {
     /// Number of records that follow: one for each cpu from 0 on.
     pub records: u32,
     /// Interval between updates, in milliseconds.
@@ -150,9 +150,9 @@ pub struct Head {
     pub writer: u32,
 }
 
-impl Head {
+impl WorthHeader {
     /// Returns the header's words. The fourth, the time of the last update, is written with each update.
-    pub fn words(&self) -> [u64; HEADER_WORDS] {
+    pub fn to_words(&self) -> [u64; HEADER_WORDS] {
         let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let size = HEADER_BYTES as u64 | (RECORD_BYTES as u64) << 32;
         [MAGIC, two(LAYOUT_VERSION, self.records), two(self.interval_ms, self.writer), 0, size, 0, 0, 0]
@@ -162,7 +162,7 @@ impl Head {
     pub fn of_words(words: &[u64; HEADER_WORDS]) -> Option<Self> {
         let head =
             Self { records: (words[1] >> 32) as u32, interval_ms: words[2] as u32, writer: (words[2] >> 32) as u32 };
-        let expected = head.words();
+        let expected = head.to_words();
         (words[..3] == expected[..3] && words[4] == expected[4]).then_some(head)
     }
 }
@@ -177,13 +177,13 @@ mod tests {
         #[test]
         fn a_record_is_read_as_it_was_written(numbers: [u32; 8], at_ns: u64, small: [u8; 3], is: [bool; 3]) {
             let share = |index: usize| numbers[index] as f32 / u32::MAX as f32;
-            let record = Record {
+            let record = WorthRecord {
                 at_ns,
                 online: is[0],
                 worth: share(0),
                 speed: share(1),
                 speed_source: [SpeedSource::Unknown, SpeedSource::Measured, SpeedSource::Hardware][usize::from(small[0]) % 3],
-                shares: Shares {
+                shares: WorthShares {
                     busy: share(2),
                     interrupts: share(3),
                     soft_interrupts: share(4),
@@ -196,22 +196,22 @@ mod tests {
                 kind: is[1].then_some(small[2] % 200),
                 confidence: small[0] % 101,
             };
-            prop_assert_eq!(Record::of_words(&record.words()), Some(record));
-            let head = Head { records: numbers[0], interval_ms: numbers[1], writer: numbers[2] };
-            prop_assert_eq!(Head::of_words(&head.words()), Some(head));
+            prop_assert_eq!(WorthRecord::of_words(&record.to_words()), Some(record));
+            let head = WorthHeader { records: numbers[0], interval_ms: numbers[1], writer: numbers[2] };
+            prop_assert_eq!(WorthHeader::of_words(&head.to_words()), Some(head));
         }
     }
 
     #[test]
     fn another_layout_is_not_read() {
-        let words = Head { records: 2, interval_ms: 100, writer: 7 }.words();
+        let words = WorthHeader { records: 2, interval_ms: 100, writer: 7 }.to_words();
         for index in [0, 1, 4] {
             let mut other = words;
             other[index] ^= 1;
-            assert_eq!(Head::of_words(&other), None, "word {index}");
+            assert_eq!(WorthHeader::of_words(&other), None, "word {index}");
         }
-        let mut record = Record::default().words();
+        let mut record = WorthRecord::default().to_words();
         record[5] |= 3 << 40;
-        assert_eq!(Record::of_words(&record), None);
+        assert_eq!(WorthRecord::of_words(&record), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::event::Source;
+use corewise_machine::event::InterruptSource;
 
-use super::{Cause, DividedVisit, Part, Phase};
+use super::{CausePhase, DividedVisit, StallCause, StallPart};
 use crate::stats::order::quantile;
 
 /// Minimum number of parts of a kind for a fence.
@@ -14,56 +14,56 @@ const SHORTEST_NS: f64 = 1_000.0;
 
 /// Upper limit for each way, in nanoseconds: the outer fence of its lengths, three interquartile ranges above the upper
 /// quartile (Tukey, Exploratory Data Analysis, 1977, section 2D).
-pub struct Fences(BTreeMap<Way, u64>);
+pub struct CauseFences(BTreeMap<CauseWay, u64>);
 
 /// Kind of cause without its names, and the phase.
-type Way = (u8, Option<Source>, Phase);
+type CauseWay = (u8, Option<InterruptSource>, CausePhase);
 
-impl Fences {
+impl CauseFences {
     /// Computes the fences of all ways with enough parts.
-    pub fn of(visits: &[DividedVisit]) -> Self {
-        let mut lengths: BTreeMap<Way, Vec<f64>> = BTreeMap::new();
+    pub fn from_visits(visits: &[DividedVisit]) -> Self {
+        let mut lengths: BTreeMap<CauseWay, Vec<f64>> = BTreeMap::new();
         let parts =
             visits.iter().filter(|visit| visit.armed).flat_map(|visit| &visit.stalls).flat_map(|one| &one.parts);
         for part in parts {
-            if let Some(way) = way(part) {
+            if let Some(way) = way_of(part) {
                 lengths.entry(way).or_default().push(part.length_ns as f64);
             }
         }
         let often = lengths.into_iter().filter(|(_, lengths)| lengths.len() >= FEWEST);
-        Self(often.map(|(way, lengths)| (way, fence(&lengths))).collect())
+        Self(often.map(|(way, lengths)| (way, outer_fence(&lengths))).collect())
     }
 
-    /// Splits off the excess beyond the fences as [`Cause::Unknown`].
-    pub fn cut(&self, parts: &mut Vec<Part>) {
+    /// Splits off the excess beyond the fences as [`StallCause::Unknown`].
+    pub fn cut_parts(&self, parts: &mut Vec<StallPart>) {
         let mut cut = Vec::with_capacity(parts.len());
         for mut part in parts.drain(..) {
-            let limit_ns = way(&part).and_then(|way| self.0.get(&way)).copied().unwrap_or(u64::MAX);
+            let limit_ns = way_of(&part).and_then(|way| self.0.get(&way)).copied().unwrap_or(u64::MAX);
             let beyond_ns = part.length_ns.saturating_sub(limit_ns);
             part.length_ns -= beyond_ns;
             cut.push(part);
             if beyond_ns > 0 {
-                cut.push(Part { cause: Cause::Unknown, phase: Phase::Running, length_ns: beyond_ns });
+                cut.push(StallPart { cause: StallCause::Unknown, phase: CausePhase::Running, length_ns: beyond_ns });
             }
         }
         *parts = cut;
     }
 }
 
-fn way(part: &Part) -> Option<Way> {
+fn way_of(part: &StallPart) -> Option<CauseWay> {
     let (kind, source) = match &part.cause {
-        Cause::Interrupt { source: Source::Device(_), .. } => (0, Some(Source::Device(0))),
-        Cause::Interrupt { source: Source::Soft(_), .. } => (0, Some(Source::Soft(0))),
-        Cause::Interrupt { source, .. } => (0, Some(*source)),
-        Cause::NonMaskable { .. } => (1, None),
-        Cause::PageFault => (2, None),
-        Cause::Task { .. } => (3, None),
+        StallCause::Interrupt { source: InterruptSource::Device(_), .. } => (0, Some(InterruptSource::Device(0))),
+        StallCause::Interrupt { source: InterruptSource::Soft(_), .. } => (0, Some(InterruptSource::Soft(0))),
+        StallCause::Interrupt { source, .. } => (0, Some(*source)),
+        StallCause::NonMaskable { .. } => (1, None),
+        StallCause::PageFault => (2, None),
+        StallCause::Task { .. } => (3, None),
         _ => return None,
     };
-    (part.phase != Phase::Running).then_some((kind, source, part.phase))
+    (part.phase != CausePhase::Running).then_some((kind, source, part.phase))
 }
 
-fn fence(lengths: &[f64]) -> u64 {
+fn outer_fence(lengths: &[f64]) -> u64 {
     let (lower, upper) = (quantile(lengths, 0.25), quantile(lengths, 0.75));
     (upper + 3.0 * (upper - lower)).max(SHORTEST_NS) as u64
 }

@@ -10,7 +10,7 @@ use crate::stats::order::{median, median_interval};
 
 /// Ratio of the timer's stall lengths with and without recording of the kernel's events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Perturbation {
+pub struct RecordingPerturbation {
     /// The length watched over the length unwatched: the median over rounds and cpus of the ratios of medians.
     pub ratio: f64,
     /// The 95 % interval of that median; `None` for fewer than six ratios.
@@ -32,7 +32,7 @@ const FEWEST: usize = 5;
 ///
 /// Unwatched visits have no events, so the timer's stalls are recognized in both by the phase of the timer's period.
 /// Stalls in which the thread was off the cpu are left out.
-pub fn perturbation(visits: &[DividedVisit]) -> Option<Perturbation> {
+pub fn measure_perturbation(visits: &[DividedVisit]) -> Option<RecordingPerturbation> {
     let steps: Vec<f64> = visits.iter().map(|visit| visit.tick_ns as f64).filter(|step| *step > 0.0).collect();
     let tick_ns = median(&steps);
     if !tick_ns.is_finite() {
@@ -48,7 +48,7 @@ pub fn perturbation(visits: &[DividedVisit]) -> Option<Perturbation> {
         pairs.values().filter(whole).map(|[unwatched, watched]| (median(unwatched), median(watched))).collect();
     let ratios: Vec<f64> = medians.iter().map(|(unwatched, watched)| watched / unwatched).collect();
     let middle = |which: fn(&(f64, f64)) -> f64| median(&medians.iter().map(which).collect::<Vec<f64>>());
-    (!ratios.is_empty()).then(|| Perturbation {
+    (!ratios.is_empty()).then(|| RecordingPerturbation {
         ratio: median(&ratios),
         interval: median_interval(&ratios, 0.95).map(|(low, high)| [low, high]),
         watched_ns: middle(|pair| pair.1),

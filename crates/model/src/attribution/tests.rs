@@ -5,4 +5,4 @@ mod made;
 mod sums;
 mod together;
 
-use made::{LOOP, Made, called, device, enter, exit, fault, non_maskable, sent, soft, switch, task, timer, work};
+use made::{LOOP, MadeEvents, called, device, enter, exit, fault, non_maskable, sent, soft, switch, task, timer, work};

@@ -1,16 +1,16 @@
 //! A watched cpu: its current task and its open handlers.
 
-use corewise_machine::event::Source;
+use corewise_machine::event::InterruptSource;
 
-use crate::attribution::Cause;
-use crate::attribution::senders::{ON_THE_WAY_AT_MOST_NS, fits};
+use crate::attribution::StallCause;
+use crate::attribution::senders::{ON_THE_WAY_AT_MOST_NS, fits_callback};
 
 /// Placeholder for the name of a task that no event named.
 const UNNAMED: &str = "?";
 
 /// The way in which a task leaves a cpu.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Leaving {
+pub enum LeaveReason {
     /// It could have continued.
     Preempted,
     /// It waits for something, or ends.
@@ -21,7 +21,7 @@ pub enum Leaving {
 
 /// An interrupt that another cpu sent.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentInterrupt {
     /// Time of sending.
     pub at_ns: u64,
     /// The sending cpu.
@@ -38,9 +38,9 @@ pub struct Sent {
 
 /// A handler that has not ended yet.
 #[derive(Debug)]
-pub struct Handler {
+pub struct OpenHandler {
     /// Its source.
-    pub source: Source,
+    pub source: InterruptSource,
     /// Time of its begin.
     pub at_ns: u64,
     /// Time of other handlers within it.
@@ -48,12 +48,12 @@ pub struct Handler {
     /// The function that it runs for another cpu; empty if unknown.
     pub function: String,
     /// Sender of the interrupt.
-    pub sent: Option<Sent>,
+    pub sent: Option<SentInterrupt>,
 }
 
 /// State of a watched cpu.
 #[derive(Debug, Default)]
-pub struct Cpu {
+pub struct BesideCpu {
     /// The task on it; `None` before its first event.
     pub current: Option<u32>,
     /// That task's name; empty until a switch names it.
@@ -65,51 +65,52 @@ pub struct Cpu {
     /// The time of the last event.
     pub last_ns: u64,
     /// Open handlers, the innermost last; kept only while a thread of the program is on it.
-    pub handlers: Vec<Handler>,
+    pub handlers: Vec<OpenHandler>,
     /// Threads of the program that were preempted and wait for it.
     pub waiting: Vec<u32>,
     /// The last interrupts from other cpus: with a function to call, and without one.
-    sent: [Option<Sent>; 2],
+    sent: [Option<SentInterrupt>; 2],
 }
 
-impl Cpu {
+impl BesideCpu {
     /// Returns the task on it as a cause.
-    pub fn cause(&self) -> Cause {
+    pub fn task_cause(&self) -> StallCause {
         match self.current {
-            None => Cause::OtherTask,
-            Some(0) => Cause::Task { name: "idle".into(), number: 0, function: String::new() },
+            None => StallCause::OtherTask,
+            Some(0) => StallCause::Task { name: "idle".into(), number: 0, function: String::new() },
             Some(number) => {
                 let name = if self.name.is_empty() { UNNAMED } else { &self.name };
-                Cause::Task { name: name.to_owned(), number, function: self.function.clone() }
+                StallCause::Task { name: name.to_owned(), number, function: self.function.clone() }
             }
         }
     }
 
     /// Records an interrupt that another cpu sends to it.
-    pub fn expect(&mut self, sent: Sent) {
+    pub fn expect_interrupt(&mut self, sent: SentInterrupt) {
         let place = usize::from(sent.function.is_empty());
         self.sent[place] = Some(sent);
     }
 
     /// Returns the sender of an interrupt that arrives at `at_ns`. Kernels that name no callback send all kinds alike.
-    fn sender(&self, source: Source, at_ns: u64) -> Option<Sent> {
+    fn find_sender(&self, source: InterruptSource, at_ns: u64) -> Option<SentInterrupt> {
         let are_told = self.sent[0].is_some();
-        let may_be =
-            |sent: &&Sent| sent.at_ns + ON_THE_WAY_AT_MOST_NS >= at_ns && (!are_told || fits(source, &sent.function));
+        let may_be = |sent: &&SentInterrupt| {
+            sent.at_ns + ON_THE_WAY_AT_MOST_NS >= at_ns && (!are_told || fits_callback(source, &sent.function))
+        };
         self.sent.iter().flatten().filter(may_be).max_by_key(|sent| sent.at_ns).cloned()
     }
 
     /// Opens a handler. If one of the same source is still open, its end was lost; it and all nested in it are dropped.
-    pub fn enter(&mut self, source: Source, at_ns: u64) {
+    pub fn enter_handler(&mut self, source: InterruptSource, at_ns: u64) {
         if let Some(place) = self.handlers.iter().position(|handler| handler.source == source) {
             self.handlers.truncate(place);
         }
-        let sent = if source.is_sent() { self.sender(source, at_ns) } else { None };
-        self.handlers.push(Handler { source, at_ns, nested_ns: 0, function: String::new(), sent });
+        let sent = if source.is_sent() { self.find_sender(source, at_ns) } else { None };
+        self.handlers.push(OpenHandler { source, at_ns, nested_ns: 0, function: String::new(), sent });
     }
 
     /// Closes a handler; returns it and its time without nested handlers, or `None` if its begin is unknown.
-    pub fn exit(&mut self, source: Source, at_ns: u64) -> Option<(Handler, u64)> {
+    pub fn exit_handler(&mut self, source: InterruptSource, at_ns: u64) -> Option<(OpenHandler, u64)> {
         let place = self.handlers.iter().rposition(|handler| handler.source == source)?;
         self.handlers.truncate(place + 1);
         let handler = self.handlers.pop()?;

@@ -6,13 +6,13 @@ mod switches;
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::event::{Event, EventSource, What};
+use corewise_machine::event::{EventKind, EventSource, KernelEvent};
 
-use super::Report;
-use super::cpu::{Cpu, Leaving, Sent};
-use super::sums::Sums;
-use super::thread::{State, Thread};
-use crate::stall::Surroundings;
+use super::BesideReport;
+use super::cpu::{BesideCpu, LeaveReason, SentInterrupt};
+use super::sums::ProgramSums;
+use super::thread::{ProgramThread, ProgramThreadState};
+use crate::stall::CauseSurroundings;
 
 /// Maximum length of a task's name in the kernel (TASK_COMM_LEN without the final zero).
 const NAME_BYTES: usize = 15;
@@ -24,22 +24,22 @@ const MOST_NAMES: usize = 4_096;
 /// The state of each cpu follows the task that the event itself names. Lost events lower the sums but never corrupt
 /// them.
 #[derive(Debug)]
-pub struct Follow {
+pub struct ProgramFollower {
     /// The parent of the program's first tasks.
     starter: Option<u32>,
     has_begun: bool,
-    threads: BTreeMap<u32, Thread>,
-    cpus: BTreeMap<u32, Cpu>,
+    threads: BTreeMap<u32, ProgramThread>,
+    cpus: BTreeMap<u32, BesideCpu>,
     unwatched: CpuSet,
     /// The last known names of other tasks that came to a cpu.
     names: BTreeMap<u32, String>,
-    surroundings: Surroundings,
-    sums: Sums,
+    surroundings: CauseSurroundings,
+    sums: ProgramSums,
 }
 
-impl Follow {
+impl ProgramFollower {
     /// Returns the state before the program is started.
-    pub fn new(surroundings: Surroundings) -> Self {
+    pub fn new(surroundings: CauseSurroundings) -> Self {
         Self {
             starter: None,
             has_begun: false,
@@ -48,12 +48,12 @@ impl Follow {
             unwatched: CpuSet::default(),
             names: BTreeMap::new(),
             surroundings,
-            sums: Sums::new(0, 0),
+            sums: ProgramSums::new(0, 0),
         }
     }
 
     /// Declares that all events of a cpu arrive from now on.
-    pub fn watch(&mut self, cpu: u32) {
+    pub fn watch_cpu(&mut self, cpu: u32) {
         self.cpus.entry(cpu).or_default();
     }
 
@@ -63,8 +63,8 @@ impl Follow {
     }
 
     /// Adds a task to the program.
-    pub fn adopt(&mut self, task: u32, name: &str) {
-        if self.threads.insert(task, Thread::new(name.to_owned())).is_none() {
+    pub fn adopt_task(&mut self, task: u32, name: &str) {
+        if self.threads.insert(task, ProgramThread::new(name.to_owned())).is_none() {
             self.sums.threads += 1;
         }
         self.sums.threads_at_once = self.sums.threads_at_once.max(self.threads.len() as u64);
@@ -81,20 +81,20 @@ impl Follow {
     }
 
     /// Returns tasks of unknown name that sent the program interrupts.
-    pub fn unnamed(&self) -> Vec<u32> {
+    pub fn unnamed_senders(&self) -> Vec<u32> {
         let mut unnamed: Vec<u32> =
-            self.sums.unnamed().filter(|task| !self.surroundings.tasks.contains_key(task)).collect();
+            self.sums.unnamed_senders().filter(|task| !self.surroundings.tasks.contains_key(task)).collect();
         unnamed.dedup();
         unnamed
     }
 
     /// Sets the name of a task.
-    pub fn name(&mut self, task: u32, name: String) {
+    pub fn name_task(&mut self, task: u32, name: String) {
         self.surroundings.tasks.insert(task, name);
     }
 
     /// Records that events of a cpu were lost before the next one.
-    pub fn lost(&mut self, cpu: u32, events: u64) {
+    pub fn note_lost(&mut self, cpu: u32, events: u64) {
         if events > 0 {
             self.sums.events_lost += events;
             // Of a cpu that is not watched, only the interrupts it sends are seen.
@@ -105,50 +105,50 @@ impl Follow {
     }
 
     /// Processes the next event, in order of time.
-    pub fn step(&mut self, event: &Event) {
+    pub fn take_event(&mut self, event: &KernelEvent) {
         self.sums.events += 1;
         if self.cpus.contains_key(&event.cpu) {
             self.find_current(event);
             self.sums.events_in_program += u64::from(self.threads.contains_key(&event.task));
             self.on_cpu(event);
         }
-        self.anywhere(event);
+        self.take_global_event(event);
         if let Some(cpu) = self.cpus.get_mut(&event.cpu) {
             cpu.last_ns = event.at_ns;
         }
     }
 
     /// Ends following and returns the report.
-    pub fn finish(mut self, until_ns: u64, event_source: EventSource) -> Report {
+    pub fn into_report(mut self, until_ns: u64, event_source: EventSource) -> BesideReport {
         let cpus: Vec<u32> = self.cpus.keys().copied().collect();
         for cpu in cpus {
-            self.depart(cpu, until_ns, Leaving::Unknown);
+            self.depart_task(cpu, until_ns, LeaveReason::Unknown);
         }
         let threads: Vec<u32> = self.threads.keys().copied().collect();
         threads.into_iter().for_each(|thread| self.end_interruption(thread));
         let names = &self.surroundings.tasks;
-        self.sums.report(until_ns, event_source, |task| names.get(&task).cloned().unwrap_or_default())
+        self.sums.into_report(until_ns, event_source, |task| names.get(&task).cloned().unwrap_or_default())
     }
 
     /// Handles events that concern the program on any cpu.
-    fn anywhere(&mut self, event: &Event) {
+    fn take_global_event(&mut self, event: &KernelEvent) {
         match &event.what {
-            What::Forked { parent, child, name } => self.forked(*parent, *child, name),
-            What::Executed { task, program } => self.executed(*task, program, event.at_ns),
-            What::Ended { task, .. } => {
+            EventKind::Forked { parent, child, name } => self.note_fork(*parent, *child, name),
+            EventKind::Executed { task, program } => self.note_exec(*task, program, event.at_ns),
+            EventKind::Ended { task, .. } => {
                 if let Some(thread) = self.threads.get_mut(task) {
                     thread.has_ended = true;
                 }
             }
-            What::Migrated { task, to, .. } => self.migrated(*task, *to, event.at_ns),
-            What::Sent { to, function } => self.sent(event, to, function),
+            EventKind::Migrated { task, to, .. } => self.note_migration(*task, *to, event.at_ns),
+            EventKind::Sent { to, function } => self.note_sent(event, to, function),
             _ => {}
         }
     }
 
-    fn forked(&mut self, parent: u32, child: u32, name: &str) {
+    fn note_fork(&mut self, parent: u32, child: u32, name: &str) {
         if self.threads.contains_key(&parent) || self.starter == Some(parent) {
-            self.adopt(child, name);
+            self.adopt_task(child, name);
         } else {
             // The child reuses the number of a former thread of the program, and the event of its end was lost.
             self.threads.remove(&child);
@@ -156,7 +156,7 @@ impl Follow {
     }
 
     /// Begins the program at its first exec: earlier events belong to the starter's code.
-    fn executed(&mut self, task: u32, program: &str, at_ns: u64) {
+    fn note_exec(&mut self, task: u32, program: &str, at_ns: u64) {
         let Some(thread) = self.threads.get_mut(&task) else { return };
         let mut name = program.rsplit('/').next().unwrap_or_default().to_owned();
         while name.len() > NAME_BYTES {
@@ -169,35 +169,35 @@ impl Follow {
         on.into_iter().for_each(|cpu| cpu.name.clone_from(&name));
         if !std::mem::replace(&mut self.has_begun, true) {
             let (events_lost, threads) = (self.sums.events_lost, self.threads.len() as u64);
-            self.sums = Sums::new(at_ns, threads);
+            self.sums = ProgramSums::new(at_ns, threads);
             self.sums.events_lost = events_lost;
             self.threads.values_mut().for_each(|thread| thread.making = None);
             self.cpus.values_mut().for_each(|cpu| cpu.since_ns = at_ns);
         }
     }
 
-    fn migrated(&mut self, task: u32, to: u32, at_ns: u64) {
+    fn note_migration(&mut self, task: u32, to: u32, at_ns: u64) {
         let Some(thread) = self.threads.get(&task) else { return };
         self.sums.migrations += 1;
         if !self.cpus.contains_key(&to) {
             self.unwatched.insert(to);
         }
-        if let State::Waiting { cpu: from, .. } = thread.state {
-            self.waits(task, at_ns);
+        if let ProgramThreadState::Waiting { cpu: from, .. } = thread.state {
+            self.note_wait(task, at_ns);
             self.cpus.entry(from).or_default().waiting.retain(|waiting| *waiting != task);
             if let Some(cpu) = self.cpus.get_mut(&to) {
                 cpu.waiting.push(task);
             }
-            self.set_state(task, State::Waiting { cpu: to, since_ns: at_ns });
+            self.set_state(task, ProgramThreadState::Waiting { cpu: to, since_ns: at_ns });
         }
     }
 
-    fn sent(&mut self, event: &Event, to: &CpuSet, function: &str) {
+    fn note_sent(&mut self, event: &KernelEvent, to: &CpuSet, function: &str) {
         let is_own = self.threads.contains_key(&event.task);
         let name = self.cpus.get(&event.cpu).map(|cpu| cpu.name.clone()).unwrap_or_default();
         for cpu in to.iter().filter(|cpu| *cpu != event.cpu) {
             if let Some(target) = self.cpus.get_mut(&cpu) {
-                target.expect(Sent {
+                target.expect_interrupt(SentInterrupt {
                     at_ns: event.at_ns,
                     cpu: event.cpu,
                     task: event.task,

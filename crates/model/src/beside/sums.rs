@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::event::{EventSource, Source};
+use corewise_machine::event::{EventSource, InterruptSource};
 
-use super::cpu::Sent;
-use super::{Cost, Handled, HandledOnCpu, Instead, Interruption, OnCpu, Report, SentBy, Task};
-use crate::attribution::Cause;
-use crate::histogram::Histogram;
+use super::cpu::SentInterrupt;
+use super::{
+    BesideReport, CpuBesideReport, CpuHandledCause, HandledCause, PreemptedBy, PreemptingTask, ProgramInterruptSender,
+    ProgramInterruption, WatchCost,
+};
+use crate::attribution::StallCause;
+use crate::histogram::TickHistogram;
 
 /// Number of longest interruptions to keep.
 const WORST: usize = 10;
@@ -23,7 +26,7 @@ const EVENT_OF_FTRACE_NS: f64 = 65.0;
 
 /// The sums.
 #[derive(Debug)]
-pub struct Sums {
+pub struct ProgramSums {
     /// Begin of the program, in nanoseconds.
     pub zero_ns: u64,
     pub threads: u64,
@@ -37,12 +40,12 @@ pub struct Sums {
     pub events_in_program: u64,
     pub events_lost: u64,
     interruptions: u64,
-    lengths: Histogram,
+    lengths: TickHistogram,
     cpus: BTreeMap<u32, CpuSum>,
-    handlers: BTreeMap<Cause, HandlerSum>,
-    instead: BTreeMap<Task, TaskSum>,
-    senders: BTreeMap<SentBy, u64>,
-    worst: Vec<Interruption>,
+    handlers: BTreeMap<StallCause, HandlerSum>,
+    instead: BTreeMap<PreemptingTask, TaskSum>,
+    senders: BTreeMap<ProgramInterruptSender, u64>,
+    worst: Vec<ProgramInterruption>,
 }
 
 #[derive(Debug, Default)]
@@ -50,14 +53,14 @@ struct CpuSum {
     on_cpu_ns: u64,
     waited_ns: u64,
     preemptions: u64,
-    handlers: BTreeMap<Cause, (u64, u64)>,
+    handlers: BTreeMap<StallCause, (u64, u64)>,
 }
 
 #[derive(Debug)]
 struct HandlerSum {
     count: u64,
     time_ns: u64,
-    lengths: Histogram,
+    lengths: TickHistogram,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +70,7 @@ struct TaskSum {
     longest_ns: u64,
 }
 
-impl Sums {
+impl ProgramSums {
     /// Returns empty sums for a program that begins at `zero_ns` with `threads` threads.
     pub fn new(zero_ns: u64, threads: u64) -> Self {
         Self {
@@ -83,7 +86,7 @@ impl Sums {
             events_in_program: 0,
             events_lost: 0,
             interruptions: 0,
-            lengths: Histogram::collecting(1.0),
+            lengths: TickHistogram::new_collecting(1.0),
             cpus: BTreeMap::new(),
             handlers: BTreeMap::new(),
             instead: BTreeMap::new(),
@@ -93,17 +96,17 @@ impl Sums {
     }
 
     /// Adds a thread's time on a cpu.
-    pub fn ran(&mut self, cpu: u32, length_ns: u64) {
+    pub fn add_run(&mut self, cpu: u32, length_ns: u64) {
         self.cpus.entry(cpu).or_default().on_cpu_ns += length_ns;
     }
 
     /// Counts a preemption.
-    pub fn preempted(&mut self, cpu: u32) {
+    pub fn add_preemption(&mut self, cpu: u32) {
         self.cpus.entry(cpu).or_default().preemptions += 1;
     }
 
     /// Adds the time that a preempted thread waited for a cpu while another task ran.
-    pub fn waited(&mut self, cpu: u32, cause: &Cause, is_own: bool, length_ns: u64) {
+    pub fn add_wait(&mut self, cpu: u32, cause: &StallCause, is_own: bool, length_ns: u64) {
         self.cpus.entry(cpu).or_default().waited_ns += length_ns;
         self.waited_for_own_ns += if is_own { length_ns } else { 0 };
         let sum = self.instead.entry(task_key(&self.instead, cause, is_own)).or_default();
@@ -113,13 +116,13 @@ impl Sums {
     }
 
     /// Counts a handler that interrupted a thread, with its duration if the kernel records it.
-    pub fn handled(&mut self, cpu: u32, cause: &Cause, length_ns: Option<u64>) {
-        let new = || HandlerSum { count: 0, time_ns: 0, lengths: Histogram::collecting(1.0) };
+    pub fn add_handler(&mut self, cpu: u32, cause: &StallCause, length_ns: Option<u64>) {
+        let new = || HandlerSum { count: 0, time_ns: 0, lengths: TickHistogram::new_collecting(1.0) };
         let sum = self.handlers.entry(cause.clone()).or_insert_with(new);
         sum.count += 1;
         sum.time_ns += length_ns.unwrap_or(0);
         if let Some(length_ns) = length_ns {
-            sum.lengths.record(length_ns);
+            sum.lengths.record_ticks(length_ns);
         }
         let (count, time_ns) = self.cpus.entry(cpu).or_default().handlers.entry(cause.clone()).or_default();
         *count += 1;
@@ -127,12 +130,12 @@ impl Sums {
     }
 
     /// Counts an interrupt that another cpu sent.
-    pub fn arrived(&mut self, source: Source, sent: Option<&Sent>, function: &str) {
+    pub fn add_arrival(&mut self, source: InterruptSource, sent: Option<&SentInterrupt>, function: &str) {
         let function = match sent {
             Some(sent) if function.is_empty() => &sent.function,
             _ => function,
         };
-        let mut key = SentBy {
+        let mut key = ProgramInterruptSender {
             source,
             cpu: sent.map(|sent| sent.cpu),
             task: sent.map(|sent| sent.task),
@@ -142,21 +145,21 @@ impl Sums {
             count: 0,
         };
         if self.senders.len() >= MOST_KEYS && !self.senders.contains_key(&key) {
-            key = SentBy { cpu: None, task: None, name: String::new(), is_own: false, ..key };
+            key = ProgramInterruptSender { cpu: None, task: None, name: String::new(), is_own: false, ..key };
         }
         *self.senders.entry(key).or_default() += 1;
     }
 
     /// Returns senders of unknown name.
-    pub fn unnamed(&self) -> impl Iterator<Item = u32> {
+    pub fn unnamed_senders(&self) -> impl Iterator<Item = u32> {
         let unnamed = self.senders.keys().filter(|sender| sender.name.is_empty());
         unnamed.filter_map(|sender| sender.task).filter(|task| *task != 0)
     }
 
     /// Counts an interruption that is over, and keeps it if it is among the longest.
-    pub fn keep(&mut self, interruption: Interruption) {
+    pub fn keep_interruption(&mut self, interruption: ProgramInterruption) {
         self.interruptions += 1;
-        self.lengths.record(interruption.taken_ns);
+        self.lengths.record_ticks(interruption.taken_ns);
         let place = self.worst.partition_point(|kept| kept.taken_ns >= interruption.taken_ns);
         if place < WORST {
             self.worst.insert(place, interruption);
@@ -165,12 +168,12 @@ impl Sums {
     }
 
     /// Returns the report until a time; `name` looks up unknown names of tasks by number.
-    pub fn report(self, until_ns: u64, event_source: EventSource, name: impl Fn(u32) -> String) -> Report {
+    pub fn into_report(self, until_ns: u64, event_source: EventSource, name: impl Fn(u32) -> String) -> BesideReport {
         let sum = |of: fn(&CpuSum) -> u64| self.cpus.values().map(of).sum::<u64>() as f64 * 1e-9;
         let (on_cpu_s, waited_s) = (sum(|cpu| cpu.on_cpu_ns), sum(|cpu| cpu.waited_ns));
         let share = |time_s: f64| if time_s > 0.0 { time_s / (on_cpu_s + waited_s) } else { 0.0 };
-        let handlers = handlers(self.handlers, share);
-        Report {
+        let handlers = list_handlers(self.handlers, share);
+        BesideReport {
             watched_s: until_ns.saturating_sub(self.zero_ns) as f64 * 1e-9,
             on_cpu_s,
             handlers_s: handlers.iter().map(|one| one.time_s).sum(),
@@ -181,16 +184,16 @@ impl Sums {
             interruptions: self.interruptions,
             lengths: self.lengths,
             handlers,
-            instead: instead(self.instead, share),
+            instead: list_preemptors(self.instead, share),
             preemptions: self.cpus.values().map(|cpu| cpu.preemptions).sum(),
             cpus: self.cpus.into_iter().map(on_cpu).collect(),
-            senders: senders(self.senders, name),
+            senders: list_senders(self.senders, name),
             voluntary_waits: self.voluntary_waits,
             migrations: self.migrations,
             page_faults_user: self.page_faults_user,
             page_faults_kernel: self.page_faults_kernel,
             worst: self.worst,
-            cost: cost(self.events_in_program, event_source, on_cpu_s),
+            cost: estimate_cost(self.events_in_program, event_source, on_cpu_s),
             events: self.events,
             events_lost: self.events_lost,
         }
@@ -199,47 +202,50 @@ impl Sums {
 
 /// Returns the key under which a task is counted: itself while there are few, then its name, and finally one key for
 /// all.
-fn task_key(known: &BTreeMap<Task, TaskSum>, cause: &Cause, is_own: bool) -> Task {
-    let nobody = Task { is_own, name: String::new(), number: 0, function: String::new() };
+fn task_key(known: &BTreeMap<PreemptingTask, TaskSum>, cause: &StallCause, is_own: bool) -> PreemptingTask {
+    let nobody = PreemptingTask { is_own, name: String::new(), number: 0, function: String::new() };
     let key = match cause {
-        Cause::Task { name, number, function } if !is_own => {
-            Task { is_own, name: name.clone(), number: *number, function: function.clone() }
+        StallCause::Task { name, number, function } if !is_own => {
+            PreemptingTask { is_own, name: name.clone(), number: *number, function: function.clone() }
         }
         _ => nobody.clone(),
     };
     if known.len() < MOST_KEYS || known.contains_key(&key) {
         return key;
     }
-    let by_name = Task { number: 0, function: String::new(), ..key };
+    let by_name = PreemptingTask { number: 0, function: String::new(), ..key };
     if known.len() < MOST_NAMES || known.contains_key(&by_name) { by_name } else { nobody }
 }
 
-fn handlers(sums: BTreeMap<Cause, HandlerSum>, share: impl Fn(f64) -> f64) -> Vec<Handled> {
-    let one = |(cause, sum): (Cause, HandlerSum)| {
+fn list_handlers(sums: BTreeMap<StallCause, HandlerSum>, share: impl Fn(f64) -> f64) -> Vec<HandledCause> {
+    let one = |(cause, sum): (StallCause, HandlerSum)| {
         let time_s = sum.time_ns as f64 * 1e-9;
-        Handled { cause, count: sum.count, time_s, share: share(time_s), lengths: sum.lengths }
+        HandledCause { cause, count: sum.count, time_s, share: share(time_s), lengths: sum.lengths }
     };
-    let mut all: Vec<Handled> = sums.into_iter().map(one).collect();
+    let mut all: Vec<HandledCause> = sums.into_iter().map(one).collect();
     all.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
     all
 }
 
-fn instead(sums: BTreeMap<Task, TaskSum>, share: impl Fn(f64) -> f64) -> Vec<Instead> {
-    let one = |(task, sum): (Task, TaskSum)| {
+fn list_preemptors(sums: BTreeMap<PreemptingTask, TaskSum>, share: impl Fn(f64) -> f64) -> Vec<PreemptedBy> {
+    let one = |(task, sum): (PreemptingTask, TaskSum)| {
         let time_s = sum.time_ns as f64 * 1e-9;
-        Instead { task, count: sum.count, time_s, share: share(time_s), longest_ns: sum.longest_ns }
+        PreemptedBy { task, count: sum.count, time_s, share: share(time_s), longest_ns: sum.longest_ns }
     };
-    let mut all: Vec<Instead> = sums.into_iter().map(one).collect();
+    let mut all: Vec<PreemptedBy> = sums.into_iter().map(one).collect();
     all.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then_with(|| a.task.cmp(&b.task)));
     all
 }
 
-fn on_cpu((cpu, sum): (u32, CpuSum)) -> OnCpu {
-    let one =
-        |(cause, (count, time_ns)): (Cause, (u64, u64))| HandledOnCpu { cause, count, time_s: time_ns as f64 * 1e-9 };
-    let mut handlers: Vec<HandledOnCpu> = sum.handlers.into_iter().map(one).collect();
+fn on_cpu((cpu, sum): (u32, CpuSum)) -> CpuBesideReport {
+    let one = |(cause, (count, time_ns)): (StallCause, (u64, u64))| CpuHandledCause {
+        cause,
+        count,
+        time_s: time_ns as f64 * 1e-9,
+    };
+    let mut handlers: Vec<CpuHandledCause> = sum.handlers.into_iter().map(one).collect();
     handlers.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
-    OnCpu {
+    CpuBesideReport {
         cpu,
         on_cpu_s: sum.on_cpu_ns as f64 * 1e-9,
         waited_s: sum.waited_ns as f64 * 1e-9,
@@ -249,8 +255,11 @@ fn on_cpu((cpu, sum): (u32, CpuSum)) -> OnCpu {
 }
 
 /// Merges unnamed senders with the same senders under their names, after these became known.
-fn senders(sums: BTreeMap<SentBy, u64>, name: impl Fn(u32) -> String) -> Vec<SentBy> {
-    let mut named: BTreeMap<SentBy, u64> = BTreeMap::new();
+fn list_senders(
+    sums: BTreeMap<ProgramInterruptSender, u64>,
+    name: impl Fn(u32) -> String,
+) -> Vec<ProgramInterruptSender> {
+    let mut named: BTreeMap<ProgramInterruptSender, u64> = BTreeMap::new();
     for (mut sender, count) in sums {
         match sender.task {
             Some(0) => sender.name = "idle".into(),
@@ -259,17 +268,18 @@ fn senders(sums: BTreeMap<SentBy, u64>, name: impl Fn(u32) -> String) -> Vec<Sen
         }
         *named.entry(sender).or_default() += count;
     }
-    let mut all: Vec<SentBy> = named.into_iter().map(|(sender, count)| SentBy { count, ..sender }).collect();
+    let mut all: Vec<ProgramInterruptSender> =
+        named.into_iter().map(|(sender, count)| ProgramInterruptSender { count, ..sender }).collect();
     all.sort_by_key(|sender| std::cmp::Reverse(sender.count));
     all
 }
 
-fn cost(events: u64, event_source: EventSource, on_cpu_s: f64) -> Cost {
+fn estimate_cost(events: u64, event_source: EventSource, on_cpu_s: f64) -> WatchCost {
     let event_ns = match event_source {
         EventSource::Thread => 0.0,
         EventSource::Perf => EVENT_OF_PERF_NS,
         EventSource::Ftrace => EVENT_OF_FTRACE_NS,
     };
     let share = if on_cpu_s > 0.0 { events as f64 * event_ns * 1e-9 / on_cpu_s } else { 0.0 };
-    Cost { events, event_ns, share }
+    WatchCost { events, event_ns, share }
 }

@@ -1,10 +1,10 @@
 //! A thread of the program that is followed.
 
-use super::interruption::Making;
+use super::interruption::OpenInterruption;
 
 /// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ProgramThreadState {
     /// It waits for something, or its state is unknown.
     Away,
     /// It is on a cpu.
@@ -20,20 +20,20 @@ pub enum State {
 
 /// A thread.
 #[derive(Debug)]
-pub struct Thread {
+pub struct ProgramThread {
     /// Its name.
     pub name: String,
     /// Its state.
-    pub state: State,
+    pub state: ProgramThreadState,
     /// True if it is exiting.
     pub has_ended: bool,
     /// The interruption that it is in, or has just left.
-    pub making: Option<Making>,
+    pub making: Option<OpenInterruption>,
 }
 
-impl Thread {
+impl ProgramThread {
     /// Returns a new thread.
     pub const fn new(name: String) -> Self {
-        Self { name, state: State::Away, has_ended: false, making: None }
+        Self { name, state: ProgramThreadState::Away, has_ended: false, making: None }
     }
 }

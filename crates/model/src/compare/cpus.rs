@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::counts::Counted;
+use corewise_machine::counts::EventCounts;
 use corewise_machine::{CpuSet, Gap};
 
-use super::{Comparison, Estimate, Quantity, Subject};
+use super::{ComparedQuantity, ComparedSubject, MedianEstimate, SurveyComparison};
 use crate::Survey;
 use crate::survey::{CpuObservation, CpuRound, FrequencySource};
 
-const OF_A_CPU: [Quantity; 5] =
-    [Quantity::P50, Quantity::P99_9, Quantity::Lost, Quantity::Frequency, Quantity::InterruptRate];
+const OF_A_CPU: [ComparedQuantity; 5] = [
+    ComparedQuantity::P50,
+    ComparedQuantity::P99_9,
+    ComparedQuantity::Lost,
+    ComparedQuantity::Frequency,
+    ComparedQuantity::InterruptRate,
+];
 
 /// Reasons why numbers of a cpu cannot be compared, each with the quantities and their cpus.
-type Failures = BTreeMap<&'static str, BTreeMap<Quantity, CpuSet>>;
+type ComparisonFailures = BTreeMap<&'static str, BTreeMap<ComparedQuantity, CpuSet>>;
 
 const FEW_ROUNDS: &str = "one of the surveys has too few rounds for a 99 % interval (8 are needed)";
 const OTHER_WORK: &str = "the surveys timed different work, or used different clocks";
@@ -21,16 +26,16 @@ const OTHER_SOURCE: &str = "the surveys measured it in different ways";
 const NOT_COUNTED: &str = "one of the surveys counted no interrupts at all";
 
 /// Adds the changes on the cpus of both surveys.
-pub(super) fn compare(before: &Survey, after: &Survey, comparison: &mut Comparison) {
+pub(super) fn compare_cpus(before: &Survey, after: &Survey, comparison: &mut SurveyComparison) {
     let later: BTreeMap<u32, &CpuObservation> = after.cpus.iter().map(|cpu| (cpu.cpu, cpu)).collect();
-    let mut failures = Failures::new();
+    let mut failures = ComparisonFailures::new();
     for quantity in OF_A_CPU {
-        let whole = obstacle(quantity, before, after);
+        let whole = find_obstacle(quantity, before, after);
         for earlier in &before.cpus {
             let Some(later) = later.get(&earlier.cpu) else { continue };
-            let result = whole.map_or_else(|| both(quantity, earlier, later), Err);
+            let result = whole.map_or_else(|| estimate_both(quantity, earlier, later), Err);
             match result {
-                Ok(Some((a, b))) => comparison.judge(quantity, Subject::Cpu(earlier.cpu), a, b),
+                Ok(Some((a, b))) => comparison.judge_change(quantity, ComparedSubject::Cpu(earlier.cpu), a, b),
                 Ok(None) => {}
                 Err(why) => {
                     failures.entry(why).or_default().entry(quantity).or_default().insert(earlier.cpu);
@@ -38,44 +43,50 @@ pub(super) fn compare(before: &Survey, after: &Survey, comparison: &mut Comparis
             }
         }
     }
-    comparison.gaps.extend(failures.into_iter().flat_map(|(why, cpus)| gaps(why, cpus)));
+    comparison.gaps.extend(failures.into_iter().flat_map(|(why, cpus)| list_gaps(why, cpus)));
 }
 
 /// Returns the reason why a quantity cannot be compared on any cpu.
-fn obstacle(quantity: Quantity, before: &Survey, after: &Survey) -> Option<&'static str> {
+fn find_obstacle(quantity: ComparedQuantity, before: &Survey, after: &Survey) -> Option<&'static str> {
     match quantity {
-        Quantity::P50 | Quantity::P99_9 | Quantity::Lost => {
+        ComparedQuantity::P50 | ComparedQuantity::P99_9 | ComparedQuantity::Lost => {
             let same = before.work.additions == after.work.additions && before.clock.source == after.clock.source;
             (!same).then_some(OTHER_WORK)
         }
-        Quantity::InterruptRate => (counted(before) != counted(after)).then_some(NOT_COUNTED),
-        Quantity::Frequency | Quantity::LinkCost => None,
+        ComparedQuantity::InterruptRate => {
+            (counts_interrupts(before) != counts_interrupts(after)).then_some(NOT_COUNTED)
+        }
+        ComparedQuantity::Frequency | ComparedQuantity::LinkCost => None,
     }
 }
 
-fn counted(survey: &Survey) -> bool {
+fn counts_interrupts(survey: &Survey) -> bool {
     survey.cpus.iter().flat_map(|cpu| &cpu.rounds).any(|round| round.interrupts.is_some())
 }
 
-type Estimates = Option<(Estimate, Estimate)>;
+type CpuEstimates = Option<(MedianEstimate, MedianEstimate)>;
 
 /// Returns both surveys' estimates of a quantity; `None` if neither survey has it.
-fn both(quantity: Quantity, before: &CpuObservation, after: &CpuObservation) -> Result<Estimates, &'static str> {
-    if quantity == Quantity::Frequency && sources(before) != sources(after) {
+fn estimate_both(
+    quantity: ComparedQuantity,
+    before: &CpuObservation,
+    after: &CpuObservation,
+) -> Result<CpuEstimates, &'static str> {
+    if quantity == ComparedQuantity::Frequency && frequency_sources(before) != frequency_sources(after) {
         return Err(OTHER_SOURCE);
     }
     let values =
-        |cpu: &CpuObservation| cpu.rounds.iter().filter_map(|round| value(quantity, round)).collect::<Vec<_>>();
+        |cpu: &CpuObservation| cpu.rounds.iter().filter_map(|round| value_of(quantity, round)).collect::<Vec<_>>();
     let (before, after) = (values(before), values(after));
     if before.is_empty() && after.is_empty() {
         return Ok(None);
     }
-    let none = quantity.least_difference().max(quantity.floor());
-    let estimate = |values: &[f64]| Estimate::of(values, none).ok_or(FEW_ROUNDS);
+    let none = quantity.least_difference().max(quantity.comparison_floor());
+    let estimate = |values: &[f64]| MedianEstimate::from_values(values, none).ok_or(FEW_ROUNDS);
     Ok(Some((estimate(&before)?, estimate(&after)?)))
 }
 
-fn sources(cpu: &CpuObservation) -> Vec<FrequencySource> {
+fn frequency_sources(cpu: &CpuObservation) -> Vec<FrequencySource> {
     let mut sources = Vec::new();
     for frequency in cpu.rounds.iter().filter_map(|round| round.frequency.as_ref()) {
         if !sources.contains(&frequency.source) {
@@ -85,24 +96,24 @@ fn sources(cpu: &CpuObservation) -> Vec<FrequencySource> {
     sources
 }
 
-fn value(quantity: Quantity, round: &CpuRound) -> Option<f64> {
+fn value_of(quantity: ComparedQuantity, round: &CpuRound) -> Option<f64> {
     let timed = |value: f64| (round.tail.count > 0).then_some(value);
     let value = match quantity {
-        Quantity::P50 => timed(round.tail.p50_ns),
-        Quantity::P99_9 => timed(round.tail.p99_9_ns),
-        Quantity::Lost => timed(round.tail.lost * 100.0),
-        Quantity::Frequency => round.frequency.as_ref().map(|frequency| frequency.gigahertz),
-        Quantity::InterruptRate => round.interrupts.as_ref().map(Counted::per_second),
-        Quantity::LinkCost => None,
+        ComparedQuantity::P50 => timed(round.tail.p50_ns),
+        ComparedQuantity::P99_9 => timed(round.tail.p99_9_ns),
+        ComparedQuantity::Lost => timed(round.tail.lost * 100.0),
+        ComparedQuantity::Frequency => round.frequency.as_ref().map(|frequency| frequency.gigahertz),
+        ComparedQuantity::InterruptRate => round.interrupts.as_ref().map(EventCounts::per_second),
+        ComparedQuantity::LinkCost => None,
     };
     value.filter(|value| value.is_finite())
 }
 
 /// Builds one gap for each set of cpus and reason, naming all quantities that could not be compared.
-fn gaps(why: &str, by_quantity: BTreeMap<Quantity, CpuSet>) -> Vec<Gap> {
+fn list_gaps(why: &str, by_quantity: BTreeMap<ComparedQuantity, CpuSet>) -> Vec<Gap> {
     let mut by_cpus = BTreeMap::<CpuSet, Vec<&str>>::new();
     for (quantity, cpus) in by_quantity {
-        by_cpus.entry(cpus).or_default().push(quantity.words());
+        by_cpus.entry(cpus).or_default().push(quantity.quantity_name());
     }
     let gap = |(cpus, quantities): (CpuSet, Vec<&str>)| {
         let noun = if cpus.len() == 1 { "cpu" } else { "cpus" };

@@ -12,13 +12,13 @@ use crate::Survey;
 const LOAD_CHANGE: f64 = 0.1;
 
 /// Returns every fact that differs, most important first.
-pub(super) fn changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
-    let mut changes: Vec<FactChange> = facts(before)
+pub(super) fn list_changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
+    let mut changes: Vec<FactChange> = list_facts(before)
         .into_iter()
-        .zip(facts(after))
+        .zip(list_facts(after))
         .map(|((what, before), (_, after))| FactChange { what, before, after })
         .collect();
-    let (mut earlier, mut later) = (caches(&before.machine), caches(&after.machine));
+    let (mut earlier, mut later) = (count_caches(&before.machine), count_caches(&after.machine));
     let keys: BTreeSet<(u8, CacheKind)> = earlier.keys().chain(later.keys()).copied().collect();
     changes.extend(keys.into_iter().map(|key| FactChange {
         what: cache_words(key),
@@ -26,12 +26,12 @@ pub(super) fn changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
         after: later.remove(&key).map(sizes_words),
     }));
     changes.retain(|change| change.before != change.after);
-    changes.extend(load(before, after));
+    changes.extend(load_change(before, after));
     changes
 }
 
 /// Returns the share of the machine that other programs used, if it changed by more than [`LOAD_CHANGE`].
-fn load(before: &Survey, after: &Survey) -> Option<FactChange> {
+fn load_change(before: &Survey, after: &Survey) -> Option<FactChange> {
     let (before, after) = (before.provenance.others_busy?, after.provenance.others_busy?);
     let words = |share: f64| Some(format!("{:.0} %", share * 100.0));
     let change = FactChange { what: "other programs used".into(), before: words(before), after: words(after) };
@@ -39,15 +39,15 @@ fn load(before: &Survey, after: &Survey) -> Option<FactChange> {
 }
 
 /// A fact's name and its value in a survey. Every survey has the same names in the same order.
-type Fact = (String, Option<String>);
+type NamedFact = (String, Option<String>);
 
-fn facts(survey: &Survey) -> Vec<Fact> {
-    let mut facts = system(survey);
-    facts.extend(topology(&survey.machine));
+fn list_facts(survey: &Survey) -> Vec<NamedFact> {
+    let mut facts = system_facts(survey);
+    facts.extend(topology_facts(&survey.machine));
     facts
 }
 
-fn system(survey: &Survey) -> Vec<Fact> {
+fn system_facts(survey: &Survey) -> Vec<NamedFact> {
     let machine = &survey.machine;
     let governors = machine.system.governors.join(", ");
     let facts = [
@@ -64,13 +64,13 @@ fn system(survey: &Survey) -> Vec<Fact> {
     facts.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn topology(machine: &Machine) -> Vec<Fact> {
-    let counts = machine.levels().filter(|&level| level != Level::Cpu).map(|level| {
+fn topology_facts(machine: &Machine) -> Vec<NamedFact> {
+    let counts = machine.levels_present().filter(|&level| level != Level::Cpu).map(|level| {
         let name = match level {
             Level::Llc => "llcs".to_owned(),
             level => format!("{level}s"),
         };
-        (name, Some(machine.objects(level).len().to_string()))
+        (name, Some(machine.objects_of(level).len().to_string()))
     });
     let words = |cpus: &CpuSet| (!cpus.is_empty()).then(|| cpus.to_string());
     let sets = [
@@ -88,10 +88,10 @@ fn topology(machine: &Machine) -> Vec<Fact> {
 }
 
 /// Number of caches of each size.
-type Sizes = BTreeMap<Option<u64>, u64>;
+type CacheSizes = BTreeMap<Option<u64>, u64>;
 
-fn caches(machine: &Machine) -> BTreeMap<(u8, CacheKind), Sizes> {
-    let mut caches = BTreeMap::<_, Sizes>::new();
+fn count_caches(machine: &Machine) -> BTreeMap<(u8, CacheKind), CacheSizes> {
+    let mut caches = BTreeMap::<_, CacheSizes>::new();
     for cache in &machine.caches {
         *caches.entry((cache.level, cache.kind)).or_default().entry(cache.size_bytes).or_default() += 1;
     }
@@ -107,7 +107,7 @@ fn cache_words((level, kind): (u8, CacheKind)) -> String {
 }
 
 /// Formats sizes, largest first: "1 x 96 MB, 1 x 32 MB".
-fn sizes_words(sizes: Sizes) -> String {
+fn sizes_words(sizes: CacheSizes) -> String {
     let words: Vec<String> =
         sizes.iter().rev().map(|(&size, count)| format!("{count} x {}", size_words(size))).collect();
     words.join(", ")

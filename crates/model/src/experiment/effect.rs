@@ -1,10 +1,10 @@
 //! Size of an effect: its estimate, the estimate's uncertainty, and an any-time interval.
 
-use super::evidence::Evidence;
-use super::outcome::Outcome;
-use super::question::{Question, What};
-use super::standing::Effect;
-use crate::stats::order::deviation;
+use super::evidence::EffectEvidence;
+use super::outcome::BlockOutcome;
+use super::question::{PlacementQuestion, QuestionKind};
+use super::standing::BaselineEffect;
+use crate::stats::order::median_deviation;
 
 /// Differences beyond this, a ratio of e^100, mark failed runs.
 const LARGEST: f64 = 100.0;
@@ -17,24 +17,24 @@ const HALVINGS: u32 = 12;
 
 /// A difference within blocks, with a robust standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Estimate {
+pub(super) struct EffectEstimate {
     pub(super) value: f64,
     pub(super) error: f64,
 }
 
-impl Estimate {
+impl EffectEstimate {
     /// Estimates the effect in the scale of a question; `None` without outcomes.
-    pub(super) fn on(question: &Question, outcomes: &[Outcome]) -> Option<Self> {
-        if question.what == What::Typical {
-            return Self::of(&outcomes.iter().map(Outcome::gain).collect::<Vec<f64>>());
+    pub(super) fn from_outcomes(question: &PlacementQuestion, outcomes: &[BlockOutcome]) -> Option<Self> {
+        if question.what == QuestionKind::Typical {
+            return Self::from_differences(&outcomes.iter().map(BlockOutcome::logarithmic_gain).collect::<Vec<f64>>());
         }
-        let costs: Vec<[f64; 2]> = outcomes.iter().filter_map(|outcome| question.costs(outcome)).collect();
+        let costs: Vec<[f64; 2]> = outcomes.iter().filter_map(|outcome| question.block_costs(outcome)).collect();
         if costs.is_empty() {
             return None;
         }
         let [candidate, baseline] = mean_costs(&costs);
         Some(match question.what {
-            What::Tail => {
+            QuestionKind::Tail => {
                 let apart = costs.iter().filter(|[candidate, baseline]| candidate != baseline).count() as f64;
                 // One more, as differences may still come.
                 Self { value: baseline - candidate, error: (apart + 1.0).sqrt() / costs.len() as f64 }
@@ -52,12 +52,12 @@ impl Estimate {
 
     /// Computes Hodges and Lehmann's estimate (the median of all means of two), and its error from the median absolute
     /// deviation; `None` without differences.
-    pub(super) fn of(differences: &[f64]) -> Option<Self> {
+    pub(super) fn from_differences(differences: &[f64]) -> Option<Self> {
         let value = hodges_lehmann(differences)?;
         let count = differences.len() as f64;
         // The deviations of few values from their own median are too small.
         let correction = 1.0 + 1.0 / count;
-        Some(Self { value, error: correction * deviation(differences) / count.sqrt() })
+        Some(Self { value, error: correction * median_deviation(differences) / count.sqrt() })
     }
 }
 
@@ -146,16 +146,20 @@ fn value_of(order: i64) -> f64 {
 
 /// Returns the effect of a candidate, each end of its interval at the error rate; `None` without outcomes, or if most
 /// of them failed.
-pub(crate) fn effect(question: &Question, outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
-    let estimate = Estimate::on(question, outcomes)?.value;
+pub(crate) fn estimate_effect(
+    question: &PlacementQuestion,
+    outcomes: &[BlockOutcome],
+    error_rate: f64,
+) -> Option<BaselineEffect> {
+    let estimate = EffectEstimate::from_outcomes(question, outcomes)?.value;
     if estimate.abs() >= LARGEST {
         return None;
     }
     let enough = 1.0 / error_rate;
-    let excluded_below = |theta: f64| evidence(question, outcomes, theta).above().now() >= enough;
-    let excluded_above = |theta: f64| evidence(question, outcomes, theta).below().now() >= enough;
-    let mut low = bound(estimate, -1.0, excluded_below);
-    let mut high = bound(estimate, 1.0, excluded_above);
+    let excluded_below = |theta: f64| collect_evidence(question, outcomes, theta).above().current_wealth() >= enough;
+    let excluded_above = |theta: f64| collect_evidence(question, outcomes, theta).below().current_wealth() >= enough;
+    let mut low = search_bound(estimate, -1.0, excluded_below);
+    let mut high = search_bound(estimate, 1.0, excluded_above);
     // A candidate that is proven better than the baseline is better than every worse candidate: the interval agrees
     // with the test.
     if low.is_some_and(|low| low < 0.0) && excluded_below(0.0) {
@@ -164,20 +168,20 @@ pub(crate) fn effect(question: &Question, outcomes: &[Outcome], error_rate: f64)
     if high.is_some_and(|high| high > 0.0) && excluded_above(0.0) {
         high = Some(0.0);
     }
-    Some(Effect { estimate, low, high })
+    Some(BaselineEffect { estimate, low, high })
 }
 
-fn evidence(question: &Question, outcomes: &[Outcome], theta: f64) -> Evidence {
-    let mut evidence = Evidence::on(question, theta);
+fn collect_evidence(question: &PlacementQuestion, outcomes: &[BlockOutcome], theta: f64) -> EffectEvidence {
+    let mut evidence = EffectEvidence::for_question(question, theta);
     for outcome in outcomes {
-        evidence.add(outcome);
+        evidence.add_outcome(outcome);
     }
     evidence
 }
 
 /// Returns the end of the interval in one direction: every step beyond it is excluded. `None` if even the farthest step
 /// is not.
-fn bound(estimate: f64, direction: f64, excluded: impl Fn(f64) -> bool) -> Option<f64> {
+fn search_bound(estimate: f64, direction: f64, excluded: impl Fn(f64) -> bool) -> Option<f64> {
     let at = |distance: f64| estimate + direction * distance;
     let mut steps = vec![FIRST_STEP];
     while steps[steps.len() - 1] < FARTHEST {
@@ -202,13 +206,13 @@ fn bound(estimate: f64, direction: f64, excluded: impl Fn(f64) -> bool) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use corewise_machine::random::Random;
+    use corewise_machine::random::RandomGenerator;
 
     #[test]
     fn the_median_of_many_means_is_that_of_all_in_memory() {
-        let mut random = Random::new(1);
+        let mut random = RandomGenerator::new(1);
         for count in [1, 2, 3, 40, 41, 700] {
-            let noise: Vec<f64> = (0..count).map(|_| random.normal()).collect();
+            let noise: Vec<f64> = (0..count).map(|_| random.next_normal()).collect();
             let coarse: Vec<f64> = noise.iter().map(|value| (value * 4.0).round() / 4.0).collect();
             let wide: Vec<f64> = noise.iter().map(|value| value * 10_f64.powf(20.0 * value)).collect();
             for values in [noise, coarse, wide, vec![-0.5; count]] {

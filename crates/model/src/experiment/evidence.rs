@@ -7,8 +7,8 @@
 
 use std::cmp::Ordering;
 
-use super::outcome::Outcome;
-use super::question::{Bounded, Question, What};
+use super::outcome::BlockOutcome;
+use super::question::{BoundedGain, PlacementQuestion, QuestionKind};
 
 /// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
 /// for effects that are small relative to the noise.
@@ -31,26 +31,26 @@ const BOUNDS: (f64, f64) = (1e-300, 1e300);
 
 /// The wealth of one bettor.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wealth {
+pub struct BettorWealth {
     bets: Vec<f64>,
 }
 
-impl Wealth {
-    fn new(question: &Question) -> Self {
+impl BettorWealth {
+    fn new(question: &PlacementQuestion) -> Self {
         let bets = match question.what {
-            What::Typical if question.is_patient => PATIENT_SHARES.to_vec(),
-            What::Typical => SHARES.to_vec(),
-            What::Mean | What::Tail => STAKES.map(|(_, share)| share).to_vec(),
+            QuestionKind::Typical if question.is_patient => PATIENT_SHARES.to_vec(),
+            QuestionKind::Typical => SHARES.to_vec(),
+            QuestionKind::Mean | QuestionKind::Tail => STAKES.map(|(_, share)| share).to_vec(),
         };
         Self { bets }
     }
 
     /// Returns the wealth now: an e-value.
-    pub fn now(&self) -> f64 {
+    pub fn current_wealth(&self) -> f64 {
         self.bets.iter().sum()
     }
 
-    fn multiply(&mut self, factors: &[f64]) {
+    fn multiply_bets(&mut self, factors: &[f64]) {
         for (bet, factor) in self.bets.iter_mut().zip(factors) {
             *bet = (*bet * factor).clamp(BOUNDS.0, BOUNDS.1);
         }
@@ -59,65 +59,65 @@ impl Wealth {
 
 /// The evidence against "the candidate is better by exactly `theta`", on either side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evidence {
-    question: Question,
+pub struct EffectEvidence {
+    question: PlacementQuestion,
     theta: f64,
     half_ranges: Vec<f64>,
-    above: Wealth,
-    below: Wealth,
+    above: BettorWealth,
+    below: BettorWealth,
 }
 
-impl Evidence {
+impl EffectEvidence {
     /// Starts without evidence against a typical gain of `theta`, a difference of logarithms.
     pub fn new(theta: f64) -> Self {
-        Self::on(&Question::TYPICAL, theta)
+        Self::for_question(&PlacementQuestion::TYPICAL, theta)
     }
 
     /// Starts without evidence against a gain of `theta` in the scale of a question.
-    pub(crate) fn on(question: &Question, theta: f64) -> Self {
-        let wealth = Wealth::new(question);
+    pub(crate) fn for_question(question: &PlacementQuestion, theta: f64) -> Self {
+        let wealth = BettorWealth::new(question);
         Self { question: *question, theta, half_ranges: Vec::new(), above: wealth.clone(), below: wealth }
     }
 
     /// Returns the evidence that the gain is larger than `theta`.
-    pub fn above(&self) -> &Wealth {
+    pub fn above(&self) -> &BettorWealth {
         &self.above
     }
 
     /// Returns the evidence that the gain is smaller than `theta`.
-    pub fn below(&self) -> &Wealth {
+    pub fn below(&self) -> &BettorWealth {
         &self.below
     }
 
     /// Takes a block's outcome into account; returns true if the distance of the two runs was clamped.
-    pub fn add(&mut self, outcome: &Outcome) -> bool {
-        if self.question.what != What::Typical {
-            if let Some(block) = self.question.bounded(outcome, self.theta) {
+    pub fn add_outcome(&mut self, outcome: &BlockOutcome) -> bool {
+        if self.question.what != QuestionKind::Typical {
+            if let Some(block) = self.question.bound_gain(outcome, self.theta) {
                 let (above, below) = bounded_factors(&block);
-                self.above.multiply(&above);
-                self.below.multiply(&below);
+                self.above.multiply_bets(&above);
+                self.below.multiply_bets(&below);
             }
             return false;
         }
-        let [candidate, baseline] = outcome.shifted(self.theta);
-        let distance = self.distance(candidate, baseline);
-        let (above, below) = factors(distance, candidate.partial_cmp(&baseline).unwrap_or(Ordering::Equal));
-        self.above.multiply(&above);
-        self.below.multiply(&below);
+        let [candidate, baseline] = outcome.shift_candidate(self.theta);
+        let distance = self.clamped_distance(candidate, baseline);
+        let (above, below) = bet_factors(distance, candidate.partial_cmp(&baseline).unwrap_or(Ordering::Equal));
+        self.above.multiply_bets(&above);
+        self.below.multiply_bets(&below);
         distance.abs() >= CLAMP
     }
 
     /// Returns the candidate's distance from the middle of the two, in scales, clamped. The scale is the median, over
     /// all blocks up to this one, of the block's half range: past blocks are known before the order is drawn, and this
     /// block's half range is the same for either order.
-    fn distance(&mut self, candidate: f64, baseline: f64) -> f64 {
+    fn clamped_distance(&mut self, candidate: f64, baseline: f64) -> f64 {
         let half = (candidate - baseline) / 2.0;
-        let scale = self.scale(half.abs());
+        let scale = self.update_scale(half.abs());
         if half == 0.0 { 0.0 } else { (half / scale).clamp(-CLAMP, CLAMP) }
     }
 
     /// Adds a half range and returns the median of all.
-    fn scale(&mut self, half_range: f64) -> f64 {
+    fn update_scale(&mut self, half_range: f64) -> f64 {
         let place = self.half_ranges.partition_point(|other| *other < half_range);
         self.half_ranges.insert(place, half_range);
         let (count, middle) = (self.half_ranges.len(), self.half_ranges.len() / 2);
@@ -131,7 +131,7 @@ impl Evidence {
 
 /// Returns the factors of all bets on "better" and on "worse". Inputs are the candidate's distance from the middle (the
 /// baseline is as far on the other side) and the order of the two.
-fn factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
+fn bet_factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
     let (mut above, mut below) = ([1.0; BETS], [1.0; BETS]);
     let mut weight = (-2.0 * TILT * distance).exp();
     for bet in 0..TILTS {
@@ -148,7 +148,7 @@ fn factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
 }
 
 /// Returns the factors of the bets on a mean: the whole stake is lost if the block loses the most possible.
-fn bounded_factors(block: &Bounded) -> ([f64; STAKES.len()], [f64; STAKES.len()]) {
+fn bounded_factors(block: &BoundedGain) -> ([f64; STAKES.len()], [f64; STAKES.len()]) {
     let above = STAKES.map(|(stake, _)| 1.0 + stake * block.gain / block.most_lost);
     let below = STAKES.map(|(stake, _)| 1.0 - stake * block.gain / block.most_gained);
     (above, below)

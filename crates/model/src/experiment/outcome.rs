@@ -5,7 +5,7 @@ const FAILED: f64 = 1e6;
 
 /// Outcome of one block for one candidate: its value and the baseline's, each as [`super::Run::x`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct BlockOutcome {
     /// The candidate's value; `None` if it failed.
     pub candidate: Option<f64>,
     /// The baseline's value; `None` if it failed.
@@ -15,20 +15,20 @@ pub struct Outcome {
     pub usual: Option<f64>,
 }
 
-impl Outcome {
+impl BlockOutcome {
     /// Creates the outcome of a pair of runs, in the logarithms of [`super::Run::x`].
-    pub fn pair(candidate: Option<f64>, baseline: Option<f64>) -> Self {
+    pub fn from_pair(candidate: Option<f64>, baseline: Option<f64>) -> Self {
         Self { candidate, baseline, usual: None }
     }
 
     /// Returns the candidate's advantage.
-    pub(super) fn gain(&self) -> f64 {
-        let [candidate, baseline] = self.shifted(0.0);
+    pub(super) fn logarithmic_gain(&self) -> f64 {
+        let [candidate, baseline] = self.shift_candidate(0.0);
         baseline - candidate
     }
 
     /// Returns both values, the candidate's shifted by `theta` unless it failed.
-    pub(super) fn shifted(&self, theta: f64) -> [f64; 2] {
+    pub(super) fn shift_candidate(&self, theta: f64) -> [f64; 2] {
         [self.candidate.map_or(FAILED, |x| x + theta), self.baseline.unwrap_or(FAILED)]
     }
 }

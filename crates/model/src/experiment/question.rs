@@ -7,13 +7,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Policy;
-use super::outcome::Outcome;
+use super::JudgingPolicy;
+use super::outcome::BlockOutcome;
 
 /// A question about a placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum QuestionKind {
     /// Performance of the typical run: the median, and the pairs of a block.
     #[default]
     Typical,
@@ -23,7 +23,7 @@ pub enum What {
     Tail,
 }
 
-impl What {
+impl QuestionKind {
     /// All questions.
     pub const ALL: [Self; 3] = [Self::Typical, Self::Mean, Self::Tail];
 
@@ -39,8 +39,8 @@ impl What {
 
 /// A question with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Question {
-    pub(crate) what: What,
+pub(crate) struct PlacementQuestion {
+    pub(crate) what: QuestionKind,
     /// Threshold of a slow run, as the logarithm of a multiple of the baseline's median.
     slow_ln: f64,
     /// Upper limit of a run's cost, as a multiple of the baseline's median.
@@ -50,7 +50,7 @@ pub(crate) struct Question {
 }
 
 /// Evidence of a block on a mean, at a hypothesis: the gain, the largest possible loss, and the largest possible gain.
-pub(super) struct Bounded {
+pub(super) struct BoundedGain {
     pub(super) gain: f64,
     pub(super) most_lost: f64,
     pub(super) most_gained: f64,
@@ -61,42 +61,42 @@ const PATIENT_BLOCKS: u32 = 20;
 /// Lower limit of all bounds, so that an impossible hypothesis is refuted without a division by zero.
 const LEAST_BOUND: f64 = 1e-9;
 
-impl Policy {
+impl JudgingPolicy {
     /// Returns the question that decides.
-    pub(crate) fn question(&self) -> Question {
-        self.asking(self.what)
+    pub(crate) fn deciding_question(&self) -> PlacementQuestion {
+        self.question_about(self.what)
     }
 
     /// Returns another question, with this policy's numbers.
-    pub(crate) fn asking(&self, what: What) -> Question {
+    pub(crate) fn question_about(&self, what: QuestionKind) -> PlacementQuestion {
         let is_patient = self.least_blocks >= PATIENT_BLOCKS;
-        Question { what, slow_ln: self.slow.ln(), cap: self.cap, is_patient }
+        PlacementQuestion { what, slow_ln: self.slow.ln(), cap: self.cap, is_patient }
     }
 
     /// Returns the margin of a question in the scale of its effects: a difference of logarithms, or for slow runs a
     /// share of all runs. The policy's margin applies to the question that decides; the others have their defaults.
-    pub fn margin_of(&self, what: What) -> f64 {
+    pub fn margin_of(&self, what: QuestionKind) -> f64 {
         let margin = if what == self.what { self.margin } else { what.usual_margin() };
-        if what == What::Tail { margin } else { margin.ln_1p() }
+        if what == QuestionKind::Tail { margin } else { margin.ln_1p() }
     }
 }
 
-impl Question {
+impl PlacementQuestion {
     /// The question about the typical run, which needs no numbers.
-    pub(crate) const TYPICAL: Self = Self { what: What::Typical, slow_ln: 0.0, cap: 1.0, is_patient: false };
+    pub(crate) const TYPICAL: Self = Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, is_patient: false };
 
     /// Returns true if a block contributes to the answer.
-    pub(super) fn is_about(&self, outcome: &Outcome) -> bool {
-        self.what == What::Typical || outcome.usual.is_some()
+    pub(super) fn is_about(&self, outcome: &BlockOutcome) -> bool {
+        self.what == QuestionKind::Typical || outcome.usual.is_some()
     }
 
     /// Returns the costs of the two runs of a block, the candidate's first: in medians of the baseline up to the cap,
     /// or 1 for a slow run and 0 for another. A failed run costs the most. `None` if the baseline's median was not
     /// known before the block.
-    pub(super) fn costs(&self, outcome: &Outcome) -> Option<[f64; 2]> {
+    pub(super) fn block_costs(&self, outcome: &BlockOutcome) -> Option<[f64; 2]> {
         let usual = outcome.usual?;
         let cost = |x: Option<f64>| match (self.what, x) {
-            (What::Tail, x) => f64::from(u8::from(x.is_none_or(|x| x > usual + self.slow_ln))),
+            (QuestionKind::Tail, x) => f64::from(u8::from(x.is_none_or(|x| x > usual + self.slow_ln))),
             (_, Some(x)) => (x - usual).exp().min(self.cap),
             (_, None) => self.cap,
         };
@@ -105,13 +105,13 @@ impl Question {
 
     /// Tests the block against "better by exactly `theta`": the mean costs' ratio is `exp(theta)`, or the shares of
     /// slow runs differ by `theta`.
-    pub(super) fn bounded(&self, outcome: &Outcome, theta: f64) -> Option<Bounded> {
-        let [candidate, baseline] = self.costs(outcome)?;
+    pub(super) fn bound_gain(&self, outcome: &BlockOutcome, theta: f64) -> Option<BoundedGain> {
+        let [candidate, baseline] = self.block_costs(outcome)?;
         let (gain, most_lost, most_gained) = match self.what {
-            What::Tail => (baseline - candidate - theta, 1.0 + theta, 1.0 - theta),
+            QuestionKind::Tail => (baseline - candidate - theta, 1.0 + theta, 1.0 - theta),
             _ => (baseline - theta.exp() * candidate, theta.exp() * self.cap, self.cap),
         };
         let at_least = |bound: f64| bound.max(LEAST_BOUND);
-        Some(Bounded { gain, most_lost: at_least(most_lost), most_gained: at_least(most_gained) })
+        Some(BoundedGain { gain, most_lost: at_least(most_lost), most_gained: at_least(most_gained) })
     }
 }

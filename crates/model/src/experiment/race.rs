@@ -1,15 +1,16 @@
 //! The race: a fold over blocks that decides the next block, removes candidates, and detects the end.
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 
-use super::carry_over::Ordered;
-use super::effect::Estimate;
-use super::evidence::Evidence;
-use super::outcome::Outcome;
-use super::question::{Question, What};
+use super::carry_over::OrderedBlock;
+use super::effect::EffectEstimate;
+use super::evidence::EffectEvidence;
+use super::outcome::BlockOutcome;
+use super::question::{PlacementQuestion, QuestionKind};
 use super::standing::{ArmState, OutReason};
 use super::{
-    Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_BASELINE_FAILURES, Policy, Run,
+    BlockRun, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, JudgingPolicy,
+    MOST_BASELINE_FAILURES, RunBlock,
 };
 use crate::stats::order::median;
 
@@ -18,13 +19,13 @@ pub(super) const ERRORS: f64 = 3.0;
 
 /// Candidates against the baseline, block by block.
 #[derive(Clone, Debug)]
-pub struct Race {
-    pub(super) policy: Policy,
+pub struct PlacementRace {
+    pub(super) policy: JudgingPolicy,
     /// The candidates; arm 1 is the first.
-    pub(super) arms: Vec<Arm>,
-    pub(super) baseline: Baseline,
+    pub(super) arms: Vec<RaceArm>,
+    pub(super) baseline: RaceBaseline,
     /// Whole blocks in a row, with the arm that ran just before each.
-    pub(super) order: Vec<Ordered>,
+    pub(super) order: Vec<OrderedBlock>,
     pub(super) blocks: u32,
     pub(super) runs: u32,
     pub(super) outliers: u32,
@@ -35,45 +36,45 @@ pub struct Race {
 
 /// A candidate.
 #[derive(Clone, Debug)]
-pub(super) struct Arm {
+pub(super) struct RaceArm {
     pub(super) state: ArmState,
     pub(super) runs: u32,
     pub(super) failures: u32,
     /// Outcomes in whole blocks.
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<BlockOutcome>,
     /// Number of outcomes that contribute to the question that decides.
     pub(super) counted: usize,
     /// Numbers of the outcomes' blocks, in rising order.
     at: Vec<u32>,
     /// Evidence against "equal to the baseline".
-    pub(super) equal: Evidence,
+    pub(super) equal: EffectEvidence,
     /// Evidence against "better by exactly the margin".
-    pub(super) better_by_margin: Evidence,
+    pub(super) better_by_margin: EffectEvidence,
     /// Evidence against "worse by exactly the margin".
-    pub(super) worse_by_margin: Evidence,
+    pub(super) worse_by_margin: EffectEvidence,
     /// The e-value for "better", closed over all candidates.
     pub(super) better_of_all: f64,
-    pub(super) estimate: Option<Estimate>,
+    pub(super) estimate: Option<EffectEstimate>,
 }
 
 /// The baseline.
 #[derive(Clone, Debug)]
-pub(super) struct Baseline {
+pub(super) struct RaceBaseline {
     pub(super) runs: u32,
     pub(super) failures: u32,
     /// The values of the runs in whole blocks.
     pub(super) values: Vec<f64>,
 }
 
-impl Race {
+impl PlacementRace {
     /// Creates a race between `candidates` arms and the baseline. Candidates count from 1, the least restrictive first:
     /// of equal winners the first wins.
-    pub fn new(candidates: usize, policy: &Policy) -> Self {
+    pub fn new(candidates: usize, policy: &JudgingPolicy) -> Self {
         let margin = policy.margin_of(policy.what);
         Self {
             policy: policy.clone(),
-            arms: (0..candidates).map(|_| Arm::new(&policy.question(), margin)).collect(),
-            baseline: Baseline { runs: 0, failures: 0, values: Vec::new() },
+            arms: (0..candidates).map(|_| RaceArm::new(&policy.deciding_question(), margin)).collect(),
+            baseline: RaceBaseline { runs: 0, failures: 0, values: Vec::new() },
             order: Vec::new(),
             blocks: 0,
             runs: 0,
@@ -87,34 +88,34 @@ impl Race {
     /// alive, once each. The order depends on the seed, the number of earlier blocks, and the live candidates, so that
     /// a stored experiment continues exactly. Empty if no candidate is alive.
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
-        shuffled(self.members(), seed, self.blocks)
+        shuffle_arms(self.next_members(), seed, self.blocks)
     }
 
     /// Takes a block into account. A block that lacks a run is counted but takes no part in any test.
     ///
     /// # Panics
     /// If an arm does not belong to the race.
-    pub fn add(&mut self, block: &Block) {
+    pub fn add_block(&mut self, block: &RunBlock) {
         let is_whole = self.is_whole(block);
         if is_whole {
-            self.order.push(Ordered { before: self.last_arm, runs: block.runs.clone() });
+            self.order.push(OrderedBlock { before: self.last_arm, runs: block.runs.clone() });
         }
         self.last_arm = block.runs.last().map(|run| run.arm);
         self.add_part(block, is_whole);
     }
 
     /// Returns true if a block has a run of every member.
-    pub fn is_whole(&self, block: &Block) -> bool {
-        is_whole(&self.members(), block)
+    pub fn is_whole(&self, block: &RunBlock) -> bool {
+        is_whole(&self.next_members(), block)
     }
 
     /// Takes into account the part of a larger experiment's block that belongs to this race: the baseline and every
     /// candidate that is alive. A part of an incomplete block takes no part in tests. The run before a part's runs is
     /// not known here, so the larger experiment checks for carry-over.
-    pub(super) fn add_part(&mut self, part: &Block, is_whole: bool) {
-        self.count(part);
+    pub(super) fn add_part(&mut self, part: &RunBlock, is_whole: bool) {
+        self.count_block(part);
         if is_whole {
-            self.test(part);
+            self.test_arms(part);
         }
         self.drop_failed();
         if self.blocks >= self.policy.least_blocks {
@@ -127,22 +128,22 @@ impl Race {
     }
 
     /// Returns a candidate by its number.
-    pub(super) fn arm(&self, arm: usize) -> &Arm {
+    pub(super) fn arm(&self, arm: usize) -> &RaceArm {
         &self.arms[arm - 1]
     }
 
     /// Returns the candidates that are alive, in order.
-    pub fn alive(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn alive_arms(&self) -> impl Iterator<Item = usize> + '_ {
         (1..=self.arms.len()).filter(|&arm| self.arm(arm).state == ArmState::Alive)
     }
 
     /// Returns the arms of the next block, the baseline first.
-    pub(super) fn members(&self) -> Vec<usize> {
-        let alive: Vec<usize> = self.alive().collect();
+    pub(super) fn next_members(&self) -> Vec<usize> {
+        let alive: Vec<usize> = self.alive_arms().collect();
         if alive.is_empty() { alive } else { std::iter::once(0).chain(alive).collect() }
     }
 
-    fn count(&mut self, block: &Block) {
+    fn count_block(&mut self, block: &RunBlock) {
         self.blocks += 1;
         for run in &block.runs {
             let (runs, failures) = if run.arm == 0 {
@@ -152,52 +153,54 @@ impl Race {
                 (&mut arm.runs, &mut arm.failures)
             };
             *runs += 1;
-            *failures += u32::from(run.value().is_none());
+            *failures += u32::from(run.finite_value().is_none());
             self.runs += 1;
         }
     }
 
-    fn test(&mut self, block: &Block) {
-        let (question, usual) = (self.policy.question(), self.baseline.usual());
-        for arm in self.alive().collect::<Vec<usize>>() {
-            if let Some(outcome) = block.outcome(arm, usual) {
-                self.outliers += u32::from(self.arms[arm - 1].add(&question, outcome, self.blocks));
+    fn test_arms(&mut self, block: &RunBlock) {
+        let (question, usual) = (self.policy.deciding_question(), self.baseline.usual_median());
+        for arm in self.alive_arms().collect::<Vec<usize>>() {
+            if let Some(outcome) = block.outcome_of(arm, usual) {
+                self.outliers += u32::from(self.arms[arm - 1].add_outcome(&question, outcome, self.blocks));
             }
         }
-        self.baseline.values.extend(block.runs.iter().filter(|run| run.arm == 0).filter_map(Run::value));
-        self.close();
+        self.baseline.values.extend(block.runs.iter().filter(|run| run.arm == 0).filter_map(BlockRun::finite_value));
+        self.close_block();
     }
 
-    fn close(&mut self) {
-        let closed = closed(&self.arms.iter().map(|arm| arm.equal.above().now()).collect::<Vec<f64>>());
+    fn close_block(&mut self) {
+        let closed = closed_test(&self.arms.iter().map(|arm| arm.equal.above().current_wealth()).collect::<Vec<f64>>());
         self.arms.iter_mut().zip(closed).for_each(|(arm, closed)| arm.better_of_all = closed);
     }
 
     /// Removes a live candidate because a guard is proven to be worse on it.
-    pub(crate) fn bar(&mut self, arm: usize) {
+    pub(crate) fn bar_arm(&mut self, arm: usize) {
         if self.arm(arm).state == ArmState::Alive {
-            self.out(arm, OutReason::GuardWorse);
+            self.take_out(arm, OutReason::GuardWorse);
             self.take_up_again();
         }
     }
 
-    fn out(&mut self, arm: usize, why: OutReason) {
+    fn take_out(&mut self, arm: usize, why: OutReason) {
         self.arms[arm - 1].state = ArmState::Out { block: self.blocks, why };
     }
 
     /// Removes candidates that failed too often, by default twice, and more than twice as often as the baseline.
     fn drop_failed(&mut self) {
         let enough = self.policy.most_failures.max(2 * self.baseline.failures + 1);
-        let failed: Vec<usize> = self.alive().filter(|&arm| self.arm(arm).failures >= enough).collect();
-        failed.into_iter().for_each(|arm| self.out(arm, OutReason::Failures));
+        let failed: Vec<usize> = self.alive_arms().filter(|&arm| self.arm(arm).failures >= enough).collect();
+        failed.into_iter().for_each(|arm| self.take_out(arm, OutReason::Failures));
     }
 
     /// Applies the rigorous rule: removes candidates that are proven not to be better by the margin.
     fn drop_not_better(&mut self) {
         let enough = 1.0 / self.policy.error_rate;
-        let dropped: Vec<usize> =
-            self.alive().filter(|&arm| self.arm(arm).better_by_margin.below().now() >= enough).collect();
-        dropped.into_iter().for_each(|arm| self.out(arm, OutReason::NotBetterByMargin));
+        let dropped: Vec<usize> = self
+            .alive_arms()
+            .filter(|&arm| self.arm(arm).better_by_margin.below().current_wealth() >= enough)
+            .collect();
+        dropped.into_iter().for_each(|arm| self.take_out(arm, OutReason::NotBetterByMargin));
     }
 
     /// Applies the greedy rule, while another arm is alive: removes arms three robust standard errors behind the
@@ -206,7 +209,7 @@ impl Race {
     fn drop_behind(&mut self) {
         let value =
             |race: &Self, arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
-        let mut order: Vec<usize> = self.alive().collect();
+        let mut order: Vec<usize> = self.alive_arms().collect();
         order.sort_by(|&a, &b| value(self, a).total_cmp(&value(self, b)).then(b.cmp(&a)));
         let Some(&leader) = order.last() else { return };
         let errors: Vec<f64> =
@@ -215,7 +218,7 @@ impl Race {
         let mut left = order.len();
         for arm in order {
             if left > 1 && self.is_behind(arm, leader, least_error) {
-                self.out(arm, OutReason::BehindLeader);
+                self.take_out(arm, OutReason::BehindLeader);
                 left -= 1;
             }
         }
@@ -226,21 +229,21 @@ impl Race {
         let margin = self.policy.margin_of(self.policy.what);
         let slack = if arm < leader { -margin } else { 0.0 };
         let first = match self.policy.what {
-            What::Typical => FIRST_GREEDY_BLOCK,
-            What::Mean | What::Tail => FIRST_GREEDY_BLOCK_OF_RARE,
+            QuestionKind::Typical => FIRST_GREEDY_BLOCK,
+            QuestionKind::Mean | QuestionKind::Tail => FIRST_GREEDY_BLOCK_OF_RARE,
         };
-        let is_below = |found: Estimate, bound: f64| found.value + ERRORS * found.error.max(least_error) < bound;
+        let is_below = |found: EffectEstimate, bound: f64| found.value + ERRORS * found.error.max(least_error) < bound;
         self.arm(arm).counted >= first
             && (self.arm(arm).estimate.is_some_and(|estimate| is_below(estimate, margin / 2.0))
-                || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
+                || (arm != leader && self.estimate_lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
     }
 
     /// Revives arms that were given up without proof, before any conclusion is drawn.
     fn take_up_again(&mut self) {
-        if self.alive().next().is_some() {
+        if self.alive_arms().next().is_some() {
             return;
         }
-        let given_up = |arm: &&mut Arm| matches!(arm.state, ArmState::Out { why: OutReason::BehindLeader, .. });
+        let given_up = |arm: &&mut RaceArm| matches!(arm.state, ArmState::Out { why: OutReason::BehindLeader, .. });
         for arm in self.arms.iter_mut().filter(given_up) {
             arm.state = ArmState::Alive;
             self.is_greedy = false;
@@ -248,19 +251,22 @@ impl Race {
     }
 
     /// Estimates the advantage of one candidate over another, from the blocks that both were in.
-    pub(super) fn lead(&self, arm: usize, other: usize) -> Option<Estimate> {
+    pub(super) fn estimate_lead(&self, arm: usize, other: usize) -> Option<EffectEstimate> {
         let (arm, other) = (self.arm(arm), self.arm(other));
-        let both = |(block, outcome): (&u32, &Outcome)| {
+        let both = |(block, outcome): (&u32, &BlockOutcome)| {
             let other = other.outcomes[other.at.binary_search(block).ok()?];
-            Some(Outcome { baseline: other.candidate, ..*outcome })
+            Some(BlockOutcome { baseline: other.candidate, ..*outcome })
         };
-        Estimate::on(&self.policy.question(), &arm.at.iter().zip(&arm.outcomes).filter_map(both).collect::<Vec<_>>())
+        EffectEstimate::from_outcomes(
+            &self.policy.deciding_question(),
+            &arm.at.iter().zip(&arm.outcomes).filter_map(both).collect::<Vec<_>>(),
+        )
     }
 }
 
 /// Computes the closed test: the evidence for an arm is the least mean over all sets of arms that contain it, which are
 /// its own with the smallest of the others.
-pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
+pub(crate) fn closed_test(evidence: &[f64]) -> Vec<f64> {
     let mut rising: Vec<(usize, f64)> = evidence.iter().copied().enumerate().collect();
     rising.sort_by(|one, other| one.1.total_cmp(&other.1));
     let least = |(index, own): (usize, &f64)| {
@@ -275,35 +281,35 @@ pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
     evidence.iter().enumerate().map(least).collect()
 }
 
-impl Baseline {
+impl RaceBaseline {
     /// Returns true if it failed too often for a comparison.
-    pub(super) fn fails(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         self.failures >= MOST_BASELINE_FAILURES && f64::from(self.failures) >= FAILING * f64::from(self.runs)
     }
 
     /// Returns the present median; `None` after few runs.
-    fn usual(&self) -> Option<f64> {
+    fn usual_median(&self) -> Option<f64> {
         (self.values.len() >= FIRST_USUAL).then(|| median(&self.values))
     }
 }
 
 /// Returns true if a block has a run of every member. Other runs are allowed: experiments of earlier versions have the
 /// baseline twice, and candidates that would be out by now.
-pub(super) fn is_whole(members: &[usize], block: &Block) -> bool {
+pub(super) fn is_whole(members: &[usize], block: &RunBlock) -> bool {
     !members.is_empty() && members.iter().all(|member| block.runs.iter().any(|run| run.arm == *member))
 }
 
 /// Returns the arms in fresh, uniformly random order, which depends only on the seed and on the number of earlier
 /// blocks.
-pub(super) fn shuffled(mut arms: Vec<usize>, seed: u64, blocks: u32) -> Vec<usize> {
+pub(super) fn shuffle_arms(mut arms: Vec<usize>, seed: u64, blocks: u32) -> Vec<usize> {
     // Every block has a generator of its own; the seed is mixed first, so that neighbouring seeds share no block.
-    let mixed = Random::new(seed).bits();
-    Random::new(mixed.wrapping_add(u64::from(blocks))).shuffle(&mut arms);
+    let mixed = RandomGenerator::new(seed).next_bits();
+    RandomGenerator::new(mixed.wrapping_add(u64::from(blocks))).shuffle(&mut arms);
     arms
 }
 
-impl Arm {
-    fn new(question: &Question, margin: f64) -> Self {
+impl RaceArm {
+    fn new(question: &PlacementQuestion, margin: f64) -> Self {
         Self {
             state: ArmState::Alive,
             runs: 0,
@@ -311,22 +317,22 @@ impl Arm {
             outcomes: Vec::new(),
             counted: 0,
             at: Vec::new(),
-            equal: Evidence::on(question, 0.0),
-            better_by_margin: Evidence::on(question, margin),
-            worse_by_margin: Evidence::on(question, -margin),
+            equal: EffectEvidence::for_question(question, 0.0),
+            better_by_margin: EffectEvidence::for_question(question, margin),
+            worse_by_margin: EffectEvidence::for_question(question, -margin),
             better_of_all: 1.0,
             estimate: None,
         }
     }
 
     /// Takes a block's outcome into account; returns true if it was clamped.
-    fn add(&mut self, question: &Question, outcome: Outcome, block: u32) -> bool {
-        self.better_by_margin.add(&outcome);
-        self.worse_by_margin.add(&outcome);
+    fn add_outcome(&mut self, question: &PlacementQuestion, outcome: BlockOutcome, block: u32) -> bool {
+        self.better_by_margin.add_outcome(&outcome);
+        self.worse_by_margin.add_outcome(&outcome);
         self.at.push(block);
         self.counted += usize::from(question.is_about(&outcome));
         self.outcomes.push(outcome);
-        self.estimate = Estimate::on(question, &self.outcomes);
-        self.equal.add(&outcome)
+        self.estimate = EffectEstimate::from_outcomes(question, &self.outcomes);
+        self.equal.add_outcome(&outcome)
     }
 }

@@ -14,7 +14,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Returns the number of modes: 2 if the split into two groups with the least variance within (Otsu) leaves groups that
 /// are far apart.
-pub(super) fn modes(values: &[f64]) -> u32 {
+pub(super) fn count_modes(values: &[f64]) -> u32 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let fewest = ((SMALLER * sorted.len() as f64).ceil() as usize).max(2);
@@ -22,18 +22,20 @@ pub(super) fn modes(values: &[f64]) -> u32 {
         return 1;
     }
     let split = (fewest..=sorted.len() - fewest).map(|at| sorted.split_at(at));
-    let best = split.map(|(low, high)| (moments(low), moments(high))).min_by(|a, b| within(a).total_cmp(&within(b)));
+    let best = split
+        .map(|(low, high)| (sample_moments(low), sample_moments(high)))
+        .min_by(|a, b| variance_within(a).total_cmp(&variance_within(b)));
     best.map_or(1, |(low, high)| 1 + u32::from(are_apart(&low, &high)))
 }
 
 /// Returns count, mean and variance.
-fn moments(values: &[f64]) -> (f64, f64, f64) {
+fn sample_moments(values: &[f64]) -> (f64, f64, f64) {
     let middle = mean(values);
     let squares: f64 = values.iter().map(|value| (value - middle) * (value - middle)).sum();
     (values.len() as f64, middle, squares / values.len() as f64)
 }
 
-fn within((low, high): &((f64, f64, f64), (f64, f64, f64))) -> f64 {
+fn variance_within((low, high): &((f64, f64, f64), (f64, f64, f64))) -> f64 {
     low.0 * low.2 + high.0 * high.2
 }
 

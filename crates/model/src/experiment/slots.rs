@@ -4,27 +4,27 @@
 //! the first half of a slot differ from the second. The preceding arm was drawn, so both are compared between slots
 //! after an arm and all others.
 
-use super::carry_over::{ERRORS, Ordered, carry_over_at};
-use super::standing::CarryOver;
-use super::{Block, Policy};
+use super::carry_over::{ERRORS, OrderedBlock, carry_over_at};
+use super::standing::CarryOverEffect;
+use super::{JudgingPolicy, RunBlock};
 
 /// Lags, in slots, at which effects are examined.
 const LAGS: [usize; 3] = [1, 2, 4];
 
 /// The slots of whole blocks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Slots {
-    levels: Vec<Ordered>,
+pub(crate) struct SlotBlocks {
+    levels: Vec<OrderedBlock>,
     /// The first half minus the second.
-    fades: Vec<Ordered>,
+    fades: Vec<OrderedBlock>,
     last_arm: Option<usize>,
 }
 
-impl Slots {
+impl SlotBlocks {
     /// Takes a block into account, with the fading within each of its slots.
-    pub(crate) fn add(&mut self, block: &Block, fades: &Block, is_whole: bool) {
+    pub(crate) fn add_block(&mut self, block: &RunBlock, fades: &RunBlock, is_whole: bool) {
         if is_whole {
-            let ordered = |block: &Block| Ordered { before: self.last_arm, runs: block.runs.clone() };
+            let ordered = |block: &RunBlock| OrderedBlock { before: self.last_arm, runs: block.runs.clone() };
             let (level, fade) = (ordered(block), ordered(fades));
             self.levels.push(level);
             self.fades.push(fade);
@@ -33,7 +33,7 @@ impl Slots {
     }
 
     /// Returns the strongest remaining effect beyond the carry-over of the race itself.
-    pub(crate) fn left_behind(&self, candidates: usize, policy: &Policy) -> Option<CarryOver> {
+    pub(crate) fn left_behind(&self, candidates: usize, policy: &JudgingPolicy) -> Option<CarryOverEffect> {
         let lasting = LAGS[1..].iter().map(|lag| (&self.levels, *lag));
         let looked = lasting.chain(LAGS.iter().map(|lag| (&self.fades, *lag)));
         let looks = 2 * LAGS.len() - 1;

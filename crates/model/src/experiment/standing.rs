@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Policy, What};
+use super::{JudgingPolicy, QuestionKind};
 use crate::quantity::QuotedQuantity;
 
 /// Number of robust standard errors from zero at which a difference is likely.
@@ -11,19 +11,19 @@ const LIKELY_ERRORS: f64 = 2.0;
 
 /// State of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Standing {
+pub struct ExperimentStanding {
     /// The answer.
     pub verdict: Verdict,
     /// The questions with answers that contradict the winner: people must weigh them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contradicted_by: Vec<What>,
+    pub contradicted_by: Vec<QuestionKind>,
     /// All arms; the baseline is the first.
     pub arms: Vec<ArmStanding>,
     /// Every guard on every candidate; empty without guards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<GuardStanding>,
     /// The checks on the experiment itself.
-    pub checks: Checks,
+    pub checks: ExperimentChecks,
     /// Number of blocks, including unfinished ones.
     pub blocks: u32,
     /// Number of runs, including failed ones.
@@ -55,21 +55,21 @@ pub enum Verdict {
     /// The experiment cannot be trusted; nothing is recommended.
     Unsound {
         /// The reasons.
-        why: Vec<Doubt>,
+        why: Vec<ExperimentDoubt>,
     },
 }
 
 /// A reason not to trust an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Doubt {
+pub enum ExperimentDoubt {
     /// The baseline failed three times or more, and in a tenth of its runs or more.
     BaselineFails {
         /// Number of failures.
         failures: u32,
     },
     /// Runs after a certain arm are slower, or faster, than runs after the others.
-    CarryOver(CarryOver),
+    CarryOver(CarryOverEffect),
     /// The metric's numbers are so coarse that a difference of half the margin would not show.
     CoarseMetric {
         /// The smallest step between two numbers, as a share of the median.
@@ -91,11 +91,11 @@ pub enum Doubt {
     },
     /// A candidate makes a guard worse, and no other candidate wins.
     GuardWorse {
-        /// Index of the guard in [`crate::trial::Workload::guards`].
+        /// Index of the guard in [`crate::trial::TriedWorkload::guards`].
         guard: usize,
         /// The candidate.
         arm: usize,
-        /// The effect, as in [`Effect::estimate`]; negative, and below -100 if the baseline has none of it.
+        /// The effect, as in [`BaselineEffect::estimate`]; negative, and below -100 if the baseline has none of it.
         estimate: f64,
     },
 }
@@ -103,12 +103,12 @@ pub enum Doubt {
 /// State of a guard on one candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardStanding {
-    /// Index of the guard in [`crate::trial::Workload::guards`].
+    /// Index of the guard in [`crate::trial::TriedWorkload::guards`].
     pub guard: usize,
     /// The candidate.
     pub arm: usize,
     /// Effect on the guard, relative to the baseline; negative is worse.
-    pub effect: Option<Effect>,
+    pub effect: Option<BaselineEffect>,
     /// The e-value against "worse by the margin of guards or more", closed over all candidates; decides at `1 / error rate`.
     pub e_not_worse_by_margin: f64,
     /// The e-value for "worse by more than the margin of guards", likewise.
@@ -131,7 +131,7 @@ pub enum GuardVerdict {
 
 /// Effect of an arm on the run that follows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CarryOver {
+pub struct CarryOverEffect {
     /// The arm.
     pub after_arm: usize,
     /// Slowdown of the run after it, as a difference of logarithms; negative: faster.
@@ -142,14 +142,14 @@ pub struct CarryOver {
 
 /// The checks on the experiment itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Checks {
+pub struct ExperimentChecks {
     /// The arm with the strongest effect on the run that follows it; `None` before there are enough blocks.
-    pub carry_over: Option<CarryOver>,
+    pub carry_over: Option<CarryOverEffect>,
     /// Pairs of a candidate's run and the baseline's that were clamped for their distance. They count only up to the
     /// clamp.
     pub outliers: u32,
     /// Reasons for doubt that were found.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<ExperimentDoubt>,
 }
 
 /// State of one arm.
@@ -164,7 +164,7 @@ pub struct ArmStanding {
     /// Median of [`super::Run::x`] over its successful runs in whole blocks.
     pub median: Option<f64>,
     /// Effect relative to the baseline; absent for the baseline, without blocks, and if most runs failed.
-    pub effect: Option<Effect>,
+    pub effect: Option<BaselineEffect>,
     /// The e-value for "better than the baseline", this arm alone; 1 for the baseline.
     pub e_better: f64,
     /// The e-value for "worse than the baseline", this arm alone.
@@ -177,7 +177,7 @@ pub struct ArmStanding {
     pub e_not_worse_by_margin: f64,
     /// Answers to every question, including the deciding one; the baseline has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answers: Vec<Answer>,
+    pub answers: Vec<QuestionAnswer>,
     /// Number of modes of its runs: 1 or 2. Drift makes modes, too.
     pub modes: u32,
     /// The verdict on this arm alone; the baseline has none.
@@ -188,8 +188,8 @@ pub struct ArmStanding {
 
 impl ArmStanding {
     /// Returns the answers to other questions that contradict a win: proven to be worse, or likely so by the margin.
-    pub fn conflicts<'a>(&'a self, policy: &'a Policy) -> impl Iterator<Item = &'a Answer> {
-        let is_worse = |answer: &&Answer| match answer.verdict {
+    pub fn conflicting_answers<'a>(&'a self, policy: &'a JudgingPolicy) -> impl Iterator<Item = &'a QuestionAnswer> {
+        let is_worse = |answer: &&QuestionAnswer| match answer.verdict {
             AnswerVerdict::Worse => true,
             AnswerVerdict::Better => false,
             AnswerVerdict::Open => answer.is_likely_worse(policy.margin_of(answer.what)),
@@ -200,11 +200,11 @@ impl ArmStanding {
 
 /// Answer to one of the questions for a candidate, with evidence and an error rate of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+pub struct QuestionAnswer {
     /// The question.
-    pub what: What,
+    pub what: QuestionKind,
     /// The effect; for slow runs a difference of shares: 0.05 is 5 of 100 runs fewer.
-    pub effect: Option<Effect>,
+    pub effect: Option<BaselineEffect>,
     /// Number of blocks that contribute.
     pub blocks: u32,
     /// Mean cost of a run, the candidate's and the baseline's: in medians of the baseline, each run up to the cap; for
@@ -221,7 +221,7 @@ pub struct Answer {
     pub verdict: AnswerVerdict,
 }
 
-impl Answer {
+impl QuestionAnswer {
     /// Returns true if the estimate is worse by a margin, and by more than chance explains: one slow run in few is no
     /// tail.
     fn is_likely_worse(&self, margin: f64) -> bool {
@@ -245,7 +245,7 @@ pub enum AnswerVerdict {
 /// Advantage of a candidate over the baseline: the difference of the logarithms; 0.05 is about 5 % better, negative is
 /// worse. For slow runs it is the difference of their shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Effect {
+pub struct BaselineEffect {
     /// Hodges and Lehmann's estimate from the differences within blocks; for means and shares, their present values.
     pub estimate: f64,
     /// The lower end: the truth is above it at all times with probability 1 - error rate; absent: none yet.

@@ -1,16 +1,16 @@
 //! Tests of the race and its evidence on blocks made by hand.
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use proptest::prelude::*;
 
-use super::effect::{effect, hodges_lehmann};
-use super::question::Question;
-use super::shape::modes;
+use super::effect::{estimate_effect, hodges_lehmann};
+use super::question::PlacementQuestion;
+use super::shape::count_modes;
 use super::*;
 use crate::simulate::noise::RunNoise;
-use crate::simulate::{Effects, Trials};
+use crate::simulate::{ProgramEffects, SimulatedTrials};
 
-const BLOCKS: [Outcome; 8] = [
+const BLOCKS: [BlockOutcome; 8] = [
     outcome(Some(0.00), Some(0.05)),
     outcome(Some(0.02), Some(0.01)),
     outcome(Some(-0.01), Some(0.04)),
@@ -21,8 +21,8 @@ const BLOCKS: [Outcome; 8] = [
     outcome(Some(0.01), Some(0.06)),
 ];
 
-const fn outcome(candidate: Option<f64>, baseline: Option<f64>) -> Outcome {
-    Outcome { candidate, baseline, usual: None }
+const fn outcome(candidate: Option<f64>, baseline: Option<f64>) -> BlockOutcome {
+    BlockOutcome { candidate, baseline, usual: None }
 }
 
 /// The wealth after every block, computed by another program from the formulas of docs/statistics.md: with an outlier, a
@@ -51,11 +51,19 @@ fn the_evidence_is_that_of_the_formulas() {
         ),
     ];
     for (theta, above, below) in golden {
-        let mut evidence = Evidence::new(theta);
+        let mut evidence = EffectEvidence::new(theta);
         for (place, outcome) in BLOCKS.iter().enumerate() {
-            evidence.add(outcome);
-            assert!((evidence.above().now() / above[place] - 1.0).abs() < 1e-8, "{place}: {}", evidence.above().now());
-            assert!((evidence.below().now() / below[place] - 1.0).abs() < 1e-8, "{place}: {}", evidence.below().now());
+            evidence.add_outcome(outcome);
+            assert!(
+                (evidence.above().current_wealth() / above[place] - 1.0).abs() < 1e-8,
+                "{place}: {}",
+                evidence.above().current_wealth()
+            );
+            assert!(
+                (evidence.below().current_wealth() / below[place] - 1.0).abs() < 1e-8,
+                "{place}: {}",
+                evidence.below().current_wealth()
+            );
         }
     }
 }
@@ -63,10 +71,10 @@ fn the_evidence_is_that_of_the_formulas() {
 /// The least that proves: five blocks.
 #[test]
 fn nothing_is_proven_before_the_floor() {
-    let mut evidence = Evidence::new(0.0);
+    let mut evidence = EffectEvidence::new(0.0);
     let proven = (1..).find(|_| {
-        evidence.add(&outcome(Some(0.0), Some(0.5)));
-        evidence.above().now() >= Policy::default().enough()
+        evidence.add_outcome(&outcome(Some(0.0), Some(0.5)));
+        evidence.above().current_wealth() >= JudgingPolicy::default().needed_evidence()
     });
     assert_eq!(proven, Some(5));
 }
@@ -80,19 +88,19 @@ proptest! {
     /// the roles that chance could have given them is the wealth before. A scale that depends on the candidate breaks it.
     #[test]
     fn every_bet_is_fair(past in prop::collection::vec((value(), value()), 0..8), one in value(), other in value()) {
-        let mut before = Evidence::new(0.0);
+        let mut before = EffectEvidence::new(0.0);
         for (candidate, baseline) in past {
-            before.add(&outcome(candidate, baseline));
+            before.add_outcome(&outcome(candidate, baseline));
         }
         let (mut above, mut below) = (0.0, 0.0);
         for (candidate, baseline) in [(one, other), (other, one)] {
             let mut after = before.clone();
-            after.add(&outcome(candidate, baseline));
-            above += after.above().now() / 2.0;
-            below += after.below().now() / 2.0;
+            after.add_outcome(&outcome(candidate, baseline));
+            above += after.above().current_wealth() / 2.0;
+            below += after.below().current_wealth() / 2.0;
         }
-        prop_assert!((above / before.above().now() - 1.0).abs() < 1e-9);
-        prop_assert!((below / before.below().now() - 1.0).abs() < 1e-9);
+        prop_assert!((above / before.above().current_wealth() - 1.0).abs() < 1e-9);
+        prop_assert!((below / before.below().current_wealth() - 1.0).abs() < 1e-9);
     }
 
     /// A mean, and a share of slow runs, at equality: whatever the two costs of a block are, by which of them was the candidate's the mean of the wealth
@@ -101,25 +109,25 @@ proptest! {
     fn every_bet_on_a_mean_is_fair(
         past in prop::collection::vec((value(), value()), 0..8), one in value(), other in value(), is_tail: bool, theta in 0.0..0.5,
     ) {
-        let question = Policy { slow: 1.2, ..Policy::default() }.asking(if is_tail { What::Tail } else { What::Mean });
+        let question = JudgingPolicy { slow: 1.2, ..JudgingPolicy::default() }.question_about(if is_tail { QuestionKind::Tail } else { QuestionKind::Mean });
         for theta in [0.0, theta] {
-            let mut before = Evidence::on(&question, theta);
-            let known = |candidate, baseline| Outcome { candidate, baseline, usual: Some(0.0) };
+            let mut before = EffectEvidence::for_question(&question, theta);
+            let known = |candidate, baseline| BlockOutcome { candidate, baseline, usual: Some(0.0) };
             for (candidate, baseline) in &past {
-                before.add(&known(*candidate, *baseline));
+                before.add_outcome(&known(*candidate, *baseline));
             }
             let (mut above, mut below) = (0.0, 0.0);
             for (candidate, baseline) in [(one, other), (other, one)] {
                 let mut after = before.clone();
-                after.add(&known(candidate, baseline));
-                prop_assert!(after.above().now() > 0.0 && after.below().now() > 0.0);
-                above += after.above().now() / 2.0;
-                below += after.below().now() / 2.0;
+                after.add_outcome(&known(candidate, baseline));
+                prop_assert!(after.above().current_wealth() > 0.0 && after.below().current_wealth() > 0.0);
+                above += after.above().current_wealth() / 2.0;
+                below += after.below().current_wealth() / 2.0;
             }
-            prop_assert!(above / before.above().now() < 1.0 + 1e-9);
+            prop_assert!(above / before.above().current_wealth() < 1.0 + 1e-9);
             if theta == 0.0 {
-                prop_assert!((above / before.above().now() - 1.0).abs() < 1e-9);
-                prop_assert!((below / before.below().now() - 1.0).abs() < 1e-9);
+                prop_assert!((above / before.above().current_wealth() - 1.0).abs() < 1e-9);
+                prop_assert!((below / before.below().current_wealth() - 1.0).abs() < 1e-9);
             }
         }
     }
@@ -127,33 +135,33 @@ proptest! {
     /// Exchanging a block's better for worse exchanges the evidence.
     #[test]
     fn better_and_worse_mirror_each_other(blocks in prop::collection::vec((-1.0..1.0_f64, -1.0..1.0_f64), 1..8)) {
-        let (mut one, mut mirrored) = (Evidence::new(0.0), Evidence::new(0.0));
+        let (mut one, mut mirrored) = (EffectEvidence::new(0.0), EffectEvidence::new(0.0));
         for (candidate, baseline) in blocks {
-            one.add(&outcome(Some(candidate), Some(baseline)));
-            mirrored.add(&outcome(Some(-candidate), Some(-baseline)));
+            one.add_outcome(&outcome(Some(candidate), Some(baseline)));
+            mirrored.add_outcome(&outcome(Some(-candidate), Some(-baseline)));
         }
-        prop_assert!((one.above().now() / mirrored.below().now() - 1.0).abs() < 1e-9);
+        prop_assert!((one.above().current_wealth() / mirrored.below().current_wealth() - 1.0).abs() < 1e-9);
     }
 
     /// No history of runs, however odd, gives a number that is not one, or a failed run that looks fast.
     #[test]
     fn any_blocks_give_a_standing(candidates in 0_usize..4, seed: u64, x in prop::collection::vec(value(), 0..150)) {
-        let mut race = Race::new(candidates, &Policy::default());
+        let mut race = PlacementRace::new(candidates, &JudgingPolicy::default());
         let mut values = x.into_iter();
         while values.len() > 0 && !race.is_decided() {
             let arms = race.next_block(seed);
-            let runs = arms.into_iter().zip(values.by_ref()).map(|(arm, x)| Run { arm, x }).collect();
-            race.add(&Block { runs });
+            let runs = arms.into_iter().zip(values.by_ref()).map(|(arm, x)| BlockRun { arm, x }).collect();
+            race.add_block(&RunBlock { runs });
         }
-        let standing = race.standing();
+        let standing = race.current_standing();
         let text = serde_json::to_string(&standing).unwrap();
-        prop_assert_eq!(&serde_json::from_str::<Standing>(&text).unwrap(), &standing);
+        prop_assert_eq!(&serde_json::from_str::<ExperimentStanding>(&text).unwrap(), &standing);
         for arm in &standing.arms[1..] {
             prop_assert!(arm.e_better.is_finite() && arm.e_better_of_all <= arm.e_better);
             let wins = standing.verdict == Verdict::Wins { arm: arm.arm };
             let failed = matches!(arm.state, ArmState::Out { why: OutReason::Failures, .. });
             prop_assert!(!(failed && wins));
-            if let Some(Effect { estimate, low, high }) = arm.effect {
+            if let Some(BaselineEffect { estimate, low, high }) = arm.effect {
                 prop_assert!(low.is_none_or(|low| low <= estimate) || arm.e_better >= 20.0);
                 prop_assert!(high.is_none_or(|high| high >= estimate) || arm.e_worse >= 20.0);
             }
@@ -162,33 +170,33 @@ proptest! {
 }
 
 /// A race over blocks in which arm `k` gives `x(k, block)`.
-fn race(candidates: usize, blocks: u32, x: impl Fn(usize, u32) -> Option<f64>) -> Race {
-    let mut race = Race::new(candidates, &Policy::default());
+fn race(candidates: usize, blocks: u32, x: impl Fn(usize, u32) -> Option<f64>) -> PlacementRace {
+    let mut race = PlacementRace::new(candidates, &JudgingPolicy::default());
     for number in 0..blocks {
         if race.is_decided() {
             break;
         }
-        let runs = race.next_block(3).into_iter().map(|arm| Run { arm, x: x(arm, number) }).collect();
-        race.add(&Block { runs });
+        let runs = race.next_block(3).into_iter().map(|arm| BlockRun { arm, x: x(arm, number) }).collect();
+        race.add_block(&RunBlock { runs });
     }
     race
 }
 
 /// A little noise that is the same in every run of the tests.
 fn wobble(arm: usize, block: u32) -> f64 {
-    let mut random = corewise_machine::random::Random::new(u64::from(block) * 64 + arm as u64);
-    0.004 * random.normal()
+    let mut random = corewise_machine::random::RandomGenerator::new(u64::from(block) * 64 + arm as u64);
+    0.004 * random.next_normal()
 }
 
-fn state(race: &Race, arm: usize) -> ArmState {
-    race.standing().arms[arm].state
+fn state(race: &PlacementRace, arm: usize) -> ArmState {
+    race.current_standing().arms[arm].state
 }
 
 #[test]
 fn equal_outcomes_are_no_material_difference() {
     let race = race(3, 100, |_, _| Some(1.0));
     assert!(race.is_decided());
-    let standing = race.standing();
+    let standing = race.current_standing();
     assert_eq!(standing.verdict, Verdict::NoMaterialDifference);
     assert!(standing.blocks <= 8, "{}", standing.blocks);
     assert_eq!(standing.arms[1].effect.unwrap().estimate, 0.0);
@@ -198,7 +206,7 @@ fn equal_outcomes_are_no_material_difference() {
 fn an_effect_below_the_margin_is_said_to_be_real() {
     let gain = |block| if block >= 8 { 0.02 } else { [0.012, 0.042][block as usize % 2] };
     let race = race(1, 100, |arm, block| Some(if arm == 1 { -gain(block) } else { 0.0 }));
-    let standing = race.standing();
+    let standing = race.current_standing();
     assert_eq!(standing.verdict, Verdict::RealButBelowMargin { arm: 1 });
     let effect = standing.arms[1].effect.unwrap();
     assert!(effect.low.unwrap() > 0.0 && (effect.estimate - 0.02).abs() < 0.005, "{effect:?}");
@@ -209,7 +217,7 @@ fn tenfold_effects_are_found_and_measured() {
     for (gain, expected) in [(10.0_f64.ln(), true), (2.0_f64.ln(), true), (-(10.0_f64.ln()), false)] {
         let race = race(1, 100, |arm, block| Some(wobble(arm, block) - if arm == 1 { gain } else { 0.0 }));
         assert!(race.is_decided());
-        let standing = race.standing();
+        let standing = race.current_standing();
         assert_eq!(standing.verdict == Verdict::Wins { arm: 1 }, expected);
         let effect = standing.arms[1].effect.unwrap();
         assert!((effect.estimate - gain).abs() < 0.02, "{effect:?}");
@@ -227,11 +235,11 @@ fn one_huge_outlier_decides_nothing() {
         let better = race(1, 40, |arm, block| {
             Some(wobble(arm, block) + outlier(arm, block) - if arm == 1 { 0.08 } else { 0.0 })
         });
-        assert_eq!(better.standing().verdict, Verdict::Wins { arm: 1 }, "arm {struck} struck");
-        assert!(better.standing().runs <= 40);
+        assert_eq!(better.current_standing().verdict, Verdict::Wins { arm: 1 }, "arm {struck} struck");
+        assert!(better.current_standing().runs <= 40);
         let equal = race(1, 40, |arm, block| Some(wobble(arm, block) + outlier(arm, block)));
-        assert_eq!(equal.standing().verdict, Verdict::NoMaterialDifference, "arm {struck} struck");
-        assert!(equal.standing().checks.outliers >= 1);
+        assert_eq!(equal.current_standing().verdict, Verdict::NoMaterialDifference, "arm {struck} struck");
+        assert!(equal.current_standing().checks.outliers >= 1);
     }
 }
 
@@ -240,7 +248,7 @@ fn two_failures_take_a_candidate_out_and_one_does_not() {
     let fails = |arm, block| arm == 1 && block % 2 == 0 && block < 4 || arm == 2 && block == 1;
     let race = race(3, 100, |arm, block| (!fails(arm, block)).then(|| wobble(arm, block) - [0.0, 0.3, 0.1, 0.0][arm]));
     assert_eq!(state(&race, 1), ArmState::Out { block: 3, why: OutReason::Failures });
-    let standing = race.standing();
+    let standing = race.current_standing();
     assert_eq!(standing.arms[1].verdict, Some(ArmVerdict::Failed));
     assert_eq!(standing.verdict, Verdict::Wins { arm: 2 });
     assert_eq!(standing.arms[2].failures, 1);
@@ -250,50 +258,55 @@ fn two_failures_take_a_candidate_out_and_one_does_not() {
 fn a_candidate_that_always_fails_leaves_nothing_proven() {
     let race = race(1, 100, |arm, _| (arm == 0).then_some(0.0));
     assert!(race.is_decided());
-    assert_eq!(race.standing().verdict, Verdict::Undecided { more_runs: None });
-    assert_eq!(race.standing().arms[1].effect, None);
+    assert_eq!(race.current_standing().verdict, Verdict::Undecided { more_runs: None });
+    assert_eq!(race.current_standing().arms[1].effect, None);
 }
 
 #[test]
 fn a_baseline_that_fails_three_times_is_a_doubt() {
     let race = race(1, 100, |arm, block| (arm == 1 || block >= 3).then_some(0.0));
     assert!(race.is_decided());
-    assert_eq!(race.standing().verdict, Verdict::Unsound { why: vec![Doubt::BaselineFails { failures: 3 }] });
+    assert_eq!(
+        race.current_standing().verdict,
+        Verdict::Unsound { why: vec![ExperimentDoubt::BaselineFails { failures: 3 }] }
+    );
 }
 
 /// The typical run is better, the mean is not, and more runs are slow: one in five takes three times as long.
-fn faster_with_slow_runs(what: What) -> Race {
-    let policy = Policy { what, least_blocks: 100, most_runs: Some(400), ..Policy::default() };
-    let mut race = Race::new(1, &policy);
+fn faster_with_slow_runs(what: QuestionKind) -> PlacementRace {
+    let policy = JudgingPolicy { what, least_blocks: 100, most_runs: Some(400), ..JudgingPolicy::default() };
+    let mut race = PlacementRace::new(1, &policy);
     while !race.is_decided() {
         let block = race.blocks;
         let gain = if block % 5 == 4 { -1.1 } else { 0.06 };
         let x = |arm: usize| wobble(arm, block) - gain * arm as f64;
-        race.add(&Block { runs: race.next_block(1).into_iter().map(|arm| Run { arm, x: Some(x(arm)) }).collect() });
+        race.add_block(&RunBlock {
+            runs: race.next_block(1).into_iter().map(|arm| BlockRun { arm, x: Some(x(arm)) }).collect(),
+        });
     }
     race
 }
 
 #[test]
 fn each_question_has_its_own_answer_and_a_winner_its_conflicts() {
-    let typical = faster_with_slow_runs(What::Typical).standing();
+    let typical = faster_with_slow_runs(QuestionKind::Typical).current_standing();
     assert_eq!(typical.verdict, Verdict::Wins { arm: 1 });
-    let policy = Policy::default();
-    let conflicts: Vec<What> = typical.arms[1].conflicts(&policy).map(|answer| answer.what).collect();
-    assert!(conflicts.contains(&What::Tail), "{:?}", typical.arms[1].answers);
+    let policy = JudgingPolicy::default();
+    let conflicts: Vec<QuestionKind> = typical.arms[1].conflicting_answers(&policy).map(|answer| answer.what).collect();
+    assert!(conflicts.contains(&QuestionKind::Tail), "{:?}", typical.arms[1].answers);
     assert!(typical.arms[1].effect.unwrap().low.unwrap() > 0.0);
 
-    let slow = faster_with_slow_runs(What::Tail).standing();
+    let slow = faster_with_slow_runs(QuestionKind::Tail).current_standing();
     let arm = &slow.arms[1];
     assert_eq!(arm.verdict, Some(ArmVerdict::Worse), "{slow:?}");
     assert!((arm.effect.unwrap().estimate + 0.2).abs() < 0.03, "{:?}", arm.effect);
     let answer = |what| arm.answers.iter().find(|answer| answer.what == what).unwrap();
-    assert_eq!(answer(What::Tail).verdict, AnswerVerdict::Worse);
-    assert_eq!(answer(What::Tail).effect, arm.effect);
-    let [candidate, baseline] = answer(What::Tail).costs.unwrap();
+    assert_eq!(answer(QuestionKind::Tail).verdict, AnswerVerdict::Worse);
+    assert_eq!(answer(QuestionKind::Tail).effect, arm.effect);
+    let [candidate, baseline] = answer(QuestionKind::Tail).costs.unwrap();
     assert!((candidate - 0.2).abs() < 0.03 && baseline == 0.0, "{candidate} {baseline}");
 
-    let mean = faster_with_slow_runs(What::Mean).standing();
+    let mean = faster_with_slow_runs(QuestionKind::Mean).current_standing();
     assert_eq!(mean.arms[1].verdict, Some(ArmVerdict::Worse), "{mean:?}");
     let [candidate, baseline] = mean.arms[1].answers[1].costs.unwrap();
     assert!(
@@ -317,9 +330,9 @@ fn one_slow_run_contradicts_no_winner() {
                 },
         )
     });
-    let standing = race.standing();
+    let standing = race.current_standing();
     assert_eq!(standing.verdict, Verdict::Wins { arm: 1 }, "{standing:?}");
-    let tail = standing.arms[1].answers.iter().find(|answer| answer.what == What::Tail).unwrap();
+    let tail = standing.arms[1].answers.iter().find(|answer| answer.what == QuestionKind::Tail).unwrap();
     assert!(tail.effect.unwrap().estimate < -0.03 && tail.verdict == AnswerVerdict::Open, "{tail:?}");
     assert!(standing.contradicted_by.is_empty(), "{:?}", standing.contradicted_by);
 }
@@ -328,59 +341,66 @@ fn one_slow_run_contradicts_no_winner() {
 #[test]
 fn who_avoids_slow_runs_wins_where_these_are_the_question() {
     let verdict = |what| {
-        let policy = Policy { what, most_runs: Some(400), ..Policy::default() };
-        let mut race = Race::new(1, &policy);
+        let policy = JudgingPolicy { what, most_runs: Some(400), ..JudgingPolicy::default() };
+        let mut race = PlacementRace::new(1, &policy);
         while !race.is_decided() {
             let block = race.blocks;
             let is_slow = block % 5 == 2;
             let x = |arm: usize| wobble(arm, block) + if arm == 0 && is_slow { 0.9 } else { 0.0 };
-            race.add(&Block { runs: race.next_block(1).into_iter().map(|arm| Run { arm, x: Some(x(arm)) }).collect() });
+            race.add_block(&RunBlock {
+                runs: race.next_block(1).into_iter().map(|arm| BlockRun { arm, x: Some(x(arm)) }).collect(),
+            });
         }
-        race.standing().verdict
+        race.current_standing().verdict
     };
-    assert_eq!(verdict(What::Typical), Verdict::NoMaterialDifference);
-    assert_eq!([What::Mean, What::Tail].map(verdict), [Verdict::Wins { arm: 1 }, Verdict::Wins { arm: 1 }]);
+    assert_eq!(verdict(QuestionKind::Typical), Verdict::NoMaterialDifference);
+    assert_eq!(
+        [QuestionKind::Mean, QuestionKind::Tail].map(verdict),
+        [Verdict::Wins { arm: 1 }, Verdict::Wins { arm: 1 }]
+    );
 }
 
 /// One block that says something of a mean says nothing of its error: nobody is given up for it.
 #[test]
 fn a_mean_gives_nobody_up_for_a_single_block() {
-    let policy = Policy { what: What::Mean, ..Policy::default() };
-    let mut race = Race::new(3, &policy);
-    let mut random = Random::new(5);
+    let policy = JudgingPolicy { what: QuestionKind::Mean, ..JudgingPolicy::default() };
+    let mut race = PlacementRace::new(3, &policy);
+    let mut random = RandomGenerator::new(5);
     for block in 1..=7 {
-        let mut x = |arm: usize| if random.unit() < 0.2 { 1.1 } else { 0.0 } - if arm == 1 { 0.3 } else { 0.0 };
-        let runs = race.next_block(5).into_iter().map(|arm| Run { arm, x: Some(x(arm)) }).collect();
-        race.add(&Block { runs });
-        assert_eq!(race.members().len(), 4, "after block {block}");
+        let mut x = |arm: usize| if random.next_unit() < 0.2 { 1.1 } else { 0.0 } - if arm == 1 { 0.3 } else { 0.0 };
+        let runs = race.next_block(5).into_iter().map(|arm| BlockRun { arm, x: Some(x(arm)) }).collect();
+        race.add_block(&RunBlock { runs });
+        assert_eq!(race.next_members().len(), 4, "after block {block}");
     }
 }
 
 #[test]
 fn failed_runs_are_slow_and_cost_the_most() {
-    let question = |what| Policy { cap: 4.0, ..Policy::default() }.asking(what);
-    let outcome = Outcome { candidate: None, baseline: Some(2.0_f64.ln()), usual: Some(0.0) };
-    assert_eq!(question(What::Tail).costs(&outcome), Some([1.0, 1.0]));
-    let [failed, double] = question(What::Mean).costs(&outcome).unwrap();
+    let question = |what| JudgingPolicy { cap: 4.0, ..JudgingPolicy::default() }.question_about(what);
+    let outcome = BlockOutcome { candidate: None, baseline: Some(2.0_f64.ln()), usual: Some(0.0) };
+    assert_eq!(question(QuestionKind::Tail).block_costs(&outcome), Some([1.0, 1.0]));
+    let [failed, double] = question(QuestionKind::Mean).block_costs(&outcome).unwrap();
     assert!(failed == 4.0 && (double - 2.0).abs() < 1e-12);
-    assert_eq!(question(What::Mean).costs(&Outcome { usual: None, ..outcome }), None);
+    assert_eq!(question(QuestionKind::Mean).block_costs(&BlockOutcome { usual: None, ..outcome }), None);
 }
 
 /// A candidate that slows down whoever runs next looks better than it is; that is found.
 #[test]
 fn carry_over_is_a_doubt() {
-    let effects = Effects { carry_over: 0.08, ..Effects::of(&[0.0]) };
-    let mut trials = Trials::new(&effects, &RunNoise::Quiet, 1);
-    let mut race = Race::new(1, &Policy::default());
+    let effects = ProgramEffects { carry_over: 0.08, ..ProgramEffects::from_gains(&[0.0]) };
+    let mut trials = SimulatedTrials::new(&effects, &RunNoise::Quiet, 1);
+    let mut race = PlacementRace::new(1, &JudgingPolicy::default());
     for _ in 0..40 {
         let arms = race.next_block(1);
-        race.add(&trials.block(&arms));
+        race.add_block(&trials.make_block(&arms));
     }
-    let standing = race.standing();
+    let standing = race.current_standing();
     let found = standing.checks.carry_over.clone().unwrap();
     assert_eq!(found.after_arm, 1);
     assert!((found.slower - 0.08).abs() < 0.01, "{found:?}");
-    assert!(matches!(&standing.verdict, Verdict::Unsound { why } if matches!(why[..], [Doubt::CarryOver(_)])));
+    assert!(
+        matches!(&standing.verdict, Verdict::Unsound { why } if matches!(why[..], [ExperimentDoubt::CarryOver(_)]))
+    );
 }
 
 /// Of proven winners within the margin of the best, the first is the least restrictive.
@@ -388,11 +408,11 @@ fn carry_over_is_a_doubt() {
 #[test]
 fn an_experiment_whose_blocks_are_needed_goes_on() {
     let made = |least_blocks: u32, gain: f64| {
-        let policy = Policy { least_blocks, ..Policy::default() };
-        let mut race = Race::new(1, &policy);
+        let policy = JudgingPolicy { least_blocks, ..JudgingPolicy::default() };
+        let mut race = PlacementRace::new(1, &policy);
         while !race.is_decided() {
-            let runs = race.next_block(1).into_iter().map(|arm| Run { arm, x: Some(-gain * arm as f64) });
-            race.add(&Block { runs: runs.collect() });
+            let runs = race.next_block(1).into_iter().map(|arm| BlockRun { arm, x: Some(-gain * arm as f64) });
+            race.add_block(&RunBlock { runs: runs.collect() });
         }
         race
     };
@@ -403,9 +423,9 @@ fn an_experiment_whose_blocks_are_needed_goes_on() {
     };
     assert!(mean_has_ends(6, 1) && !mean_has_ends(5, 1));
     for arms in 1..16 {
-        assert!(mean_has_ends(Policy::default().blocks_of_a_mean(arms), arms), "{arms}");
+        assert!(mean_has_ends(JudgingPolicy::default().blocks_of_a_mean(arms), arms), "{arms}");
     }
-    assert!(Policy::default().blocks_of_a_mean(11) > Policy::default().blocks_of_a_mean(4));
+    assert!(JudgingPolicy::default().blocks_of_a_mean(11) > JudgingPolicy::default().blocks_of_a_mean(4));
 }
 
 #[test]
@@ -413,10 +433,10 @@ fn ties_go_to_the_first() {
     let gain = [0.0, 0.0, 0.10, 0.11, 0.0];
     let race = race(4, 100, |arm, block| Some(wobble(arm, block) - gain[arm]));
     assert!(race.is_decided());
-    assert_eq!(race.standing().verdict, Verdict::Wins { arm: 2 });
+    assert_eq!(race.current_standing().verdict, Verdict::Wins { arm: 2 });
     let gain = [0.0, 0.05, 0.0, 0.11, 0.0];
     let race = self::race(4, 100, |arm, block| Some(wobble(arm, block) - gain[arm]));
-    assert_eq!(race.standing().verdict, Verdict::Wins { arm: 3 });
+    assert_eq!(race.current_standing().verdict, Verdict::Wins { arm: 3 });
 }
 
 #[test]
@@ -428,7 +448,7 @@ fn the_greedy_rule_waits_and_leaves_the_last_to_the_rigorous_one() {
     assert!(matches!(state(&race, 1), ArmState::Out { block: 2, why: OutReason::BehindLeader }));
     let race = self::race(3, 100, |arm, block| Some(wobble(arm, block) - gain[arm]));
     assert!(matches!(state(&race, 3), ArmState::Out { why: OutReason::NotBetterByMargin, .. }));
-    assert_eq!(race.standing().verdict, Verdict::NoMaterialDifference);
+    assert_eq!(race.current_standing().verdict, Verdict::NoMaterialDifference);
     assert!(race.next_block(3).is_empty());
 }
 
@@ -436,7 +456,7 @@ fn the_greedy_rule_waits_and_leaves_the_last_to_the_rigorous_one() {
 #[test]
 fn claims_are_corrected_for_the_number_of_candidates() {
     let race = race(9, 5, |arm, block| Some(wobble(arm, block) - if arm == 5 { 0.5 } else { 0.0 }));
-    let arm = &race.standing().arms[5];
+    let arm = &race.current_standing().arms[5];
     assert!(arm.e_better >= 20.0 && arm.e_better_of_all < arm.e_better / 5.0, "{arm:?}");
 }
 
@@ -444,23 +464,23 @@ fn claims_are_corrected_for_the_number_of_candidates() {
 #[test]
 fn the_order_of_a_block_can_be_drawn_again() {
     for candidates in [1, 2, 3, 12] {
-        let race = Race::new(candidates, &Policy::default());
+        let race = PlacementRace::new(candidates, &JudgingPolicy::default());
         let block = race.next_block(7);
-        assert_eq!(block, Race::new(candidates, &Policy::default()).next_block(7));
+        assert_eq!(block, PlacementRace::new(candidates, &JudgingPolicy::default()).next_block(7));
         assert_eq!(block.iter().filter(|arm| **arm == 0).count(), 1);
         assert_eq!(block.len(), candidates + 1);
     }
-    let mut race = Race::new(12, &Policy::default());
+    let mut race = PlacementRace::new(12, &JudgingPolicy::default());
     let first = race.next_block(7);
     assert_eq!(first, [2, 4, 3, 12, 1, 10, 5, 0, 6, 8, 7, 9, 11]);
-    race.add(&Block { runs: first.iter().map(|&arm| Run { arm, x: Some(wobble(arm, 0)) }).collect() });
+    race.add_block(&RunBlock { runs: first.iter().map(|&arm| BlockRun { arm, x: Some(wobble(arm, 0)) }).collect() });
     assert_ne!(race.next_block(7), first);
     assert_ne!(race.next_block(8), race.next_block(7));
 }
 
 #[test]
 fn the_first_place_is_equally_likely_for_all() {
-    let race = Race::new(1, &Policy::default());
+    let race = PlacementRace::new(1, &JudgingPolicy::default());
     let first = (0..10_000).filter(|&seed| race.next_block(seed)[0] == 1).count();
     assert!(first.abs_diff(5000) < 200, "{first}");
 }
@@ -469,9 +489,9 @@ fn the_first_place_is_equally_likely_for_all() {
 #[test]
 fn a_block_that_ended_early_takes_no_part() {
     let mut with = race(3, 1, |arm, block| Some(wobble(arm, block)));
-    let (before, next) = (with.standing(), with.next_block(3));
-    with.add(&Block { runs: vec![Run { arm: 1, x: Some(-9.0) }, Run { arm: 2, x: None }] });
-    let after = with.standing();
+    let (before, next) = (with.current_standing(), with.next_block(3));
+    with.add_block(&RunBlock { runs: vec![BlockRun { arm: 1, x: Some(-9.0) }, BlockRun { arm: 2, x: None }] });
+    let after = with.current_standing();
     assert_eq!((after.blocks, after.runs), (before.blocks + 1, before.runs + 2));
     assert_eq!(after.arms[1].e_better, before.arms[1].e_better);
     assert_eq!(after.arms[2].failures, 1);
@@ -484,24 +504,26 @@ fn a_block_that_ended_early_takes_no_part() {
 fn a_run_of_who_is_out_does_not_spoil_a_block() {
     let gain = [0.0, 0.0, -0.5];
     let mut race = race(2, 2, |arm, block| Some(wobble(arm, block) - gain[arm]));
-    let before = race.standing();
+    let before = race.current_standing();
     assert!(matches!(before.arms[2].state, ArmState::Out { .. }), "{before:?}");
-    race.add(&Block { runs: (0..3).map(|arm| Run { arm, x: Some(wobble(arm, 2) - gain[arm]) }).collect() });
-    let after = race.standing();
+    race.add_block(&RunBlock {
+        runs: (0..3).map(|arm| BlockRun { arm, x: Some(wobble(arm, 2) - gain[arm]) }).collect(),
+    });
+    let after = race.current_standing();
     assert_ne!(after.arms[1].e_better, before.arms[1].e_better);
     assert_eq!((after.arms[2].e_better, after.arms[2].runs), (before.arms[2].e_better, 3));
 }
 
 #[test]
 fn the_most_runs_are_never_exceeded() {
-    let policy = Policy { most_runs: Some(27), ..Policy::default() };
-    let mut race = Race::new(3, &policy);
-    let mut trials = Trials::new(&Effects::of(&[0.01; 3]), &RunNoise::Typical, 5);
+    let policy = JudgingPolicy { most_runs: Some(27), ..JudgingPolicy::default() };
+    let mut race = PlacementRace::new(3, &policy);
+    let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[0.01; 3]), &RunNoise::Typical, 5);
     while !race.is_decided() {
         let arms = race.next_block(5);
-        race.add(&trials.block(&arms));
+        race.add_block(&trials.make_block(&arms));
     }
-    let standing = race.standing();
+    let standing = race.current_standing();
     assert!((24..=27).contains(&standing.runs), "{}", standing.runs);
     assert!(matches!(standing.verdict, Verdict::Undecided { .. }), "{:?}", standing.verdict);
 }
@@ -523,15 +545,15 @@ fn estimates_are_those_of_the_textbook() {
 /// Early the interval is open; it closes, and holds what it should.
 #[test]
 fn intervals_open_and_close() {
-    let outcomes: Vec<Outcome> =
+    let outcomes: Vec<BlockOutcome> =
         (0..30).map(|block| outcome(Some(wobble(1, block) - 0.05), Some(wobble(0, block)))).collect();
-    assert_eq!(effect(&Question::TYPICAL, &[], 0.05), None);
-    let early = effect(&Question::TYPICAL, &outcomes[..4], 0.05).unwrap();
+    assert_eq!(estimate_effect(&PlacementQuestion::TYPICAL, &[], 0.05), None);
+    let early = estimate_effect(&PlacementQuestion::TYPICAL, &outcomes[..4], 0.05).unwrap();
     assert_eq!((early.low, early.high), (None, None));
-    let late = effect(&Question::TYPICAL, &outcomes, 0.05).unwrap();
+    let late = estimate_effect(&PlacementQuestion::TYPICAL, &outcomes, 0.05).unwrap();
     let (low, high) = (late.low.unwrap(), late.high.unwrap());
     assert!(low < 0.05 && 0.05 < high && high - low < 0.012, "{late:?}");
-    let surer = effect(&Question::TYPICAL, &outcomes, 0.001).unwrap();
+    let surer = estimate_effect(&PlacementQuestion::TYPICAL, &outcomes, 0.001).unwrap();
     assert!(surer.low.unwrap() < low && high < surer.high.unwrap());
 }
 
@@ -539,5 +561,5 @@ fn intervals_open_and_close() {
 fn modes_are_counted() {
     let normal: Vec<f64> = (0..200).map(|block| wobble(0, block)).collect();
     let two: Vec<f64> = (0..200).map(|block| wobble(0, block) + if block % 3 == 0 { 0.06 } else { 0.0 }).collect();
-    assert_eq!((modes(&normal), modes(&two), modes(&[1.0; 50]), modes(&[])), (1, 2, 1, 1));
+    assert_eq!((count_modes(&normal), count_modes(&two), count_modes(&[1.0; 50]), count_modes(&[])), (1, 2, 1, 1));
 }

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
-use super::{Histogram, SIGNIFICANT_DIGITS, SUB_BUCKETS, middle_of};
+use super::{SIGNIFICANT_DIGITS, SUB_BUCKETS, TickHistogram, middle_of};
 
 /// Values are nanoseconds; a percentile distribution shows them divided by this: microseconds.
 const NANOSECONDS_SHOWN_AS_ONE: f64 = 1e3;
@@ -18,7 +18,7 @@ const NANOSECONDS_PER_MAXIMUM: f64 = 1e6;
 
 /// One line of a histogram log.
 #[derive(Clone, Copy, Debug)]
-pub struct Interval<'a> {
+pub struct LogInterval<'a> {
     /// Name of the series, such as "cpu3"; in the log, blanks and commas in it become underscores.
     pub tag: &'a str,
     /// Begin of the recording, in seconds after the log's own beginning.
@@ -26,10 +26,10 @@ pub struct Interval<'a> {
     /// Length of the recording, in seconds.
     pub duration_s: f64,
     /// The recorded durations.
-    pub histogram: &'a Histogram,
+    pub histogram: &'a TickHistogram,
 }
 
-impl Histogram {
+impl TickHistogram {
     /// Returns the percentile distribution in microseconds (`.hgrm`): the text that HdrHistogram's
     /// `outputPercentileDistribution` writes for values in nanoseconds and a scaling ratio of 1,000. Its plotter reads
     /// it.
@@ -46,14 +46,14 @@ impl Histogram {
             // The last row is at infinity, and has no fourth column.
             let _ = if quantile < 1.0 { writeln!(text, " {:14.2}", 1.0 / (1.0 - quantile)) } else { writeln!(text) };
         }
-        text + &footer(&nanoseconds)
+        text + &format_footer(&nanoseconds)
     }
 
     /// Converts to whole nanoseconds, the unit of both formats: neither stores a tick's length.
     fn in_nanoseconds(&self) -> Hdr<u64> {
         let mut nanoseconds = Hdr::new(SIGNIFICANT_DIGITS).expect("a constant number of digits is valid");
         nanoseconds.auto(true);
-        for (ticks, count) in self.counts() {
+        for (ticks, count) in self.bucket_counts() {
             // The middle of the bucket, so that two roundings do not add up.
             let middle = middle_of(ticks) as f64 * self.nanoseconds_per_tick;
             // The saturating variant does not grow.
@@ -63,7 +63,7 @@ impl Histogram {
     }
 }
 
-fn footer(nanoseconds: &Hdr<u64>) -> String {
+fn format_footer(nanoseconds: &Hdr<u64>) -> String {
     let scaled = |value: f64| value / NANOSECONDS_SHOWN_AS_ONE;
     let (mean, deviation) = (scaled(nanoseconds.mean()), scaled(nanoseconds.stdev()));
     let (max, count) = (scaled(nanoseconds.max() as f64), nanoseconds.len());
@@ -77,9 +77,9 @@ fn footer(nanoseconds: &Hdr<u64>) -> String {
 
 /// Writes a histogram log (`.hlog`): a line per interval, by time, each with its tag and its histogram of nanoseconds
 /// in HdrHistogram's second format, compressed and in base 64. The beginning is in milliseconds since 1970-01-01 UTC.
-pub fn hlog(started_unix_ms: i64, intervals: &[Interval<'_>]) -> String {
+pub fn format_hlog(started_unix_ms: i64, intervals: &[LogInterval<'_>]) -> String {
     let beginning = SystemTime::UNIX_EPOCH + Duration::from_millis(started_unix_ms.try_into().unwrap_or(0));
-    let mut by_time: Vec<&Interval> = intervals.iter().collect();
+    let mut by_time: Vec<&LogInterval> = intervals.iter().collect();
     by_time.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
     let mut head = IntervalLogWriterBuilder::new();
@@ -108,21 +108,21 @@ mod tests {
     use super::*;
 
     /// Ticks of 0.3846 ns: most pieces take 250 to 350 ns, one in a thousand is 100 times as long, one takes 8 ms.
-    fn recorded() -> Histogram {
-        let mut histogram = Histogram::new(1.0 / 2.6);
+    fn recorded() -> TickHistogram {
+        let mut histogram = TickHistogram::new(1.0 / 2.6);
         for piece in 0..100_000_u64 {
             let ticks = 650 + piece * 7919 % 260;
-            histogram.record(if piece % 1000 == 0 { 100 * ticks } else { ticks });
+            histogram.record_ticks(if piece % 1000 == 0 { 100 * ticks } else { ticks });
         }
-        histogram.record(20_800_000);
+        histogram.record_ticks(20_800_000);
         histogram
     }
 
     #[test]
     fn a_log_read_back_has_the_same_counts_and_quantiles() {
-        let (all, none) = (recorded(), Histogram::new(1.0));
-        let interval = |tag, start_s, histogram| Interval { tag, start_s, duration_s: 0.25, histogram };
-        let log = hlog(1_760_000_000_500, &[interval("cpu1", 2.5, &none), interval("cpu 0,a", 1.5, &all)]);
+        let (all, none) = (recorded(), TickHistogram::new(1.0));
+        let interval = |tag, start_s, histogram| LogInterval { tag, start_s, duration_s: 0.25, histogram };
+        let log = format_hlog(1_760_000_000_500, &[interval("cpu1", 2.5, &none), interval("cpu 0,a", 1.5, &all)]);
         let entries: Vec<LogEntry> = IntervalLogIterator::new(log.as_bytes()).map(Result::unwrap).collect();
         let beginning = Duration::from_millis(1_760_000_000_500);
         assert_eq!(entries[..2], [LogEntry::StartTime(beginning), LogEntry::BaseTime(beginning)]);
@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_percentile_distribution_looks_like_hdrhistogram_s_own() {
-        let mut histogram = Histogram::new(0.5);
+        let mut histogram = TickHistogram::new(0.5);
         for ticks in [500, 500, 500, 520, 540, 2000, 4000, 80_000] {
-            histogram.record(ticks);
+            histogram.record_ticks(ticks);
         }
         insta::assert_snapshot!(histogram.to_hgrm(), @r"
                Value     Percentile TotalCount 1/(1-Percentile)
@@ -173,7 +173,7 @@ mod tests {
         #[Max     =       40.031, Total count    =            8]
         #[Buckets =            6, SubBuckets     =         2048]
         ");
-        insta::assert_snapshot!(Histogram::new(1.0).to_hgrm(), @r"
+        insta::assert_snapshot!(TickHistogram::new(1.0).to_hgrm(), @r"
                Value     Percentile TotalCount 1/(1-Percentile)
 
         #[Mean    =        0.000, StdDeviation   =        0.000]

@@ -11,21 +11,21 @@ use corewise_machine::suggested_command;
 /// Original mask of a thread, before a rule placed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Original {
+pub enum OriginalMask {
     /// All that its control group allows, also after that grows.
     All,
     /// These cpus.
     Only(CpuSet),
 }
 
-impl Original {
+impl OriginalMask {
     /// Classifies an original mask, given the cpus that were reachable.
-    pub fn of(cpus: &CpuSet, reachable: &CpuSet) -> Self {
+    pub fn from_mask(cpus: &CpuSet, reachable: &CpuSet) -> Self {
         if reachable.is_subset(cpus) { Self::All } else { Self::Only(cpus.clone()) }
     }
 
     /// Returns the cpus of a set that it allows.
-    pub fn within(&self, cpus: &CpuSet) -> CpuSet {
+    pub fn restrict_to(&self, cpus: &CpuSet) -> CpuSet {
         match self {
             Self::All => cpus.clone(),
             Self::Only(own) => own.intersection(cpus),
@@ -36,7 +36,7 @@ impl Original {
 /// Author of a thread's mask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Author {
+pub enum MaskAuthor {
     /// Unknown: without privilege the kernel does not report it.
     Unknown,
     /// A thread of the same process.
@@ -69,14 +69,14 @@ pub enum LeftBecause {
     /// A thread left the rule's cpus.
     LeftBoundary {
         /// Author of the mask.
-        author: Author,
+        author: MaskAuthor,
         /// The thread's present cpus.
         cpus: CpuSet,
     },
     /// A thread was corrected as often as is allowed in an hour, and its mask was set again.
     Fought {
         /// Author of the mask.
-        author: Author,
+        author: MaskAuthor,
         /// Times of the corrections, since the keeper began.
         corrected: Vec<Duration>,
         /// The thread's present cpus.
@@ -86,7 +86,7 @@ pub enum LeftBecause {
 
 /// An action on a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Action {
+pub struct KeepAction {
     /// The process.
     pub process: u32,
     /// The thread.
@@ -96,14 +96,14 @@ pub struct Action {
     /// The cpus that it gets; `None` to restore its original mask.
     pub cpus: Option<CpuSet>,
     /// Its mask before any rule placed it.
-    pub original: Original,
+    pub original: OriginalMask,
     /// Its observed mask; if the mask has changed since, no action is taken.
     pub seen: CpuSet,
 }
 
 /// Result of an action that placed a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum KeepActionOutcome {
     /// It has these cpus now.
     Placed(CpuSet),
     /// It ended before the action.
@@ -112,9 +112,9 @@ pub enum Outcome {
     Refused(String),
 }
 
-impl Author {
+impl MaskAuthor {
     /// Returns the author as the subject of a sentence.
-    pub fn words(&self) -> &str {
+    pub fn describe_author(&self) -> &str {
         match self {
             Self::Unknown => "an unknown author (the kernel reports it to privileged users only)",
             Self::Itself => "the program itself",
@@ -125,16 +125,16 @@ impl Author {
 
 impl LeftBecause {
     /// Returns the reason as a sentence.
-    pub fn sentence(&self) -> String {
+    pub fn reason_sentence(&self) -> String {
         match self {
-            Self::Asked => format!("released by {}", suggested_command::keep_release("PID").mention()),
+            Self::Asked => format!("released by {}", suggested_command::keep_release("PID").quoted_line()),
             Self::Person { program, cpus } => format!("released: a person set cpus {cpus} with {program}"),
             Self::LeftBoundary { author, cpus } => {
-                format!("released: {} set cpus {cpus}, outside of the rule's", author.words())
+                format!("released: {} set cpus {cpus}, outside of the rule's", author.describe_author())
             }
             Self::Fought { author, corrected, cpus } => format!(
                 "released: {} set cpus {cpus} again after {} corrections by corewise within an hour",
-                author.words(),
+                author.describe_author(),
                 corrected.len()
             ),
         }

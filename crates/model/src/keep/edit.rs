@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::evidence::Evidence;
-use super::rule::{Rule, RulesError, Strength, Unproven, rules};
+use super::evidence::RuleEvidence;
+use super::rule::{Rule, RuleStrength, RulesError, UnprovenPolicy, parse_rules};
 
 /// Reason why a file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,8 +26,8 @@ pub enum EditError {
 ///
 /// # Errors
 /// If there is a rule of that name, or if the text is not a valid rules file.
-pub fn added(text: &str, rule: &Rule) -> Result<String, EditError> {
-    let mut wanted = rules(text)?;
+pub fn add_rule(text: &str, rule: &Rule) -> Result<String, EditError> {
+    let mut wanted = parse_rules(text)?;
     if wanted.iter().any(|known| known.name == rule.name) {
         return Err(EditError::Exists(rule.name.clone()));
     }
@@ -35,7 +35,7 @@ pub fn added(text: &str, rule: &Rule) -> Result<String, EditError> {
     with_its_ends(text, |text| {
         let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        checked(format!("{text}{end}{gap}{}", written(rule)), &wanted, &rule.name)
+        check_edit(format!("{text}{end}{gap}{}", format_rule(rule)), &wanted, &rule.name)
     })
 }
 
@@ -52,13 +52,13 @@ fn with_its_ends(text: &str, edit: impl FnOnce(&str) -> Result<String, EditError
 ///
 /// # Errors
 /// If there is no rule of that name, or if its lines are not found.
-pub fn removed(text: &str, name: &str) -> Result<String, EditError> {
+pub fn remove_rule(text: &str, name: &str) -> Result<String, EditError> {
     with_its_ends(text, |text| {
-        let (wanted, lines, [from, to]) = block(text, name)?;
+        let (wanted, lines, [from, to]) = find_block(text, name)?;
         let wanted: Vec<Rule> = wanted.into_iter().filter(|rule| rule.name != name).collect();
         let comments = lines[..from].iter().rev().take_while(|line| line.trim_start().starts_with('#')).count();
         let rest = [&lines[..from - comments], &lines[to..]].concat().concat();
-        checked(rest, &wanted, name)
+        check_edit(rest, &wanted, name)
     })
 }
 
@@ -75,8 +75,8 @@ pub fn set_disabled(text: &str, name: &str, disabled: bool) -> Result<String, Ed
 ///
 /// # Errors
 /// If there is no rule of that name, or if its lines are not found.
-pub fn set_evidence(text: &str, name: &str, evidence: Option<&Evidence>) -> Result<String, EditError> {
-    let line = evidence.map(|evidence| format!("evidence = {}\n", inline(evidence)));
+pub fn set_evidence(text: &str, name: &str, evidence: Option<&RuleEvidence>) -> Result<String, EditError> {
+    let line = evidence.map(|evidence| format!("evidence = {}\n", format_evidence(evidence)));
     with_line(text, name, "evidence", line, |rule| rule.evidence = evidence.cloned())
 }
 
@@ -89,7 +89,7 @@ fn with_line(
     change: impl Fn(&mut Rule),
 ) -> Result<String, EditError> {
     with_its_ends(text, |text| {
-        let (mut wanted, mut lines, [from, to]) = block(text, name)?;
+        let (mut wanted, mut lines, [from, to]) = find_block(text, name)?;
         wanted.iter_mut().filter(|rule| rule.name == name).for_each(change);
         let is_it = |line: &String| line.split('=').next().is_some_and(|found| found.trim() == key);
         match (lines[from..to].iter().position(is_it), line) {
@@ -98,16 +98,16 @@ fn with_line(
             (None, Some(line)) => lines.insert(from + 1, line),
             (None, None) => {}
         }
-        checked(lines.concat(), &wanted, name)
+        check_edit(lines.concat(), &wanted, name)
     })
 }
 
 /// All rules of a text, its lines, and the range of one rule's lines.
-type Block = (Vec<Rule>, Vec<String>, [usize; 2]);
+type RulesBlock = (Vec<Rule>, Vec<String>, [usize; 2]);
 
 /// Returns all rules of a text, its lines, and the range of one rule's lines.
-fn block(text: &str, name: &str) -> Result<Block, EditError> {
-    let all = rules(text)?;
+fn find_block(text: &str, name: &str) -> Result<RulesBlock, EditError> {
+    let all = parse_rules(text)?;
     let index = all.iter().position(|rule| rule.name == name).ok_or_else(|| EditError::NoSuchRule(name.to_owned()))?;
     let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let heads: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].trim_start().starts_with("[[rule]]")).collect();
@@ -121,38 +121,38 @@ fn block(text: &str, name: &str) -> Result<Block, EditError> {
 }
 
 /// Verifies that the edited text parses to the wanted rules, since lines were found by pattern only.
-fn checked(text: String, wanted: &[Rule], name: &str) -> Result<String, EditError> {
-    match rules(&text) {
+fn check_edit(text: String, wanted: &[Rule], name: &str) -> Result<String, EditError> {
+    match parse_rules(&text) {
         Ok(found) if found == wanted => Ok(text),
         _ => Err(EditError::ByHand(name.to_owned())),
     }
 }
 
 /// Formats a rule as a table of TOML.
-fn written(rule: &Rule) -> String {
-    let mut text = format!("[[rule]]\nname = {}\n", quoted(&rule.name));
+fn format_rule(rule: &Rule) -> String {
+    let mut text = format!("[[rule]]\nname = {}\n", quote_text(&rule.name));
     let given: Vec<String> =
-        rule.matches.given().map(|(field, glob)| format!("{field} = {}", quoted(glob.text()))).collect();
+        rule.matches.given_fields().map(|(field, glob)| format!("{field} = {}", quote_text(glob.text()))).collect();
     let mut line = |key: &str, value: &str| {
         let _ = writeln!(text, "{key} = {value}");
     };
     line("match", &format!("{{ {} }}", given.join(", ")));
-    line("on", &quoted(&rule.on.0.to_string()));
+    line("on", &quote_text(&rule.on.0.to_string()));
     if !rule.threads.is_empty() {
         let threads = rule.threads.iter().map(|threads| {
-            format!("{{ name = {}, on = {} }}", quoted(threads.name.text()), quoted(&threads.on.0.to_string()))
+            format!("{{ name = {}, on = {} }}", quote_text(threads.name.text()), quote_text(&threads.on.0.to_string()))
         });
         line("threads", &format!("[{}]", threads.collect::<Vec<_>>().join(", ")));
     }
     if let Some(memory) = &rule.memory {
-        line("memory", &quoted(&memory.0.to_string()));
+        line("memory", &quote_text(&memory.0.to_string()));
     }
     match rule.strength {
-        Strength::Boundary => {}
-        Strength::Once => line("strength", "\"once\""),
-        Strength::Exact => line("strength", "\"exact\""),
+        RuleStrength::Boundary => {}
+        RuleStrength::Once => line("strength", "\"once\""),
+        RuleStrength::Exact => line("strength", "\"exact\""),
     }
-    if rule.unproven == Unproven::Release {
+    if rule.unproven == UnprovenPolicy::Release {
         line("unproven", "\"release\"");
     }
     for (key, is_set) in [("widen", rule.widen), ("disabled", rule.disabled)] {
@@ -161,31 +161,32 @@ fn written(rule: &Rule) -> String {
         }
     }
     if let Some(evidence) = &rule.evidence {
-        line("evidence", &inline(evidence));
+        line("evidence", &format_evidence(evidence));
     }
     text
 }
 
 /// Formats evidence on one line, so that lines added below it belong to the rule.
-fn inline(evidence: &Evidence) -> String {
-    let [low, high] = evidence.interval.map(number);
-    let environment = evidence.environment.iter().map(|(what, is)| format!("{} = {}", quoted(what), quoted(is)));
+fn format_evidence(evidence: &RuleEvidence) -> String {
+    let [low, high] = evidence.interval.map(format_number);
+    let environment =
+        evidence.environment.iter().map(|(what, is)| format!("{} = {}", quote_text(what), quote_text(is)));
     format!(
         "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}, fingerprint = {}, environment = {{ {} }} }}",
         evidence.experiment,
-        number(evidence.effect),
-        number(evidence.error_rate),
-        quoted(&evidence.fingerprint),
+        format_number(evidence.effect),
+        format_number(evidence.error_rate),
+        quote_text(&evidence.fingerprint),
         environment.collect::<Vec<_>>().join(", ")
     )
 }
 
 /// Formats a number for TOML: `inf` and `-inf` included, always with a point.
-fn number(value: f64) -> String {
+fn format_number(value: f64) -> String {
     format!("{value:?}")
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         match character {

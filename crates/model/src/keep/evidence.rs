@@ -6,14 +6,14 @@ use corewise_machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::conducted::Conducted;
+use crate::conducted::ExperimentRecord;
 use crate::experiment::Verdict;
-use crate::trial::Arm;
+use crate::trial::PlacementArm;
 
 /// The experiment that proved a placement, and the conditions of the proof.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Evidence {
+pub struct RuleEvidence {
     /// The experiment's number in its owner's history.
     pub experiment: i64,
     /// Improvement over the OS default: 0.061 is 6.1 % more of the metric for its cost.
@@ -31,7 +31,7 @@ pub struct Evidence {
 
 /// A difference from the conditions of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+pub struct EvidenceChange {
     /// Name of the condition: "kernel", "governor", "machine".
     pub what: String,
     /// Its value then.
@@ -40,11 +40,11 @@ pub struct Change {
     pub is: String,
 }
 
-impl Evidence {
+impl RuleEvidence {
     /// Returns the winner of an experiment with its evidence; `None` if no arm wins.
-    pub fn of_winner(number: i64, conducted: &Conducted) -> Option<(&Arm, Self)> {
+    pub fn of_winner(number: i64, conducted: &ExperimentRecord) -> Option<(&PlacementArm, Self)> {
         use crate::Artifact as _;
-        let conclusions = conducted.conclude();
+        let conclusions = conducted.draw_conclusions();
         let Verdict::Wins { arm } = conclusions.standing.verdict else { return None };
         let effect = conclusions.standing.arms.get(arm)?.effect?;
         let experiment = &conducted.experiment;
@@ -62,17 +62,17 @@ impl Evidence {
 
     /// Returns the changes since; if there are any, the rule is unproven. Values unknown in one of the two environments
     /// are not compared.
-    pub fn changes(&self, machine: &Machine) -> Vec<Change> {
+    pub fn changes_since(&self, machine: &Machine) -> Vec<EvidenceChange> {
         let fingerprint = machine.fingerprint();
         let environment = machine.environment();
-        let other_machine = (self.fingerprint != fingerprint).then(|| Change {
+        let other_machine = (self.fingerprint != fingerprint).then(|| EvidenceChange {
             what: "machine".to_owned(),
             was: self.fingerprint.clone(),
             is: fingerprint,
         });
         let others = self.environment.iter().filter_map(|(what, was)| {
             let is = environment.get(what).filter(|is| *is != was)?;
-            Some(Change { what: what.clone(), was: was.clone(), is: is.clone() })
+            Some(EvidenceChange { what: what.clone(), was: was.clone(), is: is.clone() })
         });
         other_machine.into_iter().chain(others).collect()
     }

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 /// A pattern for a whole text: `*` is any number of characters, a slash too; `?` is one; `\` takes the next one literally.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Glob(String);
+pub struct GlobPattern(String);
 
-impl Glob {
+impl GlobPattern {
     /// Creates the pattern from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
     /// Creates a pattern that begins with the pattern `begin` and ends with exactly `text`.
-    pub fn ending(begin: &str, text: &str) -> Self {
+    pub fn ending_with(begin: &str, text: &str) -> Self {
         let escape = |character: char| match character {
             '*' | '?' | '\\' => format!("\\{character}"),
             other => other.to_string(),
@@ -33,20 +33,20 @@ impl Glob {
 
     /// Returns true if it matches the whole of a text. Takes time up to the product of both lengths, and no memory:
     /// every rule calls it for each executed program.
-    pub fn matches(&self, text: &str) -> bool {
-        let (mut pattern, mut text) = (tokens(&self.0), text.chars());
+    pub fn matches_text(&self, text: &str) -> bool {
+        let (mut pattern, mut text) = (tokens_of(&self.0), text.chars());
         // The pattern after the last `*`, and the rest of the text for another attempt.
-        let mut star: Option<(Tokens<'_>, Chars<'_>)> = None;
+        let mut star: Option<(GlobTokens<'_>, Chars<'_>)> = None;
         loop {
             let (mut next_token, mut next_text) = (pattern.clone(), text.clone());
-            let Some(character) = next_text.next() else { return pattern.all(|token| token == Token::Any) };
+            let Some(character) = next_text.next() else { return pattern.all(|token| token == GlobToken::Any) };
             match next_token.next() {
-                Some(Token::Any) => {
+                Some(GlobToken::Any) => {
                     star = Some((next_token.clone(), text.clone()));
                     pattern = next_token;
                 }
-                Some(Token::One) => (pattern, text) = (next_token, next_text),
-                Some(Token::Literal(literal)) if literal == character => (pattern, text) = (next_token, next_text),
+                Some(GlobToken::One) => (pattern, text) = (next_token, next_text),
+                Some(GlobToken::Literal(literal)) if literal == character => (pattern, text) = (next_token, next_text),
                 _ => {
                     let Some((after, rest)) = &mut star else { return false };
                     rest.next();
@@ -57,29 +57,29 @@ impl Glob {
     }
 }
 
-impl Glob {
+impl GlobPattern {
     /// Returns a regular expression that matches the same texts.
-    pub fn regex(&self) -> String {
-        let part = |token: Token| match token {
-            Token::Any => ".*".to_owned(),
-            Token::One => ".".to_owned(),
-            Token::Literal(character) if character.is_ascii_punctuation() && character != '_' => {
+    pub fn regex_text(&self) -> String {
+        let part = |token: GlobToken| match token {
+            GlobToken::Any => ".*".to_owned(),
+            GlobToken::One => ".".to_owned(),
+            GlobToken::Literal(character) if character.is_ascii_punctuation() && character != '_' => {
                 format!("\\{character}")
             }
-            Token::Literal(character) => character.to_string(),
+            GlobToken::Literal(character) => character.to_string(),
         };
-        format!("^{}$", tokens(&self.0).map(part).collect::<String>())
+        format!("^{}$", tokens_of(&self.0).map(part).collect::<String>())
     }
 }
 
-impl fmt::Display for Glob {
+impl fmt::Display for GlobPattern {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     Any,
     One,
     Literal(char),
@@ -87,21 +87,21 @@ enum Token {
 
 /// Iterates over the tokens of a pattern.
 #[derive(Clone)]
-struct Tokens<'a>(Chars<'a>);
+struct GlobTokens<'a>(Chars<'a>);
 
-fn tokens(pattern: &str) -> Tokens<'_> {
-    Tokens(pattern.chars())
+fn tokens_of(pattern: &str) -> GlobTokens<'_> {
+    GlobTokens(pattern.chars())
 }
 
-impl Iterator for Tokens<'_> {
-    type Item = Token;
+impl Iterator for GlobTokens<'_> {
+    type Item = GlobToken;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<GlobToken> {
         Some(match self.0.next()? {
-            '*' => Token::Any,
-            '?' => Token::One,
-            '\\' => Token::Literal(self.0.next().unwrap_or('\\')),
-            other => Token::Literal(other),
+            '*' => GlobToken::Any,
+            '?' => GlobToken::One,
+            '\\' => GlobToken::Literal(self.0.next().unwrap_or('\\')),
+            other => GlobToken::Literal(other),
         })
     }
 }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn stars_questions_and_literals() {
-        let matches = |pattern: &str, text: &str| Glob::new(pattern).matches(text);
+        let matches = |pattern: &str, text: &str| GlobPattern::new(pattern).matches_text(text);
         assert!(matches("*/redis-server", "/usr/bin/redis-server"));
         assert!(!matches("*/redis-server", "/usr/bin/redis-server-old"));
         assert!(matches("io_*", "io_") && matches("io_?", "io_7") && !matches("io_?", "io_"));
@@ -131,9 +131,9 @@ mod tests {
         /// The same by definition: a star matches nothing, or one character and then a star.
         #[test]
         fn a_regular_expression_means_the_same(pattern in "[a:.()*?\\[_-]{0,6}", text in "[a:.()*?\\[_-]{0,6}") {
-            let glob = Glob::new(&*pattern);
-            let regex = regex_lite::Regex::new(&glob.regex()).unwrap();
-            prop_assert_eq!(regex.is_match(&text), glob.matches(&text));
+            let glob = GlobPattern::new(&*pattern);
+            let regex = regex_lite::Regex::new(&glob.regex_text()).unwrap();
+            prop_assert_eq!(regex.is_match(&text), glob.matches_text(&text));
         }
 
         #[test]
@@ -149,7 +149,7 @@ mod tests {
                 }
             }
             let characters = |text: &str| text.chars().collect::<Vec<_>>();
-            prop_assert_eq!(Glob::new(&*pattern).matches(&text), by_definition(&characters(&pattern), &characters(&text)));
+            prop_assert_eq!(GlobPattern::new(&*pattern).matches_text(&text), by_definition(&characters(&pattern), &characters(&text)));
         }
     }
 }

@@ -7,8 +7,8 @@ use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, LeftBecause, Outcome};
-use super::process::{ChargedUser, Process};
+use super::action::{KeepAction, KeepActionOutcome, LeftBecause};
+use super::process::{ChargedUser, ObservedProcess};
 use super::room::ProcessClaim;
 use super::thread::HeldThread;
 use corewise_machine::suggested_command;
@@ -19,7 +19,7 @@ const MOST_NOTES: usize = 16;
 /// State of a matching process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Standing {
+pub enum ProcessStanding {
     /// Its rule holds it.
     Held,
     /// It matches but is left alone.
@@ -45,7 +45,7 @@ pub struct WaitingProcess {
 
 /// A remark on an event of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Note {
+pub struct ProcessNote {
     /// Time since the keeper began.
     pub at: Duration,
     /// The event, in a sentence.
@@ -54,7 +54,7 @@ pub struct Note {
 
 /// A process that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct KeptProcess {
     /// Start, in clock ticks since the boot.
     pub start_ticks: u64,
     /// Its name when it was last seen.
@@ -66,7 +66,7 @@ pub struct Held {
     /// Begin of holding, as time since the keeper began.
     pub since: Duration,
     /// Its state.
-    pub standing: Standing,
+    pub standing: ProcessStanding,
     /// Its control group at the last look, and that group's cpus: when they change, the kernel sets masks.
     #[serde(skip)]
     pub(super) place: (String, CpuSet),
@@ -75,10 +75,10 @@ pub struct Held {
     /// Number of corrections of its threads.
     pub corrections: u32,
     /// Remarks, the latest last.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ProcessNote>,
 }
 
-impl Held {
+impl KeptProcess {
     pub(super) fn new(start_ticks: u64, since: Duration) -> Self {
         Self {
             start_ticks,
@@ -86,7 +86,7 @@ impl Held {
             rule: String::new(),
             charged_to: ChargedUser::default(),
             since,
-            standing: Standing::Held,
+            standing: ProcessStanding::Held,
             place: Default::default(),
             threads: BTreeMap::new(),
             corrections: 0,
@@ -95,64 +95,64 @@ impl Held {
     }
 
     /// Creates the state of a process that a rule now matches.
-    pub(super) fn matched(process: &Process, rule: String, now: Duration) -> Self {
+    pub(super) fn from_match(process: &ObservedProcess, rule: String, now: Duration) -> Self {
         let (name, charged_to) = (process.name.clone(), process.charged_to.clone());
         Self { name, charged_to, rule, ..Self::new(process.start_ticks, now) }
     }
 
     /// Updates its name, user and threads from what was seen, and its rule.
-    pub(super) fn take_facts(&mut self, process: &Process, rule: &str, now: Duration) {
+    pub(super) fn take_facts(&mut self, process: &ObservedProcess, rule: &str, now: Duration) {
         self.name.clone_from(&process.name);
         self.charged_to.clone_from(&process.charged_to);
         if self.rule != rule {
             rule.clone_into(&mut self.rule);
-            self.standing = Standing::Held;
-            self.note(now, format!("rule {rule} matches"));
+            self.standing = ProcessStanding::Held;
+            self.add_note(now, format!("rule {rule} matches"));
         }
         let seen: BTreeSet<(u32, u64)> = process.threads.iter().map(|thread| (thread.id, thread.start_ticks)).collect();
         self.threads.retain(|id, known| seen.contains(&(*id, known.start_ticks)));
     }
 
     /// Leaves it alone from now on.
-    pub(super) fn leave(&mut self, because: LeftBecause, now: Duration) {
+    pub(super) fn leave_alone(&mut self, because: LeftBecause, now: Duration) {
         self.threads.clear();
-        self.note(now, because.sentence());
-        self.standing = Standing::Left(because);
+        self.add_note(now, because.reason_sentence());
+        self.standing = ProcessStanding::Left(because);
     }
 
     /// Returns its claim for room, with this many threads.
-    pub(super) fn claim(&self, process: u32, threads: usize) -> ProcessClaim {
+    pub(super) fn room_claim(&self, process: u32, threads: usize) -> ProcessClaim {
         let threads = if self.is_left_alone() { 1 } else { threads.max(1) };
         ProcessClaim { process, user: self.charged_to.clone(), rule: self.rule.clone(), threads }
     }
 
     /// Returns true if it is left alone.
     pub fn is_left_alone(&self) -> bool {
-        self.standing != Standing::Held
+        self.standing != ProcessStanding::Held
     }
 
     /// Converts the state of an earlier keeper with other times; `None` if the process was held.
     pub(super) fn of_earlier(self) -> Option<Self> {
-        let Standing::Left(because) = &self.standing else { return None };
-        let what = format!("an earlier {}: {}", suggested_command::keep_run().mention(), because.sentence());
-        Some(Self { since: Duration::ZERO, notes: vec![Note { at: Duration::ZERO, what }], ..self })
+        let ProcessStanding::Left(because) = &self.standing else { return None };
+        let what = format!("an earlier {}: {}", suggested_command::keep_run().quoted_line(), because.reason_sentence());
+        Some(Self { since: Duration::ZERO, notes: vec![ProcessNote { at: Duration::ZERO, what }], ..self })
     }
 
-    pub(super) fn note(&mut self, at: Duration, what: String) {
+    pub(super) fn add_note(&mut self, at: Duration, what: String) {
         if self.notes.last().is_some_and(|note| note.what == what) {
             return;
         }
         if self.notes.len() == MOST_NOTES {
             self.notes.remove(0);
         }
-        self.notes.push(Note { at, what });
+        self.notes.push(ProcessNote { at, what });
     }
 
     /// Records the result of an action for one of its threads.
-    pub(super) fn settle(&mut self, action: &Action, outcome: Outcome, now: Duration) {
+    pub(super) fn settle_action(&mut self, action: &KeepAction, outcome: KeepActionOutcome, now: Duration) {
         let Some(thread) = self.threads.get_mut(&action.thread) else { return };
         match outcome {
-            Outcome::Placed(cpus) => {
+            KeepActionOutcome::Placed(cpus) => {
                 // A thread that has its previous mask was reset before this was recorded: the next look must notice the
                 // change.
                 let again = action.cpus.clone().filter(|_| cpus == action.seen);
@@ -160,26 +160,26 @@ impl Held {
                 thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
                 thread.seen = cpus;
             }
-            Outcome::Ended => drop(self.threads.remove(&action.thread)),
-            Outcome::Refused(why) => {
+            KeepActionOutcome::Ended => drop(self.threads.remove(&action.thread)),
+            KeepActionOutcome::Refused(why) => {
                 // Retried only if another mask is wanted.
                 (thread.given, thread.asked) = (None, action.cpus.clone());
                 thread.seen.clone_from(&action.seen);
                 thread.refused = Some(why.clone());
-                self.note(now, format!("thread {} was not placed: {why}", action.thread));
+                self.add_note(now, format!("thread {} was not placed: {why}", action.thread));
             }
         }
     }
 
     /// Returns actions that restore the original masks of threads unchanged since they were placed, as far as was seen;
     /// the executor checks again.
-    pub(super) fn give_back(&self, process: u32, seen: Option<&Process>) -> Vec<Action> {
+    pub(super) fn give_back(&self, process: u32, seen: Option<&ObservedProcess>) -> Vec<KeepAction> {
         let is_changed = |id: &u32, known: &HeldThread| {
             let now = seen.and_then(|seen| seen.threads.iter().find(|thread| thread.id == *id));
             seen.zip(now).is_some_and(|(seen, now)| known.is_news(&now.cpus, &seen.reachable))
         };
         let placed = self.threads.iter().filter(|(id, known)| known.is_placed() && !is_changed(id, known));
-        let action = |(id, known): (&u32, &HeldThread)| Action {
+        let action = |(id, known): (&u32, &HeldThread)| KeepAction {
             process,
             thread: *id,
             start_ticks: known.start_ticks,

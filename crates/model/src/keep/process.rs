@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// State of a process at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Process {
+pub struct ObservedProcess {
     /// Its number.
     pub id: u32,
     /// Start, in clock ticks since the boot; with the number it identifies one process of this boot.
@@ -32,7 +32,7 @@ pub struct Process {
     /// The cpus that are online and that its control group lets it use.
     pub reachable: CpuSet,
     /// Its threads, the first one first.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<ObservedThread>,
 }
 
 /// A user that started processes, by name, or by number if it has none. A program that runs with the rights of another
@@ -47,7 +47,7 @@ pub struct ChargedUser {
 
 /// Observed state of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Thread {
+pub struct ObservedThread {
     /// Its number.
     pub id: u32,
     /// Start, in clock ticks since the boot.
@@ -60,7 +60,7 @@ pub struct Thread {
 
 /// Returns the software that writes the cpus of a control group, by its path. corewise never writes there: it stays
 /// within them and names the owner.
-pub fn owner(cgroup: &str) -> &'static str {
+pub fn cgroup_owner(cgroup: &str) -> &'static str {
     let owners = [
         ("kubepods", "kubelet"),
         ("/slurm", "Slurm"),

@@ -47,11 +47,11 @@ struct RuleShare {
 
 impl ThreadRoom {
     /// Returns the number of threads with room; a process that is left alone counts as one.
-    pub(super) fn threads(&self) -> usize {
+    pub(super) fn claimed_threads(&self) -> usize {
         self.system_threads + self.other_threads
     }
 
-    pub(super) fn add(&mut self, claim: &ProcessClaim) {
+    pub(super) fn add_claim(&mut self, claim: &ProcessClaim) {
         *self.side_mut(claim.user.is_system) += claim.threads;
         let user = self.users.entry(claim.user.clone()).or_default();
         user.threads += claim.threads;
@@ -60,7 +60,7 @@ impl ThreadRoom {
         rule.processes.insert((claim.threads, claim.process));
     }
 
-    pub(super) fn remove(&mut self, claim: &ProcessClaim) {
+    pub(super) fn remove_claim(&mut self, claim: &ProcessClaim) {
         let Some(user) = self.users.get_mut(&claim.user) else { return };
         let Some(rule) = user.rules.get_mut(&claim.rule) else { return };
         if !rule.processes.remove(&(claim.threads, claim.process)) {
@@ -80,21 +80,21 @@ impl ThreadRoom {
     /// Returns the claims that give way for another one, or `None` if that one would itself give way. Changes nothing.
     pub(super) fn claims_displaced_by(&mut self, claim: &ProcessClaim) -> Option<Vec<ProcessClaim>> {
         let mut displaced = Vec::new();
-        self.add(claim);
+        self.add_claim(claim);
         let has_room = loop {
-            if self.threads() <= MAX_HELD_THREADS {
+            if self.claimed_threads() <= MAX_HELD_THREADS {
                 break true;
             }
             match self.largest_claim() {
                 Some(largest) if largest.process != claim.process => {
-                    self.remove(&largest);
+                    self.remove_claim(&largest);
                     displaced.push(largest);
                 }
                 _ => break false,
             }
         };
-        self.remove(claim);
-        displaced.iter().for_each(|displaced| self.add(displaced));
+        self.remove_claim(claim);
+        displaced.iter().for_each(|displaced| self.add_claim(displaced));
         has_room.then_some(displaced)
     }
 
@@ -129,9 +129,9 @@ mod tests {
     fn claims_room(room: &mut ThreadRoom, claim: &ProcessClaim) -> bool {
         let displaced = room.claims_displaced_by(claim);
         let has_room = displaced.is_some();
-        displaced.into_iter().flatten().for_each(|displaced| room.remove(&displaced));
+        displaced.into_iter().flatten().for_each(|displaced| room.remove_claim(&displaced));
         if has_room {
-            room.add(claim);
+            room.add_claim(claim);
         }
         has_room
     }
@@ -145,7 +145,7 @@ mod tests {
         for claim in claims {
             claims_room(&mut room, &claim);
         }
-        assert_eq!(room.threads(), MAX_HELD_THREADS);
+        assert_eq!(room.claimed_threads(), MAX_HELD_THREADS);
         room
     }
 
@@ -167,7 +167,7 @@ mod tests {
     fn a_process_of_all_threads_gives_way_as_a_whole() {
         let mut room = filled_by([claim(1, "ann", "builds", 5_000)]);
         assert!(claims_room(&mut room, &claim(2, "bob", "builds", 1)));
-        assert_eq!(room.threads(), 1);
+        assert_eq!(room.claimed_threads(), 1);
         assert!(!claims_room(&mut room, &claim(3, "root", "web", 5_001)));
     }
 
@@ -221,15 +221,15 @@ mod tests {
                 let claim = claim(process as u32, users[user], rules[rule], threads);
                 let before = room.clone();
                 let has_room = claims_room(&mut room, &claim);
-                prop_assert!(room.threads() <= MAX_HELD_THREADS);
+                prop_assert!(room.claimed_threads() <= MAX_HELD_THREADS);
                 let sides = room.users.values().map(|share| share.threads).sum::<usize>();
-                prop_assert_eq!(sides, room.threads());
+                prop_assert_eq!(sides, room.claimed_threads());
                 // A sixth of a side's smaller share is small enough for any user.
                 if threads_of(&before, users[user]) + threads <= MAX_HELD_THREADS / 4 / users.len() {
                     prop_assert!(has_room, "{:?}", claim);
                 }
                 if !has_room {
-                    prop_assert_eq!(room.threads(), before.threads(), "nothing is lost for it");
+                    prop_assert_eq!(room.claimed_threads(), before.claimed_threads(), "nothing is lost for it");
                 }
             }
         }

@@ -5,15 +5,15 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use corewise_machine::machine_file::line_of;
-use corewise_machine::placement::Expression;
+use corewise_machine::placement::PlacementExpression;
 use corewise_machine::placement::memory::MemoryPolicy;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::evidence::Evidence;
-use super::glob::Glob;
-use super::process::Process;
+use super::evidence::RuleEvidence;
+use super::glob::GlobPattern;
+use super::process::ObservedProcess;
 use corewise_machine::vocabulary::{one_of, vocabulary};
 
 /// Maximum number of rules in a file.
@@ -27,30 +27,30 @@ pub struct Rule {
     pub name: String,
     /// Conditions on processes; all that are given must hold.
     #[serde(rename = "match")]
-    pub matches: Match,
+    pub matches: RuleMatch,
     /// Its cpus, in the placement language.
-    pub on: Written<Expression>,
+    pub on: WrittenValue<PlacementExpression>,
     /// Cpus of threads with certain names, within `on`; the first that matches counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadRule>,
     /// Memory policy of programs launched by `corewise run --rule`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Written<MemoryPolicy>>,
+    pub memory: Option<WrittenValue<MemoryPolicy>>,
     /// Reaction to masks that others set.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub strength: Strength,
+    pub strength: RuleStrength,
     /// True if threads may get cpus outside their original mask, which may have been restricted on purpose.
     #[serde(default, skip_serializing_if = "is_default")]
     pub widen: bool,
     /// Reaction to evidence that no longer counts.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub unproven: Unproven,
+    pub unproven: UnprovenPolicy,
     /// True if the rule is ignored.
     #[serde(default, skip_serializing_if = "is_default")]
     pub disabled: bool,
     /// The experiment that proved it; absent for a rule without proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<RuleEvidence>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -74,33 +74,33 @@ vocabulary! {
 /// Conditions on processes. Each is a pattern for the whole text, and all that are given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Match {
+pub struct RuleMatch {
     /// The process's name, at most 15 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Glob>,
+    pub name: Option<GlobPattern>,
     /// The file that it executes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exe: Option<Glob>,
+    pub exe: Option<GlobPattern>,
     /// Any of its arguments: for interpreters and Wine, since their file is not specific.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub argv: Option<Glob>,
+    pub argv: Option<GlobPattern>,
     /// Its user, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<Glob>,
+    pub user: Option<GlobPattern>,
     /// Its systemd unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit: Option<Glob>,
+    pub unit: Option<GlobPattern>,
     /// Its control group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cgroup: Option<Glob>,
+    pub cgroup: Option<GlobPattern>,
     /// The name of the process that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Glob>,
+    pub parent: Option<GlobPattern>,
 }
 
 /// Result of matching a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fit {
+pub enum MatchFit {
     /// All given conditions hold.
     Yes,
     /// A condition does not hold.
@@ -109,31 +109,31 @@ pub enum Fit {
     Unreadable,
 }
 
-impl Match {
+impl RuleMatch {
     /// Matches a process.
-    pub fn fit(&self, process: &Process) -> Fit {
-        let holds = |glob: &Option<Glob>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches(text));
+    pub fn fit_process(&self, process: &ObservedProcess) -> MatchFit {
+        let holds = |glob: &Option<GlobPattern>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches_text(text));
         let fits = holds(&self.name, &process.name)
             && holds(&self.user, &process.user)
             && holds(&self.unit, process.unit.as_deref().unwrap_or_default())
             && holds(&self.cgroup, &process.cgroup)
             && holds(&self.parent, &process.parent_name)
-            && self.argv.as_ref().is_none_or(|glob| process.argv.iter().any(|word| glob.matches(word)));
+            && self.argv.as_ref().is_none_or(|glob| process.argv.iter().any(|word| glob.matches_text(word)));
         match (&self.exe, &process.exe) {
-            _ if !fits => Fit::No,
-            (None, _) => Fit::Yes,
-            (Some(_), None) => Fit::Unreadable,
+            _ if !fits => MatchFit::No,
+            (None, _) => MatchFit::Yes,
+            (Some(_), None) => MatchFit::Unreadable,
             // The kernel appends this to a file that was replaced after it was executed, as by an update.
-            (Some(glob), Some(exe)) => match glob.matches(exe.strip_suffix(" (deleted)").unwrap_or(exe)) {
-                true => Fit::Yes,
-                false => Fit::No,
+            (Some(glob), Some(exe)) => match glob.matches_text(exe.strip_suffix(" (deleted)").unwrap_or(exe)) {
+                true => MatchFit::Yes,
+                false => MatchFit::No,
             },
         }
     }
 
-    /// Returns each field as it is typed, "FIELD=PATTERN", the input of [`Match::of_texts`].
-    pub fn texts(&self) -> Vec<String> {
-        self.given().map(|(field, glob)| format!("{field}={glob}")).collect()
+    /// Returns each field as it is typed, "FIELD=PATTERN", the input of [`RuleMatch::of_texts`].
+    pub fn field_texts(&self) -> Vec<String> {
+        self.given_fields().map(|(field, glob)| format!("{field}={glob}")).collect()
     }
 
     /// Parses conditions of the form "FIELD=PATTERN".
@@ -146,17 +146,17 @@ impl Match {
             let (field, glob) = text
                 .split_once('=')
                 .ok_or_else(|| format!("--match {text}: expected FIELD=PATTERN, such as 'exe=*/redis-server'"))?;
-            found.set(field.trim(), Glob::new(glob))?;
+            found.set_field(field.trim(), GlobPattern::new(glob))?;
         }
         Ok(found)
     }
 
     /// Returns the given patterns, in the order of the fields.
-    pub fn given(&self) -> impl Iterator<Item = (&'static str, &Glob)> {
-        MatchField::ALL.into_iter().filter_map(|field| Some((field.word(), self.pattern(field)?)))
+    pub fn given_fields(&self) -> impl Iterator<Item = (&'static str, &GlobPattern)> {
+        MatchField::ALL.into_iter().filter_map(|field| Some((field.word(), self.pattern_of(field)?)))
     }
 
-    const fn pattern(&self, field: MatchField) -> Option<&Glob> {
+    const fn pattern_of(&self, field: MatchField) -> Option<&GlobPattern> {
         let pattern = match field {
             MatchField::Name => &self.name,
             MatchField::Exe => &self.exe,
@@ -169,7 +169,7 @@ impl Match {
         pattern.as_ref()
     }
 
-    const fn pattern_mut(&mut self, field: MatchField) -> &mut Option<Glob> {
+    const fn pattern_mut(&mut self, field: MatchField) -> &mut Option<GlobPattern> {
         match field {
             MatchField::Name => &mut self.name,
             MatchField::Exe => &mut self.exe,
@@ -181,7 +181,7 @@ impl Match {
         }
     }
 
-    pub(super) fn set(&mut self, field: &str, glob: Glob) -> Result<(), String> {
+    pub(super) fn set_field(&mut self, field: &str, glob: GlobPattern) -> Result<(), String> {
         let found = MatchField::ALL.into_iter().find(|known| known.word() == field).ok_or_else(|| {
             format!("a rule matches by {}, not by \"{field}\"", one_of(&MatchField::ALL.map(MatchField::word)))
         })?;
@@ -196,9 +196,9 @@ impl Match {
     }
 }
 
-impl Display for Match {
+impl Display for RuleMatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.texts().join(" "))
+        formatter.write_str(&self.field_texts().join(" "))
     }
 }
 
@@ -207,15 +207,15 @@ impl Display for Match {
 #[serde(deny_unknown_fields)]
 pub struct ThreadRule {
     /// Pattern of their names.
-    pub name: Glob,
+    pub name: GlobPattern,
     /// Their cpus.
-    pub on: Written<Expression>,
+    pub on: WrittenValue<PlacementExpression>,
 }
 
 /// Reaction to masks that others set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Strength {
+pub enum RuleStrength {
     /// Each thread is placed once, and later changes are left alone.
     Once,
     /// Masks within the rule's cpus are left alone.
@@ -228,7 +228,7 @@ pub enum Strength {
 /// Reaction to evidence that no longer counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unproven {
+pub enum UnprovenPolicy {
     /// It stays in force.
     #[default]
     Hold,
@@ -238,22 +238,22 @@ pub enum Unproven {
 
 /// A value that is written as a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written<T>(pub T);
+pub struct WrittenValue<T>(pub T);
 
-impl<T: Display> Serialize for Written<T> {
+impl<T: Display> Serialize for WrittenValue<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Written<T> {
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for WrittenValue<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(|error| D::Error::custom(format!("\"{text}\": {error}")))
     }
 }
 
-impl<T> JsonSchema for Written<T> {
+impl<T> JsonSchema for WrittenValue<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -279,7 +279,7 @@ pub struct RulesError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RulesDocument {
     #[serde(default, rename = "rule")]
     rules: Vec<toml::Spanned<Rule>>,
 }
@@ -289,13 +289,13 @@ struct File {
 /// # Errors
 /// [`RulesError`] with the line: invalid TOML, unknown keys or values, two rules of one name, a rule that matches
 /// everything.
-pub fn rules(text: &str) -> Result<Vec<Rule>, RulesError> {
+pub fn parse_rules(text: &str) -> Result<Vec<Rule>, RulesError> {
     let at = |offset: usize, what: String| RulesError { line: line_of(text, offset), what };
-    let file: File = toml::from_str(text)
+    let file: RulesDocument = toml::from_str(text)
         .map_err(|error| at(error.span().map_or(0, |span| span.start), error.message().trim().to_owned()))?;
     let mut names = BTreeSet::new();
     for rule in &file.rules {
-        let wrong = rule.get_ref().wrong().or_else(|| {
+        let wrong = rule.get_ref().find_error().or_else(|| {
             let name = rule.get_ref().name.as_str();
             (!names.insert(name)).then(|| format!("another rule is named \"{name}\""))
         });
@@ -311,33 +311,33 @@ pub fn rules(text: &str) -> Result<Vec<Rule>, RulesError> {
 
 impl Rule {
     /// Creates a rule of these three, with defaults for all else.
-    pub fn new(name: String, matches: Match, on: Expression) -> Self {
+    pub fn new(name: String, matches: RuleMatch, on: PlacementExpression) -> Self {
         Self {
             name,
             matches,
-            on: Written(on),
+            on: WrittenValue(on),
             threads: Vec::new(),
             memory: None,
-            strength: Strength::default(),
+            strength: RuleStrength::default(),
             widen: false,
-            unproven: Unproven::default(),
+            unproven: UnprovenPolicy::default(),
             disabled: false,
             evidence: None,
         }
     }
 
     /// Returns the expressions of its cpus and of its threads' cpus.
-    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+    pub fn placement_expressions(&self) -> impl Iterator<Item = &PlacementExpression> {
         self.threads.iter().map(|threads| &threads.on.0).chain([&self.on.0])
     }
 
     /// Returns the first problem of the rule, if any.
-    pub fn wrong(&self) -> Option<String> {
+    pub fn find_error(&self) -> Option<String> {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-@".contains(character);
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(is_plain) {
             return Some(format!("\"{}\" is no name of a rule: 1 to 64 letters, digits and . _ - @", self.name));
         }
-        if self.matches.given().all(|(_, glob)| glob.text().chars().all(|character| character == '*')) {
+        if self.matches.given_fields().all(|(_, glob)| glob.text().chars().all(|character| character == '*')) {
             return Some(format!("rule {} would match every process", self.name));
         }
         let evidence = self.evidence.as_ref()?;

@@ -5,7 +5,7 @@ mod crowds;
 mod properties;
 mod system;
 
-use corewise_machine::placement::Context;
+use corewise_machine::placement::ResolveContext;
 use corewise_machine::{CpuSet, Machine};
 
 use super::*;
@@ -23,46 +23,52 @@ fn set(list: &str) -> CpuSet {
 
 /// A machine of eight cpus that all work.
 fn machine() -> Machine {
-    let all = CpuSet::first(8);
+    let all = CpuSet::first_cpus(8);
     Machine { possible: all.clone(), present: all.clone(), online: all.clone(), allowed: all, ..Machine::default() }
 }
 
 fn resolved(text: &str) -> Vec<ResolvedRule> {
     let machine = machine();
-    resolve(&rules(text).unwrap(), &Context { machine: &machine, reachable: &machine.online, quiet: None, worth: None })
+    resolve_rules(
+        &parse_rules(text).unwrap(),
+        &ResolveContext { machine: &machine, reachable: &machine.online, quiet: None, worth: None },
+    )
 }
 
 fn wrong(text: &str) -> String {
-    rules(text).unwrap_err().to_string()
+    parse_rules(text).unwrap_err().to_string()
 }
 
 #[test]
 fn all_that_is_given_must_hold() {
-    let rule = &rules(REDIS).unwrap()[0];
+    let rule = &parse_rules(REDIS).unwrap()[0];
     let exe = Some("/usr/bin/redis-server".to_owned());
-    let process = Process { exe, user: "redis".into(), ..Process::default() };
-    assert_eq!(rule.matches.fit(&process), Fit::Yes);
-    assert_eq!(rule.matches.fit(&Process { user: "root".into(), ..process.clone() }), Fit::No);
-    assert_eq!(rule.matches.fit(&Process { exe: None, ..process.clone() }), Fit::Unreadable);
-    assert_eq!(rule.matches.fit(&Process { exe: None, user: "root".into(), ..process.clone() }), Fit::No);
-    let replaced = Process { exe: Some("/usr/bin/redis-server (deleted)".into()), ..process };
-    assert_eq!(rule.matches.fit(&replaced), Fit::Yes, "an update replaced the file");
+    let process = ObservedProcess { exe, user: "redis".into(), ..ObservedProcess::default() };
+    assert_eq!(rule.matches.fit_process(&process), MatchFit::Yes);
+    assert_eq!(rule.matches.fit_process(&ObservedProcess { user: "root".into(), ..process.clone() }), MatchFit::No);
+    assert_eq!(rule.matches.fit_process(&ObservedProcess { exe: None, ..process.clone() }), MatchFit::Unreadable);
+    assert_eq!(
+        rule.matches.fit_process(&ObservedProcess { exe: None, user: "root".into(), ..process.clone() }),
+        MatchFit::No
+    );
+    let replaced = ObservedProcess { exe: Some("/usr/bin/redis-server (deleted)".into()), ..process };
+    assert_eq!(rule.matches.fit_process(&replaced), MatchFit::Yes, "an update replaced the file");
 }
 
 #[test]
 fn any_word_may_match_and_each_other_field() {
-    let process = Process {
+    let process = ObservedProcess {
         name: "wine64-preloade".into(),
         argv: vec!["wine".into(), "Z:\\game.exe".into()],
         unit: Some("app-steam.scope".into()),
         cgroup: "/user.slice/app-steam.scope".into(),
         parent_name: "steam".into(),
-        ..Process::default()
+        ..ObservedProcess::default()
     };
     let fit = |field: &str, glob: &str| {
-        let mut matches = Match::default();
-        matches.set(field, Glob::new(glob)).unwrap();
-        matches.fit(&process) == Fit::Yes
+        let mut matches = RuleMatch::default();
+        matches.set_field(field, GlobPattern::new(glob)).unwrap();
+        matches.fit_process(&process) == MatchFit::Yes
     };
     for (field, yes, no) in [
         ("name", "wine64*", "wine"),
@@ -73,7 +79,7 @@ fn any_word_may_match_and_each_other_field() {
     ] {
         assert!(fit(field, yes) && !fit(field, no), "{field}");
     }
-    assert!(Match::default().set("pid", Glob::new("1")).is_err());
+    assert!(RuleMatch::default().set_field("pid", GlobPattern::new("1")).is_err());
 }
 
 #[test]
@@ -93,8 +99,8 @@ fn what_is_wrong_is_named_with_its_line() {
         wrong(&REDIS.replace("\"redis\"\nm", "\"a b\"\nm")),
         "line 2: \"a b\" is no name of a rule: 1 to 64 letters, digits and . _ - @"
     );
-    assert!(rules(&format!("{REDIS}strength = \"hard\"")).is_err());
-    assert!(rules("").unwrap().is_empty());
+    assert!(parse_rules(&format!("{REDIS}strength = \"hard\"")).is_err());
+    assert!(parse_rules("").unwrap().is_empty());
 }
 
 #[test]
@@ -115,8 +121,8 @@ fn a_rule_is_what_it_selects_here() {
     assert_eq!(outside[0].cpus_of("io_1"), &set("0-3"));
 }
 
-fn evidence(here: &Machine) -> Evidence {
-    Evidence {
+fn evidence(here: &Machine) -> RuleEvidence {
+    RuleEvidence {
         experiment: 12,
         effect: 0.06,
         interval: [0.04, f64::INFINITY],
@@ -133,52 +139,53 @@ fn evidence_counts_where_nothing_has_changed() {
     here.system.scheduling.insert("smt".into(), "on".into());
     let evidence = evidence(&here);
     assert_eq!(evidence.environment.keys().collect::<Vec<_>>(), ["kernel", "smt"]);
-    assert_eq!(evidence.changes(&here), []);
+    assert_eq!(evidence.changes_since(&here), []);
     here.system.scheduling.clear();
-    assert_eq!(evidence.changes(&here), [], "what cannot be read any more is not compared");
+    assert_eq!(evidence.changes_since(&here), [], "what cannot be read any more is not compared");
     here.system.kernel = Some("7.2".into());
-    let kernel = Change { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() };
-    assert_eq!(evidence.changes(&here), [kernel]);
-    let rule = Rule { evidence: Some(evidence), ..rules(REDIS).unwrap().remove(0) };
+    let kernel = EvidenceChange { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() };
+    assert_eq!(evidence.changes_since(&here), [kernel]);
+    let rule = Rule { evidence: Some(evidence), ..parse_rules(REDIS).unwrap().remove(0) };
     let in_force = |rule| {
-        resolve(&[rule], &Context { machine: &here, reachable: &here.online, quiet: None, worth: None })[0]
+        resolve_rules(&[rule], &ResolveContext { machine: &here, reachable: &here.online, quiet: None, worth: None })[0]
             .is_in_force()
     };
     assert!(in_force(rule.clone()));
-    assert!(!in_force(Rule { unproven: Unproven::Release, ..rule }));
+    assert!(!in_force(Rule { unproven: UnprovenPolicy::Release, ..rule }));
 }
 
 #[test]
 fn a_file_keeps_its_comments_when_it_is_edited() {
     let text =
         format!("# mine\n{REDIS}# of the next\n[[rule]]\nname = \"b\"\nmatch = {{ name = \"b\" }}\non = \"1\"\n");
-    let without = removed(&text, "redis").unwrap();
+    let without = remove_rule(&text, "redis").unwrap();
     assert_eq!(without, "# mine\n\n# of the next\n[[rule]]\nname = \"b\"\nmatch = { name = \"b\" }\non = \"1\"\n");
     let off = set_disabled(&text, "redis", true).unwrap();
-    assert!(rules(&off).unwrap()[0].disabled && !rules(&off).unwrap()[1].disabled, "{off}");
+    assert!(parse_rules(&off).unwrap()[0].disabled && !parse_rules(&off).unwrap()[1].disabled, "{off}");
     assert_eq!(set_disabled(&off, "redis", false).unwrap(), text);
     assert_eq!(set_disabled(&off, "redis", true).unwrap(), off);
     let evidence = evidence(&machine());
     let proven = set_evidence(&text, "b", Some(&evidence)).unwrap();
-    assert_eq!(rules(&proven).unwrap()[1].evidence.as_ref(), Some(&evidence), "{proven}");
+    assert_eq!(parse_rules(&proven).unwrap()[1].evidence.as_ref(), Some(&evidence), "{proven}");
     assert_eq!(set_evidence(&proven, "b", None).unwrap(), text);
-    let again = Evidence { experiment: 13, ..evidence };
+    let again = RuleEvidence { experiment: 13, ..evidence };
     assert!(set_evidence(&proven, "b", Some(&again)).unwrap().contains("experiment = 13"));
-    assert_eq!(removed(&text, "b").unwrap(), format!("# mine\n{REDIS}"));
-    assert_eq!(removed(&text, "c"), Err(EditError::NoSuchRule("c".into())));
+    assert_eq!(remove_rule(&text, "b").unwrap(), format!("# mine\n{REDIS}"));
+    assert_eq!(remove_rule(&text, "c"), Err(EditError::NoSuchRule("c".into())));
     let inline = "rule = [{ name = \"x\", match = { name = \"x\" }, on = \"1\" }]\n";
-    assert_eq!(removed(inline, "x"), Err(EditError::ByHand("x".into())));
+    assert_eq!(remove_rule(inline, "x"), Err(EditError::ByHand("x".into())));
 }
 
 #[test]
 fn what_is_added_reads_as_the_same_rule() {
-    let mut rule = rules(REDIS).unwrap().remove(0);
+    let mut rule = parse_rules(REDIS).unwrap().remove(0);
     rule.name = "all".into();
-    rule.matches.argv = Some(Glob::new("a \"b\" \\ \u{1b}"));
-    rule.threads = vec![ThreadRule { name: Glob::new("io_*"), on: rule.on.clone() }];
-    rule.memory = Some(Written("bind:0".parse().unwrap()));
-    (rule.strength, rule.widen, rule.unproven, rule.disabled) = (Strength::Exact, true, Unproven::Release, true);
-    rule.evidence = Some(Evidence {
+    rule.matches.argv = Some(GlobPattern::new("a \"b\" \\ \u{1b}"));
+    rule.threads = vec![ThreadRule { name: GlobPattern::new("io_*"), on: rule.on.clone() }];
+    rule.memory = Some(WrittenValue("bind:0".parse().unwrap()));
+    (rule.strength, rule.widen, rule.unproven, rule.disabled) =
+        (RuleStrength::Exact, true, UnprovenPolicy::Release, true);
+    rule.evidence = Some(RuleEvidence {
         experiment: 12,
         effect: 0.06,
         interval: [f64::NEG_INFINITY, 1.0],
@@ -187,21 +194,22 @@ fn what_is_added_reads_as_the_same_rule() {
         environment: [("kernel".to_owned(), "7.1 \"x\"".to_owned())].into(),
     });
     for text in ["", REDIS, "# only this"] {
-        let more = added(text, &rule).unwrap();
-        assert!(more.starts_with(text) && rules(&more).unwrap().last() == Some(&rule), "{more}");
-        assert_eq!(added(&more, &rule), Err(EditError::Exists("all".into())));
+        let more = add_rule(text, &rule).unwrap();
+        assert!(more.starts_with(text) && parse_rules(&more).unwrap().last() == Some(&rule), "{more}");
+        assert_eq!(add_rule(&more, &rule), Err(EditError::Exists("all".into())));
     }
 }
 
 #[test]
 fn lines_end_as_they_did_before_an_edit() {
     let with_returns = |text: &str| text.replace('\n', "\r\n");
-    let rule = Rule { name: "b".into(), ..rules(REDIS).unwrap().remove(0) };
-    let unix = [added(REDIS, &rule), removed(REDIS, "redis"), set_disabled(REDIS, "redis", true)].map(Result::unwrap);
+    let rule = Rule { name: "b".into(), ..parse_rules(REDIS).unwrap().remove(0) };
+    let unix =
+        [add_rule(REDIS, &rule), remove_rule(REDIS, "redis"), set_disabled(REDIS, "redis", true)].map(Result::unwrap);
     let text = with_returns(REDIS);
     let windows =
-        [added(&text, &rule), removed(&text, "redis"), set_disabled(&text, "redis", true)].map(Result::unwrap);
+        [add_rule(&text, &rule), remove_rule(&text, "redis"), set_disabled(&text, "redis", true)].map(Result::unwrap);
     assert_eq!(windows, unix.map(|text| with_returns(&text)));
     let mixed = format!("# a\r\n{REDIS}");
-    assert_eq!(removed(&mixed, "redis").unwrap(), "# a\r\n\n");
+    assert_eq!(remove_rule(&mixed, "redis").unwrap(), "# a\r\n\n");
 }

@@ -18,10 +18,10 @@ use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::action::{Action, Author, LeftBecause, Original};
-use super::process::{Process, Thread};
+use super::action::{KeepAction, LeftBecause, MaskAuthor, OriginalMask};
+use super::process::{ObservedProcess, ObservedThread};
 use super::resolve::ResolvedRule;
-use super::rule::Strength;
+use super::rule::RuleStrength;
 
 /// Maximum corrections of a thread in a [`PERIOD`] before its process is left alone.
 pub const CORRECTIONS: usize = 10;
@@ -33,7 +33,7 @@ pub struct HeldThread {
     /// Start, in clock ticks since the boot.
     pub start_ticks: u64,
     /// Its mask before any rule, to be restored.
-    pub original: Original,
+    pub original: OriginalMask,
     /// The mask that it was last given; `None` if it was given none.
     pub given: Option<CpuSet>,
     /// Its mask at the last look, or after it was set.
@@ -52,11 +52,11 @@ pub struct HeldThread {
     pub(super) corrected: Vec<Duration>,
     /// Last corrected author, as far as known.
     #[serde(skip)]
-    pub(super) rival: Option<Author>,
+    pub(super) rival: Option<MaskAuthor>,
 }
 
 /// Verdict on a thread.
-pub(super) enum Verdict {
+pub(super) enum ThreadVerdict {
     Nothing,
     Place(CpuSet),
     Correct(CpuSet),
@@ -67,9 +67,9 @@ pub(super) enum Verdict {
 
 /// Creates the state of an unknown thread. If its mask equals a relative's present or original mask, it was inherited,
 /// and its original mask is the relative's. Any other mask of a later thread was set by itself or by another author.
-pub(super) fn newcomer<'a>(
-    thread: &Thread,
-    process: &Process,
+pub(super) fn meet_thread<'a>(
+    thread: &ObservedThread,
+    process: &ObservedProcess,
     relatives: impl Iterator<Item = &'a HeldThread> + Clone,
     is_first: bool,
 ) -> HeldThread {
@@ -78,18 +78,18 @@ pub(super) fn newcomer<'a>(
     if let Some(creator) = placed.clone().find(|relative| relative.seen == thread.cpus) {
         return HeldThread { given: creator.given.clone(), ..new(creator.original.clone(), thread.cpus.clone()) };
     }
-    let had = |relative: &&HeldThread| relative.original.within(&process.reachable) == thread.cpus;
+    let had = |relative: &&HeldThread| relative.original.restrict_to(&process.reachable) == thread.cpus;
     match (relatives.clone().find(had), placed.next()) {
         (Some(creator), _) => new(creator.original.clone(), thread.cpus.clone()),
         (None, Some(sibling)) if !is_first => {
             HeldThread { given: sibling.given.clone(), ..new(sibling.original.clone(), sibling.seen.clone()) }
         }
-        _ => new(Original::of(&thread.cpus, &process.reachable), thread.cpus.clone()),
+        _ => new(OriginalMask::from_mask(&thread.cpus, &process.reachable), thread.cpus.clone()),
     }
 }
 
 impl HeldThread {
-    pub(super) fn new(start_ticks: u64, original: Original, seen: CpuSet) -> Self {
+    pub(super) fn new(start_ticks: u64, original: OriginalMask, seen: CpuSet) -> Self {
         Self {
             start_ticks,
             original,
@@ -110,62 +110,62 @@ impl HeldThread {
     }
 
     /// Applies the table in the module documentation.
-    pub(super) fn judge(
+    pub(super) fn judge_thread(
         &mut self,
-        thread: &Thread,
-        process: &Process,
+        thread: &ObservedThread,
+        process: &ObservedProcess,
         rule: &ResolvedRule,
         now: Duration,
-        author: &dyn Fn(u32) -> Author,
-    ) -> Verdict {
+        author: &dyn Fn(u32) -> MaskAuthor,
+    ) -> ThreadVerdict {
         let boundary = rule.cpus_of(&thread.name);
         let reachable = boundary.intersection(&process.reachable);
-        let wanted = if rule.rule.widen { reachable } else { self.original.within(&reachable) };
+        let wanted = if rule.rule.widen { reachable } else { self.original.restrict_to(&reachable) };
         let is_news = self.is_news(&thread.cpus, &process.reachable);
         let was_waiting = std::mem::replace(&mut self.is_waiting, wanted.is_empty());
         self.seen.clone_from(&thread.cpus);
         if thread.cpus == wanted {
             (self.is_own, self.asked, self.refused) = (false, None, None);
-            return Verdict::Nothing;
+            return ThreadVerdict::Nothing;
         }
         if wanted.is_empty() {
-            return if was_waiting { Verdict::Nothing } else { Verdict::NoCpu };
+            return if was_waiting { ThreadVerdict::Nothing } else { ThreadVerdict::NoCpu };
         }
         let is_inside = thread.cpus.is_subset(boundary);
         let strength = rule.rule.strength;
-        let is_done = strength == Strength::Once && self.given.is_some();
+        let is_done = strength == RuleStrength::Once && self.given.is_some();
         if !is_news {
             let stays = is_done
-                || self.is_own && is_inside && strength == Strength::Boundary
+                || self.is_own && is_inside && strength == RuleStrength::Boundary
                 || self.asked.as_ref() == Some(&wanted);
-            return if stays { Verdict::Nothing } else { Verdict::Place(wanted) };
+            return if stays { ThreadVerdict::Nothing } else { ThreadVerdict::Place(wanted) };
         }
         if is_done {
             self.is_own = true;
-            return Verdict::Nothing;
+            return ThreadVerdict::Nothing;
         }
         let cpus = thread.cpus.clone();
         self.is_own = true;
         match (author(thread.id), strength, is_inside) {
-            (Author::Person { program }, ..) => Verdict::Release(LeftBecause::Person { program, cpus }),
-            (_, Strength::Boundary, true) => Verdict::Nothing,
-            (author @ (Author::Itself | Author::Unknown), Strength::Boundary, false) => {
-                Verdict::Release(LeftBecause::LeftBoundary { author, cpus })
+            (MaskAuthor::Person { program }, ..) => ThreadVerdict::Release(LeftBecause::Person { program, cpus }),
+            (_, RuleStrength::Boundary, true) => ThreadVerdict::Nothing,
+            (author @ (MaskAuthor::Itself | MaskAuthor::Unknown), RuleStrength::Boundary, false) => {
+                ThreadVerdict::Release(LeftBecause::LeftBoundary { author, cpus })
             }
             (author, ..) => {
                 let author = match (author, &self.rival) {
                     // Events may be lost: then the author is assumed to be the last one corrected.
-                    (Author::Unknown, Some(rival)) => rival.clone(),
+                    (MaskAuthor::Unknown, Some(rival)) => rival.clone(),
                     (author, _) => author,
                 };
-                self.rival = Some(author.clone()).filter(|author| *author != Author::Unknown);
+                self.rival = Some(author.clone()).filter(|author| *author != MaskAuthor::Unknown);
                 self.corrected.retain(|at| now.saturating_sub(*at) < PERIOD);
                 if self.corrected.len() >= CORRECTIONS {
                     let corrected = std::mem::take(&mut self.corrected);
-                    return Verdict::Release(LeftBecause::Fought { author, corrected, cpus });
+                    return ThreadVerdict::Release(LeftBecause::Fought { author, corrected, cpus });
                 }
                 self.corrected.push(now);
-                Verdict::Correct(wanted)
+                ThreadVerdict::Correct(wanted)
             }
         }
     }
@@ -174,16 +174,16 @@ impl HeldThread {
     pub(super) fn is_news(&self, cpus: &CpuSet, reachable: &CpuSet) -> bool {
         let rest = match &self.given {
             Some(given) => given.intersection(reachable),
-            None => self.original.within(reachable),
+            None => self.original.restrict_to(reachable),
         };
         !(self.seen == *cpus || self.is_waiting || rest.is_empty() || rest == *cpus)
     }
 
-    pub(super) fn place(&mut self, process: u32, thread: u32, cpus: CpuSet) -> Action {
+    pub(super) fn place_thread(&mut self, process: u32, thread: u32, cpus: CpuSet) -> KeepAction {
         self.is_own = false;
         self.given = Some(cpus.clone());
         let seen = std::mem::replace(&mut self.seen, cpus.clone());
         let (start_ticks, original) = (self.start_ticks, self.original.clone());
-        Action { process, thread, start_ticks, cpus: Some(cpus), original, seen }
+        KeepAction { process, thread, start_ticks, cpus: Some(cpus), original, seen }
     }
 }

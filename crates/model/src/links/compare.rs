@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conclude::{Filled, LinkConclusions, Tiers};
-use super::map::{LinkMap, Series};
-use super::{Pair, What, in_both};
-use crate::finding::Effect;
-use crate::stats::order::{median, median_interval, range};
+use super::conclude::{FilledSeries, LinkConclusions, PairTiers};
+use super::map::{LinkMap, LinkSeries};
+use super::{LinkPair, TalkWay, in_both};
+use crate::finding::FindingEffect;
+use crate::stats::order::{median, median_interval, value_range};
 
 /// Assumed relative uncertainty of a cost without an interval: pairs with fewer than eight visits, or imported without
 /// visits. The cost of one pair of cores through other siblings differs by as much in published matrices.
@@ -23,7 +23,7 @@ const MOST_LISTED: usize = 10;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkComparison {
     /// The way to talk.
-    pub what: What,
+    pub what: TalkWay,
     /// Number of pairs that both maps measured.
     pub pairs: u64,
     /// Number of pairs that each map measured, the earlier first.
@@ -52,7 +52,7 @@ pub struct ClassChange {
     /// The median cost after.
     pub after_ns: f64,
     /// Ratio of after to before, over pairs.
-    pub effect: Effect,
+    pub effect: FindingEffect,
 }
 
 /// Change of a pair.
@@ -71,22 +71,27 @@ pub struct PairChange {
 }
 
 /// Compares the ways to talk that both maps have, over the pairs that both measured.
-pub fn compare(before: &LinkMap, after: &LinkMap, conclusions: &LinkConclusions) -> Vec<LinkComparison> {
-    let of = |series: &Series| {
+pub fn compare_link_maps(before: &LinkMap, after: &LinkMap, conclusions: &LinkConclusions) -> Vec<LinkComparison> {
+    let of = |series: &LinkSeries| {
         after.series.iter().find(|other| other.what == series.what).map(|other| (series.clone(), other.clone()))
     };
     let both = before.series.iter().filter_map(of);
-    both.map(|(earlier, later)| compared(&earlier, &later, before, conclusions)).collect()
+    both.map(|(earlier, later)| compare_series(&earlier, &later, before, conclusions)).collect()
 }
 
-fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &LinkConclusions) -> LinkComparison {
-    let filled = Filled::of(earlier, before);
-    let tiers = Tiers::of(&filled, conclusions, before);
+fn compare_series(
+    earlier: &LinkSeries,
+    later: &LinkSeries,
+    before: &LinkMap,
+    conclusions: &LinkConclusions,
+) -> LinkComparison {
+    let filled = FilledSeries::from_series(earlier, before);
+    let tiers = PairTiers::from_series(&filled, conclusions, before);
     let mut by_class = BTreeMap::<usize, Vec<(PairChange, bool)>>::new();
-    for (pair, other) in in_both(all(earlier), all(later)) {
-        let Some(change) = change(pair, other) else { continue };
-        let places = filled.measured.place(pair.a).zip(filled.measured.place(pair.b));
-        let Some(tier) = places.map(|(i, j)| tiers.tier(i, j)) else { continue };
+    for (pair, other) in in_both(all_pairs(earlier), all_pairs(later)) {
+        let Some(change) = compare_pair(pair, other) else { continue };
+        let places = filled.measured.place_of(pair.a).zip(filled.measured.place_of(pair.b));
+        let Some(tier) = places.map(|(i, j)| tiers.tier_of(i, j)) else { continue };
         by_class.entry(tier).or_default().push((change, is_beyond(pair, other)));
     }
     let changes: Vec<(PairChange, bool)> = by_class.values().flatten().copied().collect();
@@ -95,16 +100,16 @@ fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &Li
     LinkComparison {
         what: earlier.what,
         pairs: changes.len() as u64,
-        measured: [earlier, later].map(|series| all(series).count() as u64),
+        measured: [earlier, later].map(|series| all_pairs(series).count() as u64),
         dearer: changed(true),
         cheaper: changed(false),
-        classes: by_class.iter().map(|(class, changes)| class_change(tiers.words(*class), changes)).collect(),
-        most: most(&changes),
+        classes: by_class.iter().map(|(class, changes)| class_change(tiers.tier_name(*class), changes)).collect(),
+        most: largest_changes(&changes),
     }
 }
 
 /// Returns the change of a pair's cost. If it has two costs, the way that changed more counts, its first cpu first.
-fn change(before: &Pair, after: &Pair) -> Option<PairChange> {
+fn compare_pair(before: &LinkPair, after: &LinkPair) -> Option<PairChange> {
     let of = |a, b, before_ns: f64, after_ns: f64| {
         let is_known = before_ns.is_finite() && after_ns.is_finite() && before_ns > 0.0;
         is_known.then_some(PairChange { a, b, before_ns, after_ns, ratio: after_ns / before_ns })
@@ -120,13 +125,13 @@ fn change(before: &Pair, after: &Pair) -> Option<PairChange> {
     }
 }
 
-fn all(series: &Series) -> impl Iterator<Item = &Pair> {
+fn all_pairs(series: &LinkSeries) -> impl Iterator<Item = &LinkPair> {
     series.links.pairs.iter().chain(&series.held_out)
 }
 
 fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
     let ratios: Vec<f64> = changes.iter().map(|(change, _)| change.ratio).collect();
-    let (low, high) = median_interval(&ratios, crate::finding::CONFIDENCE).unwrap_or_else(|| range(&ratios));
+    let (low, high) = median_interval(&ratios, crate::finding::CONFIDENCE).unwrap_or_else(|| value_range(&ratios));
     let costs = |of: fn(&PairChange) -> f64| median(&changes.iter().map(|(change, _)| of(change)).collect::<Vec<_>>());
     ClassChange {
         words: words.to_owned(),
@@ -134,7 +139,7 @@ fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
         changed: changes.iter().filter(|(_, beyond)| *beyond).count() as u64,
         before_ns: costs(|change| change.before_ns),
         after_ns: costs(|change| change.after_ns),
-        effect: Effect {
+        effect: FindingEffect {
             quantity: "cost".into(),
             against: "before".into(),
             ratio: median(&ratios),
@@ -145,7 +150,7 @@ fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
     }
 }
 
-fn most(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
+fn largest_changes(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
     let mut beyond: Vec<PairChange> = changes.iter().filter(|(_, beyond)| *beyond).map(|(change, _)| *change).collect();
     beyond.sort_by(|one, other| other.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
     beyond.truncate(MOST_LISTED);
@@ -153,14 +158,14 @@ fn most(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
 }
 
 /// Returns true if the intervals of a pair's two costs are disjoint on either side.
-fn is_beyond(before: &Pair, after: &Pair) -> bool {
-    let sides = |pair: &Pair| [interval(pair.visits_ns()), interval(pair.back_ns())];
+fn is_beyond(before: &LinkPair, after: &LinkPair) -> bool {
+    let sides = |pair: &LinkPair| [side_interval(pair.visits_ns()), side_interval(pair.back_ns())];
     let both = sides(before).into_iter().zip(sides(after)).filter_map(|(before, after)| before.zip(after));
     both.fold(false, |beyond, (before, after)| beyond || before.1 < after.0 || after.1 < before.0)
 }
 
 /// Returns the interval of one side's cost; `None` without a visit.
-fn interval(visits: &[f64]) -> Option<(f64, f64)> {
+fn side_interval(visits: &[f64]) -> Option<(f64, f64)> {
     let cost = median(visits);
     let around = || (cost * (1.0 - UNKNOWN), cost * (1.0 + UNKNOWN));
     cost.is_finite().then(|| median_interval(visits, CONFIDENCE).unwrap_or_else(around))

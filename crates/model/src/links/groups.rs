@@ -12,10 +12,10 @@ use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Matrix;
+use super::CostMatrix;
 use crate::stats::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
-use linkage::Merge;
+use linkage::ClusterMerge;
 
 /// Minimum ratio of the cost to the nearest other group to the cost inside.
 const STEP: f64 = 1.25;
@@ -57,7 +57,7 @@ const FEWEST_PAIRS: usize = 3;
 
 impl GroupLevel {
     /// Describes the level: "8 groups of 3 cpus", "2 groups of 8 to 12".
-    pub fn words(&self, unit: &str) -> String {
+    pub fn describe_level(&self, unit: &str) -> String {
         let sizes: Vec<usize> = self.groups.iter().map(CpuSet::len).collect();
         let (least, most) = (sizes.iter().min().unwrap_or(&0), sizes.iter().max().unwrap_or(&0));
         let size = if least == most { format!("{least}") } else { format!("{least} to {most}") };
@@ -68,7 +68,7 @@ impl GroupLevel {
 
 /// The division of a map into groups, on which all statements about groups are based.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Hierarchy {
+pub struct GroupHierarchy {
     /// The levels, innermost first; empty if the costs show one group.
     pub levels: Vec<GroupLevel>,
     /// A part of the machine with clearly smaller costs inside than the rest, comparing pairs on one level. The
@@ -90,18 +90,20 @@ pub struct CheaperPart {
     pub is_only_group: bool,
 }
 
-impl Hierarchy {
+impl GroupHierarchy {
     /// Computes the hierarchy of a matrix. All costs contribute to its groups, but only `measured` ones prove them.
-    pub fn of(matrix: &Matrix, measured: &Matrix) -> Self {
+    pub fn from_matrix(matrix: &CostMatrix, measured: &CostMatrix) -> Self {
         if matrix.len() < 3 {
             return Self::default();
         }
-        let merges = linkage::average(matrix);
+        let merges = linkage::average_linkage(matrix);
         let (mut proved, mut levels) = (Vec::new(), Vec::<GroupLevel>::new());
-        for groups in candidates(&merges, matrix.len()) {
-            let Some(level) = judged(measured, &groups, levels.last()) else { continue };
+        for groups in candidate_partitions(&merges, matrix.len()) {
+            let Some(level) = judge_groups(measured, &groups, levels.last()) else { continue };
             match levels.last() {
-                Some(inner) if level.completes(inner) => *levels.last_mut().expect("there is one") = level.clone(),
+                Some(inner) if level.completes_level(inner) => {
+                    *levels.last_mut().expect("there is one") = level.clone()
+                }
                 Some(inner) if level.leaves_out_some_of(inner) => {}
                 _ => levels.push(level.clone()),
             }
@@ -114,7 +116,7 @@ impl Hierarchy {
     /// Removes the innermost level if it looks like SMT siblings: pairs with clearly smaller costs than any others, and
     /// alike to all others. This is a guess for maps of unknown machines. It needs only ratios, since the machine's
     /// speed is unknown, and does not depend on the number of cpus without a sibling.
-    pub fn take_siblings(&mut self, measured: &Matrix) -> Option<GroupLevel> {
+    pub fn take_siblings(&mut self, measured: &CostMatrix) -> Option<GroupLevel> {
         let are_siblings = self.levels.first().is_some_and(|level| level.looks_like_siblings(measured));
         are_siblings.then(|| self.levels.remove(0))
     }
@@ -122,24 +124,24 @@ impl Hierarchy {
 
 /// Finds groups of cpus with larger costs among themselves than with any others, such as efficiency cores of one
 /// cluster, as their shared part is slow; an average over all pairs hides it. The rest are groups of one each.
-pub fn dear_groups(measured: &Matrix) -> Option<GroupLevel> {
+pub fn dear_groups(measured: &CostMatrix) -> Option<GroupLevel> {
     let mut turned = measured.clone();
     // Of two costs the cheaper counts: the pair can communicate at that cost.
     let cheaper = |i, j, cost| measured.two_costs(i, j).map_or(cost, |[cheaper, _]| cheaper);
-    measured.known().for_each(|(i, j, cost)| turned.set_both(i, j, 1.0 / cheaper(i, j, cost)));
+    measured.known_pairs().for_each(|(i, j, cost)| turned.set_both(i, j, 1.0 / cheaper(i, j, cost)));
     let judge = |groups: Vec<Vec<usize>>| {
         let mut several = groups.iter().filter(|group| group.len() > 1).peekable();
         let are_some = several.peek().is_some() && several.all(|group| group.len() >= DEAR_LEAST);
-        let sides = Sides::of(&turned, &groups, None).filter(|_| are_some)?;
-        let is_level = sides.smallest_step() >= DEAR_STEP && sides.misplaced() <= MISPLACED;
-        is_level.then(|| sides.level(measured, &groups))
+        let sides = GroupSides::from_groups(&turned, &groups, None).filter(|_| are_some)?;
+        let is_level = sides.smallest_step() >= DEAR_STEP && sides.misplaced_share() <= MISPLACED;
+        is_level.then(|| sides.build_level(measured, &groups))
     };
-    candidates(&linkage::average(&turned), measured.len()).find_map(judge)
+    candidate_partitions(&linkage::average_linkage(&turned), measured.len()).find_map(judge)
 }
 
 /// Returns the part that differs on the innermost possible level: its groups differ, or communication between some of
 /// them is cheaper than between others.
-fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel]) -> Option<CheaperPart> {
+fn cheaper_part(measured: &CostMatrix, levels: &[GroupLevel], proved: &[GroupLevel]) -> Option<CheaperPart> {
     let inner = levels.first()?;
     let of_level = |(place, level): (usize, &GroupLevel)| {
         let below = place.checked_sub(1).map(|below| &levels[below]);
@@ -148,14 +150,14 @@ fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel])
     let lopsided = |inner: &GroupLevel| {
         let level = proved.iter().find(|level| level.leaves_out_some_of(inner) && level.joins_once(inner))?;
         let part = level.groups.iter().max_by_key(|group| group.len())?;
-        CheaperPart::of(measured, part, Some(inner))
+        CheaperPart::from_part(measured, part, Some(inner))
     };
     let alone = || {
         let mut several = inner.groups.iter().filter(|group| group.len() > 1);
         let (part, None) = (several.next()?, several.next()) else { return None };
         // One half can be the node of the line's memory; a larger group beside a few cores is no such part.
         let is_half_at_most = 8 * part.len() <= 5 * measured.len();
-        let found = CheaperPart::of(measured, part, None).filter(|_| is_half_at_most)?;
+        let found = CheaperPart::from_part(measured, part, None).filter(|_| is_half_at_most)?;
         Some(CheaperPart { is_only_group: true, ..found })
     };
     levels.iter().enumerate().find_map(of_level).or_else(|| levels.iter().find_map(lopsided)).or_else(alone)
@@ -163,7 +165,7 @@ fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel])
 
 /// Returns the groups of a level that cost clearly less than all the others of it, in pairs that meet on no level
 /// below.
-fn cheaper_groups(measured: &Matrix, level: &GroupLevel, below: Option<&GroupLevel>) -> Option<CheaperPart> {
+fn cheaper_groups(measured: &CostMatrix, level: &GroupLevel, below: Option<&GroupLevel>) -> Option<CheaperPart> {
     let several = level.groups.iter().filter(|group| group.len() > 1);
     let mut costs: Vec<(f64, &CpuSet)> = several.map(|group| (cost_of(measured, group, below), group)).collect();
     costs.retain(|(cost, _)| cost.is_finite());
@@ -182,7 +184,7 @@ fn cheaper_groups(measured: &Matrix, level: &GroupLevel, below: Option<&GroupLev
 }
 
 /// Returns a group's cost inside. One cpu is in half of the pairs of four: if it alone makes them dear, it is left out.
-fn cost_of(measured: &Matrix, group: &CpuSet, below: Option<&GroupLevel>) -> f64 {
+fn cost_of(measured: &CostMatrix, group: &CpuSet, below: Option<&GroupLevel>) -> f64 {
     let all = cost_inside(measured, group, below);
     if !(3..=4).contains(&group.len()) {
         return all;
@@ -193,8 +195,8 @@ fn cost_of(measured: &Matrix, group: &CpuSet, below: Option<&GroupLevel>) -> f64
 }
 
 /// Returns the median over the measured pairs of some cpus that do not meet on the level below.
-fn cost_inside(measured: &Matrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> f64 {
-    let places: Vec<usize> = cpus.iter().filter_map(|cpu| measured.place(cpu)).collect();
+fn cost_inside(measured: &CostMatrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> f64 {
+    let places: Vec<usize> = cpus.iter().filter_map(|cpu| measured.place_of(cpu)).collect();
     let group = |place: usize| {
         let cpu = measured.cpus()[place];
         below.and_then(|below| below.groups.iter().position(|group| group.contains(cpu)))
@@ -202,7 +204,12 @@ fn cost_inside(measured: &Matrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> 
     let of: Vec<Option<usize>> = places.iter().map(|&place| group(place)).collect();
     let pairs = (0..places.len()).flat_map(|i| (i + 1..places.len()).map(move |j| (i, j)));
     let apart = pairs.filter(|&(i, j)| of[i].is_none() || of[i] != of[j]);
-    median(&apart.map(|(i, j)| measured.cost(places[i], places[j])).filter(|cost| cost.is_finite()).collect::<Vec<_>>())
+    median(
+        &apart
+            .map(|(i, j)| measured.pair_cost(places[i], places[j]))
+            .filter(|cost| cost.is_finite())
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// Returns true if both parts are large enough: one disturbed group of many is no part of the machine.
@@ -212,7 +219,7 @@ fn is_part(some: usize, all: usize) -> bool {
 
 impl CheaperPart {
     /// Compares cpus with all others, in pairs that meet on no level below; `None` if the rest is not clearly dearer.
-    fn of(measured: &Matrix, part: &CpuSet, below: Option<&GroupLevel>) -> Option<Self> {
+    fn from_part(measured: &CostMatrix, part: &CpuSet, below: Option<&GroupLevel>) -> Option<Self> {
         let rest = measured.cpu_set().difference(part);
         let [inside_ns, rest_ns] = [part, &rest].map(|cpus| cost_inside(measured, cpus, below));
         let is_cheaper = rest_ns >= CHEAPER * inside_ns && is_part(part.len(), measured.len());
@@ -222,16 +229,16 @@ impl CheaperPart {
 
 impl GroupLevel {
     /// Returns the group of each place of a matrix; `usize::MAX` without one.
-    pub(super) fn group_of(&self, matrix: &Matrix) -> Vec<usize> {
+    pub(super) fn group_of(&self, matrix: &CostMatrix) -> Vec<usize> {
         let mut of = vec![usize::MAX; matrix.len()];
         for (index, group) in self.groups.iter().enumerate() {
-            group.iter().filter_map(|cpu| matrix.place(cpu)).for_each(|place| of[place] = index);
+            group.iter().filter_map(|cpu| matrix.place_of(cpu)).for_each(|place| of[place] = index);
         }
         of
     }
 
     /// Returns the sizes of an inner level's groups within each group of this one.
-    fn parts<'a>(&'a self, inner: &'a Self) -> impl Iterator<Item = Vec<usize>> + 'a {
+    fn inner_parts<'a>(&'a self, inner: &'a Self) -> impl Iterator<Item = Vec<usize>> + 'a {
         self.groups.iter().map(|group| {
             let parts = inner.groups.iter().filter(|part| !part.is_disjoint(group));
             parts.map(CpuSet::len).collect()
@@ -240,23 +247,23 @@ impl GroupLevel {
 
     /// Returns true if this level only adds single cpus to groups of the inner one: one pair of siblings may be dearer
     /// than the rest. No group becomes larger than the largest was: cores without a sibling are near each other, too.
-    fn completes(&self, inner: &Self) -> bool {
+    fn completes_level(&self, inner: &Self) -> bool {
         let largest = |level: &Self| level.groups.iter().map(CpuSet::len).max();
         largest(self) <= largest(inner)
-            && self.parts(inner).all(|parts| parts.iter().filter(|&&size| size > 1).count() <= 1)
+            && self.inner_parts(inner).all(|parts| parts.iter().filter(|&&size| size > 1).count() <= 1)
     }
 
     /// Returns true if this level joins groups of the inner one into exactly one larger group.
     fn joins_once(&self, inner: &Self) -> bool {
-        self.parts(inner).filter(|parts| parts.len() > 1).count() == 1
+        self.inner_parts(inner).filter(|parts| parts.len() > 1).count() == 1
     }
 
-    fn looks_like_siblings(&self, measured: &Matrix) -> bool {
+    fn looks_like_siblings(&self, measured: &CostMatrix) -> bool {
         let several = self.groups.iter().filter(|group| group.len() > 1);
         let twos: Vec<(usize, usize)> = several
             .clone()
             .filter(|group| group.len() == 2)
-            .filter_map(|two| Some((measured.place(two.lowest()?)?, measured.place(two.highest()?)?)))
+            .filter_map(|two| Some((measured.place_of(two.lowest()?)?, measured.place_of(two.highest()?)?)))
             .collect();
         if twos.is_empty() || (twos.len() as f64) < SIBLINGS_SHARE * several.count() as f64 {
             return false;
@@ -265,12 +272,12 @@ impl GroupLevel {
         for &(one, other) in &twos {
             let mut nearest = f64::INFINITY;
             for &(third, fourth) in twos.iter().filter(|two| **two != (one, other)) {
-                let [a, b, c, d] =
-                    [(one, third), (other, third), (one, fourth), (other, fourth)].map(|(i, j)| measured.cost(i, j));
+                let [a, b, c, d] = [(one, third), (other, third), (one, fourth), (other, fourth)]
+                    .map(|(i, j)| measured.pair_cost(i, j));
                 differences.extend([(a / b).ln().abs(), (c / d).ln().abs()]);
                 nearest = nearest.min(median(&[a, b, c, d]));
             }
-            steps.push(nearest / measured.cost(one, other));
+            steps.push(nearest / measured.pair_cost(one, other));
         }
         let differ = median(&differences);
         // Two cpus alone, and pairs of which no other pair was measured, cannot be compared with others.
@@ -281,40 +288,40 @@ impl GroupLevel {
     /// socket has that shape if its lines all live on the other one. Single cpus do not count: a disturbed one must not
     /// hide the groups of all others.
     fn leaves_out_some_of(&self, inner: &Self) -> bool {
-        self.parts(inner).any(|parts| matches!(parts[..], [size] if size > 1))
+        self.inner_parts(inner).any(|parts| matches!(parts[..], [size] if size > 1))
     }
 }
 
 /// Returns the partitions just before a long step of the dendrogram, innermost first, as places by group.
-fn candidates(merges: &[Merge], places: usize) -> impl Iterator<Item = Vec<Vec<usize>>> + '_ {
+fn candidate_partitions(merges: &[ClusterMerge], places: usize) -> impl Iterator<Item = Vec<Vec<usize>>> + '_ {
     let steps = merges.windows(2).enumerate().filter(|(_, pair)| pair[1].height >= MERGE_STEP * pair[0].height);
-    steps.map(move |(done, _)| linkage::partition(&merges[..=done], places))
+    steps.map(move |(done, _)| linkage::partition_places(&merges[..=done], places))
 }
 
 /// Returns the groups as a level if the costs prove it above the level `below`.
-fn judged(matrix: &Matrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<GroupLevel> {
+fn judge_groups(matrix: &CostMatrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<GroupLevel> {
     let several = groups.iter().filter(|group| group.len() > 1);
     let grouped: usize = several.clone().map(Vec::len).sum();
     let is_of_most = 2 * grouped >= matrix.len();
     if groups.len() < 2 || !is_of_most && several.count() < 2 {
         return None;
     }
-    let sides = Sides::of(matrix, groups, below)?;
+    let sides = GroupSides::from_groups(matrix, groups, below)?;
     let step = sides.smallest_step();
     let least = if is_of_most { STEP } else { STEP_OF_FEW };
     if step.is_nan() || step < least {
         return None;
     }
-    (sides.misplaced() <= MISPLACED).then(|| sides.level(matrix, groups))
+    (sides.misplaced_share() <= MISPLACED).then(|| sides.build_level(matrix, groups))
 }
 
 /// Costs of the groups of several cpus.
-struct Sides {
-    groups: Vec<Side>,
+struct GroupSides {
+    groups: Vec<GroupSide>,
 }
 
 /// Costs of one group.
-struct Side {
+struct GroupSide {
     /// The median inside, of the pairs that meet on no level below.
     own: f64,
     /// The median to the nearest other group.
@@ -324,9 +331,9 @@ struct Side {
     outside: [usize; 2],
 }
 
-impl Sides {
+impl GroupSides {
     /// Computes the costs; `None` if a group has no measurement inside or outside.
-    fn of(matrix: &Matrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<Self> {
+    fn from_groups(matrix: &CostMatrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<Self> {
         let mut group_of = vec![0; matrix.len()];
         for (group, places) in groups.iter().enumerate() {
             places.iter().for_each(|&place| group_of[place] = group);
@@ -336,16 +343,17 @@ impl Sides {
             None => (0..matrix.len()).collect(),
         };
         let several = groups.iter().enumerate().filter(|(_, places)| places.len() > 1);
-        let side = |(group, places): (usize, &Vec<usize>)| Side::of(matrix, group, places, &group_of, &inner_of);
+        let side =
+            |(group, places): (usize, &Vec<usize>)| GroupSide::from_group(matrix, group, places, &group_of, &inner_of);
         let groups = several.map(side).collect::<Option<_>>()?;
         Some(Self { groups })
     }
 
     /// Returns the groups as a level.
-    fn level(&self, matrix: &Matrix, groups: &[Vec<usize>]) -> GroupLevel {
+    fn build_level(&self, matrix: &CostMatrix, groups: &[Vec<usize>]) -> GroupLevel {
         GroupLevel {
             step: self.smallest_step(),
-            misplaced: self.misplaced(),
+            misplaced: self.misplaced_share(),
             groups: groups.iter().map(|group| group.iter().map(|&place| matrix.cpus()[place]).collect()).collect(),
         }
     }
@@ -356,8 +364,8 @@ impl Sides {
 
     /// Returns the larger of two shares: of pairs inside above the middle of their group's step, and of pairs between
     /// below the middle of both their groups' steps.
-    fn misplaced(&self) -> f64 {
-        let share = |of: fn(&Side) -> [usize; 2]| {
+    fn misplaced_share(&self) -> f64 {
+        let share = |of: fn(&GroupSide) -> [usize; 2]| {
             let sum = |part: usize| self.groups.iter().map(|group| of(group)[part]).sum::<usize>();
             sum(1) as f64 / sum(0).max(1) as f64
         };
@@ -365,12 +373,18 @@ impl Sides {
     }
 }
 
-impl Side {
-    fn of(matrix: &Matrix, group: usize, places: &[usize], group_of: &[usize], inner_of: &[usize]) -> Option<Self> {
+impl GroupSide {
+    fn from_group(
+        matrix: &CostMatrix,
+        group: usize,
+        places: &[usize],
+        group_of: &[usize],
+        inner_of: &[usize],
+    ) -> Option<Self> {
         let (mut inside, mut meeting, mut outside) = (Vec::new(), Vec::new(), Vec::new());
         for &i in places {
             for (j, &other) in group_of.iter().enumerate() {
-                let cost = if i == j || other == group && j < i { f64::NAN } else { matrix.cost(i, j) };
+                let cost = if i == j || other == group && j < i { f64::NAN } else { matrix.pair_cost(i, j) };
                 match cost.is_finite() {
                     true if other == group => {
                         inside.push(cost);

@@ -19,11 +19,11 @@ mod trb;
 
 use corewise_machine::CpuSet;
 
-use super::map::Series;
+use super::map::LinkSeries;
 pub use error::ImportError;
 pub use kind::{kind_name, kind_of};
 pub use pairs::HEADER;
-pub use reader::read;
+pub use reader::read_links;
 
 /// Maximum length of a text, in bytes.
 pub const MAXIMUM_BYTES: usize = 48 << 20;
@@ -37,14 +37,14 @@ pub const MAXIMUM_NUMBERS: usize = MAXIMUM_CPUS * MAXIMUM_CPUS;
 
 /// Contents of a file of another tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
+pub struct ImportedLinks {
     /// Format of the file.
-    pub format: Format,
+    pub format: LinkFileFormat,
     /// One entry for each way to talk, in the file's order. It has every pair with a number: `visits_ns` has one entry
     /// for each row of the file, and so has `back_ns` if the file distinguishes both directions and they differ.
     /// `possible_pairs` counts the pairs of `cpus`; `gaps` is empty, since a file does not say why a number is missing:
     /// `remarks` lists missing numbers.
-    pub series: Vec<Series>,
+    pub series: Vec<LinkSeries>,
     /// All cpus in the file, with or without numbers: by their names in it, or the row numbers 0, 1, 2, ….
     pub cpus: CpuSet,
     /// True if the file names its cpus; otherwise they are row numbers, in an order that only its author knows.
@@ -57,7 +57,7 @@ pub struct Imported {
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum LinkFileFormat {
     /// Cells below the diagonal, without names: `core-to-core-latency --csv`, `cpu-latency`, `c2clat -c` of rousseladr.
     /// Assumed to be compare-and-swap, the default of the first two; the text does not say.
     LowerTriangle,
@@ -86,9 +86,9 @@ pub enum Format {
     Samples,
 }
 
-impl Format {
+impl LinkFileFormat {
     /// Returns the name for people.
-    pub const fn words(self) -> &'static str {
+    pub const fn format_name(self) -> &'static str {
         match self {
             Self::LowerTriangle => "lower triangle without names (core-to-core-latency)",
             Self::UpperTriangle => "upper triangle without names",

@@ -4,23 +4,23 @@ use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Links, What};
-use crate::clock::Clock;
+use super::{LinkFindings, TalkWay};
+use crate::clock::ClockRecord;
 
 /// Measurements of `corewise links`: for one machine, one or several ways to talk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkMap {
     /// Its origin.
-    pub provenance: Provenance,
+    pub provenance: LinkMapProvenance,
     /// The machine; absent if a file of another tool was imported and its machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// The clock that timed it; absent if it was imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock: Option<Clock>,
+    pub clock: Option<ClockRecord>,
     /// Unit of the numbers.
-    #[serde(default, skip_serializing_if = "Unit::is_nanoseconds")]
-    pub unit: Unit,
+    #[serde(default, skip_serializing_if = "CostUnit::is_nanoseconds")]
+    pub unit: CostUnit,
     /// The cpus of the map, by the system's numbers.
     pub cpus: CpuSet,
     /// Groups found by a search before pairs were chosen, on a large machine without reported groups; empty if there
@@ -32,16 +32,16 @@ pub struct LinkMap {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
     /// One entry for each way to talk; all were measured in turn, pair by pair.
-    #[serde(deserialize_with = "super::rows::series")]
-    pub series: Vec<Series>,
+    #[serde(deserialize_with = "super::rows::read_series")]
+    pub series: Vec<LinkSeries>,
     /// Speed of each cpu during the measurement, by rising number, if it was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<CpuClock>,
     /// Discarded samples.
-    pub spoiled: Spoiled,
+    pub spoiled: SpoiledSamples,
     /// Whether disjoint pairs were measured at the same time, and the result of the test for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parallel: Option<Parallel>,
+    pub parallel: Option<ParallelCheck>,
     /// Failed measurements; gaps of pairs are in the series.
     pub gaps: Vec<Gap>,
 }
@@ -56,9 +56,9 @@ pub(super) const MOST_BYTES: usize = 128 << 20;
 #[cfg(test)]
 impl LinkMap {
     /// A map of a machine as if it had been measured by compare-and-swap.
-    pub fn of_pairs(machine: Machine, pairs: Vec<super::Pair>) -> Self {
-        let provenance = Provenance {
-            origin: Origin::Measured,
+    pub fn of_pairs(machine: Machine, pairs: Vec<super::LinkPair>) -> Self {
+        let provenance = LinkMapProvenance {
+            origin: LinkMapOrigin::Measured,
             corewise: "test".into(),
             started_unix_ms: 0,
             elapsed_s: 1.0,
@@ -66,18 +66,18 @@ impl LinkMap {
             seed: 1,
             partial: false,
         };
-        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        let links = LinkFindings { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
         Self {
             provenance,
             cpus: machine.allowed.clone(),
             machine: Some(machine),
             clock: None,
-            unit: Unit::Nanoseconds,
+            unit: CostUnit::Nanoseconds,
             searched: Vec::new(),
             unfinished: false,
-            series: vec![Series { what: What::Cas, links, held_out: Vec::new() }],
+            series: vec![LinkSeries { what: TalkWay::Cas, links, held_out: Vec::new() }],
             clocks: Vec::new(),
-            spoiled: Spoiled::default(),
+            spoiled: SpoiledSamples::default(),
             parallel: None,
             gaps: Vec::new(),
         }
@@ -87,7 +87,7 @@ impl LinkMap {
 /// Unit of a map's numbers. Fields with names in `_ns` hold cycles if the unit is cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unit {
+pub enum CostUnit {
     /// Nanoseconds.
     #[default]
     Nanoseconds,
@@ -95,7 +95,7 @@ pub enum Unit {
     Cycles,
 }
 
-impl Unit {
+impl CostUnit {
     /// Returns "ns" or "cycles".
     pub const fn word(self) -> &'static str {
         match self {
@@ -112,22 +112,22 @@ impl Unit {
 
 /// One way to talk and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Series {
+pub struct LinkSeries {
     /// The way to talk.
-    pub what: What,
+    pub what: TalkWay,
     /// The pairs.
-    pub links: Links,
+    pub links: LinkFindings,
     /// Pairs measured only to check the predictions for unmeasured pairs; they are not among `links`.
     #[serde(default, with = "super::rows", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<super::rows::Row>")]
-    pub held_out: Vec<super::Pair>,
+    #[schemars(with = "Vec<super::rows::PairRow>")]
+    pub held_out: Vec<super::LinkPair>,
 }
 
 /// Place and manner of a map's making.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Provenance {
+pub struct LinkMapProvenance {
     /// Measured here, simulated or imported.
-    pub origin: Origin,
+    pub origin: LinkMapOrigin,
     /// corewise's version.
     pub corewise: String,
     /// The beginning, in milliseconds since 1970-01-01 UTC; for an import the time of the import.
@@ -145,7 +145,7 @@ pub struct Provenance {
 /// Origin of a map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "kebab-case")]
-pub enum Origin {
+pub enum LinkMapOrigin {
     /// This machine was measured.
     Measured,
     /// A recorded matrix in place of a machine.
@@ -179,7 +179,7 @@ pub struct CpuClock {
 
 /// Discarded samples, with reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Spoiled {
+pub struct SpoiledSamples {
     /// All samples, spoiled or not.
     pub samples: u64,
     /// One of the two threads lost its cpu meanwhile.
@@ -192,7 +192,7 @@ pub struct Spoiled {
 
 /// Test of measuring several pairs at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Parallel {
+pub struct ParallelCheck {
     /// Number of disjoint pairs measured at the same time; 1 if they disturbed each other.
     pub at_a_time: u32,
     /// Number of pairs measured both alone and with others.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corewise_machine::CpuSet;
 
-use super::Links;
+use super::LinkFindings;
 use super::pair::two_costs;
 
 /// A square of costs in nanoseconds between cpus; unknown cells and the diagonal are NaN.
@@ -13,29 +13,29 @@ use super::pair::two_costs;
 ///
 /// Row `i`, column `j` is the cost with `i` as the first cpu, which owns the memory, begins, and takes the time.
 #[derive(Clone, Debug)]
-pub struct Matrix {
+pub struct CostMatrix {
     cpus: Vec<u32>,
     costs: Arc<Vec<f64>>,
 }
 
-impl Matrix {
+impl CostMatrix {
     /// Creates a matrix of unknown costs over cpus (by the system's numbers, rising).
-    pub fn unknown(cpus: impl IntoIterator<Item = u32>) -> Self {
+    pub fn all_unknown(cpus: impl IntoIterator<Item = u32>) -> Self {
         let cpus: Vec<u32> = cpus.into_iter().collect();
         let costs = Arc::new(vec![f64::NAN; cpus.len() * cpus.len()]);
         Self { cpus, costs }
     }
 
     /// Creates the matrix of measured pairs.
-    pub fn of(links: &Links) -> Self {
-        let cpus = super::cpus(links);
-        let mut matrix = Self::unknown(cpus.iter());
+    pub fn from_links(links: &LinkFindings) -> Self {
+        let cpus = super::measured_cpus(links);
+        let mut matrix = Self::all_unknown(cpus.iter());
         for pair in &links.pairs {
-            let (Some(a), Some(b)) = (matrix.place(pair.a), matrix.place(pair.b)) else { continue };
+            let (Some(a), Some(b)) = (matrix.place_of(pair.a), matrix.place_of(pair.b)) else { continue };
             let both = pair.one_way_ns();
             let or_both = |cost: f64| if cost.is_finite() { cost } else { both };
-            matrix.set(a, b, or_both(pair.from_a_ns()));
-            matrix.set(b, a, or_both(pair.from_b_ns()));
+            matrix.set_cost(a, b, or_both(pair.from_a_ns()));
+            matrix.set_cost(b, a, or_both(pair.from_b_ns()));
         }
         matrix
     }
@@ -61,7 +61,7 @@ impl Matrix {
     }
 
     /// Returns the row of a cpu.
-    pub fn place(&self, cpu: u32) -> Option<usize> {
+    pub fn place_of(&self, cpu: u32) -> Option<usize> {
         // Fast path for cpus numbered 0, 1, 2, …
         match self.cpus.get(cpu as usize) {
             Some(&own) if own == cpu => Some(cpu as usize),
@@ -71,19 +71,19 @@ impl Matrix {
 
     /// Returns the cost with the cpu of row `first` as the first and that of column `second` as the second; NaN if
     /// unknown.
-    pub fn way(&self, first: usize, second: usize) -> f64 {
+    pub fn one_way_cost(&self, first: usize, second: usize) -> f64 {
         self.costs[first * self.cpus.len() + second]
     }
 
     /// Returns the cheaper and the dearer way of a pair, if these are two costs, for which a mean is meaningless.
     pub fn two_costs(&self, i: usize, j: usize) -> Option<[f64; 2]> {
-        two_costs(self.way(i, j), self.way(j, i))
+        two_costs(self.one_way_cost(i, j), self.one_way_cost(j, i))
     }
 
     /// Returns the cost of a pair: the mean of both ways, or the known one. Groups and predictions use it; summaries
     /// check [`Self::two_costs`] first.
-    pub fn cost(&self, i: usize, j: usize) -> f64 {
-        match (self.way(i, j), self.way(j, i)) {
+    pub fn pair_cost(&self, i: usize, j: usize) -> f64 {
+        match (self.one_way_cost(i, j), self.one_way_cost(j, i)) {
             (there, back) if back.is_nan() => there,
             (there, back) if there.is_nan() => back,
             (there, back) => f64::midpoint(there, back),
@@ -91,20 +91,20 @@ impl Matrix {
     }
 
     /// Sets one way.
-    pub fn set(&mut self, first: usize, second: usize, cost: f64) {
+    pub fn set_cost(&mut self, first: usize, second: usize, cost: f64) {
         let width = self.cpus.len();
         Arc::make_mut(&mut self.costs)[first * width + second] = cost;
     }
 
     /// Sets both ways.
     pub fn set_both(&mut self, i: usize, j: usize, cost: f64) {
-        self.set(i, j, cost);
-        self.set(j, i, cost);
+        self.set_cost(i, j, cost);
+        self.set_cost(j, i, cost);
     }
 
     /// Iterates over all pairs `i < j` of known cost: their places, and the cost.
-    pub fn known(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+    pub fn known_pairs(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let all = (0..self.len()).flat_map(move |i| (i + 1..self.len()).map(move |j| (i, j)));
-        all.map(|(i, j)| (i, j, self.cost(i, j))).filter(|(_, _, cost)| cost.is_finite())
+        all.map(|(i, j)| (i, j, self.pair_cost(i, j))).filter(|(_, _, cost)| cost.is_finite())
     }
 }

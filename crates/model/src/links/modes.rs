@@ -2,8 +2,8 @@
 
 use corewise_machine::CpuSet;
 
-use super::Pair;
-use crate::finding::{Finding, Topic};
+use super::LinkPair;
+use crate::finding::{Finding, FindingTopic};
 use crate::stats::order::{median, quantile};
 use corewise_machine::suggested_command;
 
@@ -17,10 +17,10 @@ const MODE_SPREAD: f64 = 1.3;
 
 /// Finds pairs with two costs during the measurement. Causes are a host that moves virtual cpus between its own cores,
 /// or a clock that changes.
-pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
-    let split: Vec<(&Pair, Modes)> =
-        pairs.iter().filter_map(|pair| Some((pair, Modes::of(&pair.all_visits_ns())?))).collect();
-    let (pair, modes) = split.iter().max_by(|a, b| a.1.ratio().total_cmp(&b.1.ratio()))?;
+pub fn modes_finding(pairs: &[LinkPair], hypervisor: Option<&str>) -> Option<Finding> {
+    let split: Vec<(&LinkPair, CostModes)> =
+        pairs.iter().filter_map(|pair| Some((pair, CostModes::from_visits(&pair.all_visits_ns())?))).collect();
+    let (pair, modes) = split.iter().max_by(|a, b| a.1.mode_ratio().total_cmp(&b.1.mode_ratio()))?;
     let cpus: CpuSet = split.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
     let whose = match split.len() {
         1 => format!("cpus {} and {}", pair.a, pair.b),
@@ -35,7 +35,7 @@ pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
         None => "Something changed during the survey (a clock, a power state); survey again on a quiet machine:",
     };
     Some(Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus,
         statement: format!(
             "Talking between {whose} costs {:.0} ns in some visits and {:.0} ns in others ({share:.0} % of {}).",
@@ -50,14 +50,14 @@ pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
 }
 
 /// Two modes with a gap between them.
-struct Modes {
+struct CostModes {
     low_ns: f64,
     high_ns: f64,
     high_share: f64,
 }
 
-impl Modes {
-    fn of(visits_ns: &[f64]) -> Option<Self> {
+impl CostModes {
+    fn from_visits(visits_ns: &[f64]) -> Option<Self> {
         let mut sorted = visits_ns.to_vec();
         sorted.sort_by(f64::total_cmp);
         let least = MODE_VISITS.max((sorted.len() as f64 * MODE_SHARE).ceil() as usize);
@@ -73,7 +73,7 @@ impl Modes {
         })
     }
 
-    fn ratio(&self) -> f64 {
+    fn mode_ratio(&self) -> f64 {
         self.high_ns / self.low_ns
     }
 }

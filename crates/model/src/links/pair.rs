@@ -13,27 +13,27 @@ pub(super) fn two_costs(there: f64, back: f64) -> Option<[f64; 2]> {
 
 /// Round trips between two cpus.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
+pub struct LinkPair {
     /// The lower cpu.
     pub a: u32,
     /// The higher cpu.
     pub b: u32,
-    sides: Sides,
+    sides: PairSides,
 }
 
 /// The visits begun by `a`, and those begun by `b`. A single one on each side, as in imported matrices, is stored
 /// inline.
 #[derive(Clone, Debug, PartialEq)]
-enum Sides {
+enum PairSides {
     One(f64),
     Both(f64, f64),
     Several(Box<[Vec<f64>; 2]>),
 }
 
-impl Pair {
+impl LinkPair {
     /// Returns the memory in bytes of a pair with this many visits from either side, including the allocator's
     /// overhead.
-    pub(super) const fn bytes(visits: usize, back: usize) -> usize {
+    pub(super) const fn size_in_bytes(visits: usize, back: usize) -> usize {
         let lists = if visits == 1 && back <= 1 { 0 } else { 48 + 3 * 16 + 8 * (visits + back) };
         size_of::<Self>() + lists
     }
@@ -46,9 +46,9 @@ impl Pair {
     /// Creates a pair with the visits begun by `a` and by `b`, each in order of time, in nanoseconds.
     pub fn of_both(a: u32, b: u32, visits_ns: Vec<f64>, back_ns: Vec<f64>) -> Self {
         let sides = match (&visits_ns[..], &back_ns[..]) {
-            (&[there], []) => Sides::One(there),
-            (&[there], &[back]) => Sides::Both(there, back),
-            _ => Sides::Several(Box::new([visits_ns, back_ns])),
+            (&[there], []) => PairSides::One(there),
+            (&[there], &[back]) => PairSides::Both(there, back),
+            _ => PairSides::Several(Box::new([visits_ns, back_ns])),
         };
         Self { a, b, sides }
     }
@@ -58,26 +58,26 @@ impl Pair {
     /// median is over all samples of all lines.
     pub fn visits_ns(&self) -> &[f64] {
         match &self.sides {
-            Sides::One(there) | Sides::Both(there, _) => std::slice::from_ref(there),
-            Sides::Several(sides) => &sides[0],
+            PairSides::One(there) | PairSides::Both(there, _) => std::slice::from_ref(there),
+            PairSides::Several(sides) => &sides[0],
         }
     }
 
     /// Returns the same for the visits begun by `b`.
     pub fn back_ns(&self) -> &[f64] {
         match &self.sides {
-            Sides::One(_) => &[],
-            Sides::Both(_, back) => std::slice::from_ref(back),
-            Sides::Several(sides) => &sides[1],
+            PairSides::One(_) => &[],
+            PairSides::Both(_, back) => std::slice::from_ref(back),
+            PairSides::Several(sides) => &sides[1],
         }
     }
 
     /// Adds a latest visit, begun by `a` or `b`.
-    pub fn push(&mut self, is_back: bool, visit_ns: f64) {
+    pub fn push_visit(&mut self, is_back: bool, visit_ns: f64) {
         let mut sides = match &mut self.sides {
-            Sides::One(there) => [vec![*there], Vec::new()],
-            Sides::Both(there, back) => [vec![*there], vec![*back]],
-            Sides::Several(sides) => std::mem::take(&mut **sides),
+            PairSides::One(there) => [vec![*there], Vec::new()],
+            PairSides::Both(there, back) => [vec![*there], vec![*back]],
+            PairSides::Several(sides) => std::mem::take(&mut **sides),
         };
         sides[usize::from(is_back)].push(visit_ns);
         let [visits_ns, back_ns] = sides;
@@ -85,11 +85,11 @@ impl Pair {
     }
 
     /// Changes the cost of each visit, those begun by `b` last.
-    pub fn change(&mut self, change: impl FnMut(&mut f64)) {
+    pub fn change_visits(&mut self, change: impl FnMut(&mut f64)) {
         match &mut self.sides {
-            Sides::One(there) => [there].into_iter().for_each(change),
-            Sides::Both(there, back) => [there, back].into_iter().for_each(change),
-            Sides::Several(sides) => sides.iter_mut().flatten().for_each(change),
+            PairSides::One(there) => [there].into_iter().for_each(change),
+            PairSides::Both(there, back) => [there, back].into_iter().for_each(change),
+            PairSides::Several(sides) => sides.iter_mut().flatten().for_each(change),
         }
     }
 

@@ -8,9 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use super::structure::{Block, Family, Structure};
-use super::{Matrix, Relation};
-use crate::stats::order::{deviation, median};
+use super::structure::{BlockFamily, CoreBlock, CpuStructure};
+use super::{CostMatrix, CpuRelation};
+use crate::stats::order::{median, median_deviation};
 
 /// Alternations of fitting blocks and cores; the changes fall below a tenth of a percent long before.
 const TURNS: usize = 12;
@@ -22,34 +22,34 @@ const ONE_WAY: f64 = 0.9;
 
 /// Costs for every pair of a structure.
 #[derive(Clone, Debug)]
-pub struct Predictor<'a> {
-    structure: &'a Structure,
-    blocks: BTreeMap<Block, f64>,
-    families: BTreeMap<Family, f64>,
+pub struct CostPredictor<'a> {
+    structure: &'a CpuStructure,
+    blocks: BTreeMap<CoreBlock, f64>,
+    families: BTreeMap<BlockFamily, f64>,
     cores: Vec<f64>,
     /// Measured costs of pairs of cores, for the pairs of their other threads.
     measured: BTreeMap<(usize, usize), f64>,
 }
 
 /// A measured pair: two places, and its cost in nanoseconds.
-pub type Measured = (usize, usize, f64);
+pub type MeasuredPair = (usize, usize, f64);
 
 /// A measured pair for the fit: its cores, its block, and the logarithm of the cost.
-struct Point {
+struct PairPoint {
     cores: [usize; 2],
-    block: Block,
+    block: CoreBlock,
     log: f64,
 }
 
-impl<'a> Predictor<'a> {
+impl<'a> CostPredictor<'a> {
     /// Fits measured pairs: places and costs in nanoseconds.
-    pub fn fit(structure: &'a Structure, seen: &[Measured]) -> Self {
+    pub fn fit_pairs(structure: &'a CpuStructure, seen: &[MeasuredPair]) -> Self {
         let mut measured = BTreeMap::<(usize, usize), Vec<f64>>::new();
         let mut points = Vec::with_capacity(seen.len());
         for &(i, j, cost) in seen.iter().filter(|(_, _, cost)| *cost > 0.0) {
-            let (a, b) = (structure.core(i), structure.core(j));
+            let (a, b) = (structure.core_at(i), structure.core_at(j));
             measured.entry((a.min(b), a.max(b))).or_default().push(cost);
-            points.push(Point { cores: [a, b], block: structure.block(i, j), log: cost.ln() });
+            points.push(PairPoint { cores: [a, b], block: structure.block_between(i, j), log: cost.ln() });
         }
         let mut fit = Self {
             structure,
@@ -66,66 +66,67 @@ impl<'a> Predictor<'a> {
     }
 
     /// Returns the cost of a pair of places in nanoseconds; NaN if nothing like it was measured.
-    pub fn cost(&self, i: usize, j: usize) -> f64 {
-        let (a, b) = (self.structure.core(i), self.structure.core(j));
+    pub fn pair_cost(&self, i: usize, j: usize) -> f64 {
+        let (a, b) = (self.structure.core_at(i), self.structure.core_at(j));
         if a != b
             && let Some(&cost) = self.measured.get(&(a.min(b), a.max(b)))
         {
             return cost;
         }
-        self.modelled(i, j)
+        self.modelled_cost(i, j)
     }
 
     /// Returns the same from the model alone.
-    pub(super) fn modelled(&self, i: usize, j: usize) -> f64 {
-        let block = self.structure.block(i, j);
-        let known = self.blocks.get(&block).or_else(|| self.families.get(&block.family()));
+    pub(super) fn modelled_cost(&self, i: usize, j: usize) -> f64 {
+        let block = self.structure.block_between(i, j);
+        let known = self.blocks.get(&block).or_else(|| self.families.get(&block.block_family()));
         known.map_or(f64::NAN, |log| {
-            (log + self.of_cores(block.relation, self.structure.core(i), self.structure.core(j))).exp()
+            (log + self.of_cores(block.relation, self.structure.core_at(i), self.structure.core_at(j))).exp()
         })
     }
 
     /// Returns all costs: measured ones if available, the others predicted.
-    pub fn filled(&self, measured: &Matrix) -> Matrix {
+    pub fn fill_matrix(&self, measured: &CostMatrix) -> CostMatrix {
         let mut filled = measured.clone();
         for i in 0..measured.len() {
             for j in i + 1..measured.len() {
-                if measured.cost(i, j).is_nan() {
-                    filled.set_both(i, j, self.cost(i, j));
+                if measured.pair_cost(i, j).is_nan() {
+                    filled.set_both(i, j, self.pair_cost(i, j));
                 }
             }
         }
         filled
     }
 
-    fn of_cores(&self, relation: Relation, a: usize, b: usize) -> f64 {
-        if relation == Relation::SameCore { 0.0 } else { self.cores[a] + self.cores[b] }
+    fn of_cores(&self, relation: CpuRelation, a: usize, b: usize) -> f64 {
+        if relation == CpuRelation::SameCore { 0.0 } else { self.cores[a] + self.cores[b] }
     }
 
-    fn fit_blocks(&mut self, points: &[Point]) {
-        let mut rests = BTreeMap::<Block, Vec<f64>>::new();
+    fn fit_blocks(&mut self, points: &[PairPoint]) {
+        let mut rests = BTreeMap::<CoreBlock, Vec<f64>>::new();
         for point in points {
             let rest = point.log - self.of_cores(point.block.relation, point.cores[0], point.cores[1]);
             rests.entry(point.block).or_default().push(rest);
         }
         let mut alike = BTreeMap::<_, Vec<&Vec<f64>>>::new();
         for (block, rests) in &rests {
-            alike.entry(block.family()).or_default().push(rests);
+            alike.entry(block.block_family()).or_default().push(rests);
         }
-        let families: BTreeMap<Family, Shrinkage> =
-            alike.into_iter().map(|(family, blocks)| (family, Shrinkage::of(&blocks))).collect();
-        self.blocks = rests.iter().map(|(block, rests)| (*block, families[&block.family()].shrunk(rests))).collect();
+        let families: BTreeMap<BlockFamily, MeanShrinkage> =
+            alike.into_iter().map(|(family, blocks)| (family, MeanShrinkage::from_groups(&blocks))).collect();
+        self.blocks =
+            rests.iter().map(|(block, rests)| (*block, families[&block.block_family()].shrink_mean(rests))).collect();
         self.families = families.into_iter().map(|(family, shrinkage)| (family, shrinkage.mean)).collect();
     }
 
-    fn fit_cores(&mut self, points: &[Point]) {
-        let between: Vec<&Point> = points.iter().filter(|point| point.cores[0] != point.cores[1]).collect();
-        let rest = |point: &&Point| {
+    fn fit_cores(&mut self, points: &[PairPoint]) {
+        let between: Vec<&PairPoint> = points.iter().filter(|point| point.cores[0] != point.cores[1]).collect();
+        let rest = |point: &&PairPoint| {
             let [a, b] = point.cores;
             point.log - self.blocks[&point.block] - self.of_cores(point.block.relation, a, b)
         };
         let rests: Vec<f64> = between.iter().map(rest).collect();
-        let limit = FAR_OUT * deviation(&rests);
+        let limit = FAR_OUT * median_deviation(&rests);
         let mut of_core = vec![Vec::new(); self.cores.len()];
         for (point, rest) in between.iter().zip(&rests) {
             for core in point.cores {
@@ -133,8 +134,8 @@ impl<'a> Predictor<'a> {
             }
         }
         let seen: Vec<&Vec<f64>> = of_core.iter().filter(|rests| !rests.is_empty()).collect();
-        let shrinkage = Shrinkage { mean: 0.0, ..Shrinkage::of(&seen) };
-        let of = |rests: &Vec<f64>| if rests.is_empty() { 0.0 } else { shrinkage.shrunk(rests) };
+        let shrinkage = MeanShrinkage { mean: 0.0, ..MeanShrinkage::from_groups(&seen) };
+        let of = |rests: &Vec<f64>| if rests.is_empty() { 0.0 } else { shrinkage.shrink_mean(rests) };
         self.cores = of_core.iter().map(of).collect();
     }
 }
@@ -142,19 +143,21 @@ impl<'a> Predictor<'a> {
 /// Splits predictions by way in blocks with two costs, since the mean of 20 and 200 is the cost of neither way. If most
 /// measured pairs of a block have two costs, and the same way is the dearer one, each way is predicted with the typical
 /// ratio. If the dearer way varies, there is no prediction.
-pub(super) fn by_way(structure: &Structure, measured: &Matrix, mut filled: Matrix) -> Matrix {
+pub(super) fn by_way(structure: &CpuStructure, measured: &CostMatrix, mut filled: CostMatrix) -> CostMatrix {
     // From the lower cache to the higher, so that a block has one way.
     let turned = |i: usize, j: usize| {
-        let cache = |place| structure.cache(structure.core(place));
+        let cache = |place| structure.cache_at(structure.core_at(place));
         if (cache(j), j) < (cache(i), i) { (j, i) } else { (i, j) }
     };
     // The number of pairs, and the logarithms of ratios of those with two costs.
-    let mut blocks = BTreeMap::<Block, (usize, Vec<f64>)>::new();
-    for (i, j, _) in measured.known() {
+    let mut blocks = BTreeMap::<CoreBlock, (usize, Vec<f64>)>::new();
+    for (i, j, _) in measured.known_pairs() {
         let (from, to) = turned(i, j);
-        let (pairs, ratios) = blocks.entry(structure.block(i, j)).or_default();
+        let (pairs, ratios) = blocks.entry(structure.block_between(i, j)).or_default();
         *pairs += 1;
-        ratios.extend(measured.two_costs(i, j).map(|_| (measured.way(from, to) / measured.way(to, from)).ln()));
+        ratios.extend(
+            measured.two_costs(i, j).map(|_| (measured.one_way_cost(from, to) / measured.one_way_cost(to, from)).ln()),
+        );
     }
     blocks.retain(|_, (pairs, ratios)| 2 * ratios.len() > *pairs);
     if blocks.is_empty() {
@@ -162,16 +165,16 @@ pub(super) fn by_way(structure: &Structure, measured: &Matrix, mut filled: Matri
     }
     for i in 0..filled.len() {
         for j in i + 1..filled.len() {
-            let block = blocks.get(&structure.block(i, j)).filter(|_| measured.cost(i, j).is_nan());
+            let block = blocks.get(&structure.block_between(i, j)).filter(|_| measured.pair_cost(i, j).is_nan());
             let Some((_, ratios)) = block else { continue };
             let (from, to) = turned(i, j);
             let dearer = ratios.iter().filter(|ratio| **ratio > 0.0).count();
             let is_one_way = dearer.max(ratios.len() - dearer) as f64 >= ONE_WAY * ratios.len() as f64;
             // Of costs r and 1 the mean is (r + 1) / 2.
             let ratio = if is_one_way { median(ratios).exp() } else { f64::NAN };
-            let mean = filled.cost(i, j);
-            filled.set(from, to, mean * 2.0 * ratio / (1.0 + ratio));
-            filled.set(to, from, mean * 2.0 / (1.0 + ratio));
+            let mean = filled.pair_cost(i, j);
+            filled.set_cost(from, to, mean * 2.0 * ratio / (1.0 + ratio));
+            filled.set_cost(to, from, mean * 2.0 / (1.0 + ratio));
         }
     }
     filled
@@ -179,14 +182,14 @@ pub(super) fn by_way(structure: &Structure, measured: &Matrix, mut filled: Matri
 
 /// Shrinkage of means of few values towards the mean of all.
 #[derive(Clone, Copy, Debug)]
-struct Shrinkage {
+struct MeanShrinkage {
     mean: f64,
     /// Weight of the overall mean, in values: the variance within over that between.
     weight: f64,
 }
 
-impl Shrinkage {
-    fn of(groups: &[&Vec<f64>]) -> Self {
+impl MeanShrinkage {
+    fn from_groups(groups: &[&Vec<f64>]) -> Self {
         let means: Vec<f64> = groups.iter().map(|values| robust_mean(values)).collect();
         let mean = median(&means);
         let within: Vec<f64> = groups
@@ -209,7 +212,7 @@ impl Shrinkage {
         Self { mean, weight }
     }
 
-    fn shrunk(&self, values: &[f64]) -> f64 {
+    fn shrink_mean(&self, values: &[f64]) -> f64 {
         let count = values.len() as f64;
         let share = count / (count + self.weight);
         self.mean + share * (robust_mean(values) - self.mean)
@@ -219,70 +222,70 @@ impl Shrinkage {
 /// Returns the mean with outliers clamped.
 fn robust_mean(values: &[f64]) -> f64 {
     let middle = median(values);
-    let limit = FAR_OUT * deviation(values);
+    let limit = FAR_OUT * median_deviation(values);
     values.iter().map(|value| middle + (value - middle).clamp(-limit, limit)).sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::layout::Layout;
+    use crate::simulate::layout::MachineLayout;
 
-    const CHIPLETS: Layout = Layout { packages: 1, caches: 3, cores: 4, threads: 2, adjacent: true };
+    const CHIPLETS: MachineLayout = MachineLayout { packages: 1, caches: 3, cores: 4, threads: 2, adjacent: true };
 
     #[test]
     fn siblings_of_measured_cores_cost_what_these_cost() {
-        let machine = CHIPLETS.machine();
-        let structure = Structure::new(Some(&machine), &machine.allowed);
+        let machine = CHIPLETS.build_machine();
+        let structure = CpuStructure::new(Some(&machine), &machine.allowed);
         // Cores 0 and 5 through their first threads, places 0 and 10.
-        let fit = Predictor::fit(&structure, &[(0, 10, 100.0), (2, 12, 140.0)]);
+        let fit = CostPredictor::fit_pairs(&structure, &[(0, 10, 100.0), (2, 12, 140.0)]);
         for (i, j) in [(0, 10), (1, 10), (0, 11), (1, 11), (11, 0)] {
-            assert!((fit.cost(i, j) - 100.0).abs() < 1e-9, "{i} {j}");
+            assert!((fit.pair_cost(i, j) - 100.0).abs() < 1e-9, "{i} {j}");
         }
     }
 
     #[test]
     fn blocks_of_which_nothing_was_measured_are_like_those_of_their_relation_and_else_unknown() {
-        let machine = CHIPLETS.machine();
-        let structure = Structure::new(Some(&machine), &machine.allowed);
+        let machine = CHIPLETS.build_machine();
+        let structure = CpuStructure::new(Some(&machine), &machine.allowed);
         // Between the first two caches only, places 0-7 and 8-15.
-        let seen: Vec<Measured> = (0..4).map(|core| (2 * core, 8 + 2 * core, 100.0)).collect();
-        let fit = Predictor::fit(&structure, &seen);
-        assert!((fit.cost(0, 16) - 100.0).abs() < 1e-6, "{}", fit.cost(0, 16));
-        assert!(fit.cost(0, 2).is_nan(), "inside a cache nothing is known");
-        assert!(fit.cost(0, 1).is_nan(), "nor of siblings");
+        let seen: Vec<MeasuredPair> = (0..4).map(|core| (2 * core, 8 + 2 * core, 100.0)).collect();
+        let fit = CostPredictor::fit_pairs(&structure, &seen);
+        assert!((fit.pair_cost(0, 16) - 100.0).abs() < 1e-6, "{}", fit.pair_cost(0, 16));
+        assert!(fit.pair_cost(0, 2).is_nan(), "inside a cache nothing is known");
+        assert!(fit.pair_cost(0, 1).is_nan(), "nor of siblings");
     }
 
     #[test]
     fn a_core_that_is_far_from_everything_is_predicted_so() {
-        let machine = Layout { packages: 1, caches: 4, cores: 8, threads: 1, adjacent: false }.machine();
-        let structure = Structure::new(Some(&machine), &machine.allowed);
+        let machine = MachineLayout { packages: 1, caches: 4, cores: 8, threads: 1, adjacent: false }.build_machine();
+        let structure = CpuStructure::new(Some(&machine), &machine.allowed);
         let cost = |i: usize, j: usize| {
-            let near = if structure.cache(i) == structure.cache(j) { 30.0 } else { 100.0 };
+            let near = if structure.cache_at(i) == structure.cache_at(j) { 30.0 } else { 100.0 };
             if i == 3 || j == 3 { near * 1.2 } else { near }
         };
-        let mut random = corewise_machine::random::Random::new(1);
+        let mut random = corewise_machine::random::RandomGenerator::new(1);
         let pairs = (0..32).flat_map(|i| (i + 1..32).map(move |j| (i, j)));
-        let pairs: Vec<_> = pairs.filter(|_| random.unit() < 0.3).collect();
-        let seen = pairs.iter().map(|&(i, j)| (i, j, cost(i, j) * (0.01 * random.normal()).exp()));
-        let fit = Predictor::fit(&structure, &seen.collect::<Vec<_>>());
+        let pairs: Vec<_> = pairs.filter(|_| random.next_unit() < 0.3).collect();
+        let seen = pairs.iter().map(|&(i, j)| (i, j, cost(i, j) * (0.01 * random.next_normal()).exp()));
+        let fit = CostPredictor::fit_pairs(&structure, &seen.collect::<Vec<_>>());
         for (i, j) in [(3, 30), (3, 20), (1, 3), (4, 30), (9, 20)] {
-            let error = fit.modelled(i, j) / cost(i, j) - 1.0;
+            let error = fit.modelled_cost(i, j) / cost(i, j) - 1.0;
             assert!(error.abs() < 0.03, "{i} {j}: {error}");
         }
     }
 
     #[test]
     fn one_wild_value_does_not_move_the_others() {
-        let machine = CHIPLETS.machine();
-        let structure = Structure::new(Some(&machine), &machine.allowed);
-        let mut seen: Vec<Measured> = Vec::new();
+        let machine = CHIPLETS.build_machine();
+        let structure = CpuStructure::new(Some(&machine), &machine.allowed);
+        let mut seen: Vec<MeasuredPair> = Vec::new();
         for i in 0..4 {
             seen.extend((4..8).map(|j| (2 * i, 2 * j, 100.0 * (1.0 + 0.001 * (i * j) as f64))));
         }
         seen[5].2 = 4000.0;
-        let fit = Predictor::fit(&structure, &seen);
-        let error = fit.modelled(0, 15) / 100.0 - 1.0;
+        let fit = CostPredictor::fit_pairs(&structure, &seen);
+        let error = fit.modelled_cost(0, 15) / 100.0 - 1.0;
         assert!(error.abs() < 0.1, "{error}");
     }
 }

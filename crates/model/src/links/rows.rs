@@ -8,37 +8,37 @@ use schemars::JsonSchema;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Pair;
-use super::map::{MOST_BYTES, Series};
+use super::LinkPair;
+use super::map::{LinkSeries, MOST_BYTES};
 
 /// Pairs with the same lower cpu.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub(super) struct Row {
+pub(super) struct PairRow {
     /// The lower cpu of all these pairs.
     a: u32,
     /// The higher cpus, one for each pair.
     b: CpuSet,
     /// For each pair the visits begun by `a`, in order of time, in nanoseconds: a number, or a list unless there is
     /// exactly one.
-    visits_ns: Vec<Listed>,
+    visits_ns: Vec<VisitList>,
     /// The same for the visits begun by the other cpu; absent if the whole row has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    back_ns: Vec<Listed>,
+    back_ns: Vec<VisitList>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum Listed {
+enum VisitList {
     One(f64),
     Several(Vec<f64>),
 }
 
-impl Listed {
-    fn of(visits: &[f64]) -> Self {
+impl VisitList {
+    fn from_visits(visits: &[f64]) -> Self {
         if let [visit] = visits { Self::One(*visit) } else { Self::Several(visits.to_vec()) }
     }
 
-    fn visits(self) -> Vec<f64> {
+    fn into_visits(self) -> Vec<f64> {
         match self {
             Self::One(visit) => vec![visit],
             Self::Several(visits) => visits,
@@ -46,65 +46,65 @@ impl Listed {
     }
 }
 
-impl Row {
+impl PairRow {
     /// Creates the row of pairs of one cpu in rising order.
-    fn of(pairs: &[Pair]) -> Self {
+    fn from_pairs(pairs: &[LinkPair]) -> Self {
         let has_back = pairs.iter().any(|pair| !pair.back_ns().is_empty());
-        let back_ns = pairs.iter().filter(|_| has_back).map(|pair| Listed::of(pair.back_ns()));
+        let back_ns = pairs.iter().filter(|_| has_back).map(|pair| VisitList::from_visits(pair.back_ns()));
         Self {
             a: pairs[0].a,
             b: pairs.iter().map(|pair| pair.b).collect(),
-            visits_ns: pairs.iter().map(|pair| Listed::of(pair.visits_ns())).collect(),
+            visits_ns: pairs.iter().map(|pair| VisitList::from_visits(pair.visits_ns())).collect(),
             back_ns: back_ns.collect(),
         }
     }
 
     /// Adds the pairs to others; the error describes an invalid row.
-    fn unfold(self, pairs: &mut Vec<Pair>) -> Result<(), &'static str> {
+    fn unfold_into(self, pairs: &mut Vec<LinkPair>) -> Result<(), &'static str> {
         let Self { a, b: others, visits_ns, back_ns } = self;
         let count = others.len();
         if visits_ns.len() != count || !matches!(back_ns.len(), 0) && back_ns.len() != count {
             return Err("a row of pairs needs visits for each of its cpus");
         }
-        let mut back = back_ns.into_iter().map(Listed::visits);
-        let sides = others.iter().zip(visits_ns.into_iter().map(Listed::visits));
-        pairs.extend(sides.map(|(b, there)| Pair::of_both(a, b, there, back.next().unwrap_or_default())));
+        let mut back = back_ns.into_iter().map(VisitList::into_visits);
+        let sides = others.iter().zip(visits_ns.into_iter().map(VisitList::into_visits));
+        pairs.extend(sides.map(|(b, there)| LinkPair::of_both(a, b, there, back.next().unwrap_or_default())));
         Ok(())
     }
 }
 
 /// Writes pairs; consecutive pairs of one cpu in rising order form a row.
-pub(super) fn serialize<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(pairs.chunk_by(|one, next| one.a == next.a && one.b < next.b).map(Row::of))
+pub(super) fn serialize<S: Serializer>(pairs: &[LinkPair], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(pairs.chunk_by(|one, next| one.a == next.a && one.b < next.b).map(PairRow::from_pairs))
 }
 
 /// Reads pairs in rows; refuses more than a map can have.
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pair>, D::Error> {
-    deserializer.deserialize_seq(Weighed { unfold: Row::unfold, bytes })
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LinkPair>, D::Error> {
+    deserializer.deserialize_seq(WeighedList { unfold: PairRow::unfold_into, bytes: size_in_bytes })
 }
 
 /// Reads the series of a map; refuses more than a map can have.
-pub(super) fn series<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Series>, D::Error> {
-    deserializer.deserialize_seq(Weighed {
-        unfold: |one: Series, all| {
+pub(super) fn read_series<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LinkSeries>, D::Error> {
+    deserializer.deserialize_seq(WeighedList {
+        unfold: |one: LinkSeries, all| {
             all.push(one);
             Ok(())
         },
-        bytes: |series| series.iter().map(|one| bytes(&one.links.pairs) + bytes(&one.held_out)).sum(),
+        bytes: |series| series.iter().map(|one| size_in_bytes(&one.links.pairs) + size_in_bytes(&one.held_out)).sum(),
     })
 }
 
-fn bytes(pairs: &[Pair]) -> usize {
-    pairs.iter().map(|pair| Pair::bytes(pair.visits_ns().len(), pair.back_ns().len())).sum()
+fn size_in_bytes(pairs: &[LinkPair]) -> usize {
+    pairs.iter().map(|pair| LinkPair::size_in_bytes(pair.visits_ns().len(), pair.back_ns().len())).sum()
 }
 
 /// A list of elements that each unfold into several; the memory of each addition is checked at once.
-struct Weighed<W, T> {
+struct WeighedList<W, T> {
     unfold: fn(W, &mut Vec<T>) -> Result<(), &'static str>,
     bytes: fn(&[T]) -> usize,
 }
 
-impl<'de, W: Deserialize<'de>, T> Visitor<'de> for Weighed<W, T> {
+impl<'de, W: Deserialize<'de>, T> Visitor<'de> for WeighedList<W, T> {
     type Value = Vec<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -130,15 +130,15 @@ impl<'de, W: Deserialize<'de>, T> Visitor<'de> for Weighed<W, T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::links::{Links, Pair};
+    use crate::links::{LinkFindings, LinkPair};
 
-    fn links(pairs: Vec<Pair>) -> Links {
-        Links { possible_pairs: 10, pairs, gaps: Vec::new() }
+    fn links(pairs: Vec<LinkPair>) -> LinkFindings {
+        LinkFindings { possible_pairs: 10, pairs, gaps: Vec::new() }
     }
 
     #[test]
     fn pairs_of_one_cpu_are_a_row_and_come_back_in_their_order() {
-        let both = |a, b, there: &[f64], back: &[f64]| Pair::of_both(a, b, there.to_vec(), back.to_vec());
+        let both = |a, b, there: &[f64], back: &[f64]| LinkPair::of_both(a, b, there.to_vec(), back.to_vec());
         let pairs = vec![
             both(0, 1, &[20.5], &[]),
             both(0, 2, &[30.0, 31.0], &[32.0]),
@@ -148,7 +148,7 @@ mod tests {
         ];
         let text = serde_json::to_string(&links(pairs.clone())).unwrap();
         insta::assert_snapshot!(text, @r#"{"pairs":[{"a":0,"b":"1,2,7","visits_ns":[20.5,[30.0,31.0],[]],"back_ns":[[],32.0,40.0]},{"a":1,"b":"2","visits_ns":[50.0]},{"a":0,"b":"3","visits_ns":[60.0]}],"possible_pairs":10,"gaps":[]}"#);
-        assert_eq!(serde_json::from_str::<Links>(&text).unwrap().pairs, pairs);
+        assert_eq!(serde_json::from_str::<LinkFindings>(&text).unwrap().pairs, pairs);
     }
 
     #[test]
@@ -159,14 +159,14 @@ mod tests {
         };
         let links = |rows: &str| format!(r#"{{"pairs":{rows},"possible_pairs":3,"gaps":[]}}"#);
         // 32 bytes a pair of one visit, 144 a pair of two.
-        assert_eq!(serde_json::from_str::<Links>(&links(&rows(500, "1"))).unwrap().pairs.len(), 500_000);
-        let error = serde_json::from_str::<Links>(&links(&rows(950, "[1,2]"))).unwrap_err();
+        assert_eq!(serde_json::from_str::<LinkFindings>(&links(&rows(500, "1"))).unwrap().pairs.len(), 500_000);
+        let error = serde_json::from_str::<LinkFindings>(&links(&rows(950, "[1,2]"))).unwrap_err();
         assert!(error.to_string().contains("bytes of memory"), "{error}");
         let series = format!(r#"{{"what":{{"kind":"cas"}},"links":{}}}"#, links(&rows(500, "[1,2]")));
-        let mut series: Vec<Result<Vec<crate::links::map::Series>, _>> = [1, 2]
+        let mut series: Vec<Result<Vec<crate::links::map::LinkSeries>, _>> = [1, 2]
             .map(|count| {
                 let text = format!("[{}]", vec![&series[..]; count].join(","));
-                super::series(&mut serde_json::Deserializer::from_str(&text))
+                super::read_series(&mut serde_json::Deserializer::from_str(&text))
             })
             .into();
         assert!(series.pop().unwrap().is_err() && series.pop().unwrap().is_ok());
@@ -180,7 +180,7 @@ mod tests {
             r#"{"a":0,"b":"1","visits_ns":[null]}"#,
         ] {
             let text = format!(r#"{{"pairs":[{row}],"possible_pairs":3,"gaps":[]}}"#);
-            assert!(serde_json::from_str::<Links>(&text).is_err(), "{row}");
+            assert!(serde_json::from_str::<LinkFindings>(&text).is_err(), "{row}");
         }
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use corewise_machine::{CpuSet, Level, Machine};
 
-use super::{Relation, Relations};
+use super::{CpuRelation, CpuRelationTable};
 
 /// The cpus of a map by their places, with their known structure.
 #[derive(Clone, Debug)]
-pub struct Structure {
+pub struct CpuStructure {
     /// The cpus in the order of their places.
     pub cpus: Vec<u32>,
     /// The places of each core's cpus.
@@ -19,14 +19,14 @@ pub struct Structure {
     /// The last-level cache of each core; one for all if unknown.
     cache_of: Vec<usize>,
     package_of: Vec<usize>,
-    relations: Option<Relations>,
+    relations: Option<CpuRelationTable>,
 }
 
 /// Pairs of cores that are equal in the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Block {
+pub struct CoreBlock {
     /// Their relation.
-    pub relation: Relation,
+    pub relation: CpuRelation,
     /// The last-level caches of the two, the lower first.
     pub caches: [usize; 2],
     /// Their packages, likewise.
@@ -35,7 +35,7 @@ pub struct Block {
 
 /// Coarse distance of two cpus, by which errors are reported: near pairs are few on any machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Nearness {
+pub enum PairNearness {
     /// On one core.
     Core,
     /// On one last-level cache.
@@ -45,16 +45,16 @@ pub enum Nearness {
 }
 
 /// Blocks of one relation between the same two packages.
-pub type Family = (Relation, [usize; 2]);
+pub type BlockFamily = (CpuRelation, [usize; 2]);
 
-impl Block {
+impl CoreBlock {
     /// Returns the family that it belongs to.
-    pub fn family(&self) -> Family {
+    pub fn block_family(&self) -> BlockFamily {
         (self.relation, self.packages)
     }
 }
 
-impl Structure {
+impl CpuStructure {
     /// Reads the structure of some cpus from a machine; without one every cpu is a core of its own, and all are alike.
     pub fn new(machine: Option<&Machine>, cpus: &CpuSet) -> Self {
         let list: Vec<u32> = cpus.iter().collect();
@@ -74,7 +74,7 @@ impl Structure {
         let index = |level, places: &Vec<usize>| machine.and_then(|machine| machine.index_of(level, list[places[0]]));
         let of_cores = |level| cores.iter().map(|places| index(level, places).unwrap_or(0)).collect();
         let (cache_of, package_of) = (of_cores(Level::Llc), of_cores(Level::Package));
-        let relations = machine.map(|machine| Relations::new(machine, cpus));
+        let relations = machine.map(|machine| CpuRelationTable::new(machine, cpus));
         Self { cpus: list, cores, core_of, cache_of, package_of, relations }
     }
 
@@ -84,28 +84,28 @@ impl Structure {
     }
 
     /// Returns the core of a place.
-    pub fn core(&self, place: usize) -> usize {
+    pub fn core_at(&self, place: usize) -> usize {
         self.core_of[place]
     }
 
     /// Returns the last-level cache of a core.
-    pub fn cache(&self, core: usize) -> usize {
+    pub fn cache_at(&self, core: usize) -> usize {
         self.cache_of[core]
     }
 
     /// Returns the number of last-level caches.
-    pub fn caches(&self) -> usize {
+    pub fn cache_count(&self) -> usize {
         self.cache_of.iter().collect::<std::collections::BTreeSet<_>>().len()
     }
 
     /// Divides a cache into groups, given cores with the group of each. Returns true if that changed anything.
-    pub fn divide(&mut self, groups: &[(usize, usize)]) -> bool {
+    pub fn divide_caches(&mut self, groups: &[(usize, usize)]) -> bool {
         let next = self.cache_of.iter().max().map_or(0, |last| last + 1);
-        let before = self.caches();
+        let before = self.cache_count();
         for &(core, group) in groups.iter().filter(|(_, group)| *group > 0) {
             self.cache_of[core] = next + group - 1;
         }
-        self.caches() > before
+        self.cache_count() > before
     }
 
     /// Returns the cores of a cache.
@@ -130,35 +130,41 @@ impl Structure {
     }
 
     /// Returns the relation of two places.
-    pub fn relation(&self, i: usize, j: usize) -> Relation {
+    pub fn relation_between(&self, i: usize, j: usize) -> CpuRelation {
         if self.core_of[i] == self.core_of[j] {
-            return Relation::SameCore;
+            return CpuRelation::SameCore;
         }
-        let told = self.relations.as_ref().and_then(|relations| relations.of(self.cpus[i], self.cpus[j]));
+        let told = self.relations.as_ref().and_then(|relations| relations.relation_between(self.cpus[i], self.cpus[j]));
         let is_same = self.cache_of[self.core_of[i]] == self.cache_of[self.core_of[j]];
         match told {
             // Groups divided by a search are farther apart than the topology reports.
-            Some(Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode) | None if !is_same => {
-                Relation::OtherLlc
+            Some(CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode) | None
+                if !is_same =>
+            {
+                CpuRelation::OtherLlc
             }
-            told => told.unwrap_or(Relation::SameLlc),
+            told => told.unwrap_or(CpuRelation::SameLlc),
         }
     }
 
     /// Returns the block of two places.
-    pub fn block(&self, i: usize, j: usize) -> Block {
+    pub fn block_between(&self, i: usize, j: usize) -> CoreBlock {
         let (a, b) = (self.core_of[i], self.core_of[j]);
         let both = |of: &[usize]| [of[a].min(of[b]), of[a].max(of[b])];
-        Block { relation: self.relation(i, j), caches: both(&self.cache_of), packages: both(&self.package_of) }
+        CoreBlock {
+            relation: self.relation_between(i, j),
+            caches: both(&self.cache_of),
+            packages: both(&self.package_of),
+        }
     }
 
     /// Returns the coarse distance of two places.
-    pub fn nearness(&self, i: usize, j: usize) -> Nearness {
+    pub fn nearness_between(&self, i: usize, j: usize) -> PairNearness {
         let (a, b) = (self.core_of[i], self.core_of[j]);
         match () {
-            () if a == b => Nearness::Core,
-            () if self.cache_of[a] == self.cache_of[b] => Nearness::Cache,
-            () => Nearness::Across,
+            () if a == b => PairNearness::Core,
+            () if self.cache_of[a] == self.cache_of[b] => PairNearness::Cache,
+            () => PairNearness::Across,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Kinds of communication that can be measured between two cpus, with the meaning of their numbers.
 
-use corewise_machine::ring::Slots;
+use corewise_machine::ring::RingSlots;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub const MESSAGE_BYTES: u32 = 8;
 /// the *first* cpu owns the memory (fresh pages on its node), begins, and takes the time, and the *second* answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum What {
+pub enum TalkWay {
     /// Half of a round trip by compare-and-swap on one line, without a load before it and without a pause, as in
     /// `core-to-core-latency` and `c2clat -w`.
     #[default]
@@ -38,14 +38,14 @@ pub enum What {
     /// One send through a ring with one sender and one receiver, both spinning.
     Queue {
         /// Layout of its slots.
-        slots: Slots,
+        slots: RingSlots,
     },
     /// Half of the time from the futex(2) wake of a sleeping thread, with the write before it, to the arrival of its
     /// answer at the waker, which also sleeps. It is the time of a wake-up, including the way out of sleep.
     Wakeup,
 }
 
-impl What {
+impl TalkWay {
     /// Returns the word on the command line; several of one kind (block sizes) share it.
     pub const fn word(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl What {
     }
 
     /// Returns the name for people: "channel of 64", "blocks of 64 KiB".
-    pub fn words(self) -> String {
+    pub fn describe_way(self) -> String {
         match self {
             Self::Cas => "compare-and-swap".into(),
             Self::Store => "store and load".into(),
@@ -80,7 +80,7 @@ impl What {
     }
 
     /// Returns the unit of work that one number times: "one way", "a send", "a block", "a wake-up".
-    pub const fn unit(self) -> &'static str {
+    pub const fn unit_of_time(self) -> &'static str {
         match self {
             Self::Cas | Self::Store | Self::Oneway => "one way",
             Self::Bandwidth { .. } => "a block",
@@ -90,7 +90,7 @@ impl What {
     }
 
     /// Returns the bytes moved in the time of one number; `None` for kinds without a throughput.
-    pub const fn bytes(self) -> Option<u32> {
+    pub const fn moved_bytes(self) -> Option<u32> {
         match self {
             Self::Bandwidth { block_bytes } => Some(block_bytes),
             Self::Channel { .. } | Self::Queue { .. } => Some(MESSAGE_BYTES),
@@ -100,6 +100,6 @@ impl What {
 
     /// Converts a time per number to megabytes (10^6) per second.
     pub fn megabytes_per_s(self, nanoseconds: f64) -> Option<f64> {
-        self.bytes().map(|bytes| f64::from(bytes) / nanoseconds * 1e3)
+        self.moved_bytes().map(|bytes| f64::from(bytes) / nanoseconds * 1e3)
     }
 }

@@ -8,12 +8,12 @@ use corewise_machine::machine::MemoryCost;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::estimate::Estimate;
-use super::levels::{Level, levels};
-use super::plan::{Initiator, Plan, distance};
-use super::{Bandwidth, Cell, Curve, MemoryMap, Operation};
+use super::estimate::VisitEstimate;
+use super::levels::{MemoryLevel, find_levels};
+use super::plan::{MemoryInitiator, MemoryPlan, node_distance};
+use super::{LoadedLatency, MemoryMap, NodeBandwidth, NodeCost, StreamOperation};
 use crate::finding::Finding;
-use crate::links::conclude::HeldOut;
+use crate::links::conclude::PredictionError;
 use crate::stats::order::median;
 
 /// Ratio of a load's cost under load to that without at the knee.
@@ -25,12 +25,12 @@ pub struct MemoryConclusions {
     /// The levels that each staircase shows.
     pub levels: Vec<CpuLevels>,
     /// Costs of each node for each group of cpus, including predicted ones.
-    pub costs: Vec<Cost>,
+    pub costs: Vec<MemoryNodeCost>,
     /// Error of predictions; absent if nothing is predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held_out: Option<HeldOut>,
+    pub held_out: Option<PredictionError>,
     /// Load curve of each node.
-    pub loads: Vec<Load>,
+    pub loads: Vec<LatencyUnderLoad>,
     /// True if the buffers were too small to be memory alone: latencies and bandwidths partly measure caches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cache: bool,
@@ -48,12 +48,12 @@ pub struct CpuLevels {
     /// The cpus that are like it: of its kind, with a last-level cache of that size.
     pub alike: CpuSet,
     /// The levels, nearest first.
-    pub levels: Vec<Level>,
+    pub levels: Vec<MemoryLevel>,
 }
 
 /// Costs of a node for a group of cpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cost {
+pub struct MemoryNodeCost {
     /// The cpus.
     pub initiator: CpuSet,
     /// The node that they are on; absent if the system does not report it.
@@ -67,31 +67,31 @@ pub struct Cost {
     pub is_nearest: bool,
     /// Latency in huge pages, in nanoseconds; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub huge_ns: Option<Estimate>,
+    pub huge_ns: Option<VisitEstimate>,
     /// Latency in the smallest pages, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub small_ns: Option<Estimate>,
+    pub small_ns: Option<VisitEstimate>,
     /// True if it was predicted: the median of the measured cells of the same distance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub predicted: bool,
     /// Streaming bandwidths.
-    pub streams: Vec<Stream>,
+    pub streams: Vec<StreamRate>,
 }
 
 /// Streaming bandwidth of some cpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Stream {
+pub struct StreamRate {
     /// The operation.
-    pub operation: Operation,
+    pub operation: StreamOperation,
     /// The cpus.
     pub cpus: CpuSet,
     /// Total bandwidth of all cpus, in gigabytes (1e9) per second.
-    pub gb_s: Estimate,
+    pub gb_s: VisitEstimate,
 }
 
 /// Latency under load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Load {
+pub struct LatencyUnderLoad {
     /// The cpu with the timed loads.
     pub cpu: u32,
     /// The node.
@@ -111,43 +111,43 @@ pub struct LoadPoint {
     /// Read bandwidth of the loaders, in gigabytes per second.
     pub gb_s: f64,
     /// Time of a load meanwhile, in nanoseconds.
-    pub ns: Estimate,
+    pub ns: VisitEstimate,
 }
 
 /// Draws the conclusions from a map.
-pub fn conclude(map: &MemoryMap) -> MemoryConclusions {
-    let plan = Plan::new(&map.machine, &map.cpus, map.buffer_bytes, 0);
-    let (costs, held_out) = costs(map, &plan);
+pub fn conclude_memory(map: &MemoryMap) -> MemoryConclusions {
+    let plan = MemoryPlan::new(&map.machine, &map.cpus, map.buffer_bytes, 0);
+    let (costs, held_out) = node_costs(map, &plan);
     let mut conclusions = MemoryConclusions {
         levels: map.staircases.iter().map(|staircase| cpu_levels(map, &plan, staircase)).collect(),
         costs,
         held_out,
-        loads: map.curves.iter().filter_map(load).collect(),
+        loads: map.curves.iter().filter_map(load_of_curve).collect(),
         is_cache: map.is_cache(),
         findings: Vec::new(),
         no_difference: Vec::new(),
     };
-    findings::add(map, &mut conclusions);
+    findings::add_findings(map, &mut conclusions);
     conclusions
 }
 
-fn cpu_levels(map: &MemoryMap, plan: &Plan, staircase: &super::Staircase) -> CpuLevels {
+fn cpu_levels(map: &MemoryMap, plan: &MemoryPlan, staircase: &super::LatencyStaircase) -> CpuLevels {
     let llc_bytes =
         |cpu: u32| map.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
     let kind = |cpu: u32| map.machine.kind_of(cpu).map(|kind| kind.core_type);
     let all = plan.initiators.iter().fold(CpuSet::new(), |all, initiator| all.union(&initiator.cpus));
     let cpu = staircase.cpu;
     let is_like = |other: &u32| llc_bytes(*other) == llc_bytes(cpu) && kind(*other) == kind(cpu);
-    CpuLevels { cpu, alike: all.iter().filter(is_like).collect(), levels: levels(staircase) }
+    CpuLevels { cpu, alike: all.iter().filter(is_like).collect(), levels: find_levels(staircase) }
 }
 
 /// Returns all costs, measured or predicted, and the error of predictions: each measured cell against the median of the
 /// others of its distance.
-fn costs(map: &MemoryMap, plan: &Plan) -> (Vec<Cost>, Option<HeldOut>) {
-    let mut costs: Vec<Cost> = Vec::new();
+fn node_costs(map: &MemoryMap, plan: &MemoryPlan) -> (Vec<MemoryNodeCost>, Option<PredictionError>) {
+    let mut costs: Vec<MemoryNodeCost> = Vec::new();
     for initiator in &plan.initiators {
-        let nearest = plan.nearest(&map.machine, initiator);
-        costs.extend(plan.nodes.iter().map(|node| cost(map, initiator, *node, nearest == *node)));
+        let nearest = plan.nearest_node(&map.machine, initiator);
+        costs.extend(plan.nodes.iter().map(|node| node_cost(map, initiator, *node, nearest == *node)));
     }
     if costs.iter().all(|cost| cost.huge_ns.is_some()) || map.provenance.partial {
         return (costs, None);
@@ -156,7 +156,7 @@ fn costs(map: &MemoryMap, plan: &Plan) -> (Vec<Cost>, Option<HeldOut>) {
     let predicted = |distance: u32, without: Option<usize>| {
         let alike =
             known.iter().enumerate().filter(|(place, (other, _))| *other == distance && Some(*place) != without);
-        Estimate::of(&alike.map(|(_, (_, ns))| *ns).collect::<Vec<_>>())
+        VisitEstimate::from_visits(&alike.map(|(_, (_, ns))| *ns).collect::<Vec<_>>())
     };
     let errors: Vec<(f64, f64)> = known
         .iter()
@@ -168,21 +168,21 @@ fn costs(map: &MemoryMap, plan: &Plan) -> (Vec<Cost>, Option<HeldOut>) {
         cost.predicted = cost.huge_ns.is_some();
     }
     let is_predicted = costs.iter().any(|cost| cost.predicted);
-    (costs, HeldOut::of(&errors).filter(|_| is_predicted))
+    (costs, PredictionError::from_errors(&errors).filter(|_| is_predicted))
 }
 
-fn cost(map: &MemoryMap, initiator: &Initiator, node: u32, is_nearest: bool) -> Cost {
-    let cell = map.cell(initiator.cpu, node);
-    let stream = |bandwidth: &Bandwidth| {
-        let gb_s = Estimate::of(&bandwidth.visits_gb_s)?;
-        Some(Stream { operation: bandwidth.operation, cpus: bandwidth.cpus.clone(), gb_s })
+fn node_cost(map: &MemoryMap, initiator: &MemoryInitiator, node: u32, is_nearest: bool) -> MemoryNodeCost {
+    let cell = map.find_cell(initiator.cpu, node);
+    let stream = |bandwidth: &NodeBandwidth| {
+        let gb_s = VisitEstimate::from_visits(&bandwidth.visits_gb_s)?;
+        Some(StreamRate { operation: bandwidth.operation, cpus: bandwidth.cpus.clone(), gb_s })
     };
-    let of = |values: fn(&Cell) -> &Vec<f64>| cell.and_then(|cell| Estimate::of(values(cell)));
-    Cost {
+    let of = |values: fn(&NodeCost) -> &Vec<f64>| cell.and_then(|cell| VisitEstimate::from_visits(values(cell)));
+    MemoryNodeCost {
         initiator: initiator.cpus.clone(),
         own_node: initiator.node,
         node,
-        distance: distance(&map.machine, initiator.node, node),
+        distance: node_distance(&map.machine, initiator.node, node),
         is_nearest,
         huge_ns: of(|cell| &cell.huge_ns),
         small_ns: of(|cell| &cell.small_ns),
@@ -191,21 +191,21 @@ fn cost(map: &MemoryMap, initiator: &Initiator, node: u32, is_nearest: bool) -> 
     }
 }
 
-fn load(curve: &Curve) -> Option<Load> {
-    let point = |point: &super::Point| {
+fn load_of_curve(curve: &LoadedLatency) -> Option<LatencyUnderLoad> {
+    let point = |point: &super::LoadStep| {
         let gb_s = if point.visits_gb_s.is_empty() { 0.0 } else { median(&point.visits_gb_s) };
-        Some(LoadPoint { gb_s, ns: Estimate::of(&point.visits_ns)? })
+        Some(LoadPoint { gb_s, ns: VisitEstimate::from_visits(&point.visits_ns)? })
     };
     let points: Vec<LoadPoint> = curve.points.iter().filter_map(point).collect();
     let idle = points.first()?.ns;
     let knee = points.iter().position(|point| point.ns.low >= KNEE * idle.high);
-    Some(Load { cpu: curve.cpu, node: curve.node, loaders: curve.loaders.clone(), points, knee })
+    Some(LatencyUnderLoad { cpu: curve.cpu, node: curve.node, loaders: curve.loaders.clone(), points, knee })
 }
 
 impl MemoryConclusions {
     /// Returns costs of memory for the planner and the placement language, including predicted ones.
     pub fn memory_costs(&self) -> Vec<MemoryCost> {
-        let cost = |cost: &Cost| {
+        let cost = |cost: &MemoryNodeCost| {
             let ns = cost.huge_ns?.median.round() as u64;
             Some(MemoryCost { cpus: cost.initiator.clone(), node: cost.node, ns })
         };
@@ -213,14 +213,14 @@ impl MemoryConclusions {
     }
 }
 
-impl Cost {
+impl MemoryNodeCost {
     /// Returns the stream of an operation by cpus that `cpus` accepts.
-    pub fn stream(&self, operation: Operation, cpus: impl Fn(&CpuSet) -> bool) -> Option<&Stream> {
+    pub fn find_stream(&self, operation: StreamOperation, cpus: impl Fn(&CpuSet) -> bool) -> Option<&StreamRate> {
         self.streams.iter().find(|stream| stream.operation == operation && cpus(&stream.cpus))
     }
 
     /// Returns the stream of an operation by the largest set of cpus.
-    pub fn together(&self, operation: Operation) -> Option<&Stream> {
+    pub fn largest_stream(&self, operation: StreamOperation) -> Option<&StreamRate> {
         self.streams.iter().filter(|stream| stream.operation == operation).max_by_key(|stream| stream.cpus.len())
     }
 }

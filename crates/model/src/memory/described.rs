@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
 
-use super::plan::{Seen, Visit, distance};
-use super::{Operation, Pages};
+use super::plan::{MemoryReading, MemoryVisit, node_distance};
+use super::{PageKind, StreamOperation};
 
 /// Clock rate of all cores; the next is the factor for cores with a larger last-level cache than others.
 const GIGAHERTZ: f64 = 4.0;
@@ -32,18 +32,18 @@ const BLOCK_BYTES: f64 = 65_536.0;
 
 /// A described machine.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct SimulatedMemory {
     machine: Machine,
-    random: Random,
+    random: RandomGenerator,
     /// Duration of a visit.
     visit: Duration,
     elapsed: Duration,
 }
 
-impl Described {
+impl SimulatedMemory {
     /// Creates a machine with visits of this length.
     pub fn new(machine: Machine, visit: Duration, seed: u64) -> Self {
-        Self { machine, random: Random::new(seed), visit, elapsed: Duration::ZERO }
+        Self { machine, random: RandomGenerator::new(seed), visit, elapsed: Duration::ZERO }
     }
 
     /// Returns the simulated duration of all visits.
@@ -52,19 +52,22 @@ impl Described {
     }
 
     /// Simulates a visit.
-    pub fn visit(&mut self, visit: &Visit) -> Seen {
+    pub fn make_visit(&mut self, visit: &MemoryVisit) -> MemoryReading {
         self.elapsed += self.visit;
-        let noise = 1.0 + NOISE * self.random.normal();
+        let noise = 1.0 + NOISE * self.random.next_normal();
         let (value, load_gb_s) = match visit {
-            Visit::Step { cpu, bytes } => (self.within(*cpu, *bytes), 0.0),
-            Visit::Latency { cpu, node, pages } => {
-                (self.latency_ns(*cpu, *node) * if *pages == Pages::Small { SMALL_PAGES } else { 1.0 }, 0.0)
+            MemoryVisit::Step { cpu, bytes } => (self.latency_within(*cpu, *bytes), 0.0),
+            MemoryVisit::Latency { cpu, node, pages } => {
+                (self.latency_ns(*cpu, *node) * if *pages == PageKind::Small { SMALL_PAGES } else { 1.0 }, 0.0)
             }
-            Visit::Bandwidth { cpus, node, operation } => (self.bandwidth(cpus, *node, *operation), 0.0),
-            Visit::Loaded { cpu, node, loaders, pause_ns } => self.loaded(*cpu, *node, loaders, *pause_ns),
+            MemoryVisit::Bandwidth { cpus, node, operation } => (self.bandwidth_of(cpus, *node, *operation), 0.0),
+            MemoryVisit::Loaded { cpu, node, loaders, pause_ns } => {
+                self.loaded_latency(*cpu, *node, loaders, *pause_ns)
+            }
         };
-        let gigahertz = if let Visit::Step { cpu, .. } = visit { Some(GIGAHERTZ * self.clock(*cpu)) } else { None };
-        Seen { value: value * noise, load_gb_s: load_gb_s * noise, gigahertz }
+        let gigahertz =
+            if let MemoryVisit::Step { cpu, .. } = visit { Some(GIGAHERTZ * self.clock_share(*cpu)) } else { None };
+        MemoryReading { value: value * noise, load_gb_s: load_gb_s * noise, gigahertz }
     }
 
     fn own_node(&self, cpu: u32) -> Option<u32> {
@@ -72,55 +75,55 @@ impl Described {
     }
 
     /// Returns the factor for the distance of a node: 10 is the own node.
-    fn farther(&self, cpu: u32, node: u32) -> f64 {
-        f64::from(distance(&self.machine, self.own_node(cpu), node).min(40)) / 10.0
+    fn distance_factor(&self, cpu: u32, node: u32) -> f64 {
+        f64::from(node_distance(&self.machine, self.own_node(cpu), node).min(40)) / 10.0
     }
 
     fn latency_ns(&self, cpu: u32, node: u32) -> f64 {
-        let of_pair = Random::new(u64::from(cpu) << 32 | u64::from(node)).normal();
-        LOCAL_NS * self.farther(cpu, node) * (1.0 + PAIRS * of_pair)
+        let of_pair = RandomGenerator::new(u64::from(cpu) << 32 | u64::from(node)).next_normal();
+        LOCAL_NS * self.distance_factor(cpu, node) * (1.0 + PAIRS * of_pair)
     }
 
     /// Returns a cpu's factor of the clock rate.
-    fn clock(&self, cpu: u32) -> f64 {
+    fn clock_share(&self, cpu: u32) -> f64 {
         let own = self.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
         let least = self.machine.llcs.iter().filter_map(|llc| llc.size_bytes).min();
         if own > least { CLOCK_OF_LARGER } else { 1.0 }
     }
 
-    fn within(&self, cpu: u32, bytes: u64) -> f64 {
+    fn latency_within(&self, cpu: u32, bytes: u64) -> f64 {
         let holds = |level: u8| {
             let of_cpu = self.machine.data_caches(level).find(|cache| cache.cpus.contains(cpu));
             of_cpu.and_then(|cache| cache.size_bytes).is_some_and(|size| bytes <= size)
         };
         let level = (1..=3).find(|level| holds(*level));
         let nodes = self.machine.nodes.iter().filter(|node| self.machine.has_memory(node));
-        let nearest = nodes.map(|node| self.farther(cpu, node.number)).fold(f64::INFINITY, f64::min);
+        let nearest = nodes.map(|node| self.distance_factor(cpu, node.number)).fold(f64::INFINITY, f64::min);
         level.map_or(LOCAL_NS * if nearest.is_finite() { nearest } else { 1.0 }, |level| {
-            CACHES_NS[usize::from(level) - 1] / self.clock(cpu)
+            CACHES_NS[usize::from(level) - 1] / self.clock_share(cpu)
         })
     }
 
-    fn bandwidth(&self, cpus: &CpuSet, node: u32, operation: Operation) -> f64 {
+    fn bandwidth_of(&self, cpus: &CpuSet, node: u32, operation: StreamOperation) -> f64 {
         let cores: CpuSet =
             self.machine.cores.iter().filter_map(|core| core.cpus.intersection(cpus).lowest()).collect();
         let of_llc =
             |llc: &corewise_machine::machine::Llc| LLC_GB_S.min(CORE_GB_S * llc.cpus.intersection(&cores).len() as f64);
         let all: f64 = self.machine.llcs.iter().map(of_llc).sum();
-        let farther = cpus.lowest().map_or(1.0, |cpu| self.farther(cpu, node));
+        let farther = cpus.lowest().map_or(1.0, |cpu| self.distance_factor(cpu, node));
         let share = match operation {
-            Operation::Read => 1.0,
-            Operation::Write => 0.6,
-            Operation::WritePast => 0.9,
-            Operation::Copy => 0.8,
+            StreamOperation::Read => 1.0,
+            StreamOperation::Write => 0.6,
+            StreamOperation::WritePast => 0.9,
+            StreamOperation::Copy => 0.8,
         };
         all.min(NODE_GB_S) * share / farther
     }
 
     /// Simulates a queue: latency rises as the load approaches the node's bandwidth.
-    fn loaded(&self, cpu: u32, node: u32, loaders: &CpuSet, pause_ns: Option<u64>) -> (f64, f64) {
+    fn loaded_latency(&self, cpu: u32, node: u32, loaders: &CpuSet, pause_ns: Option<u64>) -> (f64, f64) {
         let Some(pause_ns) = pause_ns else { return (self.latency_ns(cpu, node), 0.0) };
-        let most = self.bandwidth(loaders, node, Operation::Read);
+        let most = self.bandwidth_of(loaders, node, StreamOperation::Read);
         let alone = most / loaders.len().max(1) as f64;
         let duty = 1.0 / (1.0 + pause_ns as f64 * alone / BLOCK_BYTES);
         let (load, busy) = (most * duty, most * duty / NODE_GB_S);

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{CONFIDENCE, Effect};
-use crate::stats::order::{median, median_interval, range};
+use crate::finding::{CONFIDENCE, FindingEffect};
+use crate::stats::order::{median, median_interval, value_range};
 
 /// A median with its interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
+pub struct VisitEstimate {
     /// The median over the visits.
     pub median: f64,
     /// The lower end of its 95 % interval; the minimum for fewer than six visits.
@@ -19,16 +19,16 @@ pub struct Estimate {
     pub visits: u64,
 }
 
-impl Estimate {
+impl VisitEstimate {
     /// Computes the estimate; `None` without values.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let (low, high) = median_interval(values, CONFIDENCE).unwrap_or_else(|| range(values));
+    pub fn from_visits(values: &[f64]) -> Option<Self> {
+        let (low, high) = median_interval(values, CONFIDENCE).unwrap_or_else(|| value_range(values));
         (!values.is_empty()).then(|| Self { median: median(values), low, high, visits: values.len() as u64 })
     }
 
     /// Returns the ratio to another estimate. Its interval is from the extremes of both, wider than 95 % requires.
-    pub fn against(&self, other: &Self, quantity: &str, against: &str) -> Effect {
-        Effect {
+    pub fn ratio_against(&self, other: &Self, quantity: &str, against: &str) -> FindingEffect {
+        FindingEffect {
             quantity: quantity.to_owned(),
             against: against.to_owned(),
             ratio: self.median / other.median,

@@ -1,20 +1,20 @@
 //! Output of other memory tools as a map: Intel's Memory Latency Checker (nanoseconds and MB/s), `numactl -H`
 //! (distances, which are not nanoseconds).
 
-use corewise_machine::assemble::assemble;
+use corewise_machine::assemble::assemble_machine;
 use corewise_machine::facts::{CpuFacts, MachineFacts, NodeFacts};
 use corewise_machine::{CpuSet, Machine};
 
-use super::plan::{Plan, caches_bytes, one_of_each_core};
-use super::{Bandwidth, Cell, MemoryMap, Operation};
-use crate::links::map::{Origin, Provenance};
+use super::plan::{MemoryPlan, caches_bytes, one_of_each_core};
+use super::{MemoryMap, NodeBandwidth, NodeCost, StreamOperation};
+use crate::links::map::{LinkMapOrigin, LinkMapProvenance};
 
 /// Maximum number of nodes in a table.
 const MOST_NODES: usize = 4_096;
 
 /// Contents of a text, by tool.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Imported {
+pub enum ImportedMemory {
     /// Intel's Memory Latency Checker: from a node to a node.
     Mlc {
         /// Idle latencies in nanoseconds.
@@ -30,10 +30,10 @@ pub enum Imported {
 ///
 /// # Errors
 /// The missing part, in words that follow the file's name and a colon.
-pub fn read(text: &str) -> Result<Imported, String> {
+pub fn read_memory(text: &str) -> Result<ImportedMemory, String> {
     let lines: Vec<&str> = text.lines().collect();
     if lines.iter().any(|line| line.starts_with("available:") && line.contains("node")) {
-        return numactl(&lines).map(|machine| Imported::Numactl(Box::new(machine)));
+        return read_numactl(&lines).map(|machine| ImportedMemory::Numactl(Box::new(machine)));
     }
     let latencies = table_after(&lines, |line| line.contains("idle latencies") || line.contains("Idle latencies"))?;
     let between = |line: &str| line.contains("Bandwidths between nodes");
@@ -43,7 +43,7 @@ pub fn read(text: &str) -> Result<Imported, String> {
             "it is no output of Intel's Memory Latency Checker (mlc) with latencies, and none of numactl -H".into()
         );
     }
-    Ok(Imported::Mlc { latencies, bandwidths })
+    Ok(ImportedMemory::Mlc { latencies, bandwidths })
 }
 
 /// Returns the matrix of the first table after a title: "Numa node  0  1", then a row for each node.
@@ -73,7 +73,7 @@ fn table_after(lines: &[&str], is_title: impl Fn(&str) -> bool) -> Result<Vec<(u
 }
 
 /// Reads "node 0 cpus: 0 1", "node 0 size: 24105 MB", and the distances after "node distances:".
-fn numactl(lines: &[&str]) -> Result<Machine, String> {
+fn read_numactl(lines: &[&str]) -> Result<Machine, String> {
     let mut nodes: Vec<NodeFacts> = Vec::new();
     for line in lines {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -106,7 +106,7 @@ fn numactl(lines: &[&str]) -> Result<Machine, String> {
         return Err("it has no cpus, or not one distance from each node to each".into());
     }
     let cpus = cpus.iter().map(|number| CpuFacts { number, ..CpuFacts::default() }).collect();
-    Ok(assemble(MachineFacts { cpus, nodes, ..MachineFacts::default() }))
+    Ok(assemble_machine(MachineFacts { cpus, nodes, ..MachineFacts::default() }))
 }
 
 /// Builds a map of the contents. `machine` is the measured machine; a file of numactl has its own. `file` and
@@ -114,19 +114,19 @@ fn numactl(lines: &[&str]) -> Result<Machine, String> {
 ///
 /// # Errors
 /// If the machine lacks a node of the file.
-pub fn map(
-    imported: Imported,
+pub fn build_map(
+    imported: ImportedMemory,
     machine: Machine,
     file: String,
     (at_unix_ms, corewise): (i64, &str),
 ) -> Result<MemoryMap, String> {
     let (machine, latencies, bandwidths, format, remarks) = match imported {
-        Imported::Numactl(machine) => {
+        ImportedMemory::Numactl(machine) => {
             let remarks =
                 vec!["distances are what firmware states relative to the own node (10), not nanoseconds".to_owned()];
             (*machine, Vec::new(), Vec::new(), "numactl -H", remarks)
         }
-        Imported::Mlc { latencies, bandwidths } => {
+        ImportedMemory::Mlc { latencies, bandwidths } => {
             let remarks = vec![
                 "mlc names nodes, not cpus: each number is shown for all cpus of its node".to_owned(),
                 "its loaded latencies are left out".to_owned(),
@@ -139,7 +139,7 @@ pub fn map(
     if let Some(node) = missing {
         return Err(format!("node {node} of the file is not a node of this machine"));
     }
-    let plan = Plan::new(&machine, &machine.online, 0, 0);
+    let plan = MemoryPlan::new(&machine, &machine.online, 0, 0);
     let of = |table: &[(u32, u32, f64)], from: Option<u32>, to: u32| {
         table.iter().find(|(known, other, _)| Some(*known) == from && *other == to).map(|(_, _, value)| *value)
     };
@@ -148,15 +148,15 @@ pub fn map(
         let all = plan.initiators.iter().filter(|other| other.node == initiator.node);
         let all = all.fold(CpuSet::new(), |all, other| all.union(&other.cpus));
         let gb_s = of(&bandwidths, initiator.node, node);
-        Cell {
+        NodeCost {
             initiator: initiator.cpus.clone(),
             cpu: initiator.cpu,
             node,
             huge_ns: of(&latencies, initiator.node, node).into_iter().collect(),
             small_ns: Vec::new(),
             bandwidth: gb_s
-                .map(|gb_s| Bandwidth {
-                    operation: Operation::Read,
+                .map(|gb_s| NodeBandwidth {
+                    operation: StreamOperation::Read,
                     cpus: one_of_each_core(&machine, &all),
                     visits_gb_s: vec![gb_s],
                 })
@@ -168,8 +168,8 @@ pub fn map(
         (0..plan.initiators.len()).flat_map(|initiator| (0..plan.nodes.len()).map(move |node| (initiator, node)));
     let cells = everything.map(cell).collect();
     Ok(MemoryMap {
-        provenance: Provenance {
-            origin: Origin::Imported { file, format: format.to_owned(), remarks },
+        provenance: LinkMapProvenance {
+            origin: LinkMapOrigin::Imported { file, format: format.to_owned(), remarks },
             corewise: corewise.to_owned(),
             started_unix_ms: at_unix_ms,
             elapsed_s: 0.0,
@@ -206,9 +206,9 @@ mod tests {
 
     #[test]
     fn tables_of_mlc_are_nanoseconds_and_gigabytes() {
-        let map = map(read(MLC).unwrap(), two_nodes(), "mlc.txt".into(), (0, "test")).unwrap();
-        map.check().unwrap();
-        let shown = map.conclude();
+        let map = build_map(read_memory(MLC).unwrap(), two_nodes(), "mlc.txt".into(), (0, "test")).unwrap();
+        map.check_loaded().unwrap();
+        let shown = map.draw_conclusions();
         let ns: Vec<f64> = shown.costs.iter().map(|cost| cost.huge_ns.unwrap().median).collect();
         assert_eq!(ns, [81.5, 139.5, 138.9, 81.3]);
         assert_eq!(shown.costs[1].streams[0].gb_s.median, 34.0002);
@@ -216,16 +216,17 @@ mod tests {
         assert!(shown.findings.iter().any(|finding| is_remote(&finding.statement)));
         let one = corewise_machine::machine_file::parse("name = \"x\"\ncpus = \"0-3\"\nnodes = [{ cpus = \"0-3\" }]\n")
             .unwrap();
-        let refused = super::map(read(MLC).unwrap(), one.machine, "mlc.txt".into(), (0, "test")).unwrap_err();
+        let refused =
+            super::build_map(read_memory(MLC).unwrap(), one.machine, "mlc.txt".into(), (0, "test")).unwrap_err();
         assert_eq!(refused, "node 1 of the file is not a node of this machine");
     }
 
     #[test]
     fn distances_of_numactl_are_no_nanoseconds() {
-        let map = map(read(NUMACTL).unwrap(), two_nodes(), "n.txt".into(), (0, "test")).unwrap();
-        map.check().unwrap();
+        let map = build_map(read_memory(NUMACTL).unwrap(), two_nodes(), "n.txt".into(), (0, "test")).unwrap();
+        map.check_loaded().unwrap();
         assert_eq!(map.machine.nodes.iter().map(|node| node.number).collect::<Vec<_>>(), [0, 1, 4]);
-        let shown = map.conclude();
+        let shown = map.draw_conclusions();
         // Node 1 has no memory: its cpus are nearest to node 0.
         let of = |node| shown.costs.iter().filter(move |cost| cost.own_node == Some(node));
         assert_eq!(
@@ -248,7 +249,7 @@ mod tests {
             ("available: 1 nodes (0)\nnode 0 cpus: 0 x\n", "x"),
             ("available: 1 nodes (0)\nnode 0 size: big\n", "no number"),
         ] {
-            let error = read(text).unwrap_err();
+            let error = read_memory(text).unwrap_err();
             assert!(error.contains(what), "{text:?}: {error}");
         }
     }

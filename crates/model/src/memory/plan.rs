@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Level, Machine};
 
-use super::{Operation, Pages};
+use super::{PageKind, StreamOperation};
 
 /// Size of the buffer in sizes of all last-level caches: at most a quarter of it can lie in them.
 pub const BUFFER_TO_CACHES: u64 = 4;
@@ -23,7 +23,7 @@ pub const PAUSES_NS: [Option<u64>; 9] =
 
 /// A measurement to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Visit {
+pub enum MemoryVisit {
     /// Loads of one cpu within a working set, on the memory nearest to it.
     Step {
         /// The cpu.
@@ -38,7 +38,7 @@ pub enum Visit {
         /// The node.
         node: u32,
         /// The pages.
-        pages: Pages,
+        pages: PageKind,
     },
     /// Streams of some cpus through a node's memory.
     Bandwidth {
@@ -47,7 +47,7 @@ pub enum Visit {
         /// The node.
         node: u32,
         /// The operation.
-        operation: Operation,
+        operation: StreamOperation,
     },
     /// Loads of one cpu while others read streams.
     Loaded {
@@ -62,9 +62,9 @@ pub enum Visit {
     },
 }
 
-impl Visit {
+impl MemoryVisit {
     /// Returns the node of the buffers that it needs; working sets have a buffer of their own.
-    pub const fn node(&self) -> Option<u32> {
+    pub const fn needed_node(&self) -> Option<u32> {
         match self {
             Self::Step { .. } => None,
             Self::Latency { node, .. } | Self::Bandwidth { node, .. } | Self::Loaded { node, .. } => Some(*node),
@@ -74,7 +74,7 @@ impl Visit {
 
 /// Result of a visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct MemoryReading {
     /// The time of a load in nanoseconds, or gigabytes per second.
     pub value: f64,
     /// Bandwidth of the loaders meanwhile, in gigabytes per second.
@@ -85,7 +85,7 @@ pub struct Seen {
 
 /// Cpus with equal costs of memory, by the topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Initiator {
+pub struct MemoryInitiator {
     /// The cpus of a last-level cache on one node, as far as they were requested.
     pub cpus: CpuSet,
     /// The cpu that measures alone.
@@ -96,13 +96,13 @@ pub struct Initiator {
 
 /// All visits of a map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct MemoryPlan {
     /// The cpus with staircases.
     pub staircases: Vec<u32>,
     /// The working sets, rising.
     pub sizes_bytes: Vec<u64>,
     /// Groups of cpus with costs to measure.
-    pub initiators: Vec<Initiator>,
+    pub initiators: Vec<MemoryInitiator>,
     /// The nodes with memory that may be used.
     pub nodes: Vec<u32>,
     /// Measured initiators and nodes, as places in the two lists.
@@ -111,19 +111,19 @@ pub struct Plan {
     pub buffer_bytes: u64,
 }
 
-impl Plan {
+impl MemoryPlan {
     /// Plans the visits on these cpus of a machine, with a buffer of this size on each node; `seed` chooses the cells
     /// of a machine that has too many.
     pub fn new(machine: &Machine, cpus: &CpuSet, buffer_bytes: u64, seed: u64) -> Self {
-        let initiators = initiators(machine, cpus);
+        let initiators = list_initiators(machine, cpus);
         let nodes: Vec<u32> =
             machine.nodes.iter().filter(|node| machine.has_memory(node)).map(|node| node.number).collect();
         // A machine that reports no node still has one.
         let nodes = if nodes.is_empty() { vec![0] } else { nodes };
         Self {
-            staircases: staircases(machine, &initiators),
-            sizes_bytes: sizes(buffer_bytes),
-            cells: cells(machine, &initiators, &nodes, seed),
+            staircases: staircase_cpus(machine, &initiators),
+            sizes_bytes: working_set_sizes(buffer_bytes),
+            cells: choose_cells(machine, &initiators, &nodes, seed),
             initiators,
             nodes,
             buffer_bytes,
@@ -131,31 +131,37 @@ impl Plan {
     }
 
     /// Returns the node with the nearest memory to an initiator by the system's distances: its own if that has memory.
-    pub fn nearest(&self, machine: &Machine, initiator: &Initiator) -> u32 {
-        let distance = |node: &u32| distance(machine, initiator.node, *node);
+    pub fn nearest_node(&self, machine: &Machine, initiator: &MemoryInitiator) -> u32 {
+        let distance = |node: &u32| node_distance(machine, initiator.node, *node);
         self.nodes.iter().copied().min_by_key(distance).unwrap_or(0)
     }
 
     /// Returns the streams of an initiator through a node: all of them if the memory is its nearest, otherwise only
     /// reads.
-    pub fn streams(&self, machine: &Machine, initiator: &Initiator, node: u32) -> Vec<(Operation, CpuSet)> {
-        let (one, cores) = (CpuSet::of(initiator.cpu), one_of_each_core(machine, &initiator.cpus));
-        let is_nearest = self.nearest(machine, initiator) == node;
-        let operations = if is_nearest { &Operation::ALL[..] } else { &Operation::ALL[..1] };
-        let mut streams: Vec<(Operation, CpuSet)> = Vec::new();
+    pub fn planned_streams(
+        &self,
+        machine: &Machine,
+        initiator: &MemoryInitiator,
+        node: u32,
+    ) -> Vec<(StreamOperation, CpuSet)> {
+        let (one, cores) = (CpuSet::from_cpu(initiator.cpu), one_of_each_core(machine, &initiator.cpus));
+        let is_nearest = self.nearest_node(machine, initiator) == node;
+        let operations = if is_nearest { &StreamOperation::ALL[..] } else { &StreamOperation::ALL[..1] };
+        let mut streams: Vec<(StreamOperation, CpuSet)> = Vec::new();
         for cpus in [&one, &cores] {
             streams.extend(operations.iter().map(|operation| (*operation, cpus.clone())));
         }
         if is_nearest {
             let of_core = |cpus: &CpuSet| cpus.intersection(&initiator.cpus);
-            let siblings = machine.objects(Level::Core).iter().find(|core| core.contains(initiator.cpu)).map(of_core);
+            let siblings =
+                machine.objects_of(Level::Core).iter().find(|core| core.contains(initiator.cpu)).map(of_core);
             let node = machine.nodes.iter().find(|own| Some(own.number) == initiator.node);
             let reach = self.initiators.iter().filter(|other| other.node == initiator.node);
             let all = reach.fold(CpuSet::new(), |all, other| all.union(&other.cpus));
-            streams.extend(siblings.map(|cpus| (Operation::Read, cpus)));
-            streams.extend(node.map(|_| (Operation::Read, one_of_each_core(machine, &all))));
+            streams.extend(siblings.map(|cpus| (StreamOperation::Read, cpus)));
+            streams.extend(node.map(|_| (StreamOperation::Read, one_of_each_core(machine, &all))));
         }
-        let mut seen: Vec<(Operation, CpuSet)> = Vec::new();
+        let mut seen: Vec<(StreamOperation, CpuSet)> = Vec::new();
         streams.into_iter().for_each(|stream| {
             if !seen.contains(&stream) {
                 seen.push(stream);
@@ -165,14 +171,15 @@ impl Plan {
     }
 
     /// Returns the timed cpu, the node, and the loaders of each curve: one for each node with memory and two cores.
-    pub fn curves(&self, machine: &Machine) -> Vec<(u32, u32, CpuSet)> {
+    pub fn planned_curves(&self, machine: &Machine) -> Vec<(u32, u32, CpuSet)> {
         let of_node = |node: u32| {
-            let near: Vec<&Initiator> =
-                self.initiators.iter().filter(|initiator| self.nearest(machine, initiator) == node).collect();
+            let near: Vec<&MemoryInitiator> =
+                self.initiators.iter().filter(|initiator| self.nearest_node(machine, initiator) == node).collect();
             let timed = near.first()?.cpu;
             let all = near.iter().fold(CpuSet::new(), |all, initiator| all.union(&initiator.cpus));
-            let core = machine.objects(Level::Core).into_iter().find(|core| core.contains(timed)).unwrap_or_default();
-            let loaders = one_of_each_core(machine, &all.difference(&core).difference(&CpuSet::of(timed)));
+            let core =
+                machine.objects_of(Level::Core).into_iter().find(|core| core.contains(timed)).unwrap_or_default();
+            let loaders = one_of_each_core(machine, &all.difference(&core).difference(&CpuSet::from_cpu(timed)));
             (!loaders.is_empty()).then_some((timed, node, loaders))
         };
         self.nodes.iter().filter_map(|node| of_node(*node)).collect()
@@ -190,7 +197,7 @@ pub fn buffer_bytes(machine: &Machine) -> u64 {
 }
 
 /// Returns the distance from a node to another as the system reports it: 10 to itself. Unknown is far.
-pub fn distance(machine: &Machine, from: Option<u32>, to: u32) -> u32 {
+pub fn node_distance(machine: &Machine, from: Option<u32>, to: u32) -> u32 {
     const FAR: u32 = 255;
     let place = |number: u32| machine.nodes.iter().position(|node| node.number == number);
     let known = from.and_then(|from| {
@@ -202,33 +209,33 @@ pub fn distance(machine: &Machine, from: Option<u32>, to: u32) -> u32 {
 
 /// Returns one cpu of each core of a set: the lowest.
 pub fn one_of_each_core(machine: &Machine, cpus: &CpuSet) -> CpuSet {
-    machine.objects(Level::Core).iter().filter_map(|core| core.intersection(cpus).lowest()).collect()
+    machine.objects_of(Level::Core).iter().filter_map(|core| core.intersection(cpus).lowest()).collect()
 }
 
 /// Returns the cpus of each last-level cache, divided by nodes if a cache spans several. The second core measures if
 /// there is one: the first cpu of a machine takes most interrupts.
-fn initiators(machine: &Machine, cpus: &CpuSet) -> Vec<Initiator> {
+fn list_initiators(machine: &Machine, cpus: &CpuSet) -> Vec<MemoryInitiator> {
     let mut initiators = Vec::new();
     for llc in &machine.llcs {
         let mut rest = llc.cpus.intersection(cpus);
         for node in &machine.nodes {
             let own = rest.intersection(&node.cpus);
             rest = rest.difference(&own);
-            initiators.extend(initiator(machine, own, Some(node.number)));
+            initiators.extend(build_initiator(machine, own, Some(node.number)));
         }
-        initiators.extend(initiator(machine, rest, None));
+        initiators.extend(build_initiator(machine, rest, None));
     }
     initiators
 }
 
-fn initiator(machine: &Machine, cpus: CpuSet, node: Option<u32>) -> Option<Initiator> {
+fn build_initiator(machine: &Machine, cpus: CpuSet, node: Option<u32>) -> Option<MemoryInitiator> {
     let cores = one_of_each_core(machine, &cpus);
     let cpu = cores.iter().nth(1).or_else(|| cpus.lowest())?;
-    Some(Initiator { cpus, cpu, node })
+    Some(MemoryInitiator { cpus, cpu, node })
 }
 
 /// Returns a cpu for each kind of core and each size of last-level cache.
-fn staircases(machine: &Machine, initiators: &[Initiator]) -> Vec<u32> {
+fn staircase_cpus(machine: &Machine, initiators: &[MemoryInitiator]) -> Vec<u32> {
     let mut alike: BTreeMap<(Option<u64>, Option<usize>), u32> = BTreeMap::new();
     for initiator in initiators {
         let size = machine.index_of(Level::Llc, initiator.cpu).and_then(|index| machine.llcs[index].size_bytes);
@@ -249,14 +256,14 @@ fn staircases(machine: &Machine, initiators: &[Initiator]) -> Vec<u32> {
 }
 
 /// Returns two working sets for each doubling, up to the buffer.
-fn sizes(buffer_bytes: u64) -> Vec<u64> {
+fn working_set_sizes(buffer_bytes: u64) -> Vec<u64> {
     let doublings = std::iter::successors(Some(SMALLEST_BYTES), |bytes| bytes.checked_mul(2));
     let both = doublings.flat_map(|bytes| [bytes, bytes.saturating_add(bytes / 2)]);
     both.take_while(|bytes| *bytes <= buffer_bytes).collect()
 }
 
 /// Returns all cells, or if they are too many some of each distance.
-fn cells(machine: &Machine, initiators: &[Initiator], nodes: &[u32], seed: u64) -> Vec<(usize, usize)> {
+fn choose_cells(machine: &Machine, initiators: &[MemoryInitiator], nodes: &[u32], seed: u64) -> Vec<(usize, usize)> {
     let all: Vec<(usize, usize)> =
         (0..initiators.len()).flat_map(|initiator| (0..nodes.len()).map(move |node| (initiator, node))).collect();
     if all.len() <= MOST_CELLS {
@@ -264,9 +271,9 @@ fn cells(machine: &Machine, initiators: &[Initiator], nodes: &[u32], seed: u64) 
     }
     let mut by_distance: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
     for cell in all {
-        by_distance.entry(distance(machine, initiators[cell.0].node, nodes[cell.1])).or_default().push(cell);
+        by_distance.entry(node_distance(machine, initiators[cell.0].node, nodes[cell.1])).or_default().push(cell);
     }
-    let mut random = Random::new(seed);
+    let mut random = RandomGenerator::new(seed);
     let mut chosen: Vec<(usize, usize)> = Vec::new();
     for cells in by_distance.values_mut() {
         random.shuffle(cells);
@@ -286,8 +293,8 @@ mod tests {
         machine_file::parse(found.text).unwrap().machine
     }
 
-    fn whole(machine: &Machine) -> Plan {
-        Plan::new(machine, &machine.allowed, buffer_bytes(machine), 1)
+    fn whole(machine: &Machine) -> MemoryPlan {
+        MemoryPlan::new(machine, &machine.allowed, buffer_bytes(machine), 1)
     }
 
     #[test]
@@ -298,9 +305,9 @@ mod tests {
         assert_eq!((plan.staircases.len(), plan.buffer_bytes), (1, 256 << 20));
         // The dies without memory have no own node: the nearest is one that has.
         for initiator in &plan.initiators {
-            assert!([0, 2].contains(&plan.nearest(&machine, initiator)), "{initiator:?}");
+            assert!([0, 2].contains(&plan.nearest_node(&machine, initiator)), "{initiator:?}");
         }
-        let curves = plan.curves(&machine);
+        let curves = plan.planned_curves(&machine);
         assert_eq!(curves.iter().map(|curve| curve.1).collect::<Vec<_>>(), [0, 2]);
         assert!(curves.iter().all(|(cpu, _, loaders)| !loaders.contains(*cpu) && loaders.len() >= 7));
     }
@@ -312,25 +319,25 @@ mod tests {
         assert_eq!((plan.staircases.len(), plan.initiators.len(), plan.cells.len()), (2, 2, 2));
         assert_eq!(plan.sizes_bytes[..4], [4096, 6144, 8192, 12288]);
         assert!(*plan.sizes_bytes.last().unwrap() <= plan.buffer_bytes);
-        let streams = plan.streams(&machine, &plan.initiators[0], 0);
-        assert!(streams.contains(&(Operation::Read, CpuSet::parse_list("1,17").unwrap())), "{streams:?}");
+        let streams = plan.planned_streams(&machine, &plan.initiators[0], 0);
+        assert!(streams.contains(&(StreamOperation::Read, CpuSet::parse_list("1,17").unwrap())), "{streams:?}");
         assert_eq!(streams.iter().map(|(_, cpus)| cpus.len()).max(), Some(16), "all cores of the node");
     }
 
     #[test]
     fn a_buffer_of_any_size_has_few_working_sets() {
-        assert!(sizes(0).is_empty());
-        assert_eq!(sizes(10_000), [4096, 6144, 8192]);
-        assert_eq!(sizes(u64::MAX).len(), 104);
+        assert!(working_set_sizes(0).is_empty());
+        assert_eq!(working_set_sizes(10_000), [4096, 6144, 8192]);
+        assert_eq!(working_set_sizes(u64::MAX).len(), 104);
     }
 
     #[test]
     fn a_cpu_that_is_alone_is_a_machine() {
         let machine = machine("fx-8150");
-        let plan = Plan::new(&machine, &CpuSet::of(3), 1 << 20, 1);
+        let plan = MemoryPlan::new(&machine, &CpuSet::from_cpu(3), 1 << 20, 1);
         assert_eq!((plan.initiators.len(), plan.sizes_bytes.last()), (1, Some(&(1 << 20))));
         assert_eq!(plan.initiators[0].cpu, 3);
-        assert!(plan.curves(&machine).is_empty());
-        assert_eq!(plan.streams(&machine, &plan.initiators[0], 0).len(), 4);
+        assert!(plan.planned_curves(&machine).is_empty());
+        assert_eq!(plan.planned_streams(&machine, &plan.initiators[0], 0).len(), 4);
     }
 }

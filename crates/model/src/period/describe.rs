@@ -1,20 +1,20 @@
 //! Description of a periodic source in a sentence: its frequency, strength, and probable cause.
 
-use super::Source;
+use super::PeriodicSource;
 use crate::stats::order::median;
 
 /// Known facts about the machine of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Surroundings {
+pub struct PeriodSurroundings {
     /// True if a hypervisor runs this system.
     pub under_hypervisor: bool,
     /// Frequency of this system's own timer interrupt (the kernel's HZ), if known.
     pub own_tick_hz: Option<f64>,
 }
 
-impl Surroundings {
+impl PeriodSurroundings {
     /// Derives the surroundings from the observed timer rates of a machine's cpus.
-    pub fn of(under_hypervisor: bool, timer_rates: &[f64]) -> Self {
+    pub fn from_timer_rates(under_hypervisor: bool, timer_rates: &[f64]) -> Self {
         let rate = median(timer_rates);
         // Counts of a visit are slightly off; Linux has only a few rates.
         let own_tick_hz = LINUX_TICKS.into_iter().find(|known| (rate / known - 1.0).abs() < 0.1);
@@ -39,17 +39,17 @@ const WINDOWS_TICK: f64 = 64.0;
 const ONCE_A_SECOND: f64 = 1.0;
 
 /// Describes a source: "100.0 Hz, R 0.98: a periodic source outside this system, probably the host's tick".
-pub fn describe(source: &Source, surroundings: Surroundings) -> String {
+pub fn describe_source(source: &PeriodicSource, surroundings: PeriodSurroundings) -> String {
     let hertz = source.hertz;
     let frequency = if hertz >= 9.995 { format!("{hertz:.1}") } else { format!("{hertz:.2}") };
-    format!("{frequency} Hz, R {:.2}: {}", source.vector_strength, cause(hertz, surroundings))
+    format!("{frequency} Hz, R {:.2}: {}", source.vector_strength, probable_cause(hertz, surroundings))
 }
 
 fn is_same(hertz: f64, rate: f64) -> bool {
     (hertz / rate - 1.0).abs() < SAME
 }
 
-fn cause(hertz: f64, surroundings: Surroundings) -> &'static str {
+fn probable_cause(hertz: f64, surroundings: PeriodSurroundings) -> &'static str {
     let is = |rate: f64| is_same(hertz, rate);
     let own = surroundings.is_own_tick(hertz);
     match surroundings.under_hypervisor {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn told(hertz: f64, under_hypervisor: bool, own_tick_hz: Option<f64>) -> String {
-        let source = Source {
+        let source = PeriodicSource {
             hertz,
             vector_strength: 0.981,
             tested: 120,
@@ -78,7 +78,7 @@ mod tests {
             false_alarm: 1e-9,
             coherent: false,
         };
-        describe(&source, Surroundings { under_hypervisor, own_tick_hz })
+        describe_source(&source, PeriodSurroundings { under_hypervisor, own_tick_hz })
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::track::Track;
+use super::track::StallTrack;
 use crate::stats::order::median;
 
 /// Maximum distance from the phase that counts as on it, in periods: excluding more would leave a gap that is periodic
@@ -31,7 +31,7 @@ const COMMON_FITS: usize = 2;
 
 /// A frequency with the phase of each visit.
 #[derive(Clone, Debug)]
-pub struct Fold {
+pub struct FoldedFrequency {
     pub hertz: f64,
     /// The phase of each visit, in periods from its beginning; `None` if it has too few stalls.
     centres: Vec<Option<f64>>,
@@ -46,11 +46,12 @@ pub struct Fold {
 }
 
 /// Folds the stalls at about this frequency, refined up to `fits` times; each visit has a phase of its own.
-pub fn fold(tracks: &[Track], hertz: f64, fits: usize) -> Fold {
-    let mut fold = Fold::at(tracks, hertz);
+pub fn fold_stalls(tracks: &[StallTrack], hertz: f64, fits: usize) -> FoldedFrequency {
+    let mut fold = FoldedFrequency::at_frequency(tracks, hertz);
     for _ in 0..fits {
-        let Some(line) = fold.line(tracks, false) else { break };
-        let fitted = Fold { hertz_error: line.hertz_error, ..Fold::at(tracks, line.hertz) };
+        let Some(line) = fold.fit_line(tracks, false) else { break };
+        let fitted =
+            FoldedFrequency { hertz_error: line.hertz_error, ..FoldedFrequency::at_frequency(tracks, line.hertz) };
         if fitted.likelihood < fold.likelihood {
             break;
         }
@@ -61,58 +62,58 @@ pub fn fold(tracks: &[Track], hertz: f64, fits: usize) -> Fold {
 
 /// Returns the logarithm of the likelihood ratio for `on` of `all` stalls in a share `width` of the period: gathered
 /// there, over random.
-fn likelihood(on: f64, all: f64, width: f64) -> f64 {
+fn log_likelihood(on: f64, all: f64, width: f64) -> f64 {
     let term = |count: f64, width: f64| if count > 0.0 { count * (count / all / width).ln() } else { 0.0 };
     if on / all > width { term(on, width) + term(all - on, 1.0 - width) } else { 0.0 }
 }
 
 /// Returns the distance of a phase from another, in periods: -0.5 to 0.5.
-fn distance(phase: f64, centre: f64) -> f64 {
+fn phase_distance(phase: f64, centre: f64) -> f64 {
     let difference = phase - centre;
     difference - difference.round()
 }
 
-impl Fold {
+impl FoldedFrequency {
     /// Folds with a phase for each visit.
-    fn at(tracks: &[Track], hertz: f64) -> Self {
-        let centres = tracks.iter().map(|track| centre(&phases(track, hertz), hertz)).collect();
+    fn at_frequency(tracks: &[StallTrack], hertz: f64) -> Self {
+        let centres = tracks.iter().map(|track| phase_centre(&stall_phases(track, hertz), hertz)).collect();
         let (half_window, by_chance, likelihood) = (0.0, 0.0, 0.0);
         Self { hertz, centres, half_window, by_chance, likelihood, coherent: false, hertz_error: 0.0 }
             .with_window(tracks)
     }
 
-    fn deviation(&self, visit: usize, time_s: f64) -> Option<f64> {
-        self.centres[visit].map(|centre| distance(self.hertz * time_s, centre))
+    fn phase_deviation(&self, visit: usize, time_s: f64) -> Option<f64> {
+        self.centres[visit].map(|centre| phase_distance(self.hertz * time_s, centre))
     }
 
     /// Returns true if a stall at this time after the visit's beginning is on phase.
     pub fn is_on_phase(&self, visit: usize, time_s: f64) -> bool {
-        self.deviation(visit, time_s).is_some_and(|deviation| deviation.abs() <= self.half_window)
+        self.phase_deviation(visit, time_s).is_some_and(|deviation| deviation.abs() <= self.half_window)
     }
 
-    fn deviations(&self, tracks: &[Track]) -> Vec<f64> {
-        let of = |(visit, track): (usize, &Track)| -> Vec<f64> {
-            track.times_s.iter().filter_map(|&time| self.deviation(visit, time)).map(f64::abs).collect()
+    fn phase_deviations(&self, tracks: &[StallTrack]) -> Vec<f64> {
+        let of = |(visit, track): (usize, &StallTrack)| -> Vec<f64> {
+            track.times_s.iter().filter_map(|&time| self.phase_deviation(visit, time)).map(f64::abs).collect()
         };
         tracks.iter().enumerate().flat_map(of).collect()
     }
 
     /// Returns the number of stalls on phase.
-    pub fn on_phase(&self, tracks: &[Track]) -> u64 {
-        self.deviations(tracks).iter().filter(|deviation| **deviation <= self.half_window).count() as u64
+    pub fn on_phase(&self, tracks: &[StallTrack]) -> u64 {
+        self.phase_deviations(tracks).iter().filter(|deviation| **deviation <= self.half_window).count() as u64
     }
 
     /// Returns the median distance from the phase of the stalls on it, in periods.
-    pub fn typical_deviation(&self, tracks: &[Track]) -> f64 {
-        let mut deviations = self.deviations(tracks);
+    pub fn typical_deviation(&self, tracks: &[StallTrack]) -> f64 {
+        let mut deviations = self.phase_deviations(tracks);
         deviations.retain(|deviation| *deviation <= self.half_window);
         median(&deviations)
     }
 
     /// Chooses the window, and rates the gathering by the window that stalls fill most densely, which may hold only
     /// their core.
-    fn with_window(mut self, tracks: &[Track]) -> Self {
-        let mut deviations = self.deviations(tracks);
+    fn with_window(mut self, tracks: &[StallTrack]) -> Self {
+        let mut deviations = self.phase_deviations(tracks);
         deviations.sort_by(f64::total_cmp);
         let all = deviations.len() as f64;
         let far = deviations.iter().filter(|deviation| **deviation > FAR).count() as f64;
@@ -122,7 +123,7 @@ impl Fold {
             inside.enumerate().map(|(place, half)| (half.max(narrowest), (place + 1) as f64)).collect();
         let mut core = narrowest;
         for &(half, on) in &held {
-            let likelihood = likelihood(on, all, 2.0 * half);
+            let likelihood = log_likelihood(on, all, 2.0 * half);
             if likelihood > self.likelihood {
                 (core, self.likelihood) = (half, likelihood);
             }
@@ -140,7 +141,7 @@ impl Fold {
 
     /// Fits a straight line through stalls on phase over their cycles' numbers, with an origin for each visit, or a
     /// common one.
-    fn line(&self, tracks: &[Track], common: bool) -> Option<Line> {
+    fn fit_line(&self, tracks: &[StallTrack], common: bool) -> Option<FittedLine> {
         let mut groups: Vec<Vec<(f64, f64)>> = Vec::new();
         // With a common origin, visits differ by whole cycles from the first of them.
         let cycles = |visit: usize, centre: f64| centre + tracks[visit].begin_s * self.hertz;
@@ -157,49 +158,49 @@ impl Fold {
         if common {
             groups = vec![groups.concat()];
         }
-        Line::through(&groups, self.hertz).filter(|line| (line.hertz / self.hertz - 1.0).abs() < 0.05)
+        FittedLine::through_points(&groups, self.hertz).filter(|line| (line.hertz / self.hertz - 1.0).abs() < 0.05)
     }
 
     /// Returns the same with one phase for all visits, if they show one.
-    pub fn in_one_phase(&self, tracks: &[Track]) -> Option<Self> {
-        let pulses = self.pulses(tracks);
+    pub fn in_one_phase(&self, tracks: &[StallTrack]) -> Option<Self> {
+        let pulses = self.visit_pulses(tracks);
         let hertz = common_frequency(&pulses, self.hertz, self.hertz_error)?;
         let mut fold = self.with_common_phase(tracks, &pulses, hertz);
         for _ in 0..COMMON_FITS {
-            let Some(line) = fold.line(tracks, true) else { break };
-            fold = self.with_common_phase(tracks, &fold.pulses(tracks), line.hertz);
+            let Some(line) = fold.fit_line(tracks, true) else { break };
+            fold = self.with_common_phase(tracks, &fold.visit_pulses(tracks), line.hertz);
         }
         // A valid common phase keeps the stalls that the visits' own phases have.
         let kept = fold.on_phase(tracks) as f64 >= 0.95 * self.on_phase(tracks) as f64;
         (kept && fold.half_window <= 2.0 * self.half_window).then_some(fold)
     }
 
-    fn with_common_phase(&self, tracks: &[Track], pulses: &[Pulse], hertz: f64) -> Self {
-        let (phase, _) = agreement(pulses, hertz);
-        let centres = tracks.iter().map(|track| Some(distance(phase, hertz * track.begin_s))).collect();
+    fn with_common_phase(&self, tracks: &[StallTrack], pulses: &[VisitPulse], hertz: f64) -> Self {
+        let (phase, _) = pulse_agreement(pulses, hertz);
+        let centres = tracks.iter().map(|track| Some(phase_distance(phase, hertz * track.begin_s))).collect();
         Self { hertz, centres, coherent: true, likelihood: 0.0, ..self.clone() }.with_window(tracks)
     }
 
     /// Returns a pulse near the middle of the stalls of each visit that has a phase.
-    fn pulses(&self, tracks: &[Track]) -> Vec<Pulse> {
-        let pulse = |(visit, track): (usize, &Track)| {
+    fn visit_pulses(&self, tracks: &[StallTrack]) -> Vec<VisitPulse> {
+        let pulse = |(visit, track): (usize, &StallTrack)| {
             let on_phase = track.times_s.iter().filter(|time| self.is_on_phase(visit, **time));
             let (sum, count) = on_phase.fold((0.0, 0.0), |(sum, count), time| (sum + time, count + 1.0));
             let centre = self.centres[visit].filter(|_| count > 0.0)?;
             let cycle = (self.hertz * sum / count - centre).round() + centre;
-            Some(Pulse { time_s: track.begin_s + cycle / self.hertz, weight: count })
+            Some(VisitPulse { time_s: track.begin_s + cycle / self.hertz, weight: count })
         };
         tracks.iter().enumerate().filter_map(pulse).collect()
     }
 }
 
-fn phases(track: &Track, hertz: f64) -> Vec<f64> {
+fn stall_phases(track: &StallTrack, hertz: f64) -> Vec<f64> {
     track.times_s.iter().map(|time| (time * hertz).rem_euclid(1.0)).collect()
 }
 
 /// Returns the phase at which stalls gather: the mean of those near the shortest arc with a share of them, for the
 /// share that gathers most.
-fn centre(phases: &[f64], hertz: f64) -> Option<f64> {
+fn phase_centre(phases: &[f64], hertz: f64) -> Option<f64> {
     let count = phases.len();
     if count < LEAST_STALLS {
         return None;
@@ -210,10 +211,11 @@ fn centre(phases: &[f64], hertz: f64) -> Option<f64> {
     let arcs = GATHERED.map(|share| {
         let held = ((count as f64 * share).ceil() as usize).max(2);
         let (middle, width) = shortest_arc(&sorted, held);
-        (middle, width, likelihood(held as f64, count as f64, width.max(narrowest)))
+        (middle, width, log_likelihood(held as f64, count as f64, width.max(narrowest)))
     });
     let (middle, width, _) = arcs.into_iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let near = phases.iter().map(|&phase| distance(phase, middle)).filter(|distance| distance.abs() <= 1.5 * width);
+    let near =
+        phases.iter().map(|&phase| phase_distance(phase, middle)).filter(|distance| distance.abs() <= 1.5 * width);
     let (sum, near) = near.fold((0.0, 0.0), |(sum, near), distance| (sum + distance, near + 1.0));
     Some(middle + if near > 0.0 { sum / near } else { 0.0 })
 }
@@ -227,13 +229,13 @@ fn shortest_arc(sorted: &[f64], held: usize) -> (f64, f64) {
 }
 
 /// Time of a pulse in a visit, from all of its stalls on phase.
-struct Pulse {
+struct VisitPulse {
     time_s: f64,
     weight: f64,
 }
 
 /// Returns the common phase of pulses at a frequency, in periods of the clock, and their agreement on it, 0 to 1.
-fn agreement(pulses: &[Pulse], hertz: f64) -> (f64, f64) {
+fn pulse_agreement(pulses: &[VisitPulse], hertz: f64) -> (f64, f64) {
     let (mut x, mut y, mut weights) = (0.0, 0.0, 0.0);
     for pulse in pulses {
         let (sine, cosine) = (TAU * (hertz * pulse.time_s).rem_euclid(1.0)).sin_cos();
@@ -246,7 +248,7 @@ fn agreement(pulses: &[Pulse], hertz: f64) -> (f64, f64) {
 
 /// Returns the frequency, within its error, at which all visits have one phase; `None` if the agreement is not beyond
 /// chance.
-fn common_frequency(pulses: &[Pulse], hertz: f64, hertz_error: f64) -> Option<f64> {
+fn common_frequency(pulses: &[VisitPulse], hertz: f64, hertz_error: f64) -> Option<f64> {
     let first = pulses.iter().map(|pulse| pulse.time_s).fold(f64::INFINITY, f64::min);
     let last = pulses.iter().map(|pulse| pulse.time_s).fold(f64::NEG_INFINITY, f64::max);
     let span = last - first;
@@ -261,7 +263,7 @@ fn common_frequency(pulses: &[Pulse], hertz: f64, hertz_error: f64) -> Option<f6
     }
     let tried = (0..looks as usize).map(|look| hertz + (look as f64 - reach) * step);
     let (hertz, agreement) =
-        tried.map(|hertz| (hertz, agreement(pulses, hertz).1)).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        tried.map(|hertz| (hertz, pulse_agreement(pulses, hertz).1)).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let weights: f64 = pulses.iter().map(|pulse| pulse.weight).sum();
     let squares: f64 = pulses.iter().map(|pulse| pulse.weight * pulse.weight).sum();
     let by_chance = looks * (-agreement * agreement * weights * weights / squares).exp();
@@ -269,22 +271,22 @@ fn common_frequency(pulses: &[Pulse], hertz: f64, hertz_error: f64) -> Option<f6
 }
 
 /// Refines a frequency by a fit to pulses, with their cycle numbers at it; the search's steps are too coarse.
-fn fitted_to_pulses(pulses: &[Pulse], hertz: f64) -> f64 {
-    let (phase, _) = agreement(pulses, hertz);
+fn fitted_to_pulses(pulses: &[VisitPulse], hertz: f64) -> f64 {
+    let (phase, _) = pulse_agreement(pulses, hertz);
     let first = pulses.iter().map(|pulse| pulse.time_s).fold(f64::INFINITY, f64::min);
     let cycle = |time_s: f64| (hertz * time_s - phase).round() - (hertz * first - phase).round();
     let points = pulses.iter().map(|pulse| (cycle(pulse.time_s), pulse.time_s - first)).collect();
-    Line::through(&[points], hertz).map_or(hertz, |line| line.hertz)
+    FittedLine::through_points(&[points], hertz).map_or(hertz, |line| line.hertz)
 }
 
 /// A least-squares line of times over cycles.
-struct Line {
+struct FittedLine {
     hertz: f64,
     hertz_error: f64,
 }
 
-impl Line {
-    fn through(groups: &[Vec<(f64, f64)>], hertz: f64) -> Option<Self> {
+impl FittedLine {
+    fn through_points(groups: &[Vec<(f64, f64)>], hertz: f64) -> Option<Self> {
         let (mut across, mut along, mut left, mut free) = (0.0, 0.0, 0.0, -1.0);
         for points in groups.iter().filter(|points| points.len() > 1) {
             let count = points.len() as f64;

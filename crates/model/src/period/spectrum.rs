@@ -2,10 +2,10 @@
 
 use std::f64::consts::TAU;
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 
 use super::chance::log_upper_tail;
-use super::track::Track;
+use super::track::StallTrack;
 
 /// Maximum probability, over all frequencies, of calling random stalls periodic.
 pub const FALSE_ALARM: f64 = 0.01;
@@ -33,14 +33,14 @@ const BLOCK_S: f64 = 4e-3;
 
 /// A frequency at which stalls gather, and the probability that random stalls show any like it.
 #[derive(Clone, Copy, Debug)]
-pub struct Peak {
+pub struct SpectrumPeak {
     pub hertz: f64,
     pub false_alarm: f64,
 }
 
 /// Agreement of phases at one frequency, summed over visits.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Strength {
+pub struct PhaseStrength {
     /// Sum over visits of Rayleigh's statistic, `|sum of block sums|^2 / sum of |block sum|^2`.
     rayleigh: f64,
     /// Number of visits with at least two blocks.
@@ -51,14 +51,14 @@ pub struct Strength {
     pairs: f64,
 }
 
-impl Strength {
+impl PhaseStrength {
     /// Returns the square root of the mean cosine between stalls of different blocks: the mean resultant length without
     /// the bias of few stalls (Vinck and others, "The pairwise phase consistency", NeuroImage 51, 2010).
     pub fn vector_strength(&self) -> f64 {
         if self.pairs > 0.0 { (self.agreement / self.pairs).max(0.0).sqrt() } else { 0.0 }
     }
 
-    fn add(&mut self, sums: &Sums) {
+    fn add_sums(&mut self, sums: &PhaseSums) {
         if sums.blocks < 2 || sums.squares <= 0.0 {
             return;
         }
@@ -72,7 +72,7 @@ impl Strength {
 
 /// Sums of one visit's unit vectors, in total and by block.
 #[derive(Default)]
-struct Sums {
+struct PhaseSums {
     x: f64,
     y: f64,
     squares: f64,
@@ -81,27 +81,27 @@ struct Sums {
     blocks: usize,
 }
 
-impl Sums {
+impl PhaseSums {
     /// Sums vectors with their times, rising.
     #[inline]
-    fn of(vectors: impl Iterator<Item = (f64, f64, f64)>, block_s: f64) -> Self {
+    fn from_vectors(vectors: impl Iterator<Item = (f64, f64, f64)>, block_s: f64) -> Self {
         let mut sums = Self::default();
         let (mut x, mut y, mut count, mut end) = (0.0, 0.0, 0.0, f64::NEG_INFINITY);
         for (time, along, across) in vectors {
             if time >= end {
-                sums.close(x, y, count);
+                sums.close_block(x, y, count);
                 (x, y, count, end) = (0.0, 0.0, 0.0, time + block_s);
             }
             x += along;
             y += across;
             count += 1.0;
         }
-        sums.close(x, y, count);
+        sums.close_block(x, y, count);
         sums
     }
 
     #[inline]
-    fn close(&mut self, x: f64, y: f64, count: f64) {
+    fn close_block(&mut self, x: f64, y: f64, count: f64) {
         if count > 0.0 {
             self.x += x;
             self.y += y;
@@ -122,20 +122,20 @@ fn takes_part(length_s: f64, hertz: f64) -> bool {
 }
 
 /// Computes the agreement of all stalls' phases at one frequency.
-pub fn strength(tracks: &[Track], hertz: f64) -> Strength {
-    let mut strength = Strength::default();
+pub fn phase_strength(tracks: &[StallTrack], hertz: f64) -> PhaseStrength {
+    let mut strength = PhaseStrength::default();
     for track in tracks.iter().filter(|track| takes_part(track.length_s, hertz)) {
         let vectors = track.times_s.iter().map(|&time| {
             let (sine, cosine) = (TAU * hertz * time).sin_cos();
             (time, cosine, sine)
         });
-        strength.add(&Sums::of(vectors, block_s(hertz)));
+        strength.add_sums(&PhaseSums::from_vectors(vectors, block_s(hertz)));
     }
     strength
 }
 
 /// Returns the highest peaks among the frequencies at which stalls gather beyond chance.
-pub fn candidates(tracks: &[Track], random: &mut Random) -> Vec<Peak> {
+pub fn candidate_peaks(tracks: &[StallTrack], random: &mut RandomGenerator) -> Vec<SpectrumPeak> {
     let longest = tracks.iter().map(|track| track.length_s).fold(0.0, f64::max);
     let stalls: usize = tracks.iter().map(|track| track.times_s.len()).sum();
     if longest <= 0.0 || stalls < 3 {
@@ -145,32 +145,32 @@ pub fn candidates(tracks: &[Track], random: &mut Random) -> Vec<Peak> {
     let step = 1.0 / (OVERSAMPLING * longest);
     let looks = (((HIGHEST_HERTZ - lowest) / step).max(0.0) as usize + 1).min(MOST_FREQUENCIES);
     let share = MOST_EVALUATIONS / (looks as f64 * stalls as f64);
-    let strengths = Scan::of(tracks, lowest, step, share, random).run(looks);
+    let strengths = FrequencyScan::from_tracks(tracks, lowest, step, share, random).run(looks);
     // Bonferroni's inequality over all frequencies.
     let log_false_alarm =
-        |strength: &Strength| log_upper_tail(strength.rayleigh, strength.visits) + (looks as f64).ln();
+        |strength: &PhaseStrength| log_upper_tail(strength.rayleigh, strength.visits) + (looks as f64).ln();
     let false_alarms: Vec<f64> = strengths.iter().map(log_false_alarm).collect();
-    let peak = |place: usize| Peak {
-        hertz: lowest + (place as f64 + summit(&strengths, place)) * step,
+    let peak = |place: usize| SpectrumPeak {
+        hertz: lowest + (place as f64 + summit_offset(&strengths, place)) * step,
         false_alarm: false_alarms[place].exp(),
     };
-    peaks(&false_alarms).into_iter().map(peak).collect()
+    highest_peaks(&false_alarms).into_iter().map(peak).collect()
 }
 
 /// Returns the whole fractions of a frequency at which stalls also gather beyond chance. A train of pulses has a peak
 /// at every multiple of its rate, and other stalls may make any of them the highest.
-pub fn parts(tracks: &[Track], hertz: f64) -> Vec<f64> {
+pub fn whole_parts(tracks: &[StallTrack], hertz: f64) -> Vec<f64> {
     let parts = (2..=HIGHEST_HARMONIC).map(|harmonic| hertz / harmonic as f64);
     let most = (FALSE_ALARM / (HIGHEST_HARMONIC - 1) as f64).ln();
     let log = |part: f64| {
-        let strength = strength(tracks, part);
+        let strength = phase_strength(tracks, part);
         log_upper_tail(strength.rayleigh, strength.visits)
     };
     parts.filter(|part| *part >= LOWEST_HERTZ && log(*part) <= most).collect()
 }
 
 /// Returns the places of the highest peaks, by the logarithms of the false alarm probabilities of all places.
-fn peaks(false_alarms: &[f64]) -> Vec<usize> {
+fn highest_peaks(false_alarms: &[f64]) -> Vec<usize> {
     let mut passing: Vec<usize> =
         (0..false_alarms.len()).filter(|&place| false_alarms[place] <= FALSE_ALARM.ln()).collect();
     passing.sort_by(|&a, &b| false_alarms[a].total_cmp(&false_alarms[b]));
@@ -185,7 +185,7 @@ fn peaks(false_alarms: &[f64]) -> Vec<usize> {
 
 /// Returns the distance of a peak's summit from its place, by the parabola through it and its neighbours: -0.5 to 0.5
 /// steps.
-fn summit(strengths: &[Strength], place: usize) -> f64 {
+fn summit_offset(strengths: &[PhaseStrength], place: usize) -> f64 {
     let at = |place: usize| strengths.get(place).map(|strength| strength.rayleigh);
     let (Some(before), Some(here), Some(after)) = (place.checked_sub(1).and_then(at), at(place), at(place + 1)) else {
         return 0.0;
@@ -195,14 +195,14 @@ fn summit(strengths: &[Strength], place: usize) -> f64 {
 }
 
 /// Unit vectors of all stalls, rotated by one step of frequency at a time.
-struct Scan {
+struct FrequencyScan {
     hertz: f64,
     step: f64,
-    visits: Vec<(f64, Vec<Turning>)>,
+    visits: Vec<(f64, Vec<TurningVector>)>,
 }
 
 /// One stall's time and unit vector, and its rotation in a step.
-struct Turning {
+struct TurningVector {
     time: f64,
     x: f64,
     y: f64,
@@ -210,32 +210,32 @@ struct Turning {
     sine: f64,
 }
 
-impl Scan {
+impl FrequencyScan {
     /// Takes a random share of the stalls. With a strided one every second pulse of a train would be a train itself.
-    fn of(tracks: &[Track], hertz: f64, step: f64, share: f64, random: &mut Random) -> Self {
+    fn from_tracks(tracks: &[StallTrack], hertz: f64, step: f64, share: f64, random: &mut RandomGenerator) -> Self {
         let turning = |&time: &f64| {
             let (y, x) = (TAU * hertz * time).sin_cos();
             let (sine, cosine) = (TAU * step * time).sin_cos();
-            Turning { time, x, y, cosine, sine }
+            TurningVector { time, x, y, cosine, sine }
         };
-        let visit = |track: &Track| {
-            let kept = track.times_s.iter().filter(|_| share >= 1.0 || random.unit() < share);
+        let visit = |track: &StallTrack| {
+            let kept = track.times_s.iter().filter(|_| share >= 1.0 || random.next_unit() < share);
             (track.length_s, kept.map(turning).collect())
         };
         Self { hertz, step, visits: tracks.iter().map(visit).collect() }
     }
 
-    fn run(mut self, looks: usize) -> Vec<Strength> {
+    fn run(mut self, looks: usize) -> Vec<PhaseStrength> {
         let mut strengths = Vec::with_capacity(looks);
         for look in 0..looks {
             let hertz = self.hertz + look as f64 * self.step;
-            let mut strength = Strength::default();
+            let mut strength = PhaseStrength::default();
             for (length_s, stalls) in &mut self.visits {
                 if takes_part(*length_s, hertz) {
                     let vectors = stalls.iter().map(|stall| (stall.time, stall.x, stall.y));
-                    strength.add(&Sums::of(vectors, block_s(hertz)));
+                    strength.add_sums(&PhaseSums::from_vectors(vectors, block_s(hertz)));
                 }
-                stalls.iter_mut().for_each(Turning::turn);
+                stalls.iter_mut().for_each(TurningVector::turn_step);
             }
             strengths.push(strength);
         }
@@ -243,9 +243,9 @@ impl Scan {
     }
 }
 
-impl Turning {
+impl TurningVector {
     #[inline]
-    fn turn(&mut self) {
+    fn turn_step(&mut self) {
         (self.x, self.y) = (self.x * self.cosine - self.y * self.sine, self.x * self.sine + self.y * self.cosine);
     }
 }

@@ -2,7 +2,7 @@
 
 /// Unexplained stalls of one visit to a cpu.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Visit {
+pub struct WatchedStretch {
     /// Begin of the visit, in seconds on a clock that all visits share.
     pub begin_s: f64,
     /// End of the visit, on the same clock.
@@ -13,7 +13,7 @@ pub struct Visit {
 
 /// The stalls of one visit that no source explains yet, in seconds from its beginning, rising.
 #[derive(Clone, Debug, Default)]
-pub struct Track {
+pub struct StallTrack {
     pub begin_s: f64,
     pub length_s: f64,
     pub times_s: Vec<f64>,
@@ -22,13 +22,13 @@ pub struct Track {
 }
 
 /// Collects the stalls of all visits that no source explains yet; `membership` has the source's index for all others.
-pub fn tracks(visits: &[Visit], membership: &[Vec<Option<usize>>]) -> Vec<Track> {
-    let track = |(visit, taken): (&Visit, &Vec<Option<usize>>)| {
+pub fn unexplained_tracks(visits: &[WatchedStretch], membership: &[Vec<Option<usize>>]) -> Vec<StallTrack> {
+    let track = |(visit, taken): (&WatchedStretch, &Vec<Option<usize>>)| {
         let free = (0..visit.times_s.len()).filter(|&index| taken[index].is_none());
         let inside = free.filter(|&index| (visit.begin_s..=visit.end_s).contains(&visit.times_s[index]));
         let mut indices: Vec<usize> = inside.collect();
         indices.sort_by(|&a, &b| visit.times_s[a].total_cmp(&visit.times_s[b]));
-        Track {
+        StallTrack {
             begin_s: visit.begin_s,
             length_s: visit.end_s - visit.begin_s,
             times_s: indices.iter().map(|&index| visit.times_s[index] - visit.begin_s).collect(),

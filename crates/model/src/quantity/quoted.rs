@@ -44,11 +44,11 @@ impl QuotedQuantity {
 impl From<f64> for QuotedQuantity {
     /// Creates a bare number without a line.
     fn from(value: f64) -> Self {
-        Self { quantity: MeasuredQuantity::bare(value), line: String::new() }
+        Self { quantity: MeasuredQuantity::without_unit(value), line: String::new() }
     }
 }
 
-/// A change of a metric's unit to one that does not convert into that of earlier lines.
+/// A change of a metric's unit, if the new unit does not convert into the unit of earlier lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("changed its unit from {from} to {to}, which cannot be converted: \"{first}\", then \"{then}\"")]
 pub struct UnitChange {

@@ -4,15 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::metric_line;
-use crate::sample::Finder;
+use crate::sample::QuantityFinder;
 
 /// The quantity of a metric, "NAME" or "NAME=REGEX", in a line; or why there is none.
 fn found(metric: &str, line: &str) -> Option<Result<String, String>> {
     let (name, pattern) = match metric.split_once('=') {
         Some((name, pattern)) => (name, pattern.to_owned()),
-        None => (metric, metric_line::pattern(metric)),
+        None => (metric, metric_line::metric_pattern(metric)),
     };
-    let found = Finder::for_metric(name, &pattern).unwrap().find(line);
+    let found = QuantityFinder::for_metric(name, &pattern).unwrap().find_quantity(line);
     found.map(|found| found.map(|found| found.quantity.to_string()).map_err(|error| error.to_string()))
 }
 
@@ -225,7 +225,7 @@ fn lines_of_real_programs_are_read() {
 }
 
 fn read(text: &str) -> String {
-    MeasuredQuantity::read(text).map_or_else(|error| error.to_string(), |quantity| quantity.to_string())
+    MeasuredQuantity::read_prefix(text).map_or_else(|error| error.to_string(), |quantity| quantity.to_string())
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn durations_are_in_seconds() {
         ("1 hour 2 minutes 3 seconds", 3_723.0),
         ("2 min", 2.0),
     ] {
-        let quantity = MeasuredQuantity::read(text).unwrap();
+        let quantity = MeasuredQuantity::read_prefix(text).unwrap();
         let expected = if text == "2 min" { "min" } else { "s" };
         assert_eq!((quantity.value, quantity.unit.to_string()), (seconds, expected.to_owned()), "{text}");
     }
@@ -419,10 +419,10 @@ fn a_group_in_the_midst_of_a_number_reads_all_of_it() {
 #[test]
 fn long_lines_are_quoted_around_the_number() {
     let line = format!("{} x: 12 ms {}", "a".repeat(500), "b".repeat(500));
-    let finder = Finder::new(&metric_line::pattern("x")).unwrap();
-    let quoted = finder.find(&line).unwrap().unwrap().line;
+    let finder = QuantityFinder::new(&metric_line::metric_pattern("x")).unwrap();
+    let quoted = finder.find_quantity(&line).unwrap().unwrap().line;
     assert!(quoted.contains("x: 12 ms") && quoted.chars().count() <= 160, "{quoted}");
-    let short = finder.find("\u{1b}[1m x: 12\tms").unwrap().unwrap();
+    let short = finder.find_quantity("\u{1b}[1m x: 12\tms").unwrap().unwrap();
     assert!(!short.line.contains('\u{1b}'), "{short:?}");
 }
 
@@ -444,7 +444,7 @@ proptest! {
     #[test]
     fn any_text_is_read(text in "[-+0-9.,:'_eE kKMmshB/%µ±\u{a0}(per) ]{0,24}", any in ".{0,24}") {
         for text in [text, any] {
-            if let Ok(quantity) = MeasuredQuantity::read(&text) {
+            if let Ok(quantity) = MeasuredQuantity::read_prefix(&text) {
                 prop_assert!(quantity.value.is_finite());
             }
             let _ = QuantityUnit::of_name(&text);

@@ -64,19 +64,19 @@ impl QuantityUnit {
 
     /// Returns this unit per another one: bytes per second.
     #[must_use]
-    pub fn per(&self, below: &Self) -> Self {
+    pub fn per_unit(&self, below: &Self) -> Self {
         match (&self.below, &below.below) {
             _ if below.is_bare() => self.clone(),
             (None, None) => Self { above: self.above.clone(), below: Some(below.above.clone()) },
-            _ => Self::from(UnitTerm::label(&format!("{self} per {below}"))),
+            _ => Self::from(UnitTerm::from_label(&format!("{self} per {below}"))),
         }
     }
 
     /// Converts a value of this unit to another one; `None` if it does not convert.
-    pub fn convert(&self, value: f64, to: &Self) -> Option<f64> {
+    pub fn convert_value(&self, value: f64, to: &Self) -> Option<f64> {
         let factors = |from: Option<&UnitTerm>, to: Option<&UnitTerm>| match (from, to) {
             (None, None) => Some((1.0, 1.0)),
-            (Some(from), Some(to)) => from.factors(to),
+            (Some(from), Some(to)) => from.common_factors(to),
             _ => None,
         };
         let above = factors(Some(&self.above), Some(&to.above))?;
@@ -87,7 +87,7 @@ impl QuantityUnit {
     }
 
     /// Formats the unit after a number: " ms", "%", "/s", and empty for a bare one.
-    pub fn suffix(&self) -> String {
+    pub fn unit_suffix(&self) -> String {
         let text = self.to_string();
         if text.is_empty() || text.starts_with(['/', '%']) { text } else { format!(" {text}") }
     }

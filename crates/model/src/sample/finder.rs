@@ -31,13 +31,13 @@ impl From<regex_lite::Error> for PatternError {
 
 /// Finds a metric's quantity in lines of output.
 #[derive(Clone, Debug)]
-pub struct Finder {
+pub struct QuantityFinder {
     pattern: Regex,
     /// The unit of a bare number, by the metric's name.
     named_unit: QuantityUnit,
 }
 
-impl Finder {
+impl QuantityFinder {
     /// Creates a finder for a regular expression.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Finder {
 
     /// Finds the quantity in a line. It begins at the first group, or at the whole match if there is no group. Its unit
     /// follows it, or is that of a heading before it, or of the metric's name. An error if the match is not a quantity.
-    pub fn find(&self, line: &str) -> Option<Result<QuotedQuantity, QuantityError>> {
+    pub fn find_quantity(&self, line: &str) -> Option<Result<QuotedQuantity, QuantityError>> {
         let found = self.pattern.captures(line)?;
         let begin = found.get(1).or_else(|| found.get(0))?.start();
         // The expression may match the spaces before it.
@@ -102,14 +102,14 @@ mod tests {
     fn an_expression_that_would_take_minutes_is_refused() {
         for pattern in ["x=((.*.*.*){10}){9}b([0-9]+)", "x=(((a{1,100}){1,100}){1,100})b", "x=a{1,100000}", ".{1,1000}"]
         {
-            assert_eq!(Finder::new(pattern).unwrap_err(), PatternError::TooLarge, "{pattern}");
+            assert_eq!(QuantityFinder::new(pattern).unwrap_err(), PatternError::TooLarge, "{pattern}");
         }
         for pattern in ["(", "[", "a{2,1}", "*"] {
-            assert!(matches!(Finder::new(pattern), Err(PatternError::Syntax(_))), "{pattern}");
+            assert!(matches!(QuantityFinder::new(pattern), Err(PatternError::Syntax(_))), "{pattern}");
         }
-        let long_name = crate::metric_line::pattern(&"name of a metric ".repeat(10));
+        let long_name = crate::metric_line::metric_pattern(&"name of a metric ".repeat(10));
         for pattern in ["x=(.*){50}b([0-9]+)", "a{1,100}", &long_name] {
-            assert!(Finder::new(pattern).is_ok(), "{pattern}");
+            assert!(QuantityFinder::new(pattern).is_ok(), "{pattern}");
         }
     }
 }

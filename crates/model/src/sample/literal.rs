@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_longest_text_of_every_match_is_found() {
-        let by_name = crate::metric_line::pattern("p99.9 (read)");
+        let by_name = crate::metric_line::metric_pattern("p99.9 (read)");
         for (pattern, literal) in [
             (by_name.as_str(), "p99.9 (read)"),
             ("throughput=([0-9.]+) MB/s", "throughput="),

@@ -7,22 +7,22 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 /// Names and values.
-type Labels<'a> = Vec<(&'a str, Cow<'a, str>)>;
+type SeriesLabels<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
 /// Selects series by their name and some of their labels; several that match are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selector {
+pub struct SeriesSelector {
     name: String,
     labels: Vec<(String, String)>,
 }
 
-impl FromStr for Selector {
+impl FromStr for SeriesSelector {
     type Err = String;
 
     /// Parses `name` or `name{label="value",…}`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, labels, rest) =
-            series(text.trim()).ok_or_else(|| format!("\"{text}\" is no series: name or name{{label=\"value\"}}"))?;
+        let (name, labels, rest) = parse_series(text.trim())
+            .ok_or_else(|| format!("\"{text}\" is no series: name or name{{label=\"value\"}}"))?;
         if !rest.is_empty() {
             return Err(format!("\"{text}\": \"{rest}\" follows the series"));
         }
@@ -31,12 +31,12 @@ impl FromStr for Selector {
     }
 }
 
-impl Selector {
+impl SeriesSelector {
     /// Returns the sum of the series of this name in a page; the error is a value that is not a number. `None` if there
     /// is no such series.
-    pub fn sum(&self, page: &str) -> Option<Result<f64, String>> {
+    pub fn sum_series(&self, page: &str) -> Option<Result<f64, String>> {
         let mut sum = None;
-        for (_, text) in self.lines(page, "") {
+        for (_, text) in self.matching_lines(page, "") {
             match text.parse::<f64>() {
                 Ok(value) if value.is_finite() => *sum.get_or_insert(0.0) += value,
                 _ => return Some(Err(text.to_owned())),
@@ -46,13 +46,13 @@ impl Selector {
     }
 
     /// Returns the buckets of the histogram of this name, `name_bucket{le="…"}`, added up over its other labels.
-    pub fn buckets(&self, page: &str) -> Buckets {
-        let bucket = |(labels, text): (Labels<'_>, &str)| {
+    pub fn sum_buckets(&self, page: &str) -> HistogramBuckets {
+        let bucket = |(labels, text): (SeriesLabels<'_>, &str)| {
             let bound: f64 = labels.iter().find(|(name, _)| *name == "le")?.1.parse().ok()?;
             Some((bound, text.parse::<f64>().ok().filter(|count| count.is_finite() && *count >= 0.0)?))
         };
         let mut found: Vec<(f64, f64)> =
-            self.lines(page, "_bucket").filter_map(bucket).filter(|(bound, _)| !bound.is_nan()).collect();
+            self.matching_lines(page, "_bucket").filter_map(bucket).filter(|(bound, _)| !bound.is_nan()).collect();
         found.sort_by(|a, b| a.0.total_cmp(&b.0));
         found.dedup_by(|next, kept| {
             let is_same = next.0 == kept.0;
@@ -61,15 +61,19 @@ impl Selector {
             }
             is_same
         });
-        Buckets(found)
+        HistogramBuckets(found)
     }
 
     /// Returns the labels and the value of each line with this name and ending.
-    fn lines<'a>(&'a self, page: &'a str, ending: &'a str) -> impl Iterator<Item = (Labels<'a>, &'a str)> {
+    fn matching_lines<'a>(
+        &'a self,
+        page: &'a str,
+        ending: &'a str,
+    ) -> impl Iterator<Item = (SeriesLabels<'a>, &'a str)> {
         // Most lines belong to other series: they are skipped by their prefix.
         let of_name = move |line: &'a str| line.strip_prefix(self.name.as_str())?.starts_with(ending).then_some(line);
         page.lines().map(str::trim_start).filter_map(of_name).filter_map(move |line| {
-            let (name, labels, rest) = series(line)?;
+            let (name, labels, rest) = parse_series(line)?;
             let is_it = name.len() == self.name.len() + ending.len()
                 && self
                     .labels
@@ -81,7 +85,7 @@ impl Selector {
 }
 
 /// Splits a text at its first series: its name, its labels, and the rest.
-fn series(text: &str) -> Option<(&str, Labels<'_>, &str)> {
+fn parse_series(text: &str) -> Option<(&str, SeriesLabels<'_>, &str)> {
     let is_name = |character: char| character.is_ascii_alphanumeric() || "_:.-".contains(character);
     let end = text.find(|character| !is_name(character)).unwrap_or(text.len());
     let (name, mut rest) = text.split_at(end);
@@ -93,7 +97,7 @@ fn series(text: &str) -> Option<(&str, Labels<'_>, &str)> {
         rest = inside.trim_start();
         while !rest.starts_with('}') {
             let (label, after) = rest.split_once('=')?;
-            let (value, after) = quoted(after.trim_start().strip_prefix('"')?)?;
+            let (value, after) = parse_quoted(after.trim_start().strip_prefix('"')?)?;
             labels.push((label.trim(), value));
             rest = after.trim_start();
             match rest.strip_prefix(',') {
@@ -108,7 +112,7 @@ fn series(text: &str) -> Option<(&str, Labels<'_>, &str)> {
 }
 
 /// Reads a text up to its closing quotation mark, resolving the escapes \\, \" and \n, and the rest.
-fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
+fn parse_quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let end = text.find(['"', '\\'])?;
     if text[end..].starts_with('"') {
         return Some((Cow::Borrowed(&text[..end]), &text[end + 1..]));
@@ -130,16 +134,16 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
 
 /// A histogram: upper bounds in rising order, each with the number of values up to it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Buckets(Vec<(f64, f64)>);
+pub struct HistogramBuckets(Vec<(f64, f64)>);
 
-impl Buckets {
+impl HistogramBuckets {
     /// Returns true without buckets.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns the increase since an earlier look; `None` if a count went backwards or the bounds differ.
-    pub fn since(&self, before: &Self) -> Option<Self> {
+    pub fn difference_since(&self, before: &Self) -> Option<Self> {
         let added = self
             .0
             .iter()
@@ -149,14 +153,14 @@ impl Buckets {
     }
 
     /// Returns the number of values.
-    pub fn count(&self) -> f64 {
+    pub fn value_count(&self) -> f64 {
         self.0.last().map_or(0.0, |(_, count)| *count)
     }
 
     /// Returns a quantile, from 0 to 1: linear within its bucket, as Prometheus' `histogram_quantile`; the highest
     /// finite bound if it is above that. `None` without values.
-    pub fn quantile(&self, quantile: f64) -> Option<f64> {
-        let (count, mut below, mut from) = (self.count(), 0.0, 0.0);
+    pub fn bucket_quantile(&self, quantile: f64) -> Option<f64> {
+        let (count, mut below, mut from) = (self.value_count(), 0.0, 0.0);
         if count <= 0.0 {
             return None;
         }

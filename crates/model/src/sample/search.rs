@@ -6,7 +6,7 @@
 use memchr::memmem;
 
 use super::literal::required_literal;
-use super::{Finder, PatternError};
+use super::{PatternError, QuantityFinder};
 
 /// Maximum bytes of a line given to the expression at a time; a longer line is searched in pieces.
 const PIECE_BYTES: usize = 16 << 10;
@@ -18,13 +18,13 @@ const KEPT_BYTES: usize = 256 << 10;
 /// A compiled expression with the text that each of its matches contains.
 #[derive(Clone, Debug)]
 pub struct LineSearch {
-    finder: Finder,
+    finder: QuantityFinder,
     literal: Option<memmem::Finder<'static>>,
 }
 
 /// The search was ended before it found anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SearchEnded;
+pub struct SearchEndedError;
 
 impl LineSearch {
     /// Compiles the expression of a metric. The metric's name may contain the unit of its numbers.
@@ -32,13 +32,13 @@ impl LineSearch {
     /// # Errors
     /// If the expression is invalid or too large.
     pub fn for_metric(name: &str, pattern: &str) -> Result<Self, PatternError> {
-        let finder = Finder::for_metric(name, pattern)?;
+        let finder = QuantityFinder::for_metric(name, pattern)?;
         let literal = required_literal(pattern).map(|literal| memmem::Finder::new(&literal).into_owned());
         Ok(Self { finder, literal })
     }
 
     /// Returns the expression.
-    pub fn finder(&self) -> &Finder {
+    pub fn finder(&self) -> &QuantityFinder {
         &self.finder
     }
 
@@ -47,7 +47,7 @@ impl LineSearch {
     ///
     /// # Errors
     /// If `is_over`, which is called before each run of the expression, returns true.
-    pub fn find_last_line(&self, text: &[u8], is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEnded> {
+    pub fn find_last_line(&self, text: &[u8], is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEndedError> {
         let mut end = text.len();
         while let Some(found) = self.rfind_literal(&text[..end]) {
             let begin = text[..found].iter().rposition(is_line_end).map_or(0, |at| at + 1);
@@ -68,17 +68,17 @@ impl LineSearch {
         }
     }
 
-    fn find_in_line(&self, line: &[u8], is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEnded> {
+    fn find_in_line(&self, line: &[u8], is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEndedError> {
         let mut end = line.len();
         loop {
             let begin = end.checked_sub(PIECE_BYTES).map_or(0, |begin| after_word(line, begin));
             let piece = &line[begin..end];
             if self.literal.as_ref().is_none_or(|literal| literal.find(piece).is_some()) {
                 if is_over() {
-                    return Err(SearchEnded);
+                    return Err(SearchEndedError);
                 }
                 let piece = String::from_utf8_lossy(piece);
-                if self.finder.find(&piece).is_some() {
+                if self.finder.find_quantity(&piece).is_some() {
                     return Ok(Some(piece.into_owned()));
                 }
             }
@@ -123,7 +123,7 @@ impl<'a> OutputSearch<'a> {
     }
 
     /// Adds the next bytes of the output.
-    pub fn add(&mut self, mut bytes: &[u8], is_over: &dyn Fn() -> bool) {
+    pub fn add_bytes(&mut self, mut bytes: &[u8], is_over: &dyn Fn() -> bool) {
         if self.has_ended {
             return;
         }
@@ -173,7 +173,7 @@ impl<'a> OutputSearch<'a> {
     fn search_kept(&mut self, is_over: &dyn Fn() -> bool) {
         match self.search.find_last_line(&self.kept, is_over) {
             Ok(found) => self.found = found.or(self.found.take()),
-            Err(SearchEnded) => self.has_ended = true,
+            Err(SearchEndedError) => self.has_ended = true,
         }
         self.kept.clear();
     }
@@ -182,11 +182,11 @@ impl<'a> OutputSearch<'a> {
     ///
     /// # Errors
     /// If `is_over` ended the search, now or before.
-    pub fn finish(mut self, is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEnded> {
+    pub fn finish_search(mut self, is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEndedError> {
         let last = std::mem::take(&mut self.unfinished);
         self.keep_lines(&last, is_over);
         self.search_kept(is_over);
-        if self.has_ended { Err(SearchEnded) } else { Ok(self.found) }
+        if self.has_ended { Err(SearchEndedError) } else { Ok(self.found) }
     }
 }
 
@@ -204,8 +204,8 @@ mod tests {
 
     fn found_in_pieces(search: &LineSearch, text: &[u8], piece: usize) -> Option<String> {
         let mut output = OutputSearch::new(search);
-        text.chunks(piece).for_each(|bytes| output.add(bytes, &|| false));
-        output.finish(&|| false).unwrap()
+        text.chunks(piece).for_each(|bytes| output.add_bytes(bytes, &|| false));
+        output.finish_search(&|| false).unwrap()
     }
 
     fn found(pattern: &str, text: &str) -> Option<String> {
@@ -253,8 +253,8 @@ mod tests {
                 count.set(count.get() + 1);
                 false
             };
-            text.as_bytes().chunks(65_536).for_each(|bytes| output.add(bytes, &counted));
-            output.finish(&counted).unwrap();
+            text.as_bytes().chunks(65_536).for_each(|bytes| output.add_bytes(bytes, &counted));
+            output.finish_search(&counted).unwrap();
             count.get()
         };
         let megabytes = "ops: 12\nanother line\n".repeat(200_000);
@@ -271,12 +271,12 @@ mod tests {
             asked.get() > 3
         };
         let search = search("(.*){50}[b]");
-        assert_eq!(search.find_last_line("a\n".repeat(1_000).as_bytes(), &is_over), Err(SearchEnded));
+        assert_eq!(search.find_last_line("a\n".repeat(1_000).as_bytes(), &is_over), Err(SearchEndedError));
         assert_eq!(asked.get(), 4);
         let mut output = OutputSearch::new(&search);
-        output.add(text.as_bytes(), &|| true);
-        output.add(text.as_bytes(), &|| true);
-        assert_eq!(output.finish(&|| false), Err(SearchEnded), "what was left out may have been the match");
+        output.add_bytes(text.as_bytes(), &|| true);
+        output.add_bytes(text.as_bytes(), &|| true);
+        assert_eq!(output.finish_search(&|| false), Err(SearchEndedError), "what was left out may have been the match");
     }
 
     proptest! {
@@ -284,7 +284,7 @@ mod tests {
         fn pieces_give_the_same_as_the_whole(text in "[ab=1\n\r]{0,40}", piece in 1_usize..9) {
             for pattern in ["a=([0-9]+)", "([0-9]+)$", "^b", "a"] {
                 let search = search(pattern);
-                let line_by_line = text.split(['\n', '\r']).rfind(|line| search.finder().find(line).is_some());
+                let line_by_line = text.split(['\n', '\r']).rfind(|line| search.finder().find_quantity(line).is_some());
                 let found = found_in_pieces(&search, text.as_bytes(), piece);
                 prop_assert_eq!(found.as_deref(), line_by_line, "{}", pattern);
             }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::prometheus::Selector;
+use super::prometheus::SeriesSelector;
 use super::*;
 
 const PAGE: &str = r#"# HELP requests_total All of them.
@@ -16,45 +16,46 @@ latency_seconds_bucket{le="+Inf"} 100
 latency_seconds_sum 12
 "#;
 
-fn meter(name: &str) -> Meter {
-    let (kind, series) = Kind::of_name(name);
-    Meter::new(name, &Reading { kind, series: series.map(str::to_owned) }, None).unwrap()
+fn meter(name: &str) -> MetricMeter {
+    let (kind, series) = MetricKind::of_name(name);
+    MetricMeter::new(name, &MetricSource { kind, series: series.map(str::to_owned) }, None).unwrap()
 }
 
-fn at(at_s: f64, text: &str) -> Moment {
-    Moment { at_s, text: text.to_owned(), ..Moment::default() }
+fn at(at_s: f64, text: &str) -> MetricMoment {
+    MetricMoment { at_s, text: text.to_owned(), ..MetricMoment::default() }
 }
 
-fn value(meter: &Meter, moments: &[Moment]) -> Result<f64, SampleError> {
-    let seen: Result<Vec<Seen>, SampleError> = moments.iter().map(|moment| meter.look(moment, &|| false)).collect();
-    meter.value(&seen?)
+fn value(meter: &MetricMeter, moments: &[MetricMoment]) -> Result<f64, SampleError> {
+    let seen: Result<Vec<MetricSample>, SampleError> =
+        moments.iter().map(|moment| meter.read_metric(moment, &|| false)).collect();
+    meter.value_over(&seen?)
 }
 
 #[test]
 fn series_are_found_by_name_and_labels_and_added_up() {
-    let sum = |text: &str| text.parse::<Selector>().unwrap().sum(PAGE);
+    let sum = |text: &str| text.parse::<SeriesSelector>().unwrap().sum_series(PAGE);
     assert_eq!(sum("requests_total"), Some(Ok(1030.0)));
     assert_eq!(sum(r#"requests_total{code="200"}"#), Some(Ok(1027.0)));
     assert_eq!(sum(r#"requests_total{path="with \"quotes\", } and \\"}"#), Some(Ok(3.0)));
     assert_eq!(sum("request"), None, "the beginning of a name is none");
     assert_eq!(sum("temperature"), Some(Err("NaN".to_owned())));
     for wrong in ["", "{}", "a{b}", "a{b=\"c\"", "a b", "a{b=c}", "a{b=\"c\\"] {
-        assert!(wrong.parse::<Selector>().is_err(), "{wrong}");
+        assert!(wrong.parse::<SeriesSelector>().is_err(), "{wrong}");
     }
 }
 
 #[test]
 fn names_say_what_their_numbers_are() {
-    assert_eq!(Kind::of_name("p99(a_seconds)"), (Kind::Quantile(0.99), Some("a_seconds")));
-    assert_eq!(Kind::of_name("rate(ops)"), (Kind::Rate, Some("ops")));
-    assert_eq!(Kind::of_name("a_total{x=\"y\"}"), (Kind::Rate, Some("a_total{x=\"y\"}")));
-    assert_eq!(Kind::of_name("cpu-time(ops)"), (Kind::CpuTime, Some("ops")));
+    assert_eq!(MetricKind::of_name("p99(a_seconds)"), (MetricKind::Quantile(0.99), Some("a_seconds")));
+    assert_eq!(MetricKind::of_name("rate(ops)"), (MetricKind::Rate, Some("ops")));
+    assert_eq!(MetricKind::of_name("a_total{x=\"y\"}"), (MetricKind::Rate, Some("a_total{x=\"y\"}")));
+    assert_eq!(MetricKind::of_name("cpu-time(ops)"), (MetricKind::CpuTime, Some("ops")));
     assert_eq!(
-        (Kind::of_name("cpu-time"), Kind::of_name("run-delay")),
-        ((Kind::CpuTime, None), (Kind::RunDelay, None))
+        (MetricKind::of_name("cpu-time"), MetricKind::of_name("run-delay")),
+        ((MetricKind::CpuTime, None), (MetricKind::RunDelay, None))
     );
     for gauge in ["fps", "p99", "p100(a)", "px(a)", "p0(a)"] {
-        assert_eq!(Kind::of_name(gauge), (Kind::Gauge, Some(gauge)), "{gauge}");
+        assert_eq!(MetricKind::of_name(gauge), (MetricKind::Gauge, Some(gauge)), "{gauge}");
     }
 }
 
@@ -62,7 +63,7 @@ fn names_say_what_their_numbers_are() {
 fn counts_become_rates_and_a_count_that_goes_backwards_is_reported() {
     let (rate, gauge) = (meter("requests_total"), meter("up"));
     let page = |count: u32| format!("requests_total {count}\nup {count}\n");
-    let over = |counts: &[u32]| -> Vec<Moment> {
+    let over = |counts: &[u32]| -> Vec<MetricMoment> {
         counts.iter().enumerate().map(|(index, count)| at(0.5 * index as f64, &page(*count))).collect()
     };
     assert_eq!(value(&rate, &over(&[100, 130, 200])), Ok(100.0));
@@ -75,29 +76,34 @@ fn counts_become_rates_and_a_count_that_goes_backwards_is_reported() {
 
 #[test]
 fn values_are_in_the_unit_of_the_first_look() {
-    let reading = Reading { kind: Kind::Gauge, series: None };
-    let gauge = Meter::new("Latency", &reading, Some(&crate::metric_line::pattern("Latency"))).unwrap();
-    let looks = |texts: &[&str]| -> Vec<Seen> {
-        let look = |(index, text): (usize, &&str)| gauge.look(&at(index as f64, text), &|| false).unwrap();
+    let reading = MetricSource { kind: MetricKind::Gauge, series: None };
+    let gauge = MetricMeter::new("Latency", &reading, Some(&crate::metric_line::metric_pattern("Latency"))).unwrap();
+    let looks = |texts: &[&str]| -> Vec<MetricSample> {
+        let look = |(index, text): (usize, &&str)| gauge.read_metric(&at(index as f64, text), &|| false).unwrap();
         texts.iter().enumerate().map(look).collect()
     };
     let seen = looks(&["Latency 1.02ms\n", "Latency 980us\n"]);
-    assert_eq!((gauge.value(&seen), gauge.unit(&seen).to_string()), (Ok(1.0), "ms".to_owned()));
-    assert_eq!(gauge.reading(&seen, 1.0).runs[0].line, "Latency 980us");
-    let told = gauge.value(&looks(&["Latency 1.02ms", "Latency 3 MB"])).unwrap_err().to_string();
+    assert_eq!((gauge.value_over(&seen), gauge.unit_over(&seen).to_string()), (Ok(1.0), "ms".to_owned()));
+    assert_eq!(gauge.metric_reading(&seen, 1.0).runs[0].line, "Latency 980us");
+    let told = gauge.value_over(&looks(&["Latency 1.02ms", "Latency 3 MB"])).unwrap_err().to_string();
     assert!(told.starts_with("Latency changed its unit from ms to MB") && told.contains("\"Latency 3 MB\""), "{told}");
-    let counter = Meter::new("sent", &Reading { kind: Kind::Rate, series: None }, Some("sent: (.*)")).unwrap();
-    let seen = [counter.look(&at(0.0, "sent: 1 MiB"), &|| false), counter.look(&at(2.0, "sent: 3072 KiB"), &|| false)]
-        .map(Result::unwrap);
-    assert_eq!((counter.value(&seen), counter.unit(&seen).to_string()), (Ok(1.0), "MiB/s".to_owned()));
+    let counter =
+        MetricMeter::new("sent", &MetricSource { kind: MetricKind::Rate, series: None }, Some("sent: (.*)")).unwrap();
+    let seen = [
+        counter.read_metric(&at(0.0, "sent: 1 MiB"), &|| false),
+        counter.read_metric(&at(2.0, "sent: 3072 KiB"), &|| false),
+    ]
+    .map(Result::unwrap);
+    assert_eq!((counter.value_over(&seen), counter.unit_over(&seen).to_string()), (Ok(1.0), "MiB/s".to_owned()));
 }
 
 #[test]
 fn units_of_series_are_in_their_names() {
     let unit = |name: &str, text: &str| {
         let meter = meter(name);
-        let seen = [meter.look(&at(0.0, text), &|| false), meter.look(&at(1.0, text), &|| false)].map(Result::unwrap);
-        meter.unit(&seen).to_string()
+        let seen = [meter.read_metric(&at(0.0, text), &|| false), meter.read_metric(&at(1.0, text), &|| false)]
+            .map(Result::unwrap);
+        meter.unit_over(&seen).to_string()
     };
     assert_eq!(unit("up", PAGE), "");
     assert_eq!(unit("requests_total", PAGE), "/s");
@@ -119,14 +125,21 @@ fn quantiles_are_of_what_was_added() {
     assert!(matches!(over([5, 5, 5], [5, 5, 6]), Err(SampleError::TooFew { counted: 1, needed: 2, .. })));
     assert!(matches!(over([5, 5, 5], [1, 5, 9]), Err(SampleError::Reset(_))));
     let by_two = "l_bucket{le=\"1\",a=\"1\"} 4\nl_bucket{le=\"1\",a=\"2\"} 6\nl_bucket{le=\"+Inf\"} 10\n";
-    assert_eq!("l".parse::<Selector>().unwrap().buckets(by_two).count(), 10.0);
-    assert!((("l".parse::<Selector>().unwrap().buckets(by_two)).quantile(0.5).unwrap() - 0.5).abs() < 1e-12);
+    assert_eq!("l".parse::<SeriesSelector>().unwrap().sum_buckets(by_two).value_count(), 10.0);
+    assert!(
+        (("l".parse::<SeriesSelector>().unwrap().sum_buckets(by_two)).bucket_quantile(0.5).unwrap() - 0.5).abs()
+            < 1e-12
+    );
 }
 
 #[test]
 fn the_kernels_accounts_are_proxies() {
-    let moment =
-        |at_s: f64, cpu_s: f64, waited_s: f64, ops: u32| Moment { at_s, cpu_s, waited_s, text: format!("ops {ops}") };
+    let moment = |at_s: f64, cpu_s: f64, waited_s: f64, ops: u32| MetricMoment {
+        at_s,
+        cpu_s,
+        waited_s,
+        text: format!("ops {ops}"),
+    };
     let moments = [moment(0.0, 1.0, 0.5, 100), moment(2.0, 2.0, 0.6, 300)];
     assert_eq!(value(&meter("cpu-time"), &moments), Ok(0.5));
     assert!((value(&meter("run-delay"), &moments).unwrap() - 0.05).abs() < 1e-12);
@@ -136,24 +149,24 @@ fn the_kernels_accounts_are_proxies() {
 
 #[test]
 fn a_regular_expression_finds_counts_in_any_text() {
-    let reading = Reading { kind: Kind::Rate, series: None };
-    let meter = Meter::new("ops", &reading, Some("commands:([0-9]+)")).unwrap();
+    let reading = MetricSource { kind: MetricKind::Rate, series: None };
+    let meter = MetricMeter::new("ops", &reading, Some("commands:([0-9]+)")).unwrap();
     let moments = [at(0.0, "a\r\ncommands:10\r\n"), at(2.0, "commands:30\ncommands:50\n")];
     assert_eq!(value(&meter, &moments), Ok(20.0), "the last line counts");
-    assert!(Meter::new("x", &Reading { kind: Kind::Quantile(0.5), series: None }, Some("x")).is_err());
-    assert!(Meter::new("x", &reading, Some("(")).is_err());
+    assert!(MetricMeter::new("x", &MetricSource { kind: MetricKind::Quantile(0.5), series: None }, Some("x")).is_err());
+    assert!(MetricMeter::new("x", &reading, Some("(")).is_err());
 }
 
 proptest! {
     /// A page is somebody else's: whatever it holds, it is read without a panic, and what is found is a number.
     #[test]
     fn any_page_is_read(page in "(name|[a-z_{}=\"\\\\ ,\n0-9.+NaInf#]){0,80}", selector in "[a-z{}=\",\\\\]{0,12}") {
-        let selectors = [selector.parse::<Selector>(), "name".parse(), "name{a=\"b\"}".parse()];
+        let selectors = [selector.parse::<SeriesSelector>(), "name".parse(), "name{a=\"b\"}".parse()];
         for selector in selectors.into_iter().flatten() {
-            if let Some(Ok(value)) = selector.sum(&page) {
+            if let Some(Ok(value)) = selector.sum_series(&page) {
                 prop_assert!(value.is_finite());
             }
-            let _ = selector.buckets(&page).quantile(0.99);
+            let _ = selector.sum_buckets(&page).bucket_quantile(0.99);
         }
     }
 
@@ -163,8 +176,8 @@ proptest! {
         let mut sum = 0;
         let line = |(index, count): (usize, &u32)| { sum += count; format!("l_bucket{{le=\"{}\"}} {sum}\n", index + 1) };
         let page: String = counts.iter().enumerate().map(line).collect();
-        let buckets = "l".parse::<Selector>().unwrap().buckets(&page);
-        let quantiles: Vec<f64> = (1..100).filter_map(|percent| buckets.quantile(f64::from(percent) / 100.0)).collect();
+        let buckets = "l".parse::<SeriesSelector>().unwrap().sum_buckets(&page);
+        let quantiles: Vec<f64> = (1..100).filter_map(|percent| buckets.bucket_quantile(f64::from(percent) / 100.0)).collect();
         prop_assert!(quantiles.is_empty() == (counts.iter().sum::<u32>() == 0));
         prop_assert!(quantiles.is_sorted() && quantiles.iter().all(|value| (0.0..=6.0).contains(value)));
     }

@@ -1,15 +1,15 @@
 //! Experiments on a simulated machine with known effects.
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::noise::{Disturbance, RunNoise};
-use crate::experiment::{Block, Policy, Race, Run, Standing};
+use super::noise::{RunDisturbance, RunNoise};
+use crate::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
 
 /// True effects of placements on a simulated program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Effects {
+pub struct ProgramEffects {
     /// Advantage of each candidate over the baseline: a difference of logarithms, positive is better.
     pub gains: Vec<f64>,
     /// Slowdown of a run that follows a candidate.
@@ -24,53 +24,58 @@ pub struct Effects {
     pub failures: Vec<f64>,
 }
 
-impl Effects {
+impl ProgramEffects {
     /// Creates candidates with these gains, without carry-over and failures.
-    pub fn of(gains: &[f64]) -> Self {
+    pub fn from_gains(gains: &[f64]) -> Self {
         Self { gains: gains.to_vec(), ..Self::default() }
     }
 }
 
 /// A simulated program on a simulated machine: it makes one run after the other.
 #[derive(Clone, Debug)]
-pub struct Trials {
-    effects: Effects,
-    disturbance: Disturbance,
-    random: Random,
+pub struct SimulatedTrials {
+    effects: ProgramEffects,
+    disturbance: RunDisturbance,
+    random: RandomGenerator,
     carried: f64,
 }
 
-impl Trials {
+impl SimulatedTrials {
     /// Creates a program before its first run.
-    pub fn new(effects: &Effects, noise: &RunNoise, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let disturbance = Disturbance::new(noise, random.bits());
+    pub fn new(effects: &ProgramEffects, noise: &RunNoise, seed: u64) -> Self {
+        let mut random = RandomGenerator::new(seed);
+        let disturbance = RunDisturbance::new(noise, random.next_bits());
         Self { effects: effects.clone(), disturbance, random, carried: 0.0 }
     }
 
     /// Runs the program once under an arm's placement.
-    pub fn run(&mut self, arm: usize) -> Run {
+    pub fn run(&mut self, arm: usize) -> BlockRun {
         let gain = if arm == 0 { 0.0 } else { self.effects.gains[arm - 1] };
         let x = self.disturbance.next_run() + self.carried - gain;
         let left = self.effects.carry_over_left.clamp(0.0, 1.0) * self.carried;
         self.carried = left + if arm > 0 { self.effects.carry_over } else { 0.0 };
-        let fails = self.effects.failures.get(arm).is_some_and(|share| self.random.unit() < *share);
-        Run { arm, x: (!fails).then_some(x) }
+        let fails = self.effects.failures.get(arm).is_some_and(|share| self.random.next_unit() < *share);
+        BlockRun { arm, x: (!fails).then_some(x) }
     }
 
     /// Makes the runs of a block.
-    pub fn block(&mut self, arms: &[usize]) -> Block {
-        Block { runs: arms.iter().map(|&arm| self.run(arm)).collect() }
+    pub fn make_block(&mut self, arms: &[usize]) -> RunBlock {
+        RunBlock { runs: arms.iter().map(|&arm| self.run(arm)).collect() }
     }
 }
 
 /// Simulates a whole experiment, from the first block until it is decided; the same seed gives the same one. The orders
 /// come from the seed itself, as in a real experiment, the noise from a seed derived from it.
-pub fn experiment(effects: &Effects, noise: &RunNoise, seed: u64, policy: &Policy) -> Standing {
-    let mut trials = Trials::new(effects, noise, !seed);
-    let mut race = Race::new(effects.gains.len(), policy);
+pub fn run_experiment(
+    effects: &ProgramEffects,
+    noise: &RunNoise,
+    seed: u64,
+    policy: &JudgingPolicy,
+) -> ExperimentStanding {
+    let mut trials = SimulatedTrials::new(effects, noise, !seed);
+    let mut race = PlacementRace::new(effects.gains.len(), policy);
     while !race.is_decided() {
-        race.add(&trials.block(&race.next_block(seed)));
+        race.add_block(&trials.make_block(&race.next_block(seed)));
     }
-    race.standing()
+    race.current_standing()
 }

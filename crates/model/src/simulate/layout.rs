@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::assemble::assemble;
+use corewise_machine::assemble::assemble_machine;
 use corewise_machine::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
-use corewise_machine::machine::{Processor, System};
-use corewise_machine::random::Random;
+use corewise_machine::machine::{ProcessorFacts, SystemFacts};
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
 
-use crate::links::structure::Structure;
-use crate::links::{Matrix, Relation};
+use crate::links::structure::CpuStructure;
+use crate::links::{CostMatrix, CpuRelation};
 
 /// Numbers of objects, and the numbering of the cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct MachineLayout {
     /// Packages; each is a node.
     pub packages: u32,
     /// Last-level caches in each.
@@ -27,38 +27,41 @@ pub struct Layout {
     pub adjacent: bool,
 }
 
-impl Layout {
+impl MachineLayout {
     /// Returns the number of cpus.
-    pub const fn cpus(&self) -> u32 {
+    pub const fn cpu_count(&self) -> u32 {
         self.packages * self.caches * self.cores * self.threads
     }
 
     /// Builds the machine.
-    pub fn machine(&self) -> Machine {
+    pub fn build_machine(&self) -> Machine {
         let per_package = self.caches * self.cores * self.threads;
         let nodes = (0..self.packages).map(|package| NodeFacts {
             number: package,
-            cpus: (0..self.cpus()).filter(|&cpu| self.core(cpu) * self.threads / per_package == package).collect(),
+            cpus: (0..self.cpu_count())
+                .filter(|&cpu| self.core_of(cpu) * self.threads / per_package == package)
+                .collect(),
             ..NodeFacts::default()
         });
-        assemble(MachineFacts {
-            processor: Processor { model_name: Some("Simulated chiplets".into()), ..Processor::default() },
-            system: System { kernel: Some("6.18.2".into()), ..System::default() },
-            cpus: (0..self.cpus()).map(|cpu| self.facts(cpu)).collect(),
+        assemble_machine(MachineFacts {
+            processor: ProcessorFacts { model_name: Some("Simulated chiplets".into()), ..ProcessorFacts::default() },
+            system: SystemFacts { kernel: Some("6.18.2".into()), ..SystemFacts::default() },
+            cpus: (0..self.cpu_count()).map(|cpu| self.cpu_facts(cpu)).collect(),
             nodes: nodes.collect(),
             ..MachineFacts::default()
         })
     }
 
     /// Returns the core of a cpu, counted over the whole machine.
-    const fn core(&self, cpu: u32) -> u32 {
-        if self.adjacent { cpu / self.threads } else { cpu % (self.cpus() / self.threads) }
+    const fn core_of(&self, cpu: u32) -> u32 {
+        if self.adjacent { cpu / self.threads } else { cpu % (self.cpu_count() / self.threads) }
     }
 
-    fn facts(&self, number: u32) -> CpuFacts {
-        let core = self.core(number);
+    fn cpu_facts(&self, number: u32) -> CpuFacts {
+        let core = self.core_of(number);
         let cache = core / self.cores;
-        let shared_with: CpuSet = (0..self.cpus()).filter(|&other| self.core(other) / self.cores == cache).collect();
+        let shared_with: CpuSet =
+            (0..self.cpu_count()).filter(|&other| self.core_of(other) / self.cores == cache).collect();
         CpuFacts {
             number,
             package: Some(i64::from(cache / self.caches)),
@@ -71,33 +74,33 @@ impl Layout {
 
 /// Simulates the costs of a machine in nanoseconds: that of each pair's relation, with random deviations of 1 % each
 /// for each core, each pair of caches, and each pair.
-pub fn costs(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64) -> Matrix {
-    let mut random = Random::new(seed);
-    let structure = Structure::new(Some(machine), &machine.online);
-    let mut matrix = Matrix::unknown(machine.online.iter());
-    let cores: Vec<f64> = structure.cores.iter().map(|_| 0.01 * random.normal()).collect();
+pub fn relation_costs(machine: &Machine, seed: u64, one_way_ns: impl Fn(CpuRelation) -> f64) -> CostMatrix {
+    let mut random = RandomGenerator::new(seed);
+    let structure = CpuStructure::new(Some(machine), &machine.online);
+    let mut matrix = CostMatrix::all_unknown(machine.online.iter());
+    let cores: Vec<f64> = structure.cores.iter().map(|_| 0.01 * random.next_normal()).collect();
     let mut caches = BTreeMap::new();
     for i in 0..matrix.len() {
         for j in i + 1..matrix.len() {
-            let (a, b) = (structure.core(i), structure.core(j));
-            let between = *caches.entry(structure.block(i, j)).or_insert_with(|| 0.01 * random.normal());
-            let apart = cores[a] + cores[b] + between + 0.01 * random.normal();
-            matrix.set_both(i, j, one_way_ns(structure.relation(i, j)) * apart.exp());
+            let (a, b) = (structure.core_at(i), structure.core_at(j));
+            let between = *caches.entry(structure.block_between(i, j)).or_insert_with(|| 0.01 * random.next_normal());
+            let apart = cores[a] + cores[b] + between + 0.01 * random.next_normal();
+            matrix.set_both(i, j, one_way_ns(structure.relation_between(i, j)) * apart.exp());
         }
     }
     matrix
 }
 
 /// Simulates the costs of cores on a mesh: `near_ns`, and `step_ns` for each step, with 2 % of noise.
-pub fn mesh(columns: u32, rows: u32, seed: u64, near_ns: f64, step_ns: f64) -> Matrix {
-    let mut random = Random::new(seed);
-    let mut matrix = Matrix::unknown(0..columns * rows);
+pub fn mesh_costs(columns: u32, rows: u32, seed: u64, near_ns: f64, step_ns: f64) -> CostMatrix {
+    let mut random = RandomGenerator::new(seed);
+    let mut matrix = CostMatrix::all_unknown(0..columns * rows);
     let at = |place: usize| (place as u32 % columns, place as u32 / columns);
     for i in 0..matrix.len() {
         for j in i + 1..matrix.len() {
             let ((x, y), (other_x, other_y)) = (at(i), at(j));
             let steps = x.abs_diff(other_x) + y.abs_diff(other_y);
-            matrix.set_both(i, j, (near_ns + step_ns * f64::from(steps)) * (0.02 * random.normal()).exp());
+            matrix.set_both(i, j, (near_ns + step_ns * f64::from(steps)) * (0.02 * random.next_normal()).exp());
         }
     }
     matrix

@@ -1,6 +1,6 @@
 //! Disturbance of a program's runs on a simulated machine.
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl RunNoise {
     }
 
     /// Returns the standard deviations of the white and of the autoregressive noise, and the share of outliers.
-    const fn base(&self) -> (f64, f64, f64) {
+    const fn base_noise(&self) -> (f64, f64, f64) {
         match self {
             Self::Quiet => (0.005, 0.003, 0.01),
             Self::Typical | Self::Bimodal => (0.015, 0.015, 0.05),
@@ -69,9 +69,9 @@ const OUTLIER: f64 = 0.2;
 
 /// The state of a disturbed machine between two runs.
 #[derive(Clone, Debug)]
-pub struct Disturbance {
+pub struct RunDisturbance {
     noise: RunNoise,
-    random: Random,
+    random: RandomGenerator,
     runs: usize,
     memory: f64,
     level: f64,
@@ -81,40 +81,40 @@ pub struct Disturbance {
     slope: f64,
 }
 
-impl Disturbance {
+impl RunDisturbance {
     /// Creates a machine before its first run.
     pub fn new(noise: &RunNoise, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let (_, remembering, _) = noise.base();
-        let memory = remembering * random.normal();
-        let start = random.below(match noise {
+        let mut random = RandomGenerator::new(seed);
+        let (_, remembering, _) = noise.base_noise();
+        let memory = remembering * random.next_normal();
+        let start = random.next_below(match noise {
             RunNoise::Trace(values) => values.len().max(1),
             _ => 100,
         });
-        let end = start + 8 + random.below(51);
-        let slope = if random.below(2) == 0 { 0.003 } else { -0.003 };
+        let end = start + 8 + random.next_below(51);
+        let slope = if random.next_below(2) == 0 { 0.003 } else { -0.003 };
         Self { noise: noise.clone(), random, runs: 0, memory, level: 0.0, start, end, slope }
     }
 
     /// Returns the logarithm of the next run's slowdown.
     pub fn next_run(&mut self) -> f64 {
-        let special = self.special();
+        let special = self.special_noise();
         self.runs += 1;
-        let (white, remembering, outliers) = self.noise.base();
+        let (white, remembering, outliers) = self.noise.base_noise();
         let kept = (1.0 - MEMORY * MEMORY).sqrt();
-        self.memory = MEMORY * self.memory + kept * remembering * self.random.normal();
-        let struck = self.random.unit() < outliers;
-        let outlier = if struck { -OUTLIER * (1.0 - self.random.unit()).ln() } else { 0.0 };
-        special + self.memory + white * self.random.normal() + (1.0 + outlier).ln()
+        self.memory = MEMORY * self.memory + kept * remembering * self.random.next_normal();
+        let struck = self.random.next_unit() < outliers;
+        let outlier = if struck { -OUTLIER * (1.0 - self.random.next_unit()).ln() } else { 0.0 };
+        special + self.memory + white * self.random.next_normal() + (1.0 + outlier).ln()
     }
 
     /// Returns the part specific to this kind of noise.
-    fn special(&mut self) -> f64 {
+    fn special_noise(&mut self) -> f64 {
         match &self.noise {
             RunNoise::Quiet | RunNoise::Typical => 0.0,
-            RunNoise::Bimodal => 0.06 * f64::from(u8::from(self.random.unit() < 0.4)),
+            RunNoise::Bimodal => 0.06 * f64::from(u8::from(self.random.next_unit() < 0.4)),
             RunNoise::Sticky => {
-                if self.random.unit() < 0.06 {
+                if self.random.next_unit() < 0.06 {
                     self.level = 0.06 - self.level;
                 }
                 self.level
@@ -122,7 +122,7 @@ impl Disturbance {
             RunNoise::Thermal => -0.08 * (-(self.runs as f64) / 15.0).exp(),
             RunNoise::Step => 0.1 * f64::from(u8::from((self.start..self.end).contains(&self.runs))),
             RunNoise::Walk => {
-                self.level += 0.006 * self.random.normal();
+                self.level += 0.006 * self.random.next_normal();
                 self.level
             }
             RunNoise::Linear => self.slope * self.runs as f64,

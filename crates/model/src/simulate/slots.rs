@@ -2,17 +2,20 @@
 //! on the next.
 
 use corewise_machine::CpuSet;
-use corewise_machine::generate::machine;
-use corewise_machine::random::Random;
+use corewise_machine::generate::one_package_machine;
+use corewise_machine::random::RandomGenerator;
 
-use super::made;
-use crate::experiment::{Policy, Standing};
-use crate::sample::{Kind, Reading};
-use crate::trial::{Arm, Experiment, Live, Metric, Observed, Outcome, Source, Stretch, Trial, Workload};
+use super::simulate_experiment;
+use crate::experiment::{ExperimentStanding, JudgingPolicy};
+use crate::sample::{MetricKind, MetricSource};
+use crate::trial::{
+    ConfirmationStretch, Experiment, LiveSource, LiveWorkload, PlacementArm, Trial, TrialMetric, TrialObservations,
+    TrialOutcome, TriedWorkload,
+};
 
 /// Variation of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Load {
+pub enum SimulatedLoad {
     /// Each half of a slot on its own.
     Independent,
     /// From slot to slot with this correlation.
@@ -29,9 +32,9 @@ pub enum Load {
 
 /// Processes with their true effects. Sizes are differences of logarithms, times in seconds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct World {
+pub struct SlotsWorld {
     /// Variation of the load.
-    pub load: Load,
+    pub load: SimulatedLoad,
     /// Size of the variation: the standard deviation of a slot.
     pub size: f64,
     /// Immediate advantage of the candidate.
@@ -46,9 +49,9 @@ pub struct World {
     pub slot: (f64, f64),
 }
 
-impl World {
+impl SlotsWorld {
     /// Creates a load that changes by a tenth, without after-effects, and slots of 0.3 s.
-    pub fn of(load: Load, gain: f64) -> Self {
+    pub fn with_load(load: SimulatedLoad, gain: f64) -> Self {
         Self { load, size: 0.1, gain, carry_over: 0.0, heat: (0.0, 1.0), sticks: 0.0, slot: (0.3, 0.1) }
     }
 }
@@ -61,8 +64,8 @@ const ERROR: f64 = 0.005;
 /// The slots of a world, one after the other.
 #[derive(Clone, Debug)]
 pub struct SimulatedSlots {
-    world: World,
-    random: Random,
+    world: SlotsWorld,
+    random: RandomGenerator,
     now_s: f64,
     /// State of the load, from slot to slot or from step to step.
     state: f64,
@@ -73,26 +76,29 @@ pub struct SimulatedSlots {
 
 impl SimulatedSlots {
     /// Creates a world before its first slot.
-    pub fn new(world: &World, seed: u64) -> Self {
-        let mut random = Random::new(seed);
-        let (state, now_s) = (random.normal(), 600.0 * random.unit());
+    pub fn new(world: &SlotsWorld, seed: u64) -> Self {
+        let mut random = RandomGenerator::new(seed);
+        let (state, now_s) = (random.next_normal(), 600.0 * random.next_unit());
         Self { world: world.clone(), random, now_s, state, heat: 0.0, stuck: 0.0, before: 0 }
     }
 
     /// Simulates one slot on an arm, 0 or 1, and returns both halves as costs: lower is better.
-    pub fn slot(&mut self, arm: usize) -> [f64; 2] {
+    pub fn run_slot(&mut self, arm: usize) -> [f64; 2] {
         let (slot_s, wash_out_s) = self.world.slot;
         self.next_slot();
         let carried = if self.before == 1 { self.world.carry_over } else { 0.0 };
         for _ in 0..(wash_out_s / STEP_S).round() as usize {
-            self.step(arm);
+            self.step_cost(arm);
         }
         let steps = ((slot_s / 2.0) / STEP_S).round().max(1.0) as usize;
         let halves = [(); 2].map(|()| {
-            let mean = (0..steps).map(|_| self.step(arm)).sum::<f64>() / steps as f64;
-            let own =
-                if self.world.load == Load::Independent { self.world.size * std::f64::consts::SQRT_2 } else { ERROR };
-            mean + own * self.random.normal() + carried
+            let mean = (0..steps).map(|_| self.step_cost(arm)).sum::<f64>() / steps as f64;
+            let own = if self.world.load == SimulatedLoad::Independent {
+                self.world.size * std::f64::consts::SQRT_2
+            } else {
+                ERROR
+            };
+            mean + own * self.random.next_normal() + carried
         });
         self.before = arm;
         halves
@@ -100,18 +106,19 @@ impl SimulatedSlots {
 
     fn next_slot(&mut self) {
         match self.world.load {
-            Load::Autoregressive(correlation) => {
-                self.state = correlation * self.state + (1.0 - correlation * correlation).sqrt() * self.random.normal();
+            SimulatedLoad::Autoregressive(correlation) => {
+                self.state =
+                    correlation * self.state + (1.0 - correlation * correlation).sqrt() * self.random.next_normal();
             }
-            Load::Steps if self.random.unit() < 0.025 => self.state = self.random.normal(),
+            SimulatedLoad::Steps if self.random.next_unit() < 0.025 => self.state = self.random.next_normal(),
             _ => {}
         }
     }
 
     /// Returns the cost of a time step on an arm.
-    fn step(&mut self, arm: usize) -> f64 {
+    fn step_cost(&mut self, arm: usize) -> f64 {
         self.now_s += STEP_S;
-        let World { load, size, gain, heat, sticks, slot, .. } = self.world.clone();
+        let SlotsWorld { load, size, gain, heat, sticks, slot, .. } = self.world.clone();
         let toward =
             |state: &mut f64, to: f64, memory_s: f64| *state += (to - *state) * (1.0 - (-STEP_S / memory_s).exp());
         let is_candidate = if arm == 1 { 1.0 } else { 0.0 };
@@ -123,15 +130,15 @@ impl SimulatedSlots {
         }
         let around = |period_s: f64| (std::f64::consts::TAU * self.now_s / period_s).sin() * std::f64::consts::SQRT_2;
         let load = match load {
-            Load::Independent => 0.0,
-            Load::Autoregressive(_) | Load::Steps => self.state,
-            Load::Memory(memory_s) => {
+            SimulatedLoad::Independent => 0.0,
+            SimulatedLoad::Autoregressive(_) | SimulatedLoad::Steps => self.state,
+            SimulatedLoad::Memory(memory_s) => {
                 let kept = (-STEP_S / memory_s).exp();
-                self.state = kept * self.state + (1.0 - kept * kept).sqrt() * self.random.normal();
+                self.state = kept * self.state + (1.0 - kept * kept).sqrt() * self.random.next_normal();
                 self.state
             }
-            Load::Period(slots) => around(slots * (slot.0 + slot.1)),
-            Load::Day => around(600.0),
+            SimulatedLoad::Period(slots) => around(slots * (slot.0 + slot.1)),
+            SimulatedLoad::Day => around(600.0),
         };
         size * load - gain * self.stuck + heat.0 * self.heat
     }
@@ -139,32 +146,43 @@ impl SimulatedSlots {
 
 /// Simulates a session until it is decided or has `most_blocks` blocks. With a stretch, several consecutive slots form
 /// one longer slot, as when a winner is confirmed.
-pub fn slots(world: &World, seed: u64, policy: &Policy, most_blocks: u32, stretch: Option<Stretch>) -> Standing {
-    let experiment = experiment(world, seed, policy, stretch);
-    let mut slots = SimulatedSlots::new(&stretched(world, stretch), !seed);
-    made(&experiment, most_blocks, |block, place, arm| {
-        let halves = slots.slot(arm);
-        let observed = Observed { halves: Some(halves.map(f64::exp)), ..Observed::default() };
-        let outcome = Outcome::Value((halves.iter().sum::<f64>() / 2.0).exp());
+pub fn simulate_slots(
+    world: &SlotsWorld,
+    seed: u64,
+    policy: &JudgingPolicy,
+    most_blocks: u32,
+    stretch: Option<ConfirmationStretch>,
+) -> ExperimentStanding {
+    let experiment = slots_experiment(world, seed, policy, stretch);
+    let mut slots = SimulatedSlots::new(&stretch_world(world, stretch), !seed);
+    simulate_experiment(&experiment, most_blocks, |block, place, arm| {
+        let halves = slots.run_slot(arm);
+        let observed = TrialObservations { halves: Some(halves.map(f64::exp)), ..TrialObservations::default() };
+        let outcome = TrialOutcome::Value((halves.iter().sum::<f64>() / 2.0).exp());
         Trial { observed, ..Trial::new(block, place, arm, outcome) }
     })
 }
 
 /// Lengthens a world's slots to a stretch of them; its first part does not count.
-fn stretched(world: &World, stretch: Option<Stretch>) -> World {
+fn stretch_world(world: &SlotsWorld, stretch: Option<ConfirmationStretch>) -> SlotsWorld {
     let Some(stretch) = stretch else { return world.clone() };
     let [skipped, counted] =
         [stretch.skipped, stretch.runs - stretch.skipped].map(|slots| world.slot.0 * f64::from(slots));
-    World { slot: (counted, skipped + world.slot.1), ..world.clone() }
+    SlotsWorld { slot: (counted, skipped + world.slot.1), ..world.clone() }
 }
 
-fn experiment(world: &World, seed: u64, policy: &Policy, stretch: Option<Stretch>) -> Experiment {
-    let arm = |name: &str, cpus| Arm::new(name, cpus, "");
-    let reading = Some(Reading { kind: Kind::Gauge, series: None });
-    let live = Live {
+fn slots_experiment(
+    world: &SlotsWorld,
+    seed: u64,
+    policy: &JudgingPolicy,
+    stretch: Option<ConfirmationStretch>,
+) -> Experiment {
+    let arm = |name: &str, cpus| PlacementArm::new(name, cpus, "");
+    let reading = Some(MetricSource { kind: MetricKind::Gauge, series: None });
+    let live = LiveWorkload {
         processes: Vec::new(),
         matches: vec!["name=simulated".to_owned()],
-        source: Source::Kernel,
+        source: LiveSource::Kernel,
         slot_s: world.slot.0,
         limits: Vec::new(),
     };
@@ -172,16 +190,16 @@ fn experiment(world: &World, seed: u64, policy: &Policy, stretch: Option<Stretch
         corewise: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ms: 0,
         seed,
-        machine: machine(2, false, &[(CpuSet::first(2), 32)]),
-        workload: Workload {
+        machine: one_package_machine(2, false, &[(CpuSet::first_cpus(2), 32)]),
+        workload: TriedWorkload {
             live: Some(live),
-            ..Workload::new(
+            ..TriedWorkload::new(
                 vec!["simulated".to_owned()],
                 "/".into(),
-                Metric { name: "cost".to_owned(), pattern: None, higher_is_better: false, reading },
+                TrialMetric { name: "cost".to_owned(), pattern: None, higher_is_better: false, reading },
             )
         },
-        arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
+        arms: vec![arm("OS default", None), arm("0", Some(CpuSet::from_cpu(0)))],
         policy: policy.clone(),
         suite: None,
         stretch,

@@ -6,7 +6,7 @@
 //! each row are exchanged at random many times, and the observed statistic is compared with those after exchanges. No
 //! distribution is assumed; the test relies only on our own randomisation.
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 
 use super::order::median;
 
@@ -23,7 +23,7 @@ const ROUNDING: f64 = 1e-9;
 
 /// A column that differs from the others, with its probability by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Differing {
+pub struct DifferingColumn {
     /// The column's index.
     pub column: usize,
     /// The probability that any column of a table of equal columns looks this different, or more.
@@ -36,21 +36,21 @@ pub struct Differing {
 /// `rows` are rounds, each with a value for every column (take logarithms for ratios); rows with a value that is not
 /// finite are left out. The statistic is the largest absolute mean of a column's clamped deviations from the row's
 /// median (Westfall and Young's max-T); a column that differs is removed and the rest is tested again.
-pub fn differing_columns(rows: &[Vec<f64>], alpha: f64, seed: u64) -> Vec<Differing> {
+pub fn differing_columns(rows: &[Vec<f64>], alpha: f64, seed: u64) -> Vec<DifferingColumn> {
     let complete: Vec<&Vec<f64>> = rows.iter().filter(|row| row.iter().all(|value| value.is_finite())).collect();
     let mut columns: Vec<usize> = (0..complete.first().map_or(0, |row| row.len())).collect();
-    let mut random = Random::new(seed);
+    let mut random = RandomGenerator::new(seed);
     let mut found = Vec::new();
     while columns.len() > 1 {
-        let deviations = deviations(&complete, &columns);
+        let deviations = clamped_deviations(&complete, &columns);
         let Some((place, p_value)) = most_extreme(&deviations, columns.len(), alpha, &mut random) else { break };
-        found.push(Differing { column: columns.remove(place), p_value });
+        found.push(DifferingColumn { column: columns.remove(place), p_value });
     }
     found
 }
 
 /// Returns the ratio of one column to the median of others in each row, for rows of logarithms.
-pub fn ratios(rows: &[Vec<f64>], column: usize, others: &[usize]) -> Vec<f64> {
+pub fn column_ratios(rows: &[Vec<f64>], column: usize, others: &[usize]) -> Vec<f64> {
     rows.iter()
         .map(|row| {
             let others: Vec<f64> = others.iter().map(|&other| row[other]).collect();
@@ -61,7 +61,7 @@ pub fn ratios(rows: &[Vec<f64>], column: usize, others: &[usize]) -> Vec<f64> {
 }
 
 /// Returns each row's clamped deviations from its own median, for the chosen columns, one row after the other.
-fn deviations(rows: &[&Vec<f64>], columns: &[usize]) -> Vec<f64> {
+fn clamped_deviations(rows: &[&Vec<f64>], columns: &[usize]) -> Vec<f64> {
     let mut all = Vec::with_capacity(rows.len() * columns.len());
     for row in rows {
         let values: Vec<f64> = columns.iter().map(|&column| row[column]).collect();
@@ -80,7 +80,7 @@ fn deviations(rows: &[&Vec<f64>], columns: &[usize]) -> Vec<f64> {
 
 /// Returns the column with the largest absolute sum, and its probability under random exchanges within rows. `None` if
 /// that exceeds `alpha`, which is often known before all exchanges are made.
-fn most_extreme(deviations: &[f64], width: usize, alpha: f64, random: &mut Random) -> Option<(usize, f64)> {
+fn most_extreme(deviations: &[f64], width: usize, alpha: f64, random: &mut RandomGenerator) -> Option<(usize, f64)> {
     let sums = column_sums(deviations, width);
     let seen = sums.iter().fold(0.0_f64, |largest, sum| largest.max(sum.abs()));
     // Of mirrored columns, such as the two of a pair, the larger one is returned. Sums of the same numbers in another
@@ -121,7 +121,7 @@ mod tests {
 
     /// Rounds of equal cpus on a drifting machine: a random walk, visits one after the other in random order, noise with
     /// outliers, and a mode that sticks for a while.
-    fn quiet_rounds(columns: usize, rounds: usize, random: &mut Random) -> Vec<Vec<f64>> {
+    fn quiet_rounds(columns: usize, rounds: usize, random: &mut RandomGenerator) -> Vec<Vec<f64>> {
         let (mut drift, mut mode) = (0.0, 0.0);
         (0..rounds)
             .map(|_| {
@@ -129,12 +129,12 @@ mod tests {
                 random.shuffle(&mut order);
                 let mut row = vec![0.0; columns];
                 for column in order {
-                    drift += 0.004 * random.normal();
-                    if random.unit() < 0.06 {
+                    drift += 0.004 * random.next_normal();
+                    if random.next_unit() < 0.06 {
                         mode = 0.03 - mode;
                     }
-                    let outlier = if random.unit() < 0.05 { 0.3 * random.unit() } else { 0.0 };
-                    row[column] = drift + mode + 0.01 * random.normal() + outlier;
+                    let outlier = if random.next_unit() < 0.05 { 0.3 * random.next_unit() } else { 0.0 };
+                    row[column] = drift + mode + 0.01 * random.next_normal() + outlier;
                 }
                 row
             })
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn share_called_different(columns: usize, rounds: usize, alpha: f64, tables: usize) -> f64 {
-        let mut random = Random::new(columns as u64 * 1000 + rounds as u64);
+        let mut random = RandomGenerator::new(columns as u64 * 1000 + rounds as u64);
         let called = (0..tables)
             .filter(|&table| {
                 !differing_columns(&quiet_rounds(columns, rounds, &mut random), alpha, table as u64).is_empty()
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_column_that_differs_is_found_among_many() {
-        let mut random = Random::new(11);
+        let mut random = RandomGenerator::new(11);
         let mut found = 0;
         for table in 0..100 {
             let mut rows = quiet_rounds(16, 24, &mut random);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn two_columns_that_differ_are_both_found() {
-        let mut random = Random::new(12);
+        let mut random = RandomGenerator::new(12);
         let mut rows = quiet_rounds(8, 24, &mut random);
         rows.iter_mut().for_each(|row| (row[0], row[1]) = (row[0] + 0.5, row[1] + 0.2));
         let mut columns: Vec<usize> = differing_columns(&rows, 0.01, 1).iter().map(|found| found.column).collect();
@@ -194,9 +194,10 @@ mod tests {
 
     #[test]
     fn of_a_pair_the_larger_is_named() {
-        let mut random = Random::new(13);
+        let mut random = RandomGenerator::new(13);
         for _ in 0..200 {
-            let rows: Vec<Vec<f64>> = (0..24).map(|_| vec![random.unit().ln(), 3.0 + random.unit().ln()]).collect();
+            let rows: Vec<Vec<f64>> =
+                (0..24).map(|_| vec![random.next_unit().ln(), 3.0 + random.next_unit().ln()]).collect();
             assert_eq!(differing_columns(&rows, 0.05, 1)[0].column, 1);
         }
     }

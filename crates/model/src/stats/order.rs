@@ -17,7 +17,7 @@ pub fn median(values: &[f64]) -> f64 {
 /// Returns the quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996); NaN without
 /// values. NaN values are left out.
 pub fn quantile(values: &[f64], at: f64) -> f64 {
-    let sorted = sorted(values);
+    let sorted = sort_values(values);
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = at.clamp(0.0, 1.0) * last as f64;
     let (low, share) = (place.floor() as usize, place.fract());
@@ -49,19 +49,19 @@ pub fn weighted_quantile(sorted: impl Iterator<Item = (f64, f64)> + Clone, at: f
 
 /// Returns the median distance from the median, scaled to estimate the standard deviation of normal values; NaN without
 /// values.
-pub fn deviation(values: &[f64]) -> f64 {
+pub fn median_deviation(values: &[f64]) -> f64 {
     let middle = median(values);
     NORMAL * median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
 }
 
 /// Returns half of the interquartile range: the spread behind "±"; `None` for fewer than two values.
-pub fn spread(values: &[f64]) -> Option<f64> {
+pub fn half_range(values: &[f64]) -> Option<f64> {
     let usable = values.iter().filter(|value| value.is_finite()).count();
     (usable >= 2).then(|| (quantile(values, 0.75) - quantile(values, 0.25)) / 2.0)
 }
 
 /// Returns the least and the greatest value; infinity and negative infinity without values.
-pub fn range(values: &[f64]) -> (f64, f64) {
+pub fn value_range(values: &[f64]) -> (f64, f64) {
     let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
     values.iter().fold((least, greatest), |(low, high), value| (low.min(*value), high.max(*value)))
 }
@@ -73,7 +73,7 @@ pub fn range(values: &[f64]) -> (f64, f64) {
 /// `k`-th largest misses the median with probability `2 P(Binomial(n, 1/2) < k)`. `None` if even the whole range covers
 /// less than `confidence` (fewer than 6 values at 95 %, fewer than 8 at 99 %).
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
-    let sorted = sorted(values);
+    let sorted = sort_values(values);
     let count = sorted.len();
     if count > EXACT {
         // Far from both ends the binomial is normal, with the continuity correction of a half.
@@ -108,14 +108,14 @@ fn two_sided_deviate(confidence: f64) -> f64 {
     high
 }
 
-fn sorted(values: &[f64]) -> Vec<f64> {
+fn sort_values(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
 /// Returns true if two intervals are disjoint.
-pub fn apart(one: (f64, f64), other: (f64, f64)) -> bool {
+pub fn are_apart(one: (f64, f64), other: (f64, f64)) -> bool {
     one.1 < other.0 || other.1 < one.0
 }
 
@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn the_spread_takes_two_values() {
-        assert_eq!(spread(&[10.0, 20.0, 30.0, 40.0, 50.0]), Some(10.0));
-        assert_eq!(spread(&[10.0]), None);
+        assert_eq!(half_range(&[10.0, 20.0, 30.0, 40.0, 50.0]), Some(10.0));
+        assert_eq!(half_range(&[10.0]), None);
     }
 
     #[test]

@@ -17,22 +17,22 @@ pub fn t_value(deviate: f64, degrees_of_freedom: f64) -> f64 {
 
 /// Computes Welch's test of two samples with unequal variances, as a normal deviate: beyond ±1.96 the means differ at 5
 /// %. `None` if a sample has fewer than two values, or if neither varies.
-pub fn welch(first: &[f64], second: &[f64]) -> Option<f64> {
-    let (a, b) = (Moments::of(first)?, Moments::of(second)?);
+pub fn welch_deviate(first: &[f64], second: &[f64]) -> Option<f64> {
+    let (a, b) = (SampleMoments::from_values(first)?, SampleMoments::from_values(second)?);
     let error = a.error_squared + b.error_squared;
     let free = error * error / (a.error_squared.powi(2) / a.free + b.error_squared.powi(2) / b.free);
     (error > 0.0).then(|| normal_deviate((a.mean - b.mean) / error.sqrt(), free))
 }
 
-struct Moments {
+struct SampleMoments {
     mean: f64,
     /// The squared standard error of the mean.
     error_squared: f64,
     free: f64,
 }
 
-impl Moments {
-    fn of(values: &[f64]) -> Option<Self> {
+impl SampleMoments {
+    fn from_values(values: &[f64]) -> Option<Self> {
         let (count, free) = (values.len() as f64, values.len() as f64 - 1.0);
         let mean = values.iter().sum::<f64>() / count;
         let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn samples_with_other_variances() {
         // Means 2 and 5, squared errors 1/3 and 5/3: t = -3 / sqrt(2) with 4 / (1/18 + 25/27) degrees of freedom.
-        let deviate = welch(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0, 8.0]).unwrap();
+        let deviate = welch_deviate(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0, 8.0]).unwrap();
         let expected = normal_deviate(-3.0 / 2.0_f64.sqrt(), 4.0 / (1.0 / 18.0 + 25.0 / 27.0));
         assert!((deviate - expected).abs() < 1e-12, "{deviate}");
-        assert!(welch(&[1.0], &[2.0, 3.0]).is_none() && welch(&[1.0, 1.0], &[1.0, 1.0]).is_none());
+        assert!(welch_deviate(&[1.0], &[2.0, 3.0]).is_none() && welch_deviate(&[1.0, 1.0], &[1.0, 1.0]).is_none());
     }
 }

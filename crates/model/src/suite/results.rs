@@ -4,31 +4,33 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Benchmark, Suite};
-use crate::experiment::{ArmVerdict, Effect, MeanEffect, Policy, Race, Standing, Verdict, mean_effect};
-use crate::stats::order::{apart, median, median_interval};
-use crate::trial::{Arm, Experiment, Outcome, Trial, race, standing};
+use super::{BenchmarkSuite, SuiteBenchmark};
+use crate::experiment::{
+    ArmVerdict, BaselineEffect, ExperimentStanding, JudgingPolicy, MeanEffect, PlacementRace, Verdict, mean_effect,
+};
+use crate::stats::order::{are_apart, median, median_interval};
+use crate::trial::{Experiment, PlacementArm, Trial, TrialOutcome, experiment_standing, race_of_trials};
 
 /// Results of a suite.
 #[derive(Debug)]
-pub struct Results<'a> {
+pub struct SuiteResults<'a> {
     /// The suite.
-    pub suite: &'a Suite,
+    pub suite: &'a BenchmarkSuite,
     /// The arms: the operating system's choice first.
-    pub arms: &'a [Arm],
+    pub arms: &'a [PlacementArm],
     /// The policy by which each benchmark was judged.
-    pub policy: &'a Policy,
+    pub policy: &'a JudgingPolicy,
     /// The benchmarks in their order.
-    pub rows: &'a [Row<'a>],
+    pub rows: &'a [SuiteRow<'a>],
     /// The command that installs the missing programs on this system.
     pub installation: Option<String>,
 }
 
 /// A benchmark and its result.
 #[derive(Debug)]
-pub struct Row<'a> {
+pub struct SuiteRow<'a> {
     /// The benchmark.
-    pub benchmark: &'a Benchmark,
+    pub benchmark: &'a SuiteBenchmark,
     /// Its result.
     pub result: RowResult,
 }
@@ -37,7 +39,7 @@ pub struct Row<'a> {
 #[derive(Debug)]
 pub enum RowResult {
     /// It was tried.
-    Tried(Box<Tried>),
+    Tried(Box<TriedBenchmark>),
     /// These programs are not installed.
     Missing(Vec<String>),
     /// No run gave a number.
@@ -55,32 +57,33 @@ pub enum RowResult {
 
 /// A benchmark's experiment.
 #[derive(Debug)]
-pub struct Tried {
+pub struct TriedBenchmark {
     /// The experiment.
     pub experiment: Experiment,
     /// Its runs.
     pub trials: Vec<Trial>,
     /// The state of the experiment.
-    pub standing: Standing,
+    pub standing: ExperimentStanding,
     /// The race over its trials.
-    pub race: Race,
+    pub race: PlacementRace,
     /// Its number in the store.
     pub stored: Option<i64>,
 }
 
 impl RowResult {
     /// Evaluates the trials of a benchmark.
-    pub fn of(experiment: Experiment, trials: Vec<Trial>, stored: Option<i64>) -> Self {
+    pub fn from_trials(experiment: Experiment, trials: Vec<Trial>, stored: Option<i64>) -> Self {
         let failed = trials.iter().find_map(|trial| match &trial.outcome {
-            Outcome::Failed { why, output } => Some((why.clone(), output.clone())),
-            Outcome::Value(_) => None,
+            TrialOutcome::Failed { why, output } => Some((why.clone(), output.clone())),
+            TrialOutcome::Value(_) => None,
         });
-        let gave_a_number = |trial: &Trial| matches!(trial.outcome, Outcome::Value(_));
+        let gave_a_number = |trial: &Trial| matches!(trial.outcome, TrialOutcome::Value(_));
         match failed {
             Some((why, output)) if !trials.iter().any(gave_a_number) => Self::Failed { why, output, stored },
             _ => {
-                let (standing, race) = (standing(&experiment, &trials), race(&experiment, &trials));
-                Self::Tried(Box::new(Tried { experiment, trials, standing, race, stored }))
+                let (standing, race) =
+                    (experiment_standing(&experiment, &trials), race_of_trials(&experiment, &trials));
+                Self::Tried(Box::new(TriedBenchmark { experiment, trials, standing, race, stored }))
             }
         }
     }
@@ -88,7 +91,7 @@ impl RowResult {
 
 /// Medians over the counted runs of a placement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Medians {
+pub struct RunMedians {
     /// The clock rate.
     pub gigahertz: Option<f64>,
     /// True if some of the clock rates are estimates.
@@ -99,23 +102,23 @@ pub struct Medians {
     pub watts: Option<f64>,
 }
 
-impl Medians {
+impl RunMedians {
     /// Returns the advantage in clock rate over another placement, a difference of logarithms; `None` if it is within
     /// chance, or unknown.
     pub fn faster_than(&self, other: &Self) -> Option<f64> {
         let ratio = self.gigahertz? / other.gigahertz?;
-        apart(self.interval?, other.interval?).then(|| ratio.ln())
+        are_apart(self.interval?, other.interval?).then(|| ratio.ln())
     }
 }
 
-impl Tried {
+impl TriedBenchmark {
     /// Returns the medians of a placement.
-    pub fn medians(&self, arm: usize) -> Medians {
+    pub fn arm_medians(&self, arm: usize) -> RunMedians {
         let trials = || self.trials.iter().filter(|trial| trial.block > 0 && trial.arm == arm);
         let middle = |values: &[f64]| (!values.is_empty()).then(|| median(values));
         let clocks: Vec<f64> = trials().filter_map(|trial| trial.observed.gigahertz).collect();
-        let watts: Vec<f64> = trials().filter_map(Trial::watts).collect();
-        Medians {
+        let watts: Vec<f64> = trials().filter_map(Trial::mean_watts).collect();
+        RunMedians {
             gigahertz: middle(&clocks),
             is_estimate: trials().any(|trial| trial.observed.gigahertz_is_estimate),
             interval: median_interval(&clocks, 0.95),
@@ -124,9 +127,9 @@ impl Tried {
     }
 }
 
-impl Row<'_> {
+impl SuiteRow<'_> {
     /// Returns the experiment, if there is one.
-    pub fn tried(&self) -> Option<&Tried> {
+    pub fn tried_benchmark(&self) -> Option<&TriedBenchmark> {
         match &self.result {
             RowResult::Tried(tried) => Some(tried),
             _ => None,
@@ -134,14 +137,14 @@ impl Row<'_> {
     }
 
     /// Returns the experiment, if it can be trusted.
-    pub fn sound(&self) -> Option<&Tried> {
-        self.tried().filter(|tried| !matches!(tried.standing.verdict, Verdict::Unsound { .. }))
+    pub fn sound_benchmark(&self) -> Option<&TriedBenchmark> {
+        self.tried_benchmark().filter(|tried| !matches!(tried.standing.verdict, Verdict::Unsound { .. }))
     }
 }
 
 /// The mean effect of a placement over the benchmarks of a category, or over all.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Mean {
+pub struct CategoryMean {
     /// The category; null for all benchmarks.
     pub category: Option<String>,
     /// Index of the placement, from 1.
@@ -153,9 +156,9 @@ pub struct Mean {
     pub with_doubtful: Option<MeanEffect>,
 }
 
-impl Results<'_> {
+impl SuiteResults<'_> {
     /// Returns the categories in the order of their first appearance.
-    pub fn categories(&self) -> Vec<&str> {
+    pub fn category_names(&self) -> Vec<&str> {
         let mut categories: Vec<&str> = Vec::new();
         for row in self.rows {
             if !categories.contains(&row.benchmark.category.as_str()) {
@@ -167,67 +170,68 @@ impl Results<'_> {
 
     /// Returns the mean of a placement over the benchmarks of a category, or over all; untrusted results are left out.
     /// The intervals of all placements together hold at the error rate.
-    pub fn mean(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
+    pub fn mean_effect(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
         self.mean_of(category, arm, false)
     }
 
     /// Returns the same including untrusted results; `None` if there are none with an effect.
     pub fn mean_with_doubtful(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
-        let sound = self.mean(category, arm).map_or(0, |mean| mean.experiments);
+        let sound = self.mean_effect(category, arm).map_or(0, |mean| mean.experiments);
         self.mean_of(category, arm, true).filter(|mean| mean.experiments > sound)
     }
 
     fn mean_of(&self, category: Option<&str>, arm: usize, with_doubtful: bool) -> Option<MeanEffect> {
-        let tried = |row| if with_doubtful { Row::tried(row) } else { Row::sound(row) };
-        let is_of = |row: &&Row<'_>| category.is_none_or(|category| row.benchmark.category == category);
-        let races: Vec<&Race> = self.rows.iter().filter(is_of).filter_map(tried).map(|tried| &tried.race).collect();
+        let tried = |row| if with_doubtful { SuiteRow::tried_benchmark(row) } else { SuiteRow::sound_benchmark(row) };
+        let is_of = |row: &&SuiteRow<'_>| category.is_none_or(|category| row.benchmark.category == category);
+        let races: Vec<&PlacementRace> =
+            self.rows.iter().filter(is_of).filter_map(tried).map(|tried| &tried.race).collect();
         mean_effect(&races, arm, self.policy.error_rate / (self.arms.len() - 1) as f64)
     }
 
     /// Returns all means: of each category with more than one benchmark, and over all.
-    pub fn means(&self) -> Vec<Mean> {
-        let scopes = self.categories().into_iter().map(Some).chain([None]);
+    pub fn all_means(&self) -> Vec<CategoryMean> {
+        let scopes = self.category_names().into_iter().map(Some).chain([None]);
         scopes
             .flat_map(|category| (1..self.arms.len()).map(move |arm| (category, arm)))
             .filter_map(|(category, arm)| {
-                let mean = self.mean(category, arm).filter(|mean| mean.experiments > 1)?;
+                let mean = self.mean_effect(category, arm).filter(|mean| mean.experiments > 1)?;
                 let with_doubtful = self.mean_with_doubtful(category, arm);
-                Some(Mean { category: category.map(str::to_owned), arm, mean, with_doubtful })
+                Some(CategoryMean { category: category.map(str::to_owned), arm, mean, with_doubtful })
             })
             .collect()
     }
 
     /// Counts the benchmarks in which a placement is proven better by the margin, proven worse, and in which it failed.
-    pub fn decided(&self, arm: usize) -> Decided {
+    pub fn count_decided(&self, arm: usize) -> DecidedCounts {
         let of = |wanted: ArmVerdict| {
-            let is_wanted = |tried: &&Tried| {
+            let is_wanted = |tried: &&TriedBenchmark| {
                 let standing = &tried.standing.arms[arm];
                 let margin = tried.experiment.policy.margin_ln();
                 let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= margin);
                 standing.verdict == Some(wanted) && (reaches || wanted == ArmVerdict::Failed)
             };
-            self.rows.iter().filter_map(Row::sound).filter(is_wanted).count()
+            self.rows.iter().filter_map(SuiteRow::sound_benchmark).filter(is_wanted).count()
         };
-        Decided { better: of(ArmVerdict::Wins), worse: of(ArmVerdict::Worse), failed: of(ArmVerdict::Failed) }
+        DecidedCounts { better: of(ArmVerdict::Wins), worse: of(ArmVerdict::Worse), failed: of(ArmVerdict::Failed) }
     }
 
     /// Returns the proven result for a mean.
-    pub fn of_mean(&self, effect: &Effect) -> Proven {
+    pub fn of_mean(&self, effect: &BaselineEffect) -> ProvenEffect {
         let margin = self.policy.margin_ln();
         let (low, high) = (effect.low.unwrap_or(f64::NEG_INFINITY), effect.high.unwrap_or(f64::INFINITY));
         match () {
-            () if low > 0.0 && effect.estimate >= margin => Proven::Better,
-            () if high < 0.0 && effect.estimate <= -margin => Proven::Worse,
-            () if low >= -margin && high <= margin => Proven::Equal,
-            () if high < margin => Proven::NotBetter,
-            () => Proven::Nothing,
+            () if low > 0.0 && effect.estimate >= margin => ProvenEffect::Better,
+            () if high < 0.0 && effect.estimate <= -margin => ProvenEffect::Worse,
+            () if low >= -margin && high <= margin => ProvenEffect::Equal,
+            () if high < margin => ProvenEffect::NotBetter,
+            () => ProvenEffect::Nothing,
         }
     }
 }
 
 /// Numbers of benchmarks by proven result of a placement.
 #[derive(Clone, Copy, Debug)]
-pub struct Decided {
+pub struct DecidedCounts {
     /// It is better by the margin or more.
     pub better: usize,
     /// It is worse by as much.
@@ -238,7 +242,7 @@ pub struct Decided {
 
 /// Proven result for a mean effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proven {
+pub enum ProvenEffect {
     /// It is better, and the estimate reaches the margin.
     Better,
     /// It is worse, likewise.

@@ -27,27 +27,27 @@ pub const ERROR_RATE: f64 = 0.01;
 
 /// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
 /// differ is said too.
-pub fn conclude(survey: &Survey) -> Conclusions {
-    let mut conclusions = Conclusions {
+pub fn conclude(survey: &Survey) -> SurveyConclusions {
+    let mut conclusions = SurveyConclusions {
         findings: Vec::new(),
         no_difference: Vec::new(),
         undecided: Vec::new(),
         longer_s: None,
-        link_classes: links::classes(&survey.machine, &survey.links),
+        link_classes: links::link_classes(&survey.machine, &survey.links),
         quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
         first_cpu: None,
     };
-    cpus::conclude(survey, &mut conclusions);
-    groups::conclude(survey, &mut conclusions);
-    talk::conclude(survey, &mut conclusions);
-    stolen::conclude(survey, &mut conclusions);
-    causes::conclude(survey, &mut conclusions);
+    cpus::conclude_cpus(survey, &mut conclusions);
+    groups::conclude_groups(survey, &mut conclusions);
+    talk::conclude_talk(survey, &mut conclusions);
+    stolen::conclude_stolen(survey, &mut conclusions);
+    causes::conclude_causes(survey, &mut conclusions);
     conclusions
 }
 
 /// Conclusions from one survey.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Conclusions {
+pub struct SurveyConclusions {
     /// Differences, most important first.
     pub findings: Vec<Finding>,
     /// Tests that found no difference, one sentence each.
@@ -68,27 +68,27 @@ pub struct Conclusions {
     pub first_cpu: Option<FirstCpu>,
 }
 
-impl Conclusions {
+impl SurveyConclusions {
     /// Adds a sentence that is no finding: undecided if a longer survey, of `needs_s` seconds, is needed.
     fn add_unfound(&mut self, sentence: String, needs_s: Option<f64>) {
         let Some(needs_s) = needs_s else { return self.no_difference.push(sentence) };
-        self.undecided.push(format!("{sentence}; {} should tell", words::about(needs_s)));
-        self.needs(needs_s);
+        self.undecided.push(format!("{sentence}; {} should tell", words::format_about(needs_s)));
+        self.need_seconds(needs_s);
     }
 
     /// Raises the length of a decisive survey to this, in seconds.
-    fn needs(&mut self, seconds: f64) {
+    fn need_seconds(&mut self, seconds: f64) {
         self.longer_s = self.longer_s.max(words::enough_s(seconds));
     }
 }
 
-/// Comparison of the first cpu, where most interrupts go, with its peers.
+/// Comparison of the first cpu, which gets most interrupts, with its peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstCpu {
     /// Its number.
     pub cpu: u32,
     /// Whether it is worse.
-    pub is_worse: Answer,
+    pub is_worse: PendingAnswer,
     /// The answer with its numbers; causes and advice are in the findings about this cpu.
     pub answer: String,
 }
@@ -96,7 +96,7 @@ pub struct FirstCpu {
 /// An answer, possibly postponed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Answer {
+pub enum PendingAnswer {
     /// A test shows it.
     Yes,
     /// Every difference that matters is excluded.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::event::Source;
+use corewise_machine::event::InterruptSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Survey;
-use crate::attribution::Cause;
+use crate::attribution::StallCause;
 
 /// Cost of a device's interrupt for the cpu that lost most to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub fn device_costs(survey: &Survey) -> BTreeMap<u32, DeviceCost> {
     for seen in &survey.cpus {
         let Some(stalls) = seen.stalls.as_ref().filter(|stalls| stalls.watched_s > 0.0) else { continue };
         for cause in &stalls.causes {
-            let Cause::Interrupt { source: Source::Device(number), .. } = cause.cause else { continue };
+            let StallCause::Interrupt { source: InterruptSource::Device(number), .. } = cause.cause else { continue };
             let cost = DeviceCost { cpu: seen.cpu, lost_us_per_s: cause.time_s / stalls.watched_s * 1e6 };
             let kept = costs.entry(number).or_insert(cost);
             if cost.lost_us_per_s > kept.lost_us_per_s {

@@ -1,6 +1,6 @@
 //! A placement that an experiment tries, for the whole program or for each role.
 
-use corewise_machine::placement::memory::{MemoryPolicy, Mode};
+use corewise_machine::placement::memory::{MemoryMode, MemoryPolicy};
 use corewise_machine::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub const WITHOUT_ECO_QOS: &str = "EcoQoS off";
 
 /// One of the tried placements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Arm {
+pub struct PlacementArm {
     /// Its name: "OS default", or the placement as it was typed.
     pub name: String,
     /// Its cpus; absent for the operating system's choice among all. For an arm with roles, the cpus of all of them
@@ -59,7 +59,7 @@ pub struct RolePlace {
     pub memory: Option<ArmMemory>,
 }
 
-impl Arm {
+impl PlacementArm {
     /// Creates a placement of everything, or the operating system's choice.
     pub fn new(name: impl Into<String>, cpus: Option<CpuSet>, reason: impl Into<String>) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Arm {
     }
 
     /// Returns its placement without its memory policy: an expression, or "os".
-    pub fn placement(&self) -> &str {
+    pub fn placement_text(&self) -> &str {
         match &self.memory {
             Some(_) => self.name.rsplit_once(MEMORY_SIGN).map_or(&self.name[..], |(placement, _)| placement.trim()),
             None => &self.name,
@@ -94,7 +94,7 @@ impl Arm {
     }
 
     /// Returns its name in a sentence: "cpu 3" and "cpus 0-3" if the name consists of numbers.
-    pub fn spoken(&self) -> String {
+    pub fn spoken_name(&self) -> String {
         let is_numbers = self.name.bytes().all(|byte| byte.is_ascii_digit() || b",-".contains(&byte));
         match (&self.cpus, is_numbers) {
             (Some(cpus), true) if cpus.len() == 1 => format!("cpu {}", self.name),
@@ -121,21 +121,21 @@ impl Arm {
     }
 
     /// Iterates over all its memory policies.
-    pub fn memories(&self) -> impl Iterator<Item = &ArmMemory> {
+    pub fn memory_policies(&self) -> impl Iterator<Item = &ArmMemory> {
         self.memory.iter().chain(self.roles.iter().filter_map(|place| place.memory.as_ref()))
     }
 }
 
 impl ArmMemory {
     /// Returns the kernel's mode of choosing among the nodes; `None` if the policy cannot be parsed.
-    pub fn mode(&self) -> Option<Mode> {
+    pub fn policy_mode(&self) -> Option<MemoryMode> {
         self.policy.parse::<MemoryPolicy>().ok().map(|policy| policy.mode)
     }
 }
 
 impl RolePlace {
     /// Returns its notation: "server=node:0@bind:0".
-    pub fn typed(&self) -> String {
+    pub fn typed_text(&self) -> String {
         let memory = self.memory.as_ref().map_or_else(String::new, |memory| format!("{MEMORY_SIGN}{}", memory.policy));
         format!("{}={}{memory}", self.role, self.expression)
     }

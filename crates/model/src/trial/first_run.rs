@@ -1,6 +1,6 @@
 //! Comparison of a program's first run with the later ones: did it do the same work.
 
-use super::{Outcome, Trial};
+use super::{Trial, TrialOutcome};
 use crate::stats::order::median;
 
 /// Smallest ratio of an unusual first run's time to the later ones', or the inverse.
@@ -28,7 +28,7 @@ pub fn compare_first_run(trials: &[Trial]) -> Option<FirstRun> {
 }
 
 fn compare_first_run_of(trials: &[Trial], arm: usize) -> Option<FirstRun> {
-    let has_value = |trial: &&Trial| matches!(trial.outcome, Outcome::Value(_)) && trial.observed.wall_s > 0.0;
+    let has_value = |trial: &&Trial| matches!(trial.outcome, TrialOutcome::Value(_)) && trial.observed.wall_s > 0.0;
     let at = trials.iter().position(|trial| trial.arm == arm)?;
     // Several consecutive runs are no first run.
     let first = Some(&trials[at]).filter(|trial| trial.block == 0).filter(has_value)?.observed.wall_s;
@@ -43,10 +43,13 @@ fn compare_first_run_of(trials: &[Trial], arm: usize) -> Option<FirstRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::Observed;
+    use crate::trial::TrialObservations;
 
     fn trial((block, arm, wall_s): (u32, usize, f64)) -> Trial {
-        Trial { observed: Observed { wall_s, ..Observed::default() }, ..Trial::new(block, 0, arm, Outcome::Value(1.0)) }
+        Trial {
+            observed: TrialObservations { wall_s, ..TrialObservations::default() },
+            ..Trial::new(block, 0, arm, TrialOutcome::Value(1.0))
+        }
     }
 
     fn compared(runs: &[(u32, usize, f64)]) -> Option<FirstRun> {
@@ -70,7 +73,7 @@ mod tests {
         assert_eq!(compared(&[(0, 0, 30.0)]), None, "there is no later run");
         assert_eq!(compared(&[(1, 0, 30.0), (2, 0, 1.0)]), None, "there was no warm-up");
         assert_eq!(compared(&[]), None);
-        let failed = Outcome::Failed { why: "exit status 1".to_owned(), output: String::new() };
+        let failed = TrialOutcome::Failed { why: "exit status 1".to_owned(), output: String::new() };
         let failed = Trial { outcome: failed, ..trial((0, 0, 0.001)) };
         assert_eq!(compare_first_run(&[failed, trial((1, 0, 1.0))]), None);
     }

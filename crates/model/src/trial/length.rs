@@ -1,8 +1,8 @@
 //! Choice of a slot's length, from repeated readings of a metric while nothing changed.
 
-use super::Metric;
+use super::TrialMetric;
 use super::live::{SLOTS_S, wash_out_s};
-use crate::sample::{Meter, Seen};
+use crate::sample::{MetricMeter, MetricSample};
 
 /// Minimum number of consecutive pairs of slots for a length to be considered.
 const FEWEST_PAIRS: usize = 8;
@@ -34,7 +34,12 @@ pub struct SlotLength {
 /// Returns the length that decides soonest; `None` if no length has values. `seen` are looks at one metric, `step_s`
 /// apart; no slot is shorter than `least_s`. The time to a verdict grows with the variance of the difference of a pair
 /// of slots, and with the time that the pair takes.
-pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least_s): (f64, f64)) -> Option<SlotLength> {
+pub fn slot_length(
+    meter: &MetricMeter,
+    metric: &TrialMetric,
+    seen: &[MetricSample],
+    (step_s, least_s): (f64, f64),
+) -> Option<SlotLength> {
     let mut tried: Vec<(SlotLength, f64)> = Vec::new();
     let mut slot_s = (step_s.max(least_s).max(SLOTS_S.0) / step_s - 1e-6).ceil() * step_s;
     loop {
@@ -43,7 +48,7 @@ pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least
         if seen.len() < FEWEST_PAIRS * 2 * (slot + wash_out) + 1 || slot_s > LONGEST_S {
             break;
         }
-        let x = |from: usize| metric.judged(meter.value(&seen[from..=from + slot]).ok()?);
+        let x = |from: usize| metric.judged_value(meter.value_over(&seen[from..=from + slot]).ok()?);
         let last = seen.len() - 2 * slot - wash_out;
         let pairs = (0..last).map(|from| Some(x(from + slot + wash_out)? - x(from)?));
         let differences: Vec<f64> = pairs.flatten().collect();
@@ -63,9 +68,9 @@ pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least
 /// Returns the shortest length of which nearly all slots have a value, from too few looks to compare lengths; otherwise
 /// as [`slot_length`]. `None` if no length has enough values.
 pub fn shortest_slot(
-    meter: &Meter,
-    metric: &Metric,
-    seen: &[Seen],
+    meter: &MetricMeter,
+    metric: &TrialMetric,
+    seen: &[MetricSample],
     (step_s, least_s): (f64, f64),
 ) -> Option<SlotLength> {
     let is_usable = |steps: &usize| {
@@ -80,34 +85,34 @@ pub fn shortest_slot(
 }
 
 /// Counts the looks with a value since the look before: for a count, those after which it had moved.
-pub fn count_values(meter: &Meter, metric: &Metric, seen: &[Seen]) -> usize {
+pub fn count_values(meter: &MetricMeter, metric: &TrialMetric, seen: &[MetricSample]) -> usize {
     seen.windows(2).filter(|slot| has_value(meter, metric, slot)).count()
 }
 
-fn has_value(meter: &Meter, metric: &Metric, slot: &[Seen]) -> bool {
-    meter.value(slot).is_ok_and(|value| metric.judged(value).is_some())
+fn has_value(meter: &MetricMeter, metric: &TrialMetric, slot: &[MetricSample]) -> bool {
+    meter.value_over(slot).is_ok_and(|value| metric.judged_value(value).is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{Kind, Reading};
-    use corewise_machine::random::Random;
+    use crate::sample::{MetricKind, MetricSource};
+    use corewise_machine::random::RandomGenerator;
 
-    fn meter(name: &str, kind: Kind) -> Meter {
-        Meter::new(name, &Reading { kind, series: Some(name.to_owned()) }, None).unwrap()
+    fn meter(name: &str, kind: MetricKind) -> MetricMeter {
+        MetricMeter::new(name, &MetricSource { kind, series: Some(name.to_owned()) }, None).unwrap()
     }
 
     /// Looks at a gauge every 0.1 s: noise of its own in each, and a load with a memory.
     fn length(noise: f64, load: f64, memory_s: f64) -> SlotLength {
-        let (mut random, mut state, kept) = (Random::new(1), 0.0, (-0.1 / memory_s).exp());
+        let (mut random, mut state, kept) = (RandomGenerator::new(1), 0.0, (-0.1 / memory_s).exp());
         let mut look = || {
-            state = kept * state + (1.0 - kept * kept).sqrt() * random.normal();
-            Seen::Now((100.0 * (load * state + noise * random.normal()).exp()).into())
+            state = kept * state + (1.0 - kept * kept).sqrt() * random.next_normal();
+            MetricSample::Now((100.0 * (load * state + noise * random.next_normal()).exp()).into())
         };
-        let seen: Vec<Seen> = (0..1_600).map(|_| look()).collect();
-        let metric = Metric { name: "load".to_owned(), pattern: None, higher_is_better: false, reading: None };
-        slot_length(&meter("load", Kind::Gauge), &metric, &seen, (0.1, 0.0)).unwrap()
+        let seen: Vec<MetricSample> = (0..1_600).map(|_| look()).collect();
+        let metric = TrialMetric { name: "load".to_owned(), pattern: None, higher_is_better: false, reading: None };
+        slot_length(&meter("load", MetricKind::Gauge), &metric, &seen, (0.1, 0.0)).unwrap()
     }
 
     #[test]
@@ -115,31 +120,36 @@ mod tests {
         let wandering = length(0.0, 0.1, 5.0);
         assert!(wandering.slot_s <= 0.5 && wandering.noise.is_some_and(|noise| noise < 0.05), "{wandering:?}");
         // A page that is brought up to date once a second: most short slots would see nothing.
-        let bursts: Vec<Seen> =
-            (0..1_600).map(|at| Seen::Count((f64::from(at / 10) * 100.0).into(), 0.1 * f64::from(at))).collect();
-        let metric = Metric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
-        let found = slot_length(&meter("ops", Kind::Rate), &metric, &bursts, (0.1, 0.0)).unwrap();
+        let bursts: Vec<MetricSample> = (0..1_600)
+            .map(|at| MetricSample::Count((f64::from(at / 10) * 100.0).into(), 0.1 * f64::from(at)))
+            .collect();
+        let metric = TrialMetric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
+        let found = slot_length(&meter("ops", MetricKind::Rate), &metric, &bursts, (0.1, 0.0)).unwrap();
         assert!(found.slot_s >= 1.0, "{found:?}");
-        let still = vec![Seen::Count(7.0.into(), 1.0); 500];
+        let still = vec![MetricSample::Count(7.0.into(), 1.0); 500];
         assert_eq!(
-            slot_length(&meter("ops", Kind::Rate), &metric, &still, (0.1, 0.0)),
+            slot_length(&meter("ops", MetricKind::Rate), &metric, &still, (0.1, 0.0)),
             None,
             "a count that does not move has no length"
         );
-        let counts: Vec<Seen> = (0..500).map(|at| Seen::Count(f64::from(at).into(), 0.1 * f64::from(at))).collect();
-        let slow = slot_length(&meter("ops", Kind::Rate), &metric, &counts, (0.1, 0.5)).unwrap();
+        let counts: Vec<MetricSample> =
+            (0..500).map(|at| MetricSample::Count(f64::from(at).into(), 0.1 * f64::from(at))).collect();
+        let slow = slot_length(&meter("ops", MetricKind::Rate), &metric, &counts, (0.1, 0.5)).unwrap();
         assert!(slow.slot_s >= 0.5, "{slow:?}");
     }
 
     #[test]
     fn a_few_seconds_of_a_counter_are_enough_for_a_length() {
-        let metric = Metric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
-        let meter = meter("ops", Kind::Rate);
-        let counts = |looks: u32, each: u32| -> Vec<Seen> {
-            (0..looks).map(|at| Seen::Count((f64::from(at / each) * 7.0).into(), 0.15 * f64::from(at))).collect()
+        let metric = TrialMetric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
+        let meter = meter("ops", MetricKind::Rate);
+        let counts = |looks: u32, each: u32| -> Vec<MetricSample> {
+            (0..looks)
+                .map(|at| MetricSample::Count((f64::from(at / each) * 7.0).into(), 0.15 * f64::from(at)))
+                .collect()
         };
-        let shortest =
-            |seen: &[Seen], least_s| shortest_slot(&meter, &metric, seen, (0.15, least_s)).map(|found| found.slot_s);
+        let shortest = |seen: &[MetricSample], least_s| {
+            shortest_slot(&meter, &metric, seen, (0.15, least_s)).map(|found| found.slot_s)
+        };
         assert_eq!(slot_length(&meter, &metric, &counts(27, 1), (0.15, 0.6)), None, "too little to compare lengths");
         assert_eq!(shortest(&counts(27, 1), 0.6), Some(0.6));
         assert_eq!(shortest(&counts(27, 1), 0.0), Some(0.15));

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Metric;
-use crate::experiment::Policy;
+use super::TrialMetric;
+use crate::experiment::JudgingPolicy;
 use crate::quantity::MeasuredQuantity;
 
 /// The shortest and the longest slot, in seconds.
@@ -16,7 +16,7 @@ const WASH_OUT_SHARES: (f64, f64) = (0.1, 0.5);
 
 /// Running processes, with the way of measuring them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Live {
+pub struct LiveWorkload {
     /// Processes given by their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<LiveProcess>,
@@ -24,12 +24,12 @@ pub struct Live {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<String>,
     /// Source of the metrics.
-    pub source: Source,
+    pub source: LiveSource,
     /// Measured time of a slot, in seconds.
     pub slot_s: f64,
     /// Limits that end a slot at once and remove its placement from the race.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub limits: Vec<Limit>,
+    pub limits: Vec<MetricLimit>,
 }
 
 /// Minimum number of blocks of a session: fewer cannot show after-effects of slots on the next.
@@ -37,13 +37,13 @@ const LEAST_BLOCKS: u32 = 20;
 
 /// Returns the policy for slots. A failure in a slot harms the users of the processes, so a placement has no second
 /// chance.
-pub fn policy_of_slots(policy: &Policy) -> Policy {
-    Policy { most_failures: 1, least_blocks: LEAST_BLOCKS, ..policy.clone() }
+pub fn policy_of_slots(policy: &JudgingPolicy) -> JudgingPolicy {
+    JudgingPolicy { most_failures: 1, least_blocks: LEAST_BLOCKS, ..policy.clone() }
 }
 
 /// Returns the policy for services that stay from trial to trial: as for slots, but a failure is harmless.
-pub fn policy_of_kept(policy: &Policy) -> Policy {
-    Policy { least_blocks: LEAST_BLOCKS, ..policy.clone() }
+pub fn policy_of_kept(policy: &JudgingPolicy) -> JudgingPolicy {
+    JudgingPolicy { least_blocks: LEAST_BLOCKS, ..policy.clone() }
 }
 
 /// One process of one boot.
@@ -58,7 +58,7 @@ pub struct LiveProcess {
 /// Source of the metrics of running processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum LiveSource {
     /// The output of a shell command.
     Command(String),
     /// A page in Prometheus' text format, by its address.
@@ -69,18 +69,18 @@ pub enum Source {
 
 /// An upper or lower bound of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Limit {
+pub struct MetricLimit {
     /// Its notation: "p99(query_seconds) > 50ms".
     pub text: String,
     /// The metric.
-    pub metric: Metric,
+    pub metric: TrialMetric,
     /// True for an upper bound; otherwise it is a lower one.
     pub is_most: bool,
     /// The bound; without a unit it is in the metric's base unit, as seconds or bytes.
     pub bound: MeasuredQuantity,
 }
 
-impl Limit {
+impl MetricLimit {
     /// Returns true if a value is beyond the bound; `None` if their units do not convert.
     pub fn is_violated_by(&self, value: &MeasuredQuantity) -> Option<bool> {
         let bound = match self.bound.unit.is_bare() && value.unit.is_base() {
@@ -91,14 +91,14 @@ impl Limit {
     }
 }
 
-impl Live {
+impl LiveWorkload {
     /// Returns the pause after a switch before a slot is measured, in seconds: at least a tenth of the slot.
     pub fn wash_out_s(&self) -> f64 {
         wash_out_s(self.slot_s)
     }
 
     /// Checks processes that come from a file.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check_loaded(&self) -> Result<(), String> {
         if !(SLOTS_S.0..=SLOTS_S.1).contains(&self.slot_s) {
             return Err("the length of its slots is impossible".to_owned());
         }

@@ -1,8 +1,8 @@
 //! Validity of a metric's values: the same value in every run measures nothing, and values that are far apart may be
 //! misread.
 
-use super::{Experiment, Outcome, Trial, Workload};
-use crate::experiment::{Doubt, What};
+use super::{Experiment, Trial, TrialOutcome, TriedWorkload};
+use crate::experiment::{ExperimentDoubt, QuestionKind};
 use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
 
 /// Minimum number of equal runs for a constant metric.
@@ -39,22 +39,22 @@ struct MeasuredRun {
 }
 
 impl MeasuredRun {
-    fn value(&self) -> f64 {
+    fn run_value(&self) -> f64 {
         self.run.quantity.value
     }
 }
 
 impl MeasurementCheck {
     pub(super) fn new(experiment: &Experiment) -> Self {
-        let Workload { metric, live, .. } = &experiment.workload;
+        let TriedWorkload { metric, live, .. } = &experiment.workload;
         let all = experiment.machine.allowed.len();
-        let size = |arm: &super::Arm| match arm.threads {
+        let size = |arm: &super::PlacementArm| match arm.threads {
             Some(threads) => f64::from(threads),
             None => arm.cpus.as_ref().map_or(all, corewise_machine::CpuSet::len).max(1) as f64,
         };
         Self {
             is_wall_time: metric.is_wall_time(),
-            compares_medians: metric.is_tail() || live.is_some() || experiment.policy.what != What::Typical,
+            compares_medians: metric.is_tail() || live.is_some() || experiment.policy.what != QuestionKind::Typical,
             sizes: experiment.arms.iter().map(size).collect(),
             unit: metric.usual_unit(),
             values: Vec::new(),
@@ -63,9 +63,9 @@ impl MeasurementCheck {
     }
 
     /// Takes the trials of a block into account.
-    pub(super) fn add(&mut self, trials: &[&Trial]) {
+    pub(super) fn add_block(&mut self, trials: &[&Trial]) {
         for trial in trials {
-            let Outcome::Value(value) = trial.outcome else { continue };
+            let TrialOutcome::Value(value) = trial.outcome else { continue };
             self.values.push((trial.arm, value));
             let Some(reading) = trial.readings.first() else { continue };
             let (arm, wall_s) = (trial.arm, trial.observed.wall_s);
@@ -75,11 +75,11 @@ impl MeasurementCheck {
     }
 
     /// Returns a doubt about the values, if any.
-    pub(super) fn doubt(&self) -> Option<Doubt> {
-        if self.is_wall_time { None } else { self.constant().or_else(|| self.far_apart()) }
+    pub(super) fn find_doubt(&self) -> Option<ExperimentDoubt> {
+        if self.is_wall_time { None } else { self.constant_doubt().or_else(|| self.far_apart()) }
     }
 
-    fn constant(&self) -> Option<Doubt> {
+    fn constant_doubt(&self) -> Option<ExperimentDoubt> {
         let (arm, first) = *self.values.first().filter(|_| self.values.len() >= LEAST_RUNS)?;
         let (is_same, is_compared) =
             (self.values.iter().all(|(_, value)| *value == first), self.values.iter().any(|(other, _)| *other != arm));
@@ -88,23 +88,23 @@ impl MeasurementCheck {
             line: String::new(),
         };
         let run = self.runs.first().map_or_else(unread, |run| run.run.clone());
-        (is_same && is_compared).then_some(Doubt::ConstantMetric { run })
+        (is_same && is_compared).then_some(ExperimentDoubt::ConstantMetric { run })
     }
 
-    fn far_apart(&self) -> Option<Doubt> {
+    fn far_apart(&self) -> Option<ExperimentDoubt> {
         let mut runs: Vec<&MeasuredRun> = match self.compares_medians {
             true => (0..self.sizes.len()).filter_map(|arm| self.median_of(arm)).collect(),
             false => self.runs.iter().collect(),
         };
         // Counts of rare events range from zero up, and values without a line cannot be misread.
-        runs.retain(|run| run.value() > 0.0 && !run.run.line.is_empty());
-        runs.sort_by(|a, b| a.value().total_cmp(&b.value()));
+        runs.retain(|run| run.run_value() > 0.0 && !run.run.line.is_empty());
+        runs.sort_by(|a, b| a.run_value().total_cmp(&b.run_value()));
         let is_pair = |pair: &(&MeasuredRun, &MeasuredRun)| self.is_far(pair.0, pair.1);
         let highest = || runs.iter().rev().take(MAX_COMPARED);
         let mut pairs = runs.iter().take(MAX_COMPARED).flat_map(|low| highest().map(|high| (*low, *high)));
         let (least, greatest) = pairs.find(is_pair)?;
-        Some(Doubt::FarApartMetric {
-            times: greatest.value() / least.value(),
+        Some(ExperimentDoubt::FarApartMetric {
+            times: greatest.run_value() / least.run_value(),
             least: least.run.clone(),
             greatest: greatest.run.clone(),
         })
@@ -115,13 +115,13 @@ impl MeasurementCheck {
         let [a, b] = [low, high].map(|run| self.sizes.get(run.arm).copied().unwrap_or(1.0));
         let enough = FAR_APART.max(OF_SIZES * a.max(b) / a.min(b));
         let is_equal_time = low.wall_s.max(high.wall_s) <= EQUAL_TIMES * low.wall_s.min(high.wall_s);
-        is_equal_time && high.value() >= enough * low.value()
+        is_equal_time && high.run_value() >= enough * low.run_value()
     }
 
     /// Returns the median run of an arm.
     fn median_of(&self, arm: usize) -> Option<&MeasuredRun> {
         let mut runs: Vec<&MeasuredRun> = self.runs.iter().filter(|run| run.arm == arm).collect();
-        runs.sort_by(|a, b| a.value().total_cmp(&b.value()));
+        runs.sort_by(|a, b| a.run_value().total_cmp(&b.run_value()));
         runs.get(runs.len() / 2).copied()
     }
 }
@@ -130,25 +130,25 @@ impl MeasurementCheck {
 mod tests {
     use super::*;
     use crate::Artifact as _;
-    use crate::conducted::Conducted;
-    use crate::experiment::{ArmVerdict, Policy, Verdict};
+    use crate::conducted::ExperimentRecord;
+    use crate::experiment::{ArmVerdict, JudgingPolicy, Verdict};
     use crate::sample::MetricReading;
-    use crate::trial::{Arm, Metric, Observed, UnitLedger};
+    use crate::trial::{PlacementArm, TrialMetric, TrialObservations, UnitLedger};
 
     fn experiment(name: &str) -> Experiment {
-        let pattern = Some(crate::metric_line::pattern(name));
-        let metric = Metric { name: name.to_owned(), pattern, higher_is_better: false, reading: None };
+        let pattern = Some(crate::metric_line::metric_pattern(name));
+        let metric = TrialMetric { name: name.to_owned(), pattern, higher_is_better: false, reading: None };
         Experiment {
             corewise: String::new(),
             started_unix_ms: 0,
             seed: 1,
-            machine: corewise_machine::generate::machine(2, false, &[]),
-            workload: Workload {
-                guards: vec![Metric { name: "guard".to_owned(), ..metric.clone() }],
-                ..Workload::new(vec!["app".into()], "/".into(), metric)
+            machine: corewise_machine::generate::one_package_machine(2, false, &[]),
+            workload: TriedWorkload {
+                guards: vec![TrialMetric { name: "guard".to_owned(), ..metric.clone() }],
+                ..TriedWorkload::new(vec!["app".into()], "/".into(), metric)
             },
-            arms: vec![Arm::new("0", None, ""); 2],
-            policy: Policy::default(),
+            arms: vec![PlacementArm::new("0", None, ""); 2],
+            policy: JudgingPolicy::default(),
             suite: None,
             stretch: None,
             imported: None,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn read(line: &str) -> QuotedQuantity {
-        let quantity = MeasuredQuantity::read(line.rsplit_once(' ').unwrap().1).unwrap();
+        let quantity = MeasuredQuantity::read_prefix(line.rsplit_once(' ').unwrap().1).unwrap();
         QuotedQuantity::new(quantity, line, 0)
     }
 
@@ -166,27 +166,27 @@ mod tests {
         Trial {
             guards: vec![Some(runs[1].quantity.value)],
             readings: runs.iter().cloned().map(MetricReading::from_run).collect(),
-            observed: Observed { wall_s: 1.0, ..Observed::default() },
-            ..Trial::new(block, arm as u32, arm, Outcome::Value(runs[0].quantity.value))
+            observed: TrialObservations { wall_s: 1.0, ..TrialObservations::default() },
+            ..Trial::new(block, arm as u32, arm, TrialOutcome::Value(runs[0].quantity.value))
         }
     }
 
     /// Trials of several blocks as the session makes them, the first ones being warm-ups.
-    fn made(name: &str, line: impl Fn(u32, usize) -> [String; 2]) -> Conducted {
+    fn made(name: &str, line: impl Fn(u32, usize) -> [String; 2]) -> ExperimentRecord {
         let experiment = experiment(name);
         let mut units = UnitLedger::from_trials(&experiment.workload, &[]);
         let mut trials = Vec::new();
         for (block, arm) in (0..=20).flat_map(|block| [(block, block as usize % 2), (block, 1 - block as usize % 2)]) {
             let [line, guard] = line(block, arm);
             let mut trial = trial(block, arm, &line, &guard);
-            units.unify(&mut trial);
+            units.unify_units(&mut trial);
             trials.push(trial);
         }
-        Conducted { experiment, trials }
+        ExperimentRecord { experiment, trials }
     }
 
-    fn doubts(made: &Conducted) -> Vec<Doubt> {
-        made.conclude().standing.checks.doubts
+    fn doubts(made: &ExperimentRecord) -> Vec<ExperimentDoubt> {
+        made.draw_conclusions().standing.checks.doubts
     }
 
     #[test]
@@ -197,12 +197,12 @@ mod tests {
                 if arm == 0 { format!("Latency {}ms", 1.02 + noise) } else { format!("Latency {}us", 994.0 + noise) };
             [latency, format!("guard {}k", if arm == 0 { 1.1 } else { 1.1 + noise })]
         });
-        let conclusions = made.conclude();
+        let conclusions = made.draw_conclusions();
         assert_eq!(conclusions.unit.to_string(), "ms");
         let effect = conclusions.standing.arms[1].effect.unwrap();
         assert!((0.02..0.04).contains(&effect.estimate), "{effect:?}");
         assert!(
-            matches!(made.trials[1].outcome, Outcome::Value(value) if (value - 0.994).abs() < 0.001),
+            matches!(made.trials[1].outcome, TrialOutcome::Value(value) if (value - 0.994).abs() < 0.001),
             "{:?}",
             made.trials[1]
         );
@@ -222,8 +222,8 @@ mod tests {
                 }
             });
             made.trials.iter().find_map(|trial| match &trial.outcome {
-                Outcome::Failed { why, .. } => Some((trial.arm, why.clone())),
-                Outcome::Value(_) => None,
+                TrialOutcome::Failed { why, .. } => Some((trial.arm, why.clone())),
+                TrialOutcome::Value(_) => None,
             })
         };
         let expected = "its metric Latency changed its unit from ms to MB, which cannot be converted: \"Latency 1.02ms\", then \"Latency 3MB\"";
@@ -238,18 +238,21 @@ mod tests {
     #[test]
     fn a_line_of_any_length_is_refused_in_a_file() {
         let mut made = made("x", |block, _| [format!("x {block}"), "guard 0".to_owned()]);
-        assert_eq!(made.check(), Ok(()));
+        assert_eq!(made.check_loaded(), Ok(()));
         made.trials[3].readings[0].runs[0].line = "x".repeat(161);
-        assert_eq!(made.check(), Err("one of its lines is too long".to_owned()));
+        assert_eq!(made.check_loaded(), Err("one of its lines is too long".to_owned()));
     }
 
     #[test]
     fn a_metric_that_never_changes_is_no_measurement() {
         for line in ["x 1234.5678", "x 0", "x 5ms"] {
             let made = made("x", |block, _| [line.to_owned(), format!("guard {block}")]);
-            let standing = made.conclude().standing;
+            let standing = made.draw_conclusions().standing;
             let Verdict::Unsound { why } = &standing.verdict else { panic!("{line}: {:?}", standing.verdict) };
-            assert!(matches!(&why[..], [Doubt::ConstantMetric { run }] if run.line == line), "{line}: {why:?}");
+            assert!(
+                matches!(&why[..], [ExperimentDoubt::ConstantMetric { run }] if run.line == line),
+                "{line}: {why:?}"
+            );
             assert_eq!(standing.arms[1].verdict, Some(ArmVerdict::Undecided), "{line}: it is never \"no difference\"");
         }
         let changes = made("x", |block, _| [format!("x {}", 1000 + block % 3), "guard 0".to_owned()]);
@@ -267,7 +270,7 @@ mod tests {
             doubts(&made)
         };
         let found = with("x", 21.0, 1.0);
-        let [Doubt::FarApartMetric { times, least, greatest }] = &found[..] else { panic!("{found:?}") };
+        let [ExperimentDoubt::FarApartMetric { times, least, greatest }] = &found[..] else { panic!("{found:?}") };
         assert!((20.0..22.0).contains(times), "{times}");
         assert!(least.line.starts_with("x 10") && greatest.line.starts_with("x 210"), "{least:?} {greatest:?}");
         assert!(with("x", 19.0, 1.0).is_empty() && with("x", 21.0, 21.0).is_empty());

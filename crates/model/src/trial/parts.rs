@@ -15,9 +15,9 @@ const MOST_SERVICES: usize = 100;
 
 /// Services that run beside a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Parts {
+pub struct ServiceParts {
     /// The services in the order of their start; they are ended in reverse order.
-    pub services: Vec<Service>,
+    pub services: Vec<WorkloadService>,
     /// True if they are started once a session, and move from placement to placement; otherwise they are restarted for
     /// every trial.
     pub keep_started: bool,
@@ -27,7 +27,7 @@ pub struct Parts {
 
 /// A service that is started before the command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Service {
+pub struct WorkloadService {
     /// Its name, which is its role.
     pub name: String,
     /// Shell command that starts it.
@@ -46,9 +46,9 @@ pub struct ThreadRole {
     pub pattern: String,
 }
 
-impl Parts {
+impl ServiceParts {
     /// Checks services that come from a file.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check_loaded(&self) -> Result<(), String> {
         if self.services.is_empty() || self.services.len() > MOST_SERVICES {
             return Err("it has no services, or too many".to_owned());
         }

@@ -1,20 +1,20 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
 use corewise_machine::facts::CoreType;
-use corewise_machine::machine::{Kind, ProcessorGroup};
+use corewise_machine::machine::{CoreKind, ProcessorGroup};
 
 use super::*;
-use crate::experiment::{ArmState, ArmVerdict, Doubt, GuardVerdict, OutReason, Standing, Verdict};
-use crate::sample::Finder;
+use crate::experiment::{ArmState, ArmVerdict, ExperimentDoubt, ExperimentStanding, GuardVerdict, OutReason, Verdict};
+use crate::sample::QuantityFinder;
 
-fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {
-    Metric { name: "rate".to_owned(), pattern: pattern.map(str::to_owned), higher_is_better, reading: None }
+fn metric(pattern: Option<&str>, higher_is_better: bool) -> TrialMetric {
+    TrialMetric { name: "rate".to_owned(), pattern: pattern.map(str::to_owned), higher_is_better, reading: None }
 }
 
 #[test]
 fn a_number_is_found_in_a_line() {
     let found = |pattern: &str, line: &str| {
-        let found = Finder::new(pattern).unwrap().find(line);
+        let found = QuantityFinder::new(pattern).unwrap().find_quantity(line);
         found.map(|found| found.map(|found| found.quantity.to_string()).map_err(|error| error.to_string()))
     };
     let reads = |quantity: &str| Some(Ok(quantity.to_owned()));
@@ -32,12 +32,12 @@ fn a_number_is_found_in_a_line() {
     }
     assert_eq!(found("rate: (.*)", "rate: 12,345,678"), reads("12345678"));
     assert_eq!(found("rate: (.*)", "speed: 3"), None);
-    assert!(Finder::new("(").is_err());
+    assert!(QuantityFinder::new("(").is_err());
 }
 
 #[test]
 fn tails_are_known_by_their_names() {
-    let is_tail = |name: &str| Metric { name: name.to_owned(), ..metric(None, false) }.is_tail();
+    let is_tail = |name: &str| TrialMetric { name: name.to_owned(), ..metric(None, false) }.is_tail();
     for name in ["p99", "P99.9 latency", "latency_p95", "max", "worst frame", "tail latency"] {
         assert!(is_tail(name), "{name}");
     }
@@ -49,21 +49,24 @@ fn tails_are_known_by_their_names() {
 #[test]
 fn better_is_lower_once_it_is_judged() {
     let (lower, higher) = (metric(None, false), metric(None, true));
-    assert!(lower.judged(1.0) < lower.judged(2.0) && higher.judged(2.0) < higher.judged(1.0));
+    assert!(lower.judged_value(1.0) < lower.judged_value(2.0) && higher.judged_value(2.0) < higher.judged_value(1.0));
     for metric in [&lower, &higher] {
-        assert!((metric.value(metric.judged(7.5).unwrap()) - 7.5).abs() < 1e-12);
-        assert_eq!([metric.judged(-1.0), metric.judged(f64::NAN), metric.judged(f64::INFINITY)], [None; 3]);
+        assert!((metric.metric_value(metric.judged_value(7.5).unwrap()) - 7.5).abs() < 1e-12);
+        assert_eq!(
+            [metric.judged_value(-1.0), metric.judged_value(f64::NAN), metric.judged_value(f64::INFINITY)],
+            [None; 3]
+        );
     }
-    let none = lower.judged(0.0).unwrap();
-    assert!(none < lower.judged(1e-300).unwrap() && lower.value(none) == 0.0, "no errors are best");
-    assert_eq!(higher.judged(0.0), None);
+    let none = lower.judged_value(0.0).unwrap();
+    assert!(none < lower.judged_value(1e-300).unwrap() && lower.metric_value(none) == 0.0, "no errors are best");
+    assert_eq!(higher.judged_value(0.0), None);
 }
 
 fn trial(block: u32, arm: usize, value: f64) -> Trial {
     let outcome = if value > 0.0 {
-        Outcome::Value(value)
+        TrialOutcome::Value(value)
     } else {
-        Outcome::Failed { why: "made up".into(), output: String::new() }
+        TrialOutcome::Failed { why: "made up".into(), output: String::new() }
     };
     Trial { guards: vec![Some(value)], ..Trial::new(block, 0, arm, outcome) }
 }
@@ -71,12 +74,12 @@ fn trial(block: u32, arm: usize, value: f64) -> Trial {
 #[test]
 fn trials_make_blocks_and_those_before_the_first_do_not_count() {
     let trials = [trial(0, 0, 9.0), trial(1, 1, 1.0), trial(1, 0, -1.0), trial(3, 0, 1.0)];
-    let blocks = blocks(&trials, &metric(None, false));
-    let run = |arm, x| Run { arm, x };
+    let blocks = trial_blocks(&trials, &metric(None, false));
+    let run = |arm, x| BlockRun { arm, x };
     assert_eq!(blocks[0].runs, [run(1, Some(0.0)), run(0, None)]);
     assert!(blocks[1].runs.is_empty(), "a block that was ended before its first run");
     assert_eq!(blocks[2].runs, [run(0, Some(0.0))]);
-    assert!(super::blocks(&[], &metric(None, false)).is_empty());
+    assert!(super::trial_blocks(&[], &metric(None, false)).is_empty());
 }
 
 /// The candidate takes half the time, and its guard is so much where the baseline's is 1.
@@ -88,9 +91,9 @@ fn guarded_from(baseline: f64, guard: f64) -> Verdict {
     guarded_by(|_, arm| if arm == 0 { baseline } else { guard }).verdict
 }
 
-fn guarded_by(guard: impl Fn(u32, usize) -> f64) -> Standing {
+fn guarded_by(guard: impl Fn(u32, usize) -> f64) -> ExperimentStanding {
     let (experiment, trials) = guarded_trials(guard);
-    standing(&experiment, &trials)
+    experiment_standing(&experiment, &trials)
 }
 
 /// Twenty blocks in which the candidate takes half the time, with a guard by block and arm.
@@ -99,13 +102,13 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         corewise: String::new(),
         started_unix_ms: 0,
         seed: 1,
-        machine: corewise_machine::generate::machine(2, false, &[]),
-        workload: Workload {
+        machine: corewise_machine::generate::one_package_machine(2, false, &[]),
+        workload: TriedWorkload {
             guards: vec![metric(Some("x"), false)],
-            ..Workload::new(vec!["app".into()], "/".into(), Metric::wall_time())
+            ..TriedWorkload::new(vec!["app".into()], "/".into(), TrialMetric::wall_time())
         },
-        arms: vec![Arm::new("0", None, ""); 2],
-        policy: Policy::default(),
+        arms: vec![PlacementArm::new("0", None, ""); 2],
+        policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
         imported: None,
@@ -129,7 +132,10 @@ fn who_makes_a_guard_worse_does_not_win() {
     assert_eq!(guarded(0.5), Verdict::Wins { arm: 1 });
     assert_eq!(guarded(1.01), Verdict::Wins { arm: 1 }, "worse by less than the margin");
     let Verdict::Unsound { why } = guarded(1.5) else { panic!("a guard that is 50 % worse") };
-    assert!(matches!(why[..], [Doubt::GuardWorse { guard: 0, arm: 1, estimate }] if estimate < -0.3), "{why:?}");
+    assert!(
+        matches!(why[..], [ExperimentDoubt::GuardWorse { guard: 0, arm: 1, estimate }] if estimate < -0.3),
+        "{why:?}"
+    );
 }
 
 /// Of two candidates that are better the one wins whose guard is not worse, though it is second.
@@ -137,10 +143,10 @@ fn who_makes_a_guard_worse_does_not_win() {
 fn a_guard_that_is_worse_leaves_the_win_to_another() {
     let (mut experiment, _) = guarded_trials(|_, _| 1.0);
     experiment.arms.push(experiment.arms[1].clone());
-    let mut design = Design::of(&experiment, &[]);
+    let mut design = TrialDesign::from_trials(&experiment, &[]);
     let mut last = Vec::new();
-    while design.blocks() < 60 && !design.is_decided() {
-        let block = design.blocks() + 1;
+    while design.block_count() < 60 && !design.is_decided() {
+        let block = design.block_count() + 1;
         let noise = 1.0 + 0.001 * f64::from(block % 7);
         last = design.next_block(1);
         let of = |&arm: &usize| Trial {
@@ -148,12 +154,12 @@ fn a_guard_that_is_worse_leaves_the_win_to_another() {
             ..trial(block, arm, noise * [1.0, 0.5, 0.52][arm])
         };
         let trials: Vec<Trial> = last.iter().map(of).collect();
-        design.add(&trials.iter().collect::<Vec<_>>());
+        design.add_block(&trials.iter().collect::<Vec<_>>());
     }
-    let standing = design.standing();
+    let standing = design.current_standing();
     assert_eq!(standing.verdict, Verdict::Wins { arm: 2 }, "{standing:?}");
     assert!(matches!(standing.arms[1].state, ArmState::Out { why: OutReason::GuardWorse, .. }));
-    assert!(design.alive().contains(&2) && !design.alive().contains(&1), "after {last:?}");
+    assert!(design.alive_arms().contains(&2) && !design.alive_arms().contains(&1), "after {last:?}");
 }
 
 /// A guard of which the few runs there are prove nothing does not let a candidate win, however much better that is.
@@ -174,11 +180,11 @@ fn coarse_numbers_prove_no_equality() {
     let of = |value: f64| {
         let trials: Vec<Trial> =
             (1..=20).flat_map(|block| [0, 1].map(|place| trial(block, (place + block as usize) % 2, value))).collect();
-        standing(&experiment, &trials)
+        experiment_standing(&experiment, &trials)
     };
     let coarse = of(10.0);
     let Verdict::Unsound { why } = coarse.verdict else { panic!("10 for 9.75 and 10.2") };
-    assert!(matches!(why[..], [Doubt::CoarseMetric { step }] if (step - 0.1).abs() < 1e-9), "{why:?}");
+    assert!(matches!(why[..], [ExperimentDoubt::CoarseMetric { step }] if (step - 0.1).abs() < 1e-9), "{why:?}");
     assert_eq!(coarse.arms[1].verdict, Some(ArmVerdict::Undecided));
     let fine = of(10.03);
     assert_eq!(
@@ -194,7 +200,7 @@ fn coarse_numbers_prove_what_is_worse() {
     experiment.workload.guards.clear();
     let value = |arm: usize| if arm == 0 { 10.0 } else { 12.0 };
     let pair = |block: u32| [0, 1].map(|place| (place + block as usize) % 2).map(|arm| trial(block, arm, value(arm)));
-    let standing = standing(&experiment, &(1..=20).flat_map(pair).collect::<Vec<_>>());
+    let standing = experiment_standing(&experiment, &(1..=20).flat_map(pair).collect::<Vec<_>>());
     assert_eq!((standing.verdict, standing.arms[1].verdict), (Verdict::NoMaterialDifference, Some(ArmVerdict::Worse)));
 }
 
@@ -203,27 +209,30 @@ fn no_errors_are_better_than_some() {
     assert_eq!(guarded_from(0.0, 0.0), Verdict::Wins { arm: 1 });
     assert_eq!(guarded_from(500.0, 0.0), Verdict::Wins { arm: 1 });
     let Verdict::Unsound { why } = guarded_from(0.0, 500.0) else { panic!("errors where there were none") };
-    assert!(matches!(why[..], [Doubt::GuardWorse { guard: 0, arm: 1, .. }]), "{why:?}");
+    assert!(matches!(why[..], [ExperimentDoubt::GuardWorse { guard: 0, arm: 1, .. }]), "{why:?}");
 }
 
 #[test]
 fn placements_by_numbers_are_spoken_as_cpus() {
-    let spoken = |name: &str, cpus: u32| Arm::new(name, Some(CpuSet::first(cpus)), "").spoken();
+    let spoken = |name: &str, cpus: u32| PlacementArm::new(name, Some(CpuSet::first_cpus(cpus)), "").spoken_name();
     assert_eq!([spoken("0", 1), spoken("0-3,8", 5), spoken("llc:0", 4)], ["cpu 0", "cpus 0-3,8", "llc:0"]);
 }
 
-fn arm(threads: Option<u32>, cpus: Option<u32>) -> Arm {
-    Arm { threads, ..Arm::new("x", cpus.map(CpuSet::first), "") }
+fn arm(threads: Option<u32>, cpus: Option<u32>) -> PlacementArm {
+    PlacementArm { threads, ..PlacementArm::new("x", cpus.map(CpuSet::first_cpus), "") }
 }
 
-fn workload(words: &[&str], variables: &[&str]) -> Workload {
+fn workload(words: &[&str], variables: &[&str]) -> TriedWorkload {
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    Workload { threads_as: texts(variables), ..Workload::new(texts(words), "/".into(), Metric::wall_time()) }
+    TriedWorkload {
+        threads_as: texts(variables),
+        ..TriedWorkload::new(texts(words), "/".into(), TrialMetric::wall_time())
+    }
 }
 
 #[test]
 fn no_timeout_is_longer_than_a_year() {
-    let timeout = |timeout_s| Workload { timeout_s, ..workload(&["ls"], &[]) }.timeout();
+    let timeout = |timeout_s| TriedWorkload { timeout_s, ..workload(&["ls"], &[]) }.run_timeout();
     assert_eq!((timeout(None), timeout(Some(1.5))), (None, Some(Duration::from_millis(1500))));
     assert_eq!(timeout(Some(1e20)), Some(Duration::from_secs(365 * 24 * 3600)));
 }
@@ -240,21 +249,21 @@ fn the_program_is_told_how_many_threads_to_have() {
 
 #[test]
 fn the_program_is_told_its_cpus_where_it_is_pinned() {
-    let told = Workload { pins_as: vec!["CPUS".into()], ..workload(&["./app"], &["A"]) };
+    let told = TriedWorkload { pins_as: vec!["CPUS".into()], ..workload(&["./app"], &["A"]) };
     let variable = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
     assert_eq!(told.environment_of(&arm(Some(3), Some(2))), [variable("A", Some("3")), variable("CPUS", Some("0,1"))]);
     assert_eq!(told.environment_of(&arm(Some(3), None)), [variable("A", Some("3")), variable("CPUS", None)]);
 }
 
-fn of_threads(arms: Vec<Arm>) -> Experiment {
+fn of_threads(arms: Vec<PlacementArm>) -> Experiment {
     Experiment {
         corewise: String::new(),
         started_unix_ms: 0,
         seed: 1,
-        machine: corewise_machine::generate::machine(2, false, &[]),
+        machine: corewise_machine::generate::one_package_machine(2, false, &[]),
         workload: workload(&["app", "{threads}"], &[]),
         arms,
-        policy: Policy::default(),
+        policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
         imported: None,
@@ -268,15 +277,15 @@ fn coarse_numbers_prove_no_equality_of_threads() {
     let verdicts = |value: f64| {
         let block = |block: u32| (0..3).map(move |place| trial(block, (place + block as usize) % 3, value));
         let trials: Vec<Trial> = (1..=20).flat_map(block).collect();
-        let report = threads(&experiment, &trials).unwrap();
-        report.standing.questions().map(|standing| standing.verdict.clone()).collect::<Vec<_>>()
+        let report = threads_report(&experiment, &trials).unwrap();
+        report.standing.question_standings().map(|standing| standing.verdict.clone()).collect::<Vec<_>>()
     };
     assert_eq!(verdicts(10.03), [Verdict::NoMaterialDifference, Verdict::NoMaterialDifference]);
     let coarse = verdicts(10.0);
     assert_eq!(coarse.len(), 2);
     for verdict in coarse {
         let Verdict::Unsound { why } = verdict else { panic!("{verdict:?}") };
-        assert!(matches!(why[..], [Doubt::CoarseMetric { .. }]), "{why:?}");
+        assert!(matches!(why[..], [ExperimentDoubt::CoarseMetric { .. }]), "{why:?}");
     }
 }
 
@@ -288,37 +297,49 @@ fn experiments_come_back_with_and_without_numbers_of_threads() {
     assert!(!text.contains("\"threads"), "{text}");
     let read: Experiment = serde_json::from_str(&text).unwrap();
     assert_eq!(read, placements);
-    assert!(read.cells().is_none() && threads(&read, &[]).is_none() && Design::of(&read, &[]).threads().is_none());
+    assert!(
+        read.thread_cells().is_none()
+            && threads_report(&read, &[]).is_none()
+            && TrialDesign::from_trials(&read, &[]).threads_race().is_none()
+    );
     let counts = of_threads(vec![arm(Some(2), None), arm(Some(1), None), arm(Some(1), Some(1))]);
-    assert!(Design::of(&counts, &[]).threads().is_some());
+    assert!(TrialDesign::from_trials(&counts, &[]).threads_race().is_some());
     assert_eq!(serde_json::from_str::<Experiment>(&serde_json::to_string(&counts).unwrap()).unwrap(), counts);
 }
 
 #[test]
 fn clock_rates_say_that_they_are_estimates_only_where_they_are() {
-    let counted = Observed { wall_s: 2.0, gigahertz: Some(3.9), ..Observed::default() };
+    let counted = TrialObservations { wall_s: 2.0, gigahertz: Some(3.9), ..TrialObservations::default() };
     let text = serde_json::to_string(&counted).unwrap();
     assert!(text.contains("\"gigahertz\":3.9") && !text.contains("estimate"), "{text}");
-    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), counted);
-    let estimated = Observed { gigahertz_is_estimate: true, ..counted };
+    assert_eq!(serde_json::from_str::<TrialObservations>(&text).unwrap(), counted);
+    let estimated = TrialObservations { gigahertz_is_estimate: true, ..counted };
     let text = serde_json::to_string(&estimated).unwrap();
     assert!(text.contains("\"gigahertz_is_estimate\":true"), "{text}");
-    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), estimated);
+    assert_eq!(serde_json::from_str::<TrialObservations>(&text).unwrap(), estimated);
 }
 
 #[test]
 fn power_is_energy_over_the_time_in_which_it_was_used() {
-    let observed = |energy_s| Observed { wall_s: 0.5, energy_joules: Some(60.0), energy_s, ..Observed::default() };
+    let observed = |energy_s| TrialObservations {
+        wall_s: 0.5,
+        energy_joules: Some(60.0),
+        energy_s,
+        ..TrialObservations::default()
+    };
     let run = Trial { repeats: 3, observed: observed(Some(1.5)), ..trial(1, 0, 1.0) };
-    assert_eq!(run.watts(), Some(40.0));
-    assert_eq!(Trial { observed: observed(Some(0.0)), ..run.clone() }.watts(), None);
+    assert_eq!(run.mean_watts(), Some(40.0));
+    assert_eq!(Trial { observed: observed(Some(0.0)), ..run.clone() }.mean_watts(), None);
     assert_eq!(
-        Trial { observed: observed(None), ..run.clone() }.watts(),
+        Trial { observed: observed(None), ..run.clone() }.mean_watts(),
         None,
         "what passed between the runs is not known"
     );
-    assert_eq!(Trial { repeats: 1, observed: observed(None), ..run.clone() }.watts(), Some(120.0));
-    assert_eq!(Trial { observed: Observed { energy_joules: None, ..observed(Some(1.5)) }, ..run }.watts(), None);
+    assert_eq!(Trial { repeats: 1, observed: observed(None), ..run.clone() }.mean_watts(), Some(120.0));
+    assert_eq!(
+        Trial { observed: TrialObservations { energy_joules: None, ..observed(Some(1.5)) }, ..run }.mean_watts(),
+        None
+    );
 }
 
 /// Time on the cpu over time, of runs with one thread: pinned to one cpu where there are such, and only those that count.
@@ -327,12 +348,17 @@ fn one_thread_is_busy_for_a_share_of_its_time() {
     let arms = vec![arm(Some(2), None), arm(Some(1), None), arm(Some(1), Some(1))];
     let experiment = of_threads(arms);
     let seen = |block: u32, arm: usize, busy: f64| {
-        let observed = Observed { wall_s: 2.0, user_s: 2.0 * busy * 3.0 - 0.3, system_s: 0.3, ..Observed::default() };
+        let observed = TrialObservations {
+            wall_s: 2.0,
+            user_s: 2.0 * busy * 3.0 - 0.3,
+            system_s: 0.3,
+            ..TrialObservations::default()
+        };
         Trial { repeats: 3, observed, ..trial(block, arm, 2.0) }
     };
     let mut trials = vec![seen(0, 2, 0.1), seen(1, 0, 0.2), seen(1, 1, 1.4)];
     let of = |trials: &[Trial]| {
-        threads(&experiment, trials)
+        threads_report(&experiment, trials)
             .unwrap()
             .occupancy
             .map(|found| (found.pinned, found.runs, (100.0 * found.median).round()))
@@ -342,32 +368,33 @@ fn one_thread_is_busy_for_a_share_of_its_time() {
         seen(2, 2, 0.7),
         seen(3, 2, 0.8),
         seen(4, 2, 0.9),
-        Trial { observed: Observed::default(), ..trial(5, 2, -1.0) },
+        Trial { observed: TrialObservations::default(), ..trial(5, 2, -1.0) },
     ]);
     assert_eq!(of(&trials), Some((true, 3, 80.0)));
     assert_eq!(of(&trials[..2]), None);
     // Who is kept from a cpu by others does not wait for something else.
-    let busy = Observed { others_busy: Some(0.5), ..seen(1, 1, 0.5).observed };
-    let preempted = Observed { involuntary_switches: 300, ..seen(1, 1, 0.5).observed };
+    let busy = TrialObservations { others_busy: Some(0.5), ..seen(1, 1, 0.5).observed };
+    let preempted = TrialObservations { involuntary_switches: 300, ..seen(1, 1, 0.5).observed };
     for observed in [busy, preempted] {
         assert_eq!(of(&[trials[1].clone(), Trial { observed, ..seen(2, 1, 0.5) }]), None);
     }
-    let text = serde_json::to_string(&threads(&experiment, &trials)).unwrap();
-    assert_eq!(serde_json::from_str::<Option<ThreadsReport>>(&text).unwrap(), threads(&experiment, &trials));
+    let text = serde_json::to_string(&threads_report(&experiment, &trials)).unwrap();
+    assert_eq!(serde_json::from_str::<Option<ThreadsReport>>(&text).unwrap(), threads_report(&experiment, &trials));
 }
 
 #[test]
 fn eco_qos_is_tried_where_cores_differ_and_windows_decides() {
-    let kind = |cpu| Kind { core_type: CoreType::Performance, cpus: CpuSet::of(cpu), reason: String::new() };
-    let groups = vec![ProcessorGroup { first_cpu: 0, cpus: CpuSet::first(2) }];
+    let kind = |cpu| CoreKind { core_type: CoreType::Performance, cpus: CpuSet::from_cpu(cpu), reason: String::new() };
+    let groups = vec![ProcessorGroup { first_cpu: 0, cpus: CpuSet::first_cpus(2) }];
     let of = |count, processor_groups| {
         let kinds = (0..count).map(kind).collect();
-        let machine = Machine { kinds, processor_groups, ..corewise_machine::generate::machine(2, false, &[]) };
-        Arm::planned_without_eco_qos(&machine)
+        let machine =
+            Machine { kinds, processor_groups, ..corewise_machine::generate::one_package_machine(2, false, &[]) };
+        PlacementArm::planned_without_eco_qos(&machine)
     };
     assert_eq!((of(1, groups.clone()), of(2, Vec::new())), (None, None));
     let arm = of(2, groups).unwrap();
     assert!(arm.at_full_speed && arm.cpus.is_none());
     let text = serde_json::to_string(&arm).unwrap();
-    assert_eq!(serde_json::from_str::<Arm>(&text).unwrap(), arm);
+    assert_eq!(serde_json::from_str::<PlacementArm>(&text).unwrap(), arm);
 }

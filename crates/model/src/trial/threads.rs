@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::design::Design;
-use super::{Experiment, Outcome, Trial};
-use crate::experiment::{Fit, ThreadsStanding};
+use super::design::TrialDesign;
+use super::{Experiment, Trial, TrialOutcome};
+use crate::experiment::{LawFit, ThreadsStanding};
 use crate::stats::order::median;
 
 /// Report on an experiment with numbers of threads.
@@ -16,14 +16,14 @@ pub struct ThreadsReport {
     #[serde(flatten)]
     pub standing: ThreadsStanding,
     /// The Universal Scalability Law.
-    pub law: Fit,
+    pub law: LawFit,
     /// Occupancy of one thread; absent if no run had one thread.
-    pub occupancy: Option<Occupancy>,
+    pub occupancy: Option<ThreadOccupancy>,
 }
 
 /// Share of its time in which one thread computes: user and system time over wall time, in the runs with one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Occupancy {
+pub struct ThreadOccupancy {
     /// True if these runs were pinned to one cpu, so that helpers of the program had no cpu of their own.
     pub pinned: bool,
     /// Number of runs.
@@ -37,11 +37,11 @@ pub struct Occupancy {
 }
 
 /// Builds the report on an experiment with numbers of threads; `None` for other experiments.
-pub fn threads(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsReport> {
-    let design = Design::of(experiment, trials);
-    let threads = design.threads()?;
-    let occupancy = occupancy(experiment, trials, true).or_else(|| occupancy(experiment, trials, false));
-    Some(ThreadsReport { standing: design.threads_standing()?, law: threads.law(), occupancy })
+pub fn threads_report(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsReport> {
+    let design = TrialDesign::from_trials(experiment, trials);
+    let threads = design.threads_race()?;
+    let occupancy = thread_occupancy(experiment, trials, true).or_else(|| thread_occupancy(experiment, trials, false));
+    Some(ThreadsReport { standing: design.threads_standing()?, law: threads.fit_law(), occupancy })
 }
 
 /// Share of the machine used by other programs beyond which a run may have waited for a cpu for an unknown time.
@@ -57,11 +57,11 @@ fn is_undisturbed(trial: &Trial) -> bool {
         && seen.involuntary_switches as f64 <= PREEMPTED_A_SECOND * seconds.max(1.0)
 }
 
-fn occupancy(experiment: &Experiment, trials: &[Trial], pinned: bool) -> Option<Occupancy> {
+fn thread_occupancy(experiment: &Experiment, trials: &[Trial], pinned: bool) -> Option<ThreadOccupancy> {
     let is_of = |trial: &&Trial| {
         let arm = &experiment.arms[trial.arm];
         let is_placed = if pinned { arm.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1) } else { arm.cpus.is_none() };
-        let is_whole = trial.block > 0 && matches!(trial.outcome, Outcome::Value(_));
+        let is_whole = trial.block > 0 && matches!(trial.outcome, TrialOutcome::Value(_));
         arm.threads == Some(1) && is_placed && is_whole && is_undisturbed(trial)
     };
     let share = |trial: &Trial| {
@@ -69,7 +69,7 @@ fn occupancy(experiment: &Experiment, trials: &[Trial], pinned: bool) -> Option<
         (seen.user_s + seen.system_s) / f64::from(trial.repeats.max(1)) / seen.wall_s
     };
     let shares: Vec<f64> = trials.iter().filter(is_of).map(share).filter(|share| share.is_finite()).collect();
-    (!shares.is_empty()).then(|| Occupancy {
+    (!shares.is_empty()).then(|| ThreadOccupancy {
         pinned,
         runs: shares.len(),
         median: median(&shares),

@@ -1,6 +1,6 @@
 //! A common unit for all values of a metric.
 
-use super::{Experiment, Outcome, Trial, Workload};
+use super::{Experiment, Trial, TrialOutcome, TriedWorkload};
 use crate::quantity::{QuantityUnit, UnitChange};
 use crate::sample::MetricReading;
 
@@ -15,16 +15,16 @@ pub struct UnitLedger {
 
 impl UnitLedger {
     /// Creates the ledger after some of an experiment's trials.
-    pub fn from_trials(workload: &Workload, trials: &[Trial]) -> Self {
+    pub fn from_trials(workload: &TriedWorkload, trials: &[Trial]) -> Self {
         let names: Vec<String> = (0..=workload.guards.len()).map(|at| workload.describe_metric(at)).collect();
         let mut ledger = Self { first: vec![None; names.len()], names };
         for trial in trials {
-            (0..trial.readings.len()).for_each(|at| ledger.remember(at, &trial.readings[at]));
+            (0..trial.readings.len()).for_each(|at| ledger.remember_unit(at, &trial.readings[at]));
         }
         ledger
     }
 
-    fn remember(&mut self, at: usize, reading: &MetricReading) {
+    fn remember_unit(&mut self, at: usize, reading: &MetricReading) {
         if let Some(first @ None) = self.first.get_mut(at) {
             let line = reading.runs.first().map_or_else(String::new, |run| run.line.clone());
             *first = Some((reading.unit.clone(), line));
@@ -32,17 +32,17 @@ impl UnitLedger {
     }
 
     /// Converts the values of a trial to the units of the first ones. The trial fails if they do not convert.
-    pub fn unify(&mut self, trial: &mut Trial) {
-        if matches!(trial.outcome, Outcome::Failed { .. }) {
+    pub fn unify_units(&mut self, trial: &mut Trial) {
+        if matches!(trial.outcome, TrialOutcome::Failed { .. }) {
             trial.readings.clear();
             return;
         }
         for at in 0..trial.readings.len() {
-            self.remember(at, &trial.readings[at]);
+            self.remember_unit(at, &trial.readings[at]);
             let Some(Some((unit, line))) = self.first.get(at) else { continue };
-            if let Err(change) = convert(trial, at, unit, line) {
+            if let Err(change) = convert_metric(trial, at, unit, line) {
                 let why = format!("{} {change}", self.names[at]);
-                trial.outcome = Outcome::Failed { why, output: String::new() };
+                trial.outcome = TrialOutcome::Failed { why, output: String::new() };
                 trial.guards.clear();
                 trial.readings.clear();
                 return;
@@ -52,7 +52,7 @@ impl UnitLedger {
 }
 
 /// Converts one metric of a trial to a unit.
-fn convert(trial: &mut Trial, at: usize, unit: &QuantityUnit, line: &str) -> Result<(), UnitChange> {
+fn convert_metric(trial: &mut Trial, at: usize, unit: &QuantityUnit, line: &str) -> Result<(), UnitChange> {
     let reading = &mut trial.readings[at];
     let from = std::mem::replace(&mut reading.unit, unit.clone());
     if from == *unit {
@@ -62,9 +62,9 @@ fn convert(trial: &mut Trial, at: usize, unit: &QuantityUnit, line: &str) -> Res
         run.quantity.value = run.quantity.value_in(unit).ok_or_else(|| UnitChange::new(unit, line, &*run))?;
         run.quantity.unit = unit.clone();
     }
-    let to_unit = |value: &mut f64| *value = from.convert(*value, unit).unwrap_or(*value);
+    let to_unit = |value: &mut f64| *value = from.convert_value(*value, unit).unwrap_or(*value);
     match (at, &mut trial.outcome) {
-        (0, Outcome::Value(value)) => {
+        (0, TrialOutcome::Value(value)) => {
             to_unit(value);
             trial.observed.halves.iter_mut().flatten().for_each(to_unit);
         }

@@ -10,7 +10,7 @@ const SCHEMA: &str = "corewise/watch-recording/1";
 /// Header of a recording: its first line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "corewise/watch-recording/1")]
-pub struct Header {
+pub struct WatchHeader {
     /// The schema: "corewise/watch-recording/1". Each line after this one is a frame, as in "corewise/watch/1".
     #[schemars(extend("const" = "corewise/watch-recording/1"))]
     pub schema: String,
@@ -26,7 +26,7 @@ pub struct Header {
     pub interval_s: f64,
 }
 
-impl Header {
+impl WatchHeader {
     /// Creates the header of a new recording.
     pub fn new(corewise: &str, machine: Machine, speeds: &str, program: Option<String>, interval_s: f64) -> Self {
         let (schema, corewise, speeds) = (SCHEMA.to_owned(), corewise.to_owned(), speeds.to_owned());
@@ -37,10 +37,10 @@ impl Header {
     ///
     /// # Errors
     /// If its schema is another one, or its machine is invalid.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check_loaded(&self) -> Result<(), String> {
         if self.schema != SCHEMA {
             return Err(format!("expected \"{SCHEMA}\""));
         }
-        self.machine.check()
+        self.machine.check_consistency()
     }
 }

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
 
-use crate::keep::Held;
+use crate::keep::KeptProcess;
 
 /// State of what rules hold at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holds {
+pub struct RuleHolds {
     threads: BTreeMap<u32, (String, CpuSet)>,
     cpus: BTreeMap<u32, BTreeSet<String>>,
 }
 
-impl Holds {
+impl RuleHolds {
     /// Collects the holds of a keeper's processes, by their numbers. Processes that are left alone have none.
-    pub fn of(processes: &BTreeMap<u32, Held>) -> Self {
+    pub fn from_processes(processes: &BTreeMap<u32, KeptProcess>) -> Self {
         let mut holds = Self::default();
         for held in processes.values().filter(|held| !held.is_left_alone()) {
             for (thread, known) in &held.threads {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use corewise_machine::event::{Event, What};
+use corewise_machine::event::{EventKind, KernelEvent};
 
 /// Maximum number of tasks to remember with their last cpu; beyond it all are forgotten, and the next move of each is
 /// not counted.
@@ -10,7 +10,7 @@ const MOST_TASKS: usize = 1 << 16;
 
 /// Activity of tasks between two looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tasks {
+pub struct TaskSwitches {
     /// The source of events: "perf", "ftrace".
     pub source: String,
     /// Number of switches of a cpu to another task.
@@ -18,12 +18,12 @@ pub struct Tasks {
     /// Number of lost events.
     pub lost: u64,
     /// The tasks that ran or were preempted, by their numbers.
-    pub tasks: HashMap<u32, Task>,
+    pub tasks: HashMap<u32, SwitchedTask>,
 }
 
 /// Activity of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Task {
+pub struct SwitchedTask {
     /// The cpu on which it ran last; `None` if it did not run.
     pub cpu: Option<u32>,
     /// Number of moves to another cpu.
@@ -34,15 +34,15 @@ pub struct Task {
 
 /// Reduces events, which are fed in order of time.
 #[derive(Clone, Debug, Default)]
-pub struct Switches {
+pub struct SwitchReducer {
     last: HashMap<u32, u32>,
-    now: Tasks,
+    now: TaskSwitches,
 }
 
-impl Switches {
+impl SwitchReducer {
     /// Processes an event; events other than switches are ignored.
-    pub fn step(&mut self, event: &Event) {
-        let What::Switch { from, preempted, to, to_name } = &event.what else { return };
+    pub fn take_event(&mut self, event: &KernelEvent) {
+        let EventKind::Switch { from, preempted, to, to_name } = &event.what else { return };
         self.now.switches += 1;
         if *preempted && *from != 0 {
             let by = &mut self.now.tasks.entry(*from).or_default().preempted_by;
@@ -67,12 +67,12 @@ impl Switches {
     }
 
     /// Records lost events.
-    pub fn lose(&mut self, events: u64) {
+    pub fn note_lost(&mut self, events: u64) {
         self.now.lost += events;
     }
 
     /// Returns the activity since the last call.
-    pub fn take(&mut self) -> Tasks {
+    pub fn take_tasks(&mut self) -> TaskSwitches {
         std::mem::take(&mut self.now)
     }
 }

@@ -4,40 +4,47 @@ use std::fs;
 
 use corewise_machine::{CpuSet, Gap, generate};
 use corewise_model::Survey;
-use corewise_model::conducted::Conducted;
-use corewise_model::experiment::Policy;
-use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled, Unit};
-use corewise_model::links::{Links, Pair, What, map};
-use corewise_model::simulate::layout::Layout;
-use corewise_model::survey::Scope;
-use corewise_model::trial::{Arm, Experiment, Metric, Observed, Outcome, Trial, Workload};
+use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment::JudgingPolicy;
+use corewise_model::links::map::{CostUnit, LinkMap, LinkMapProvenance, LinkSeries, SpoiledSamples};
+use corewise_model::links::{LinkFindings, LinkPair, TalkWay, map};
+use corewise_model::simulate::layout::MachineLayout;
+use corewise_model::survey::SurveyScope;
+use corewise_model::trial::{
+    Experiment, PlacementArm, Trial, TrialMetric, TrialObservations, TrialOutcome, TriedWorkload,
+};
 use rusqlite::Connection;
 
 use super::*;
-use crate::sample::survey;
+use crate::sample::sample_survey;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-fn experiment(cpus: u32) -> Conducted {
-    let arm = |name: &str, cpus| Arm::new(name, cpus, "a test");
-    Conducted::from(Experiment {
+fn experiment(cpus: u32) -> ExperimentRecord {
+    let arm = |name: &str, cpus| PlacementArm::new(name, cpus, "a test");
+    ExperimentRecord::from(Experiment {
         corewise: "0.1.0".to_owned(),
         started_unix_ms: 1_760_000_000_000,
         seed: u64::MAX,
-        machine: generate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]),
-        workload: Workload {
-            guards: vec![Metric::wall_time()],
+        machine: generate::one_package_machine(cpus, false, &[(CpuSet::first_cpus(cpus), 32)]),
+        workload: TriedWorkload {
+            guards: vec![TrialMetric::wall_time()],
             timeout_s: Some(1.5),
-            ..Workload::new(
+            ..TriedWorkload::new(
                 vec!["./app".to_owned(), "a b".to_owned()],
                 "/tmp".into(),
-                Metric { name: "rate".into(), pattern: Some("([0-9]+)".into()), higher_is_better: true, reading: None },
+                TrialMetric {
+                    name: "rate".into(),
+                    pattern: Some("([0-9]+)".into()),
+                    higher_is_better: true,
+                    reading: None,
+                },
             )
         },
-        arms: vec![arm("OS default", None), arm("0", Some(CpuSet::of(0)))],
-        policy: Policy::default(),
+        arms: vec![arm("OS default", None), arm("0", Some(CpuSet::from_cpu(0)))],
+        policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
         imported: None,
@@ -48,16 +55,21 @@ fn trial(block: u32, value: f64) -> Trial {
     Trial {
         started_unix_ms: 1_760_000_000_001,
         guards: vec![Some(0.1 + 0.2), None],
-        observed: Observed { wall_s: 5e-324, used: CpuSet::of(0), migrations: Some(3), ..Observed::default() },
-        ..Trial::new(block, 1, 1, Outcome::Value(value))
+        observed: TrialObservations {
+            wall_s: 5e-324,
+            used: CpuSet::from_cpu(0),
+            migrations: Some(3),
+            ..TrialObservations::default()
+        },
+        ..Trial::new(block, 1, 1, TrialOutcome::Value(value))
     }
 }
 
-fn links(origin: map::Origin) -> LinkMap {
-    let machine = Layout { packages: 1, caches: 2, cores: 2, threads: 1, adjacent: false }.machine();
-    let pair = Pair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]);
+fn links(origin: map::LinkMapOrigin) -> LinkMap {
+    let machine = MachineLayout { packages: 1, caches: 2, cores: 2, threads: 1, adjacent: false }.build_machine();
+    let pair = LinkPair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]);
     LinkMap {
-        provenance: Provenance {
+        provenance: LinkMapProvenance {
             origin,
             corewise: "0.1.0".into(),
             started_unix_ms: 1_795_000_000_000,
@@ -71,20 +83,20 @@ fn links(origin: map::Origin) -> LinkMap {
         clock: None,
         searched: Vec::new(),
         unfinished: false,
-        unit: Unit::Nanoseconds,
-        series: vec![Series {
-            what: What::Channel { bound: Some(64) },
-            links: Links { pairs: vec![pair], possible_pairs: 6, gaps: Vec::new() },
+        unit: CostUnit::Nanoseconds,
+        series: vec![LinkSeries {
+            what: TalkWay::Channel { bound: Some(64) },
+            links: LinkFindings { pairs: vec![pair], possible_pairs: 6, gaps: Vec::new() },
             held_out: Vec::new(),
         }],
         clocks: Vec::new(),
-        spoiled: Spoiled::default(),
+        spoiled: SpoiledSamples::default(),
         parallel: None,
         gaps: Vec::new(),
     }
 }
 
-fn numbers(entries: &[Entry]) -> Vec<i64> {
+fn numbers(entries: &[StoredEntry]) -> Vec<i64> {
     entries.iter().map(|entry| entry.number).collect()
 }
 
@@ -92,39 +104,42 @@ fn numbers(entries: &[Entry]) -> Vec<i64> {
 fn every_kind_comes_back_as_it_was_under_one_series_of_numbers() {
     let folder = folder();
     let path = folder.path().join("made/on the way/history.db");
-    let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.add(&survey(2, 1)).unwrap(), 1);
-    assert_eq!(store.add(&experiment(2)).unwrap(), 2);
-    assert_eq!(store.add(&links(map::Origin::Measured)).unwrap(), 3);
-    assert_eq!(store.add(&survey(4, 2)).unwrap(), 4);
+    let mut store = ArtifactStore::open(&path).unwrap();
+    assert_eq!(store.add_artifact(&sample_survey(2, 1)).unwrap(), 1);
+    assert_eq!(store.add_artifact(&experiment(2)).unwrap(), 2);
+    assert_eq!(store.add_artifact(&links(map::LinkMapOrigin::Measured)).unwrap(), 3);
+    assert_eq!(store.add_artifact(&sample_survey(4, 2)).unwrap(), 4);
     drop(store);
-    let store = Store::open(&path).unwrap();
-    assert_eq!(store.get::<Survey>(1).unwrap(), survey(2, 1));
-    assert_eq!(store.get::<Conducted>(2).unwrap(), experiment(2));
-    assert_eq!(store.get::<LinkMap>(3).unwrap(), links(map::Origin::Measured));
-    assert_eq!(store.get::<Survey>(4).unwrap(), survey(4, 2));
+    let store = ArtifactStore::open(&path).unwrap();
+    assert_eq!(store.get_artifact::<Survey>(1).unwrap(), sample_survey(2, 1));
+    assert_eq!(store.get_artifact::<ExperimentRecord>(2).unwrap(), experiment(2));
+    assert_eq!(store.get_artifact::<LinkMap>(3).unwrap(), links(map::LinkMapOrigin::Measured));
+    assert_eq!(store.get_artifact::<Survey>(4).unwrap(), sample_survey(4, 2));
 }
 
 #[test]
 fn trials_are_added_one_by_one() {
     let folder = folder();
     let path = folder.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
-    let (first, second) = (store.add(&experiment(2)).unwrap(), store.add(&experiment(4)).unwrap());
-    let failed = Outcome::Failed { why: "exit status 1".into(), output: "no\nluck \u{1f980}".into() };
+    let mut store = ArtifactStore::open(&path).unwrap();
+    let (first, second) = (store.add_artifact(&experiment(2)).unwrap(), store.add_artifact(&experiment(4)).unwrap());
+    let failed = TrialOutcome::Failed { why: "exit status 1".into(), output: "no\nluck \u{1f980}".into() };
     let trials = [trial(0, 1.0 / 3.0), trial(1, 1e99), Trial { outcome: failed, ..trial(1, 0.0) }];
     // Written by two, as by a session and by the one that goes on.
     store.add_trial(first, &trials[0]).unwrap();
     store.add_trial(second, &trial(9, 9.0)).unwrap();
-    let mut other = Store::open(&path).unwrap();
+    let mut other = ArtifactStore::open(&path).unwrap();
     other.add_trial(first, &trials[1]).unwrap();
     store.add_trial(first, &trials[2]).unwrap();
-    let reader = Store::open_to_read(&path).unwrap().unwrap();
-    assert_eq!(reader.get::<Conducted>(first).unwrap(), Conducted { trials: trials.to_vec(), ..experiment(2) });
-    let entries = reader.entries(None).unwrap();
+    let reader = ArtifactStore::open_to_read(&path).unwrap().unwrap();
+    assert_eq!(
+        reader.get_artifact::<ExperimentRecord>(first).unwrap(),
+        ExperimentRecord { trials: trials.to_vec(), ..experiment(2) }
+    );
+    let entries = reader.list_entries(None).unwrap();
     assert_eq!(entries.iter().map(|entry| (entry.number, entry.trials)).collect::<Vec<_>>(), [(1, 3), (2, 1)]);
     assert_eq!(entries[0].summary.as_ref().unwrap().what, "./app a b");
-    let of_one = reader.entries(Some(&experiment(4).experiment.machine.fingerprint())).unwrap();
+    let of_one = reader.list_entries(Some(&experiment(4).experiment.machine.fingerprint())).unwrap();
     assert_eq!(of_one, entries[1..]);
     assert!(matches!(store.add_trial(7, &trial(0, 1.0)), Err(StoreError::Missing { number: 7, .. })));
     assert!(matches!(store.add_trial(1, &trial(0, f64::NAN)), Err(StoreError::Unwritable { .. })));
@@ -133,32 +148,36 @@ fn trials_are_added_one_by_one() {
 #[test]
 fn lists_say_what_is_what_and_tell_machines_apart() {
     let folder = folder();
-    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    let mut store = ArtifactStore::open(folder.path().join("history.db")).unwrap();
     for (cpus, seed) in [(2, 1), (4, 2), (2, 3)] {
-        store.add(&survey(cpus, seed)).unwrap();
+        store.add_artifact(&sample_survey(cpus, seed)).unwrap();
     }
-    let two_cpus = survey(2, 0).machine.fingerprint();
-    assert_eq!(numbers(&store.entries(None).unwrap()), [1, 2, 3]);
-    assert_eq!(numbers(&store.entries(Some(&two_cpus)).unwrap()), [1, 3]);
-    assert!(store.entries(Some("no such machine")).unwrap().is_empty());
-    let mut emulated = survey(4, 9);
+    let two_cpus = sample_survey(2, 0).machine.fingerprint();
+    assert_eq!(numbers(&store.list_entries(None).unwrap()), [1, 2, 3]);
+    assert_eq!(numbers(&store.list_entries(Some(&two_cpus)).unwrap()), [1, 3]);
+    assert!(store.list_entries(Some("no such machine")).unwrap().is_empty());
+    let mut emulated = sample_survey(4, 9);
     emulated.machine.system.emulated = true;
-    emulated.provenance.scope = Scope::Tail;
+    emulated.provenance.scope = SurveyScope::Tail;
     emulated.provenance.partial = true;
-    store.add(&emulated).unwrap();
+    store.add_artifact(&emulated).unwrap();
     store
-        .add(&links(map::Origin::Imported { file: "a,b.csv".into(), format: "csv".into(), remarks: Vec::new() }))
+        .add_artifact(&links(map::LinkMapOrigin::Imported {
+            file: "a,b.csv".into(),
+            format: "csv".into(),
+            remarks: Vec::new(),
+        }))
         .unwrap();
-    let of_four = store.entries(Some(&survey(4, 0).machine.fingerprint())).unwrap();
+    let of_four = store.list_entries(Some(&sample_survey(4, 0).machine.fingerprint())).unwrap();
     assert_eq!(numbers(&of_four), [2], "what an emulator made is of another machine");
-    let expected = Entry {
+    let expected = StoredEntry {
         number: 2,
         kind: "survey".into(),
         started_unix_ms: 1_760_000_000_002,
-        fingerprint: Some(survey(4, 0).machine.fingerprint()),
+        fingerprint: Some(sample_survey(4, 0).machine.fingerprint()),
         deleted_unix_ms: None,
         trials: 0,
-        summary: Some(Summary {
+        summary: Some(ArtifactSummary {
             what: "4 cpus, 2 rounds in 30 s".into(),
             partial: false,
             processor: Some("Simulated 9000".into()),
@@ -169,7 +188,7 @@ fn lists_say_what_is_what_and_tell_machines_apart() {
         }),
     };
     assert_eq!(of_four, [expected]);
-    let entries = store.entries(None).unwrap();
+    let entries = store.list_entries(None).unwrap();
     let said = |place: usize| entries[place].summary.as_ref().map(|summary| (summary.what.as_str(), summary.partial));
     assert_eq!(said(3), Some(("tail: 4 cpus, 2 rounds in 30 s", true)));
     assert_eq!(said(4), Some(("1 pair of 4 cpus (channel), imported from a,b.csv", false)));
@@ -178,39 +197,40 @@ fn lists_say_what_is_what_and_tell_machines_apart() {
 #[test]
 fn the_latest_of_a_kind_is_the_last_that_will_do() {
     let folder = folder();
-    let mut store = Store::open(folder.path().join("history.db")).unwrap();
-    let fingerprint = links(map::Origin::Measured).machine.unwrap().fingerprint();
-    let latest = |store: &Store, will_do: fn(&LinkMap) -> bool| store.latest(&fingerprint, will_do).unwrap();
+    let mut store = ArtifactStore::open(folder.path().join("history.db")).unwrap();
+    let fingerprint = links(map::LinkMapOrigin::Measured).machine.unwrap().fingerprint();
+    let latest =
+        |store: &ArtifactStore, will_do: fn(&LinkMap) -> bool| store.latest_artifact(&fingerprint, will_do).unwrap();
     assert_eq!(latest(&store, |_| true), None);
-    let gaps = LinkMap { gaps: vec![Gap::new("a", "b")], ..links(map::Origin::Measured) };
-    store.add(&links(map::Origin::Measured)).unwrap();
+    let gaps = LinkMap { gaps: vec![Gap::new("a", "b")], ..links(map::LinkMapOrigin::Measured) };
+    store.add_artifact(&links(map::LinkMapOrigin::Measured)).unwrap();
     // Its clock was set back meanwhile.
     let mut earlier = gaps.clone();
     earlier.provenance.started_unix_ms -= 1_000_000;
-    store.add(&earlier).unwrap();
-    store.add(&links(map::Origin::Measured)).unwrap();
+    store.add_artifact(&earlier).unwrap();
+    store.add_artifact(&links(map::LinkMapOrigin::Measured)).unwrap();
     store.connection.execute("UPDATE artifact SET observed = '{}' WHERE id = 3", []).unwrap();
     assert_eq!(latest(&store, |_| true), Some((2, earlier)), "and not one that cannot be read");
-    assert_eq!(latest(&store, |map| map.gaps.is_empty()), Some((1, links(map::Origin::Measured))));
-    assert_eq!(store.latest("another", |_: &LinkMap| true).unwrap(), None);
-    assert_eq!(store.latest(&fingerprint, |_: &Survey| true).unwrap(), None);
+    assert_eq!(latest(&store, |map| map.gaps.is_empty()), Some((1, links(map::LinkMapOrigin::Measured))));
+    assert_eq!(store.latest_artifact("another", |_: &LinkMap| true).unwrap(), None);
+    assert_eq!(store.latest_artifact(&fingerprint, |_: &Survey| true).unwrap(), None);
 }
 
 #[test]
 fn a_number_that_is_no_survey_says_what_it_is() {
     let folder = folder();
-    let mut store = Store::open(folder.path().join("history.db")).unwrap();
+    let mut store = ArtifactStore::open(folder.path().join("history.db")).unwrap();
     let path = store.path().display().to_string();
-    let error = |store: &Store, number| store.get::<Survey>(number).unwrap_err().to_string();
+    let error = |store: &ArtifactStore, number| store.get_artifact::<Survey>(number).unwrap_err().to_string();
     assert_eq!(error(&store, 1), format!("there is no number 1 in {path}; it has nothing yet"));
     for seed in 0..3 {
-        store.add(&survey(2, seed)).unwrap();
+        store.add_artifact(&sample_survey(2, seed)).unwrap();
     }
-    store.add(&experiment(2)).unwrap();
+    store.add_artifact(&experiment(2)).unwrap();
     assert_eq!(error(&store, 5), format!("there is no number 5 in {path}; it has 1-4"));
     assert_eq!(error(&store, -1), format!("there is no number -1 in {path}; it has 1-4"));
     assert_eq!(error(&store, 4), format!("number 4 in {path} is of the kind experiment, not survey"));
-    store.delete(&[2]).unwrap();
+    store.delete_artifacts(&[2]).unwrap();
     assert_eq!(error(&store, 2), format!("survey 2 in {path} was deleted"));
     assert_eq!(error(&store, 5), format!("there is no number 5 in {path}; it has 1, 3-4"));
 }
@@ -219,30 +239,30 @@ fn a_number_that_is_no_survey_says_what_it_is() {
 fn what_is_deleted_leaves_its_line_and_gives_back_the_room() {
     let folder = folder();
     let path = folder.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
-    store.add(&survey(2, 1)).unwrap();
-    store.add(&experiment(2)).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
+    store.add_artifact(&sample_survey(2, 1)).unwrap();
+    store.add_artifact(&experiment(2)).unwrap();
     store.add_trial(2, &trial(0, 1.0)).unwrap();
     for seed in 0..30 {
-        store.add(&survey(64, seed)).unwrap();
+        store.add_artifact(&sample_survey(64, seed)).unwrap();
     }
     drop(store);
     let full = fs::metadata(&path).unwrap().len();
-    let mut store = Store::open(&path).unwrap();
-    let all = store.entries(None).unwrap();
-    assert!(matches!(store.delete(&[2, 99]), Err(StoreError::Missing { number: 99, .. })));
-    assert_eq!(store.entries(None).unwrap(), all, "all or none");
+    let mut store = ArtifactStore::open(&path).unwrap();
+    let all = store.list_entries(None).unwrap();
+    assert!(matches!(store.delete_artifacts(&[2, 99]), Err(StoreError::Missing { number: 99, .. })));
+    assert_eq!(store.list_entries(None).unwrap(), all, "all or none");
     let most: Vec<i64> = (2..32).chain([2]).collect();
-    let gone = store.delete(&most).unwrap();
+    let gone = store.delete_artifacts(&most).unwrap();
     assert_eq!(numbers(&gone), (2..32).collect::<Vec<_>>());
     assert_eq!(gone[0].summary.as_ref().unwrap().what, "./app a b");
-    let left = store.entry(2).unwrap();
+    let left = store.find_entry(2).unwrap();
     assert_eq!((left.kind.as_str(), left.started_unix_ms, left.trials), ("experiment", 1_760_000_000_000, 0));
     assert!(left.deleted_unix_ms.unwrap() > 1_760_000_000_000 && left.summary.is_none());
-    assert!(matches!(store.delete(&[1, 2]), Err(StoreError::Deleted { number: 2, .. })));
+    assert!(matches!(store.delete_artifacts(&[1, 2]), Err(StoreError::Deleted { number: 2, .. })));
     let late = store.add_trial(2, &trial(0, 1.0)).unwrap_err().to_string();
     assert!(late.starts_with("experiment 2 in ") && late.ends_with(" was deleted"), "{late}");
-    assert_eq!(store.add(&survey(2, 2)).unwrap(), 33, "a number is not given twice");
+    assert_eq!(store.add_artifact(&sample_survey(2, 2)).unwrap(), 33, "a number is not given twice");
     drop(store);
     let bytes = fs::read(&path).unwrap();
     assert!(bytes.len() as u64 * 4 < full, "{} of {full} bytes", bytes.len());
@@ -254,12 +274,12 @@ fn what_is_deleted_leaves_its_line_and_gives_back_the_room() {
 fn what_no_corewise_writes_is_refused_where_it_is_read() {
     let folder = folder();
     let path = folder.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
     let wrong = [Trial { arm: 99, ..trial(1, 1.0) }, Trial { block: u32::MAX, ..trial(1, 1.0) }];
     for trial in wrong {
-        let number = store.add(&experiment(2)).unwrap();
+        let number = store.add_artifact(&experiment(2)).unwrap();
         store.add_trial(number, &trial).unwrap();
-        let error = store.get::<Conducted>(number).unwrap_err().to_string();
+        let error = store.get_artifact::<ExperimentRecord>(number).unwrap_err().to_string();
         assert!(error.contains("trial 0 is none of its placements or blocks"), "{error}");
     }
     let mut experiments = [experiment(2), experiment(2), experiment(2)];
@@ -267,35 +287,35 @@ fn what_no_corewise_writes_is_refused_where_it_is_read() {
     experiments[1].experiment.policy.error_rate = 0.0;
     experiments[2].experiment.workload.timeout_s = Some(1e300);
     for experiment in experiments {
-        let number = store.add(&experiment).unwrap();
-        assert!(matches!(store.get::<Conducted>(number), Err(StoreError::Unreadable { .. })));
+        let number = store.add_artifact(&experiment).unwrap();
+        assert!(matches!(store.get_artifact::<ExperimentRecord>(number), Err(StoreError::Unreadable { .. })));
     }
     drop(store);
     let direct = Connection::open(&path).unwrap();
     direct.execute_batch("CREATE TRIGGER t AFTER INSERT ON artifact BEGIN DELETE FROM artifact; END").unwrap();
     drop(direct);
-    let error = Store::open(&path).unwrap_err().to_string();
+    let error = ArtifactStore::open(&path).unwrap_err().to_string();
     assert!(error.contains("it has a trigger t"), "{error}");
 }
 
 #[test]
 fn numbers_that_json_has_not_are_refused_before_they_are_stored() {
     let folder = folder();
-    let mut store = Store::open(folder.path().join("history.db")).unwrap();
-    let mut odd = survey(2, 1);
+    let mut store = ArtifactStore::open(folder.path().join("history.db")).unwrap();
+    let mut odd = sample_survey(2, 1);
     odd.clock.step_ns = f64::INFINITY;
-    let error = store.add(&odd).unwrap_err();
+    let error = store.add_artifact(&odd).unwrap_err();
     assert!(matches!(error, StoreError::Unwritable { .. }), "{error}");
-    assert_eq!(store.entries(None).unwrap(), []);
+    assert_eq!(store.list_entries(None).unwrap(), []);
 }
 
 #[test]
 fn a_stored_survey_that_makes_no_sense_is_named() {
     let folder = folder();
-    let mut store = Store::open(folder.path().join("history.db")).unwrap();
-    store.add(&survey(2, 1)).unwrap();
+    let mut store = ArtifactStore::open(folder.path().join("history.db")).unwrap();
+    store.add_artifact(&sample_survey(2, 1)).unwrap();
     store.connection.execute("UPDATE artifact SET observed = '{\"cpus\": 7}'", []).unwrap();
-    let error = store.get::<Survey>(1).unwrap_err().to_string();
+    let error = store.get_artifact::<Survey>(1).unwrap_err().to_string();
     assert!(error.starts_with("survey 1 in ") && error.contains("cannot be read by this corewise"), "{error}");
 }
 
@@ -303,12 +323,12 @@ fn a_stored_survey_that_makes_no_sense_is_named() {
 fn opening_to_read_creates_nothing() {
     let folder = folder();
     let path = folder.path().join("below/history.db");
-    assert!(Store::open_to_read(&path).unwrap().is_none());
+    assert!(ArtifactStore::open_to_read(&path).unwrap().is_none());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    Store::open(&path).unwrap().add(&survey(2, 1)).unwrap();
-    let mut reader = Store::open_to_read(&path).unwrap().unwrap();
-    assert_eq!(reader.entries(None).unwrap().len(), 1);
-    let error = reader.add(&survey(2, 2)).unwrap_err();
+    ArtifactStore::open(&path).unwrap().add_artifact(&sample_survey(2, 1)).unwrap();
+    let mut reader = ArtifactStore::open_to_read(&path).unwrap().unwrap();
+    assert_eq!(reader.list_entries(None).unwrap().len(), 1);
+    let error = reader.add_artifact(&sample_survey(2, 2)).unwrap_err();
     assert!(matches!(error, StoreError::NotWritable { .. }), "{error}");
 }
 
@@ -316,27 +336,27 @@ fn opening_to_read_creates_nothing() {
 fn a_full_disk_is_an_error_and_what_was_stored_stays() {
     let folder = folder();
     let path = folder.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
-    store.add(&survey(2, 1)).unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
+    store.add_artifact(&sample_survey(2, 1)).unwrap();
     let pages: i64 = store.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     let _: i64 = store.connection.pragma_update_and_check(None, "max_page_count", pages, |row| row.get(0)).unwrap();
-    let error = store.add(&survey(64, 2)).unwrap_err();
+    let error = store.add_artifact(&sample_survey(64, 2)).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("{} cannot grow: the disk is full; nothing was stored", store.path().display())
     );
     drop(store);
-    assert_eq!(Store::open(&path).unwrap().entries(None).unwrap().len(), 1);
+    assert_eq!(ArtifactStore::open(&path).unwrap().list_entries(None).unwrap().len(), 1);
 }
 
 #[test]
 fn special_names_of_sqlite_are_files() {
     let folder = folder();
     let path = folder.path().join("history?mode=memory&x=%41#é.db");
-    Store::open(&path).unwrap().add(&survey(2, 1)).unwrap();
+    ArtifactStore::open(&path).unwrap().add_artifact(&sample_survey(2, 1)).unwrap();
     assert!(path.is_file());
-    assert_eq!(Store::open(&path).unwrap().entries(None).unwrap().len(), 1);
-    assert!(Store::open("").is_err(), "SQLite would make a database that vanishes");
+    assert_eq!(ArtifactStore::open(&path).unwrap().list_entries(None).unwrap().len(), 1);
+    assert!(ArtifactStore::open("").is_err(), "SQLite would make a database that vanishes");
 }
 
 /// What a database looks like to the file system: each file of the folder with its bytes.
@@ -356,8 +376,8 @@ fn refused(make: impl FnOnce(&Path)) -> String {
     let path = folder.path().join("history.db");
     make(&path);
     let before = contents(folder.path());
-    let error = Store::open(&path).unwrap_err().to_string();
-    assert_eq!(Store::open_to_read(&path).unwrap_err().to_string(), error);
+    let error = ArtifactStore::open(&path).unwrap_err().to_string();
+    assert_eq!(ArtifactStore::open_to_read(&path).unwrap_err().to_string(), error);
     assert!(contents(folder.path()) == before, "the folder was changed");
     error.replace(&path.display().to_string(), "FILE")
 }
@@ -373,7 +393,7 @@ fn a_file_that_is_no_database_is_left_alone() {
 #[test]
 fn a_folder_is_no_store() {
     let folder = folder();
-    let error = Store::open(folder.path()).unwrap_err();
+    let error = ArtifactStore::open(folder.path()).unwrap_err();
     assert!(matches!(error, StoreError::NotADatabase { .. }), "{error}");
 }
 
@@ -397,9 +417,9 @@ fn another_programs_database_is_left_alone() {
 
 /// A store whose connections are closed, so that everything is in the one file.
 fn closed_store(path: &Path) {
-    let mut store = Store::open(path).unwrap();
+    let mut store = ArtifactStore::open(path).unwrap();
     for seed in 0..20 {
-        store.add(&survey(8, seed)).unwrap();
+        store.add_artifact(&sample_survey(8, seed)).unwrap();
     }
 }
 
@@ -429,8 +449,8 @@ fn damaged(damage: impl Fn(Vec<u8>) -> Vec<u8>) -> String {
     Connection::open(&path).unwrap().execute_batch("PRAGMA journal_mode = DELETE").unwrap();
     fs::write(&path, damage(fs::read(&path).unwrap())).unwrap();
     let before = contents(folder.path());
-    let error = match Store::open_to_read(&path) {
-        Ok(store) => store.unwrap().check().unwrap_err(),
+    let error = match ArtifactStore::open_to_read(&path) {
+        Ok(store) => store.unwrap().check_database().unwrap_err(),
         Err(error) => error,
     };
     assert!(contents(folder.path()) == before, "the folder was changed");
@@ -460,10 +480,11 @@ fn what_is_damaged_is_an_error_where_it_is_read() {
     let half = bytes.len() / 2;
     bytes[half..].fill(0xee);
     fs::write(&path, bytes).unwrap();
-    let mut store = Store::open(&path).unwrap();
-    let read = (1..=20).map(|number| store.get::<Survey>(number)).filter_map(Result::err).next_back().unwrap();
+    let mut store = ArtifactStore::open(&path).unwrap();
+    let read =
+        (1..=20).map(|number| store.get_artifact::<Survey>(number)).filter_map(StoreResult::err).next_back().unwrap();
     assert!(matches!(read, StoreError::Damaged { .. } | StoreError::Unreadable { .. }), "{read}");
-    let deleted = store.delete(&(1..=20).collect::<Vec<_>>()).unwrap_err();
+    let deleted = store.delete_artifacts(&(1..=20).collect::<Vec<_>>()).unwrap_err();
     assert!(matches!(deleted, StoreError::Damaged { .. }), "{deleted}");
 }
 
@@ -476,7 +497,7 @@ fn an_empty_file_and_a_database_without_tables_become_stores() {
         if let Some(sql) = sql {
             Connection::open(&path).unwrap().execute_batch(sql).unwrap();
         }
-        assert!(Store::open_to_read(&path).unwrap().is_none());
-        assert_eq!(Store::open(&path).unwrap().add(&survey(2, 1)).unwrap(), 1);
+        assert!(ArtifactStore::open_to_read(&path).unwrap().is_none());
+        assert_eq!(ArtifactStore::open(&path).unwrap().add_artifact(&sample_survey(2, 1)).unwrap(), 1);
     }
 }

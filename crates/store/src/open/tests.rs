@@ -18,12 +18,12 @@ fn a_creation_that_was_cut_short_is_begun_again() {
     fs::copy(folder.path().join("made.db-journal"), folder.path().join("history.db-journal")).unwrap();
     transaction.commit().unwrap();
     fs::copy(&made, &copy).unwrap();
-    assert!(matches!(look(&place(&copy)), Ok(Found::Interrupted)));
-    let opened = for_writing(&place(&copy)).unwrap().connection;
+    assert!(matches!(inspect_place(&place(&copy)), Ok(FoundDatabase::Interrupted)));
+    let opened = open_for_writing(&place(&copy)).unwrap().connection;
     let tables: i64 =
         opened.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'filler'", [], |row| row.get(0)).unwrap();
     assert_eq!(tables, 0);
-    assert_eq!(pragma(&opened, "user_version").unwrap(), LAYOUT_VERSION);
+    assert_eq!(read_pragma(&opened, "user_version").unwrap(), LAYOUT_VERSION);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_store_that_is_exchanged_is_never_taken_for_this_users() {
     for (folder, mode) in [(&x, 0o777), (&y, 0o700)] {
         fs::create_dir(folder).unwrap();
         let made = all.path().join("made.db");
-        drop(for_writing(&place(&made)).unwrap());
+        drop(open_for_writing(&place(&made)).unwrap());
         fs::rename(&made, folder.join("s.db")).unwrap();
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
     }
@@ -66,11 +66,11 @@ fn a_store_that_is_exchanged_is_never_taken_for_this_users() {
             }
         });
         for _ in 0..TRIES {
-            let Ok(place) = FilePlace::find(&path) else { continue };
-            if let Ok(Some(opened)) = for_reading(&place) {
+            let Ok(place) = FilePlace::find_place(&path) else { continue };
+            if let Ok(Some(opened)) = open_for_reading(&place) {
                 assert!(opened.origin.writers().is_some(), "{:?}", opened.origin);
             }
-            assert!(for_writing(&place).is_err());
+            assert!(open_for_writing(&place).is_err());
         }
         is_over.store(true, Ordering::Relaxed);
     });

@@ -11,7 +11,7 @@ const THREADED: [&str; 4] = ["cpu", "cpuset", "perf_event", "pids"];
 
 /// State of a control group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct CgroupFacts {
     /// Its cgroup.type: "domain", "domain threaded", "domain invalid" or "threaded"; `None` for the root of the hierarchy.
     pub kind: Option<String>,
     /// Controllers available to it (cgroup.controllers).
@@ -24,19 +24,19 @@ pub struct Facts {
 
 /// Steps needed to make a group below another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct CgroupPlan {
     /// Turn the controller cpuset on.
     pub enable: bool,
     /// Make the new group a threaded one.
     pub threaded: bool,
 }
 
-impl Facts {
+impl CgroupFacts {
     /// Reads the state of a group from its folder.
     ///
     /// # Errors
     /// If its files cannot be read.
-    pub fn read(group: &Path) -> io::Result<Self> {
+    pub fn read_group(group: &Path) -> io::Result<Self> {
         let words = |name: &str| -> io::Result<Vec<String>> {
             Ok(fs::read_to_string(group.join(name))?.split_whitespace().map(str::to_owned).collect())
         };
@@ -53,14 +53,14 @@ impl Facts {
     ///
     /// # Errors
     /// [`CgroupRefusal::NotDelegated`], [`CgroupRefusal::HasDomains`], [`CgroupRefusal::SharesDomains`].
-    pub fn plan(&self, group: &Path) -> Result<Plan, CgroupRefusal> {
+    pub fn plan_group(&self, group: &Path) -> Result<CgroupPlan, CgroupRefusal> {
         let group = || group.to_owned();
         if !self.controllers.iter().any(|name| name == "cpuset") {
             return Err(CgroupRefusal::NotDelegated { group: group() });
         }
         let enable = !self.enabled.iter().any(|name| name == "cpuset");
         // The root may have processes and ordinary groups both.
-        let Some(kind) = &self.kind else { return Ok(Plan { enable, threaded: false }) };
+        let Some(kind) = &self.kind else { return Ok(CgroupPlan { enable, threaded: false }) };
         if kind != "threaded" {
             let domain: Vec<&str> =
                 self.enabled.iter().map(String::as_str).filter(|name| !THREADED.contains(name)).collect();
@@ -71,7 +71,7 @@ impl Facts {
                 return Err(CgroupRefusal::HasDomains { group: group(), other: other.clone() });
             }
         }
-        Ok(Plan { enable, threaded: true })
+        Ok(CgroupPlan { enable, threaded: true })
     }
 }
 
@@ -104,18 +104,18 @@ mod tests {
         folder
     }
 
-    fn planned(files: &[(&str, &str)]) -> Result<Plan, String> {
+    fn planned(files: &[(&str, &str)]) -> Result<CgroupPlan, String> {
         let folder = group(files);
         let refused = |refusal: CgroupRefusal| refusal.to_string().replace(folder.path().to_str().unwrap(), "GROUP");
-        Facts::read(folder.path()).unwrap().plan(folder.path()).map_err(refused)
+        CgroupFacts::read_group(folder.path()).unwrap().plan_group(folder.path()).map_err(refused)
     }
 
     #[test]
     fn the_root_gets_an_ordinary_group() {
         let root = [("cgroup.controllers", "cpuset cpu memory\n"), ("cgroup.subtree_control", "memory\n")];
-        assert_eq!(planned(&root), Ok(Plan { enable: true, threaded: false }));
+        assert_eq!(planned(&root), Ok(CgroupPlan { enable: true, threaded: false }));
         let shared = [root[0], ("cgroup.subtree_control", "cpuset memory\n")];
-        assert_eq!(planned(&shared), Ok(Plan { enable: false, threaded: false }));
+        assert_eq!(planned(&shared), Ok(CgroupPlan { enable: false, threaded: false }));
     }
 
     #[test]
@@ -123,9 +123,12 @@ mod tests {
         let files = |kind, enabled| {
             [("cgroup.type", kind), ("cgroup.controllers", "cpuset cpu\n"), ("cgroup.subtree_control", enabled)]
         };
-        assert_eq!(planned(&files("domain\n", "\n")), Ok(Plan { enable: true, threaded: true }));
-        assert_eq!(planned(&files("domain threaded\n", "cpu cpuset\n")), Ok(Plan { enable: false, threaded: true }));
-        assert_eq!(planned(&files("threaded\n", "\n")), Ok(Plan { enable: true, threaded: true }));
+        assert_eq!(planned(&files("domain\n", "\n")), Ok(CgroupPlan { enable: true, threaded: true }));
+        assert_eq!(
+            planned(&files("domain threaded\n", "cpu cpuset\n")),
+            Ok(CgroupPlan { enable: false, threaded: true })
+        );
+        assert_eq!(planned(&files("threaded\n", "\n")), Ok(CgroupPlan { enable: true, threaded: true }));
     }
 
     #[test]

@@ -8,12 +8,12 @@ use crate::values::cgroup::CgroupRefusal;
 ///
 /// # Errors
 /// [`CgroupRefusal::NotMounted`], [`CgroupRefusal::VersionOne`], [`CgroupRefusal::OutOfSight`].
-pub fn locate(groups: &str, mounts: &str) -> Result<PathBuf, CgroupRefusal> {
+pub fn locate_group(groups: &str, mounts: &str) -> Result<PathBuf, CgroupRefusal> {
     if groups.lines().any(is_cpuset_of_version_one) {
         return Err(CgroupRefusal::VersionOne);
     }
     let group = groups.lines().find_map(|line| line.strip_prefix("0::")).ok_or(CgroupRefusal::NotMounted)?;
-    let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
+    let mounts: Vec<CgroupMount> = mounts.lines().filter_map(CgroupMount::parse).collect();
     if mounts.is_empty() {
         return Err(CgroupRefusal::NotMounted);
     }
@@ -28,14 +28,14 @@ fn is_cpuset_of_version_one(line: &str) -> bool {
 
 /// A mount of the hierarchy of version 2.
 #[derive(Debug, PartialEq)]
-struct Mount {
+struct CgroupMount {
     /// The mounted group, "/" for the uppermost that this process can see.
     top: String,
     /// The mount point.
     folder: PathBuf,
 }
 
-impl Mount {
+impl CgroupMount {
     /// Parses a line of mountinfo: id, parent, device, root, mount point, options, tags, "-", type, source, options.
     fn parse(line: &str) -> Option<Self> {
         let (mount, kind) = line.split_once(" - ")?;
@@ -43,7 +43,7 @@ impl Mount {
             return None;
         }
         let mut fields = mount.split(' ').skip(3);
-        Some(Self { top: unescaped(fields.next()?), folder: unescaped(fields.next()?).into() })
+        Some(Self { top: unescape_mount(fields.next()?), folder: unescape_mount(fields.next()?).into() })
     }
 
     /// Returns the folder of a group, or `None` if this mount does not show it.
@@ -56,7 +56,7 @@ impl Mount {
 }
 
 /// Decodes octal escapes: blanks, tabs, line ends and backslashes in mount points are three octal digits.
-fn unescaped(text: &str) -> String {
+fn unescape_mount(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()
         .fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))
@@ -70,7 +70,7 @@ mod tests {
                            31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
 
     fn located(groups: &str, mounts: &str) -> String {
-        match locate(groups, mounts) {
+        match locate_group(groups, mounts) {
             Ok(path) => path.display().to_string(),
             Err(refusal) => refusal.to_string(),
         }

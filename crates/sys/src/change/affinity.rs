@@ -6,20 +6,20 @@ use std::io;
 use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::look::Look;
+use super::look::ChangeStanding;
 use crate::os::affinity::{self, OwnMask};
 use crate::os::cpuset;
-use crate::os::process::{self, Process, Stat};
+use crate::os::process::{self, ProcessIdentity, ProcessStat};
 
 /// Other cpus for a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AffinityChange {
     /// The thread.
-    pub thread: Process,
+    pub thread: ProcessIdentity,
     /// Its process. Threads and processes that it starts later inherit `new`, and get `old` when this thread does. `None` in journals of
     /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<Process>,
+    pub process: Option<ProcessIdentity>,
     /// Its name when it was changed.
     pub name: String,
     /// The cpus it was allowed before.
@@ -45,9 +45,9 @@ impl AffinityChange {
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if the thread has ended or its number was reused; errors of the kernel.
-    pub fn new(process: Process, thread: Process, new: CpuSet) -> io::Result<Self> {
-        let old = affinity::of(thread.id)?;
-        let was_all = old == cpuset::of(thread.id);
+    pub fn new(process: ProcessIdentity, thread: ProcessIdentity, new: CpuSet) -> io::Result<Self> {
+        let old = affinity::affinity_of(thread.id)?;
+        let was_all = old == cpuset::cpuset_of(thread.id);
         Self::from_known(process, thread, old, was_all, new)
     }
 
@@ -55,10 +55,16 @@ impl AffinityChange {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn from_known(process: Process, thread: Process, old: CpuSet, was_all: bool, new: CpuSet) -> io::Result<Self> {
+    pub fn from_known(
+        process: ProcessIdentity,
+        thread: ProcessIdentity,
+        old: CpuSet,
+        was_all: bool,
+        new: CpuSet,
+    ) -> io::Result<Self> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {} any more", thread.id));
-        let is_it = |stat: &Stat| !stat.has_ended && stat.start_ticks == thread.start_ticks;
-        let name = Stat::of(thread.id)?.filter(is_it).ok_or_else(gone)?.name;
+        let is_it = |stat: &ProcessStat| !stat.has_ended && stat.start_ticks == thread.start_ticks;
+        let name = ProcessStat::read_stat(thread.id)?.filter(is_it).ok_or_else(gone)?.name;
         Ok(Self {
             thread,
             process: Some(process),
@@ -79,8 +85,8 @@ impl AffinityChange {
     }
 
     /// Returns the cpus to restore for a thread that is part of this change.
-    pub(super) fn before(&self) -> CpuSet {
-        if self.was_all { cpuset::every() } else { self.old.clone() }
+    pub(super) fn cpus_before(&self) -> CpuSet {
+        if self.was_all { cpuset::possible_cpus() } else { self.old.clone() }
     }
 
     /// Takes over the old cpus of the thread that started this one, which was changed.
@@ -91,9 +97,9 @@ impl AffinityChange {
 
     pub(super) fn of_number(thread: u32, new: CpuSet) -> io::Result<Self> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {thread}"));
-        let identity = |id: u32| -> io::Result<Process> {
-            let stat = Stat::of(id)?.filter(|stat| !stat.has_ended).ok_or_else(gone)?;
-            Ok(Process { id, start_ticks: stat.start_ticks })
+        let identity = |id: u32| -> io::Result<ProcessIdentity> {
+            let stat = ProcessStat::read_stat(id)?.filter(|stat| !stat.has_ended).ok_or_else(gone)?;
+            Ok(ProcessIdentity { id, start_ticks: stat.start_ticks })
         };
         let process = process::process_of(thread)?.ok_or_else(gone)?;
         Self::new(identity(process)?, identity(thread)?, new)
@@ -101,58 +107,58 @@ impl AffinityChange {
 
     /// Returns true if the thread is alive and its cpus are exactly those set by this change.
     pub(super) fn is_in_force(&self) -> bool {
-        self.thread.is_alive() && affinity::of(self.thread.id).is_ok_and(|now| now == self.new)
+        self.thread.is_alive() && affinity::affinity_of(self.thread.id).is_ok_and(|now| now == self.new)
     }
 
-    pub(super) fn make(&self) -> io::Result<()> {
-        let now = self.thread.restrict(&self.new)?;
+    pub(super) fn apply_change(&self) -> io::Result<()> {
+        let now = self.thread.restrict_thread(&self.new)?;
         if now == self.new {
             return Ok(());
         }
-        self.thread.restrict(&self.before())?;
-        Err(cut(&now))
+        self.thread.restrict_thread(&self.cpus_before())?;
+        Err(cut_error(&now))
     }
 
-    pub(super) fn look(&self) -> io::Result<Look> {
+    pub(super) fn read_standing(&self) -> io::Result<ChangeStanding> {
         if !self.thread.is_alive() {
-            return Ok(Look::AsBefore("it has ended"));
+            return Ok(ChangeStanding::AsBefore("it has ended"));
         }
-        let now = match affinity::of(self.thread.id) {
-            Err(error) if affinity::has_ended(&error) => return Ok(Look::AsBefore("it has ended")),
+        let now = match affinity::affinity_of(self.thread.id) {
+            Err(error) if affinity::has_ended(&error) => return Ok(ChangeStanding::AsBefore("it has ended")),
             now => now?,
         };
         if now == self.old && self.old == self.new && self.in_turn.is_empty() {
-            return Ok(Look::AsBefore("it has the old value"));
+            return Ok(ChangeStanding::AsBefore("it has the old value"));
         }
-        let reachable = cpuset::of(self.thread.id);
-        Ok(if self.explains(&now, &reachable) {
-            Look::InForce
+        let reachable = cpuset::cpuset_of(self.thread.id);
+        Ok(if self.explains_cpus(&now, &reachable) {
+            ChangeStanding::InForce
         } else if now == self.old || self.was_all && now == reachable {
-            Look::AsBefore("it has the old value")
+            ChangeStanding::AsBefore("it has the old value")
         } else {
-            Look::Changed(format!("someone else has changed it since: it may now use {now}"))
+            ChangeStanding::Changed(format!("someone else has changed it since: it may now use {now}"))
         })
     }
 
     /// Returns true if a thread's cpus can result from this change. The kernel leaves out cpus that are offline or not in the cpuset, and
     /// gives all of the cpuset if nothing remains.
-    pub(super) fn explains(&self, now: &CpuSet, reachable: &CpuSet) -> bool {
-        self.given().any(|new| {
+    pub(super) fn explains_cpus(&self, now: &CpuSet, reachable: &CpuSet) -> bool {
+        self.given_sets().any(|new| {
             let rest = new.intersection(reachable);
             now == new || *now == if rest.is_empty() { reachable.clone() } else { rest }
         })
     }
 
     /// Iterates over all cpu sets that it may have been given.
-    fn given(&self) -> impl Iterator<Item = &CpuSet> {
+    fn given_sets(&self) -> impl Iterator<Item = &CpuSet> {
         std::iter::once(&self.new).chain(&self.in_turn)
     }
 
     /// Returns true if a thread with a mask of its own has the rest of it that setting its process left, or all of the process's cpus if
     /// nothing was left.
     fn explains_own(&self, own: &OwnMask) -> bool {
-        let Ok(now) = affinity::of(own.thread.id) else { return false };
-        self.given().any(|new| {
+        let Ok(now) = affinity::affinity_of(own.thread.id) else { return false };
+        self.given_sets().any(|new| {
             let rest = own.cpus.intersection(new);
             now == if rest.is_empty() { new.clone() } else { rest }
         })
@@ -161,24 +167,24 @@ impl AffinityChange {
     /// Restores the threads' own masks, after the process got back its old one.
     pub fn give_own_masks(&self) {
         // A thread that has ended meanwhile needs none.
-        self.own_masks.iter().for_each(|own| drop(own.thread.restrict(&own.cpus)));
+        self.own_masks.iter().for_each(|own| drop(own.thread.restrict_thread(&own.cpus)));
     }
 
     /// Restores the old cpus, of which the kernel keeps those still online and in the cpuset. A thread that has ended meanwhile needs
     /// nothing.
-    pub(super) fn revert(&self) -> io::Result<Option<String>> {
+    pub(super) fn revert_change(&self) -> io::Result<Option<String>> {
         let to_restore: Vec<&OwnMask> = self.own_masks.iter().filter(|own| self.explains_own(own)).collect();
-        let now = match self.thread.restrict(&self.before()) {
+        let now = match self.thread.restrict_thread(&self.cpus_before()) {
             Err(error) if affinity::has_ended(&error) => return Ok(Some("it has ended".to_owned())),
             now => now?,
         };
         // A thread that has ended meanwhile needs none.
-        to_restore.into_iter().for_each(|own| drop(own.thread.restrict(&own.cpus)));
-        Ok((!self.was_all && now != self.old).then(|| cut(&now).to_string()))
+        to_restore.into_iter().for_each(|own| drop(own.thread.restrict_thread(&own.cpus)));
+        Ok((!self.was_all && now != self.old).then(|| cut_error(&now).to_string()))
     }
 }
 
-fn cut(now: &CpuSet) -> io::Error {
+fn cut_error(now: &CpuSet) -> io::Error {
     io::Error::other(format!("the kernel allows it only {now}: the rest is offline or not allowed"))
 }
 
@@ -205,64 +211,67 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::change::{Change, Journal};
+    use crate::change::{Change, ChangeJournal};
 
     #[test]
     fn what_a_thread_is_given_in_turn_is_nobody_elses_change() {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         let (Some(first), Some(last)) = (all.lowest(), all.highest()) else { return };
         if first == last {
             return println!("skipped: one cpu alone leaves nothing to change");
         }
-        let [first, last] = [first, last].map(CpuSet::of);
+        let [first, last] = [first, last].map(CpuSet::from_cpu);
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let identity = Process { id: child.id(), start_ticks: Stat::of(child.id()).unwrap().unwrap().start_ticks };
+        let identity = ProcessIdentity {
+            id: child.id(),
+            start_ticks: ProcessStat::read_stat(child.id()).unwrap().unwrap().start_ticks,
+        };
         for (in_turn, comes_back) in [(vec![last.clone()], true), (Vec::new(), false)] {
-            affinity::set(child.id(), &all).unwrap();
-            let mut journal = Journal::in_folder(folder.path().join("journals"));
+            affinity::set_affinity(child.id(), &all).unwrap();
+            let mut journal = ChangeJournal::in_folder(folder.path().join("journals"));
             let change = AffinityChange::new(identity, identity, first.clone()).unwrap().and_in_turn(in_turn);
-            journal.make(Change::Affinity(change)).unwrap();
-            affinity::set(child.id(), &last).unwrap();
+            journal.make_change(Change::Affinity(change)).unwrap();
+            affinity::set_affinity(child.id(), &last).unwrap();
             let undone = journal.undo_all().pop().unwrap();
             assert_eq!(undone.outcome.is_reverted(), comes_back, "{undone:?}");
-            assert_eq!(affinity::of(child.id()).unwrap() == all, comes_back);
+            assert_eq!(affinity::affinity_of(child.id()).unwrap() == all, comes_back);
         }
         // One that ends while it is undone must not keep from their cpus what others have started.
         let change = AffinityChange::new(identity, identity, first).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(change.revert().unwrap().as_deref(), Some("it has ended"));
+        assert_eq!(change.revert_change().unwrap().as_deref(), Some("it has ended"));
     }
 
     /// As of a process of a system where processes have masks: another one plays its thread.
     #[test]
     fn threads_with_cpus_of_their_own_get_them_again_unless_somebody_set_them_since() {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         let (Some(first), Some(last)) = (all.lowest(), all.highest()) else { return };
         if first == last {
             return println!("skipped: one cpu alone leaves nothing to change");
         }
-        let [first, last] = [first, last].map(CpuSet::of);
+        let [first, last] = [first, last].map(CpuSet::from_cpu);
         let mut children = [(); 2].map(|()| Command::new("sleep").arg("1000").spawn().unwrap());
         let [process, thread] = [0, 1].map(|index| {
             let id: u32 = children[index].id();
-            Process { id, start_ticks: Stat::of(id).unwrap().unwrap().start_ticks }
+            ProcessIdentity { id, start_ticks: ProcessStat::read_stat(id).unwrap().unwrap().start_ticks }
         });
         let change = AffinityChange::new(process, process, first.clone()).unwrap();
         for (own, meanwhile, gets) in
             [(&last, &first, &last), (&first, &first, &first), (&last, &last, &last), (&first, &last, &last)]
         {
             let change = AffinityChange { own_masks: vec![OwnMask { thread, cpus: own.clone() }], ..change.clone() };
-            affinity::set(thread.id, meanwhile).unwrap();
-            assert_eq!(change.revert().unwrap(), None);
-            assert_eq!(affinity::of(thread.id).unwrap(), *gets, "{own} was {meanwhile}");
+            affinity::set_affinity(thread.id, meanwhile).unwrap();
+            assert_eq!(change.revert_change().unwrap(), None);
+            assert_eq!(affinity::affinity_of(thread.id).unwrap(), *gets, "{own} was {meanwhile}");
         }
         let own_masks = vec![OwnMask { thread, cpus: first.clone() }];
         let change = AffinityChange { own_masks, in_turn: vec![last.clone()], ..change };
-        affinity::set(thread.id, &last).unwrap();
-        assert_eq!(change.revert().unwrap(), None);
-        assert_eq!(affinity::of(thread.id).unwrap(), first, "what was given in turn left it {last}");
+        affinity::set_affinity(thread.id, &last).unwrap();
+        assert_eq!(change.revert_change().unwrap(), None);
+        assert_eq!(affinity::affinity_of(thread.id).unwrap(), first, "what was given in turn left it {last}");
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::look::Look;
+use super::look::ChangeStanding;
 use super::target;
-use crate::lock::{self, Lock, Taken};
+use crate::lock::{self, FileLock, LockAttempt};
 use crate::os::folder_handle::FolderHandle;
 
 const FILE: &str = "cgroup.subtree_control";
@@ -32,45 +32,47 @@ pub struct ControllerChange {
 }
 
 impl ControllerChange {
-    pub(super) fn make(&self) -> io::Result<()> {
-        self.switch(true)
+    pub(super) fn apply_change(&self) -> io::Result<()> {
+        self.switch_controller(true)
     }
 
     /// Reads its state; `going` are groups that will be gone by the time it is undone.
-    pub(super) fn look(&self, going: &[PathBuf]) -> io::Result<Look> {
+    pub(super) fn read_standing(&self, going: &[PathBuf]) -> io::Result<ChangeStanding> {
         let group = match self.open() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the group is gone")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(ChangeStanding::AsBefore("the group is gone"));
+            }
             other => other?,
         };
         if !self.is_on(&group)? {
-            return Ok(Look::AsBefore("it is off"));
+            return Ok(ChangeStanding::AsBefore("it is off"));
         }
         let groups = groups_in(&group)?.into_iter().map(|name| self.group.join(name));
         Ok(match groups.into_iter().find(|group| !going.contains(group)) {
-            None => Look::InForce,
-            Some(group) => Look::Changed(format!("the group {} may depend on it", group.display())),
+            None => ChangeStanding::InForce,
+            Some(group) => ChangeStanding::Changed(format!("the group {} may depend on it", group.display())),
         })
     }
 
-    pub(super) fn revert(&self) -> io::Result<()> {
-        self.switch(false)
+    pub(super) fn revert_change(&self) -> io::Result<()> {
+        self.switch_controller(false)
     }
 
     fn open(&self) -> io::Result<FolderHandle> {
         match CONTROLLERS.contains(&self.name.as_str()) {
-            true => target::group(&self.group),
+            true => target::open_group(&self.group),
             false => Err(io::Error::other(format!("{} is no controller that corewise changes", self.name))),
         }
     }
 
     /// Returns true if the controller is on now.
     fn is_on(&self, group: &FolderHandle) -> io::Result<bool> {
-        Ok(group.read(FILE)?.split_whitespace().any(|name| name == self.name))
+        Ok(group.read_file(FILE)?.split_whitespace().any(|name| name == self.name))
     }
 
-    fn switch(&self, wanted: bool) -> io::Result<()> {
+    fn switch_controller(&self, wanted: bool) -> io::Result<()> {
         let group = self.open()?;
-        group.write(FILE, &format!("{}{}", if wanted { '+' } else { '-' }, self.name))?;
+        group.write_file(FILE, &format!("{}{}", if wanted { '+' } else { '-' }, self.name))?;
         match self.is_on(&group)? == wanted {
             true => Ok(()),
             false => Err(io::Error::other("the kernel accepted the change but did not apply it")),
@@ -93,7 +95,7 @@ impl fmt::Display for ControllerChange {
 
 /// Returns the names of the groups in a group, sorted.
 pub(super) fn groups_in(group: &FolderHandle) -> io::Result<Vec<OsString>> {
-    let names = group.names()?.into_iter().filter(|(_, is_folder)| *is_folder);
+    let names = group.list_names()?.into_iter().filter(|(_, is_folder)| *is_folder);
     let mut groups: Vec<OsString> = names.map(|(name, _)| name).collect();
     groups.sort();
     Ok(groups)
@@ -104,11 +106,11 @@ const LOCK: &str = "groups.lock";
 
 /// Keeps other corewise processes of this user from changing control groups while the returned lock lives. The lock file lies in the folder
 /// of journals, since any user that can open a group could hold a lock on the group itself.
-pub(super) fn hold(journals: &FolderHandle) -> io::Result<Lock> {
+pub(super) fn lock_groups(journals: &FolderHandle) -> io::Result<FileLock> {
     for _ in 0..ATTEMPTS {
         match lock::take_in(journals, LOCK)? {
-            Taken::Ours(lock) => return Ok(lock),
-            Taken::Held(_) => std::thread::sleep(BETWEEN),
+            LockAttempt::Ours(lock) => return Ok(lock),
+            LockAttempt::Held(_) => std::thread::sleep(BETWEEN),
         }
     }
     Err(io::Error::other("another corewise changes control groups, and does not end"))

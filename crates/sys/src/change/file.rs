@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::look::Look;
+use super::look::ChangeStanding;
 use super::target::KernelFile;
 
 /// Rule for comparing a file's values: the kernel may print a value in another form than it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum ValueFormat {
     /// Compared as text, except for white space at the ends.
     Text,
     /// Compared as lists of cpus or nodes: "0,1" is "0-1".
@@ -32,40 +32,43 @@ pub struct FileChange {
     /// The value to write.
     pub new: String,
     /// Rule for comparing its values.
-    pub format: Format,
+    pub format: ValueFormat,
 }
 
 impl FileChange {
-    pub(super) fn new(path: &Path, new: String, format: Format) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), old: KernelFile::of(path)?.read()?, new, format })
+    pub(super) fn new(path: &Path, new: String, format: ValueFormat) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), old: KernelFile::open_folder_of(path)?.read_value()?, new, format })
     }
 
-    pub(super) fn make(&self) -> io::Result<String> {
-        let file = KernelFile::of(&self.path)?;
-        file.write(&self.new)?;
-        file.read()
+    pub(super) fn apply_change(&self) -> io::Result<String> {
+        let file = KernelFile::open_folder_of(&self.path)?;
+        file.write_value(&self.new)?;
+        file.read_value()
     }
 
     /// Reads its state. `now` is the value that it will hold, if known; otherwise the file is read.
-    pub(super) fn look(&self, became: Option<&str>, now: Option<&String>) -> io::Result<Look> {
-        let found = KernelFile::of(&self.path).and_then(|file| now.map_or_else(|| file.read(), |now| Ok(now.clone())));
+    pub(super) fn read_standing(&self, became: Option<&str>, now: Option<&String>) -> io::Result<ChangeStanding> {
+        let found = KernelFile::open_folder_of(&self.path)
+            .and_then(|file| now.map_or_else(|| file.read_value(), |now| Ok(now.clone())));
         let now = match found {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the file is gone")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(ChangeStanding::AsBefore("the file is gone"));
+            }
             other => other?,
         };
         Ok(if self.is_same(&now, &self.old) {
-            Look::AsBefore("it has the old value")
+            ChangeStanding::AsBefore("it has the old value")
         } else if self.is_same(&now, &self.new) || became.is_some_and(|became| self.is_same(&now, became)) {
-            Look::InForce
+            ChangeStanding::InForce
         } else {
-            Look::Changed(format!("someone else has changed it since: it is now \"{now}\""))
+            ChangeStanding::Changed(format!("someone else has changed it since: it is now \"{now}\""))
         })
     }
 
-    pub(super) fn revert(&self) -> io::Result<()> {
-        let file = KernelFile::of(&self.path)?;
-        file.write(&self.old)?;
-        let now = file.read()?;
+    pub(super) fn revert_change(&self) -> io::Result<()> {
+        let file = KernelFile::open_folder_of(&self.path)?;
+        file.write_value(&self.old)?;
+        let now = file.read_value()?;
         match self.is_same(&now, &self.old) {
             true => Ok(()),
             false => Err(io::Error::other(format!("the old value was written, but the file has \"{now}\""))),
@@ -76,9 +79,9 @@ impl FileChange {
         let equal = |parse: fn(&str) -> Option<CpuSet>| parse(a).is_some_and(|set| Some(set) == parse(b));
         a.trim() == b.trim()
             || match self.format {
-                Format::Text => false,
-                Format::List => equal(|text| CpuSet::parse_list(text).ok()),
-                Format::Mask => equal(|text| CpuSet::parse_mask(text).ok()),
+                ValueFormat::Text => false,
+                ValueFormat::List => equal(|text| CpuSet::parse_list(text).ok()),
+                ValueFormat::Mask => equal(|text| CpuSet::parse_mask(text).ok()),
             }
     }
 }

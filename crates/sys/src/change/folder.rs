@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::controller::groups_in;
-use super::look::Look;
+use super::look::ChangeStanding;
 use super::target;
 use crate::os::affinity;
 use crate::os::folder_handle::FolderHandle;
@@ -30,15 +30,15 @@ pub struct FolderChange {
 }
 
 impl FolderChange {
-    pub(super) fn make(&self) -> io::Result<()> {
+    pub(super) fn apply_change(&self) -> io::Result<()> {
         let (home, name) = self.open()?;
         home.make_folder(&name)
     }
 
-    pub(super) fn look(&self) -> io::Result<Look> {
-        match self.open().and_then(|(home, name)| home.folder(&name)) {
-            Ok(group) => self.check_that_it_has_no_groups(&group).map(|()| Look::InForce),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Look::AsBefore("it is gone")),
+    pub(super) fn read_standing(&self) -> io::Result<ChangeStanding> {
+        match self.open().and_then(|(home, name)| home.open_folder(&name)) {
+            Ok(group) => self.check_that_it_has_no_groups(&group).map(|()| ChangeStanding::InForce),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ChangeStanding::AsBefore("it is gone")),
             Err(error) => Err(error),
         }
     }
@@ -46,13 +46,13 @@ impl FolderChange {
     /// Opens the group that it lies in; returns it and the folder's name there.
     fn open(&self) -> io::Result<(FolderHandle, OsString)> {
         let name = target::own_group(&self.path, &self.home)?;
-        Ok((target::group(&self.home)?, name))
+        Ok((target::open_group(&self.home)?, name))
     }
 
     /// Moves the remaining members home and removes the folder. It retries for a bounded time, since members may fork meanwhile.
-    pub(super) fn revert(&self) -> io::Result<Option<String>> {
+    pub(super) fn revert_change(&self) -> io::Result<Option<String>> {
         let (home, name) = self.open()?;
-        let group = match home.folder(&name) {
+        let group = match home.open_folder(&name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
@@ -71,7 +71,7 @@ impl FolderChange {
             }
             wait = (wait * 2).min(LONGEST_WAIT);
         }
-        Ok(these(&moved).map(|these| format!("{these} moved back to {}", self.home.display())))
+        Ok(describe_members(&moved).map(|these| format!("{these} moved back to {}", self.home.display())))
     }
 
     /// Fails if others made groups inside. Those are theirs, and the kernel removes no group that has any.
@@ -85,19 +85,19 @@ impl FolderChange {
 }
 
 /// Moves the members of a group back to their home group. A threaded group lists threads instead of processes.
-fn send_home(group: &FolderHandle, home: &FolderHandle, moved: &mut BTreeSet<Member>) -> io::Result<()> {
-    let (mut members, mut member): (_, fn(u32) -> Member) = ("cgroup.procs", Member::Process);
-    let mut read = group.read(members);
+fn send_home(group: &FolderHandle, home: &FolderHandle, moved: &mut BTreeSet<MovedMember>) -> io::Result<()> {
+    let (mut members, mut member): (_, fn(u32) -> MovedMember) = ("cgroup.procs", MovedMember::Process);
+    let mut read = group.read_file(members);
     if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
-        (members, member) = ("cgroup.threads", Member::Thread);
-        read = group.read(members);
+        (members, member) = ("cgroup.threads", MovedMember::Thread);
+        read = group.read_file(members);
     }
     let list = match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
     for number in list.split_whitespace() {
-        match home.write(members, number) {
+        match home.write_file(members, number) {
             Ok(()) => moved.extend(number.parse().map(member)),
             // It has ended by itself.
             Err(error) if affinity::has_ended(&error) => {}
@@ -109,13 +109,13 @@ fn send_home(group: &FolderHandle, home: &FolderHandle, moved: &mut BTreeSet<Mem
 
 /// A process or thread that was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Member {
+enum MovedMember {
     Process(u32),
     Thread(u32),
 }
 
-impl Member {
-    fn parts(self) -> (&'static str, &'static str, u32) {
+impl MovedMember {
+    fn member_parts(self) -> (&'static str, &'static str, u32) {
         match self {
             Self::Process(number) => ("process", "processes", number),
             Self::Thread(number) => ("thread", "threads", number),
@@ -124,9 +124,9 @@ impl Member {
 }
 
 /// Formats the members moved: "process 7 was", "threads 7 to 12, 3 in all, were". `None` if there were none.
-fn these(moved: &BTreeSet<Member>) -> Option<String> {
-    let (one, many, first) = moved.first()?.parts();
-    let (_, _, last) = moved.last()?.parts();
+fn describe_members(moved: &BTreeSet<MovedMember>) -> Option<String> {
+    let (one, many, first) = moved.first()?.member_parts();
+    let (_, _, last) = moved.last()?.member_parts();
     Some(match moved.len() {
         1 => format!("{one} {first} was"),
         count => format!("{many} {first} to {last}, {count} in all, were"),
@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn those_who_were_moved_are_told_in_the_order_of_their_numbers() {
-        let words = |members: &[Member]| these(&members.iter().copied().collect());
+        let words = |members: &[MovedMember]| describe_members(&members.iter().copied().collect());
         assert_eq!(words(&[]), None);
-        assert_eq!(words(&[Member::Thread(7)]).unwrap(), "thread 7 was");
-        let processes = [Member::Process(1000), Member::Process(999), Member::Process(1000)];
+        assert_eq!(words(&[MovedMember::Thread(7)]).unwrap(), "thread 7 was");
+        let processes = [MovedMember::Process(1000), MovedMember::Process(999), MovedMember::Process(1000)];
         assert_eq!(words(&processes).unwrap(), "processes 999 to 1000, 2 in all, were");
     }
 }

@@ -6,14 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::undo::Change;
-use crate::os::process::{self, Process};
+use crate::os::process::{self, ProcessIdentity};
 
 /// Version of the line format that this corewise writes and reads.
 const VERSION: u32 = 1;
 
 /// The first line of a journal: the process that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
+pub struct JournalHeader {
     /// Version of the line format.
     pub version: u32,
     /// The version of corewise.
@@ -23,7 +23,7 @@ pub struct Header {
     /// The machine's name, to distinguish machines that share the folder.
     pub host: String,
     /// The corewise process.
-    pub process: Process,
+    pub process: ProcessIdentity,
     /// The process namespace of its number.
     pub number_space: String,
     /// Time of its first change, in milliseconds since 1970.
@@ -33,9 +33,9 @@ pub struct Header {
 /// A line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Line {
+pub(super) enum JournalLine {
     /// The header.
-    Journal(Header),
+    Journal(JournalHeader),
     /// A change is about to be made.
     Begun {
         /// Its number in this journal, from 1.
@@ -62,7 +62,7 @@ pub(super) enum Line {
     },
 }
 
-impl Header {
+impl JournalHeader {
     /// Returns the header for the journal of the calling process.
     pub(super) fn of_this_process() -> io::Result<Self> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Header {
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
             boot: process::boot_id()?,
             host: process::host_name(),
-            process: Process::this()?,
+            process: ProcessIdentity::this_process()?,
             number_space: process::number_space(),
             started_unix_ms: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
         })

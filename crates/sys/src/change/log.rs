@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::affinity::AffinityChange;
 use super::heirs;
-use super::lines::{Header, Line};
-use super::place::Place;
-use super::undo::{Change, Meanwhile, Outcome, Undone};
+use super::lines::{JournalHeader, JournalLine};
+use super::place::JournalPlace;
+use super::undo::{Change, UndoForecast, UndoOutcome, UndoneChange};
 use crate::os::files;
 
 /// Largest journal that is read or written, in bytes; an entry takes a few hundred.
@@ -23,39 +23,39 @@ const SLACK_BYTES: u64 = 64 << 10;
 
 /// A change in a journal that is not settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct UnsettledChange {
     /// Its number in the journal, from 1.
     pub number: u32,
     /// The change.
     pub change: Change,
     /// Progress of the change.
-    pub state: State,
+    pub state: ChangeState,
 }
 
 /// Progress of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ChangeState {
     /// It was about to be made. The journal does not say if it was.
     Begun,
     /// It was made. Holds the value afterwards as the kernel prints it, if that may differ from the value written.
     Made(Option<String>),
 }
 
-impl Entry {
-    fn became(&self) -> Option<&str> {
+impl UnsettledChange {
+    fn kernel_words(&self) -> Option<&str> {
         match &self.state {
-            State::Made(became) => became.as_deref(),
-            State::Begun => None,
+            ChangeState::Made(became) => became.as_deref(),
+            ChangeState::Begun => None,
         }
     }
 }
 
 /// Contents of a journal's lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Contents {
-    pub header: Option<Header>,
+pub(super) struct JournalContents {
+    pub header: Option<JournalHeader>,
     /// The changes that are not settled, in the order of their numbers.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<UnsettledChange>,
     /// The last number used.
     pub last_number: u32,
     /// The command that meant them to stay.
@@ -66,7 +66,7 @@ pub(super) struct Contents {
     pub end: u64,
 }
 
-impl Contents {
+impl JournalContents {
     /// Parses lines. An incomplete last line was torn by a crash or a full disk before it took effect. Any other line that no corewise
     /// writes means that the file was tampered with: then no line counts.
     pub fn parse(bytes: &[u8]) -> Self {
@@ -76,7 +76,7 @@ impl Contents {
                 break;
             }
             let known = serde_json::from_slice(line).map_err(|_| "cannot be read");
-            if let Err(why) = known.and_then(|line| contents.take(line)) {
+            if let Err(why) = known.and_then(|line| contents.take_line(line)) {
                 let (header, damage) =
                     (contents.header.take(), Some(format!("line {} of the journal {why}", index + 1)));
                 return Self { header, damage, ..Self::default() };
@@ -95,41 +95,41 @@ impl Contents {
         self.end == 0 && self.damage.is_none()
     }
 
-    fn take(&mut self, line: Line) -> Result<(), &'static str> {
+    fn take_line(&mut self, line: JournalLine) -> Result<(), &'static str> {
         let is_first = self.header.is_none();
         match line {
-            Line::Journal(header) if is_first => self.header = Some(header),
-            Line::Journal(_) => return Err("is a second header"),
+            JournalLine::Journal(header) if is_first => self.header = Some(header),
+            JournalLine::Journal(_) => return Err("is a second header"),
             _ if is_first => return Err("is not its header"),
-            Line::Begun { entry, .. } if entry <= self.last_number => return Err("repeats a number"),
-            Line::Begun { .. } if self.entries.len() >= MOST_OPEN => return Err("is one change too many"),
-            Line::Begun { entry, change } => {
+            JournalLine::Begun { entry, .. } if entry <= self.last_number => return Err("repeats a number"),
+            JournalLine::Begun { .. } if self.entries.len() >= MOST_OPEN => return Err("is one change too many"),
+            JournalLine::Begun { entry, change } => {
                 self.last_number = entry;
-                self.entries.push(Entry { number: entry, change, state: State::Begun });
+                self.entries.push(UnsettledChange { number: entry, change, state: ChangeState::Begun });
             }
-            Line::Made { entry, became } => {
-                let index = self.index(entry).ok_or("is about no change")?;
-                self.entries[index].state = State::Made(became);
+            JournalLine::Made { entry, became } => {
+                let index = self.entry_index(entry).ok_or("is about no change")?;
+                self.entries[index].state = ChangeState::Made(became);
             }
-            Line::Settled { entry } => {
-                let index = self.index(entry).ok_or("is about no change")?;
+            JournalLine::Settled { entry } => {
+                let index = self.entry_index(entry).ok_or("is about no change")?;
                 self.entries.remove(index);
             }
-            Line::Kept { by } => self.kept_by = Some(by),
+            JournalLine::Kept { by } => self.kept_by = Some(by),
         }
         Ok(())
     }
 
-    fn index(&self, number: u32) -> Option<usize> {
+    fn entry_index(&self, number: u32) -> Option<usize> {
         self.entries.binary_search_by_key(&number, |entry| entry.number).ok()
     }
 }
 
 /// An open journal.
 #[derive(Debug)]
-pub(super) struct Log {
-    pub contents: Contents,
-    place: Place,
+pub(super) struct JournalLog {
+    pub contents: JournalContents,
+    place: JournalPlace,
     name: OsString,
     file: File,
     /// True if the file's position is after the last complete line, and nothing follows it.
@@ -141,41 +141,41 @@ pub(super) struct Log {
 }
 
 /// Unlocks the file explicitly: a process that is between fork and exec shares it, and would keep the lock until exec.
-impl Drop for Log {
+impl Drop for JournalLog {
     fn drop(&mut self) {
         if std::process::id() == self.process {
-            let _ = files::unlock(&self.file);
+            let _ = files::unlock_file(&self.file);
         }
     }
 }
 
-impl Log {
+impl JournalLog {
     /// Begins a new journal in an empty file.
-    pub fn begin(place: Place, name: OsString, file: File, header: Header) -> io::Result<Self> {
-        let mut log = Self::new(Contents::default(), place, name, file, SLACK_BYTES);
+    pub fn begin_log(place: JournalPlace, name: OsString, file: File, header: JournalHeader) -> io::Result<Self> {
+        let mut log = Self::new(JournalContents::default(), place, name, file, SLACK_BYTES);
         // Synced with the first change at the latest, if needed.
-        log.append(&Line::Journal(header.clone()), LARGEST_BYTES, false)?;
+        log.append_line(&JournalLine::Journal(header.clone()), LARGEST_BYTES, false)?;
         log.contents.header = Some(header);
         Ok(log)
     }
 
     /// Reads an existing journal.
-    pub fn read(place: Place, name: OsString, mut file: File) -> io::Result<Self> {
+    pub fn read_log(place: JournalPlace, name: OsString, mut file: File) -> io::Result<Self> {
         let mut bytes = Vec::new();
         (&mut file).take(LARGEST_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > LARGEST_BYTES {
             return Err(io::Error::other("it is too large for a journal"));
         }
-        let contents = Contents::parse(&bytes);
+        let contents = JournalContents::parse(&bytes);
         Ok(Self::new(contents, place, name, file, u64::MAX))
     }
 
-    fn new(contents: Contents, place: Place, name: OsString, file: File, compact_at: u64) -> Self {
+    fn new(contents: JournalContents, place: JournalPlace, name: OsString, file: File, compact_at: u64) -> Self {
         Self { contents, place, name, file, is_at_end: false, compact_at, process: std::process::id() }
     }
 
     /// Returns the path of the file.
-    pub fn path(&self) -> PathBuf {
+    pub fn file_path(&self) -> PathBuf {
         self.place.path_of(&self.name)
     }
 
@@ -187,7 +187,7 @@ impl Log {
 
     /// Appends a line after the last complete one, unless the file would become larger than `largest`. On failure, any part that was
     /// written is removed again.
-    fn append(&mut self, line: &Line, largest: u64, sync: bool) -> io::Result<()> {
+    fn append_line(&mut self, line: &JournalLine, largest: u64, sync: bool) -> io::Result<()> {
         self.append_text(&text_of(line)?, largest, sync)
     }
 
@@ -221,39 +221,43 @@ impl Log {
         }
         if self.contents.end >= self.compact_at {
             // A full disk may still take a line.
-            let _ = self.compact();
+            let _ = self.compact_file();
         }
         let first = self.contents.last_number + 1;
         let mut text = Vec::new();
         for (number, change) in (first..).zip(changes) {
-            text.extend(text_of(&Line::Begun { entry: number, change: change.clone() })?);
+            text.extend(text_of(&JournalLine::Begun { entry: number, change: change.clone() })?);
         }
         // Masks end with the boot, as do their threads: a reader before that sees the kernel's copy of the file. Waiting for a disk would
         // keep a program off its cpus for several milliseconds.
         let sync = !changes.iter().all(|change| matches!(change, Change::Affinity(_)));
         // The other half is for the lines of changes made and settled.
         self.append_text(&text, LARGEST_BYTES / 2, sync)?;
-        let entry = |(number, change): (u32, &Change)| Entry { number, change: change.clone(), state: State::Begun };
+        let entry = |(number, change): (u32, &Change)| UnsettledChange {
+            number,
+            change: change.clone(),
+            state: ChangeState::Begun,
+        };
         self.contents.entries.extend((first..).zip(changes).map(entry));
         self.contents.last_number += changes.len() as u32;
         Ok(first)
     }
 
     /// Writes the open changes into a new file and replaces the old one with it. The new file is locked before it gets the name.
-    fn compact(&mut self) -> io::Result<()> {
+    fn compact_file(&mut self) -> io::Result<()> {
         let Some(header) = &self.contents.header else { return Ok(()) };
-        let mut text = text_of(&Line::Journal(header.clone()))?;
-        for Entry { number, change, state } in &self.contents.entries {
-            text.extend(text_of(&Line::Begun { entry: *number, change: change.clone() })?);
-            if let State::Made(became) = state {
-                text.extend(text_of(&Line::Made { entry: *number, became: became.clone() })?);
+        let mut text = text_of(&JournalLine::Journal(header.clone()))?;
+        for UnsettledChange { number, change, state } in &self.contents.entries {
+            text.extend(text_of(&JournalLine::Begun { entry: *number, change: change.clone() })?);
+            if let ChangeState::Made(became) = state {
+                text.extend(text_of(&JournalLine::Made { entry: *number, became: became.clone() })?);
             }
         }
-        let (nameless, mut file) = self.place.create(header)?;
+        let (nameless, mut file) = self.place.create_journal(header)?;
         let _ = files::try_lock(&file);
         let written = file.write_all(&text).and_then(|()| file.sync_all());
-        let named = written.and_then(|()| self.place.rename(&nameless, &self.name));
-        named.inspect_err(|_| drop(self.place.remove(&nameless)))?;
+        let named = written.and_then(|()| self.place.rename_file(&nameless, &self.name));
+        named.inspect_err(|_| drop(self.place.remove_file(&nameless)))?;
         (self.contents.end, self.is_at_end) = (text.len() as u64, true);
         self.compact_at = 2 * self.contents.end + SLACK_BYTES;
         self.file = file;
@@ -262,41 +266,41 @@ impl Log {
 
     /// Records that a change was made. If it cannot be written, undoing checks the machine instead.
     pub fn mark_made(&mut self, number: u32, became: Option<String>) {
-        let _ = self.append(&Line::Made { entry: number, became: became.clone() }, LARGEST_BYTES, false);
-        if let Some(index) = self.contents.index(number) {
-            self.contents.entries[index].state = State::Made(became);
+        let _ = self.append_line(&JournalLine::Made { entry: number, became: became.clone() }, LARGEST_BYTES, false);
+        if let Some(index) = self.contents.entry_index(number) {
+            self.contents.entries[index].state = ChangeState::Made(became);
         }
     }
 
     /// Records that nothing remains of a change. If it cannot be written, undoing again finds nothing to do.
-    pub fn settle(&mut self, number: u32) {
-        let _ = self.append(&Line::Settled { entry: number }, LARGEST_BYTES, false);
-        if let Some(index) = self.contents.index(number) {
+    pub fn settle_change(&mut self, number: u32) {
+        let _ = self.append_line(&JournalLine::Settled { entry: number }, LARGEST_BYTES, false);
+        if let Some(index) = self.contents.entry_index(number) {
             self.contents.entries.remove(index);
         }
     }
 
-    /// As [`Self::settle`], for many at once.
+    /// As [`Self::settle_change`], for many at once.
     fn settle_all(&mut self, numbers: &BTreeSet<u32>) {
         let lines: Vec<Vec<u8>> =
-            numbers.iter().filter_map(|entry| text_of(&Line::Settled { entry: *entry }).ok()).collect();
+            numbers.iter().filter_map(|entry| text_of(&JournalLine::Settled { entry: *entry }).ok()).collect();
         let _ = self.append_text(&lines.concat(), LARGEST_BYTES, false);
         self.contents.entries.retain(|entry| !numbers.contains(&entry.number));
     }
 
     /// Records that the changes are meant to stay. If it cannot be written, they look like the changes of a crashed process.
-    pub fn keep(&mut self, by: &str) {
-        let _ = self.append(&Line::Kept { by: by.to_owned() }, LARGEST_BYTES, true);
+    pub fn keep_changes(&mut self, by: &str) {
+        let _ = self.append_line(&JournalLine::Kept { by: by.to_owned() }, LARGEST_BYTES, true);
         self.contents.kept_by = Some(by.to_owned());
     }
 
     /// Predicts the outcomes of undoing the open changes, the last first, after the effects in `meanwhile`.
-    pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
+    pub fn preview_undo(&self, meanwhile: &mut UndoForecast) -> Vec<UndoneChange> {
         let (mut undone, mut staying) = (Vec::new(), Vec::new());
         for entry in self.contents.entries.iter().rev() {
             let outcome = match rests_on(&staying, &entry.change) {
                 Some(group) => must_go_first(group),
-                None => entry.change.preview(entry.became(), meanwhile),
+                None => entry.change.preview_undo(entry.kernel_words(), meanwhile),
             };
             match &entry.change {
                 Change::Folder(folder) if outcome.is_settled() => meanwhile.going.push(folder.path.clone()),
@@ -306,42 +310,42 @@ impl Log {
                 }
                 _ => {}
             }
-            undone.push(Undone { change: entry.change.clone(), outcome });
+            undone.push(UndoneChange { change: entry.change.clone(), outcome });
         }
         undone
     }
 
     /// Undoes the open changes selected by `is_wanted`, the last first, and records the settled ones.
-    pub fn undo(&mut self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Undone> {
+    pub fn undo_changes(&mut self, is_wanted: impl Fn(&UnsettledChange) -> bool) -> Vec<UndoneChange> {
         let wanted = self.contents.entries.iter().rev().filter(|entry| is_wanted(entry));
         let wanted: Vec<u32> = wanted.map(|entry| entry.number).collect();
         let mut undone = Vec::new();
         // Threads are settled last: after a crash, undoing starts again until their descendants have their cpus back too.
         let mut threads = Vec::new();
         for number in wanted {
-            let Some(index) = self.contents.index(number) else { continue };
+            let Some(index) = self.contents.entry_index(number) else { continue };
             let entry = self.contents.entries[index].clone();
             let is_controller = matches!(entry.change, Change::Controller(_));
             let folders = if is_controller { self.open_folders() } else { Vec::new() };
             let outcome = match rests_on(&folders, &entry.change) {
                 Some(group) => must_go_first(group),
-                None => entry.change.undo(entry.became(), || self.place.hold_groups()),
+                None => entry.change.undo_change(entry.kernel_words(), || self.place.hold_groups()),
             };
             match &entry.change {
                 Change::Affinity(change) if outcome.is_settled() => {
                     threads.push((number, change.clone(), undone.len()))
                 }
-                _ if outcome.is_settled() => self.settle(number),
+                _ if outcome.is_settled() => self.settle_change(number),
                 _ => {}
             }
-            undone.push(Undone { change: entry.change, outcome });
+            undone.push(UndoneChange { change: entry.change, outcome });
         }
         self.undo_heirs(&threads, &mut undone);
         undone
     }
 
     /// Restores the descendants of `threads`: number here, change, and index in `undone`.
-    fn undo_heirs(&mut self, threads: &[(u32, AffinityChange, usize)], undone: &mut [Undone]) {
+    fn undo_heirs(&mut self, threads: &[(u32, AffinityChange, usize)], undone: &mut [UndoneChange]) {
         if threads.is_empty() {
             return;
         }
@@ -357,7 +361,7 @@ impl Log {
         self.settle_all(&numbers);
         for (_, change, place) in threads.iter().rev() {
             let count = change.process.and_then(|process| given.remove(&process.id)).unwrap_or(0);
-            if let Outcome::Reverted(remark) = &mut undone[*place].outcome
+            if let UndoOutcome::Reverted(remark) = &mut undone[*place].outcome
                 && count > 0
             {
                 let heirs = format!("also set back, started since: {count}");
@@ -378,17 +382,17 @@ impl Log {
     pub fn remove_if_settled(&self) -> io::Result<bool> {
         let is_settled = self.contents.damage.is_none() && self.contents.entries.is_empty();
         if is_settled {
-            self.remove()?;
+            self.remove_file()?;
         }
         Ok(is_settled)
     }
 
-    pub fn remove(&self) -> io::Result<()> {
-        self.place.remove(&self.name)
+    pub fn remove_file(&self) -> io::Result<()> {
+        self.place.remove_file(&self.name)
     }
 }
 
-fn text_of(line: &Line) -> io::Result<Vec<u8>> {
+fn text_of(line: &JournalLine) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     Ok(text)
@@ -400,6 +404,6 @@ fn rests_on<'a>(staying: &'a [PathBuf], change: &Change) -> Option<&'a Path> {
     staying.iter().map(PathBuf::as_path).find(|path| path.parent() == Some(&controller.group))
 }
 
-fn must_go_first(group: &Path) -> Outcome {
-    Outcome::Failed(format!("{} must go first", group.display()))
+fn must_go_first(group: &Path) -> UndoOutcome {
+    UndoOutcome::Failed(format!("{} must go first", group.display()))
 }

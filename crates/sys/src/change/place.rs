@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::controller;
-use super::lines::Header;
+use super::lines::JournalHeader;
 use crate::error::SysError;
-use crate::lock::Lock;
+use crate::lock::FileLock;
 use crate::os::folder_handle::{FolderError, FolderHandle};
 
 /// File name extension of journals.
@@ -23,32 +23,35 @@ const ATTEMPTS: u32 = 10;
 /// An open folder of journals. It belongs to this user alone: a journal's writer decides which files are written when it is undone, so both
 /// must be done by the same user.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct JournalPlace {
     folder: Arc<FolderHandle>,
     path: PathBuf,
 }
 
-impl Place {
+impl JournalPlace {
     /// Opens the folder; makes it, for this user alone, if it is missing.
-    pub fn prepare(path: &Path) -> Result<Self, SysError> {
-        Self::opened(path, true).map_err(|error| error.of(path, |path, source| SysError::Journal { path, source }))
+    pub fn prepare_folder(path: &Path) -> Result<Self, SysError> {
+        Self::open_folder(path, true)
+            .map_err(|error| error.into_journal_error(path, |path, source| SysError::Journal { path, source }))
     }
 
     /// Opens the folder; `None` if there is none.
-    pub fn find(path: &Path) -> Result<Option<Self>, SysError> {
-        match Self::opened(path, false) {
+    pub fn find_folder(path: &Path) -> Result<Option<Self>, SysError> {
+        match Self::open_folder(path, false) {
             Err(FolderError::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            other => other.map(Some).map_err(|error| error.of(path, |path, source| SysError::Read { path, source })),
+            other => other
+                .map(Some)
+                .map_err(|error| error.into_journal_error(path, |path, source| SysError::Read { path, source })),
         }
     }
 
-    fn opened(path: &Path, make: bool) -> Result<Self, FolderError> {
-        Ok(Self { folder: Arc::new(FolderHandle::own(path, make)?), path: path.to_owned() })
+    fn open_folder(path: &Path, make: bool) -> Result<Self, FolderError> {
+        Ok(Self { folder: Arc::new(FolderHandle::open_private(path, make)?), path: path.to_owned() })
     }
 
     /// Keeps other corewise processes of this user from changing control groups while the returned lock lives.
-    pub fn hold_groups(&self) -> io::Result<Lock> {
-        controller::hold(&self.folder)
+    pub fn hold_groups(&self) -> io::Result<FileLock> {
+        controller::lock_groups(&self.folder)
     }
 
     /// Returns the path of a file in it.
@@ -58,10 +61,10 @@ impl Place {
 
     /// Makes the file of a new journal, under a name that readers ignore. The name contains the boot, the process and its start time, so it
     /// is unique.
-    pub fn create(&self, header: &Header) -> io::Result<(OsString, File)> {
+    pub fn create_journal(&self, header: &JournalHeader) -> io::Result<(OsString, File)> {
         let name = OsString::from(format!("{}-{}-{}.new", header.boot, header.process.id, header.process.start_ticks));
-        self.remove(&name)?;
-        self.folder.create(&name).map(|file| (name, file))
+        self.remove_file(&name)?;
+        self.folder.create_file(&name).map(|file| (name, file))
     }
 
     /// Renames a journal to the name under which it is found and returns it. The rename is synced, so that it survives a crash of the file
@@ -70,27 +73,27 @@ impl Place {
         let stem = Path::new(nameless).file_stem().unwrap_or_default().to_string_lossy();
         let number = |number| if number == 1 { String::new() } else { format!("-{number}") };
         let mut names = (1..).map(|n| OsString::from(format!("{stem}{}.{SUFFIX}", number(n))));
-        let name = names.find(|name| !self.folder.has(name)).unwrap_or_default();
-        self.rename(nameless, &name)?;
+        let name = names.find(|name| !self.folder.has_name(name)).unwrap_or_default();
+        self.rename_file(nameless, &name)?;
         Ok(name)
     }
 
     /// Renames a file, replacing another one.
-    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        self.folder.rename(from, to)
+    pub fn rename_file(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.folder.rename_durably(from, to)
     }
 
     /// Removes a file that may be gone already.
-    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        match self.folder.remove(name) {
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        match self.folder.remove_file(name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
     }
 
     /// Returns the names of the journals, sorted.
-    pub fn journals(&self) -> Result<Vec<OsString>, SysError> {
-        let found = self.folder.names().map_err(|source| SysError::Read { path: self.path.clone(), source })?;
+    pub fn journal_names(&self) -> Result<Vec<OsString>, SysError> {
+        let found = self.folder.list_names().map_err(|source| SysError::Read { path: self.path.clone(), source })?;
         let is_journal = |name: &OsString| {
             let extension = Path::new(name).extension();
             extension.is_some_and(|extension| extension == SUFFIX || extension == FORMER_SUFFIX)
@@ -115,7 +118,7 @@ impl Place {
 
 impl FolderError {
     /// Converts it to this crate's error about a folder of journals.
-    fn of(self, path: &Path, system: fn(PathBuf, io::Error) -> SysError) -> SysError {
+    fn into_journal_error(self, path: &Path, system: fn(PathBuf, io::Error) -> SysError) -> SysError {
         match self {
             Self::Foreign(why) => SysError::JournalRefused { path: path.to_owned(), why },
             Self::System(source) => system(path.to_owned(), source),

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::affinity::AffinityChange;
 use super::controller::ControllerChange;
-use super::file::{FileChange, Format};
+use super::file::{FileChange, ValueFormat};
 use super::folder::FolderChange;
-use super::look::Look;
-use crate::lock::Lock;
+use super::look::ChangeStanding;
+use crate::lock::FileLock;
 
 /// One change to the machine, with the data needed to undo it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub enum Change {
 
 /// Outcome of undoing a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum UndoOutcome {
     /// The old value is back; holds a remark if there is one.
     Reverted(Option<String>),
     /// There was nothing to undo; holds the reason.
@@ -44,11 +44,11 @@ pub enum Outcome {
 
 /// A change that was to be undone, and the outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct UndoneChange {
     /// The change.
     pub change: Change,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: UndoOutcome,
 }
 
 impl Change {
@@ -56,17 +56,17 @@ impl Change {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn file(path: impl AsRef<Path>, new: impl Into<String>, format: Format) -> io::Result<Self> {
+    pub fn for_file(path: impl AsRef<Path>, new: impl Into<String>, format: ValueFormat) -> io::Result<Self> {
         FileChange::new(path.as_ref(), new.into(), format).map(Self::File)
     }
 
     /// Creates a change that turns a controller on for the groups below a control group of version 2.
-    pub fn controller(group: impl AsRef<Path>, name: impl Into<String>) -> Self {
+    pub fn for_controller(group: impl AsRef<Path>, name: impl Into<String>) -> Self {
         Self::Controller(ControllerChange { group: group.as_ref().to_owned(), name: name.into() })
     }
 
     /// Creates a change that makes a folder. If it is a control group, processes still in it at its removal move to `home`.
-    pub fn folder(path: impl AsRef<Path>, home: impl AsRef<Path>) -> Self {
+    pub fn for_folder(path: impl AsRef<Path>, home: impl AsRef<Path>) -> Self {
         Self::Folder(FolderChange { path: path.as_ref().to_owned(), home: home.as_ref().to_owned() })
     }
 
@@ -74,7 +74,7 @@ impl Change {
     ///
     /// # Errors
     /// If there is no such thread, or its cpus may not be read.
-    pub fn affinity(thread: u32, cpus: CpuSet) -> io::Result<Self> {
+    pub fn for_affinity(thread: u32, cpus: CpuSet) -> io::Result<Self> {
         AffinityChange::of_number(thread, cpus).map(Self::Affinity)
     }
 
@@ -98,63 +98,65 @@ impl Change {
     }
 
     /// Makes the change; returns the value afterwards as the kernel prints it, if that may differ from the value written.
-    pub(super) fn make(&self) -> io::Result<Option<String>> {
+    pub(super) fn apply_change(&self) -> io::Result<Option<String>> {
         match self {
-            Self::File(change) => change.make().map(Some),
-            Self::Controller(change) => change.make().map(|()| None),
-            Self::Folder(change) => change.make().map(|()| None),
-            Self::Affinity(change) => change.make().map(|()| None),
+            Self::File(change) => change.apply_change().map(Some),
+            Self::Controller(change) => change.apply_change().map(|()| None),
+            Self::Folder(change) => change.apply_change().map(|()| None),
+            Self::Affinity(change) => change.apply_change().map(|()| None),
         }
     }
 
-    /// Reads its state. `became` is the result of [`Change::make`], `None` if it was not recorded. `meanwhile` holds the effects of changes
+    /// Reads its state. `became` is the result of [`Change::apply_change`], `None` if it was not recorded. `meanwhile` holds the effects of changes
     /// that will be undone before this one.
-    fn look(&self, became: Option<&str>, meanwhile: &Meanwhile) -> io::Result<Look> {
+    fn read_standing(&self, became: Option<&str>, meanwhile: &UndoForecast) -> io::Result<ChangeStanding> {
         match self {
-            Self::File(change) => change.look(became, meanwhile.values.get(&change.path)),
-            Self::Controller(change) => change.look(&meanwhile.going),
-            Self::Folder(change) => change.look(),
-            Self::Affinity(change) => change.look(),
+            Self::File(change) => change.read_standing(became, meanwhile.values.get(&change.path)),
+            Self::Controller(change) => change.read_standing(&meanwhile.going),
+            Self::Folder(change) => change.read_standing(),
+            Self::Affinity(change) => change.read_standing(),
         }
     }
 
     /// Undoes the change; returns a remark if there is one.
-    fn revert(&self) -> io::Result<Option<String>> {
+    fn revert_change(&self) -> io::Result<Option<String>> {
         match self {
-            Self::File(change) => change.revert().map(|()| None),
-            Self::Controller(change) => change.revert().map(|()| None),
-            Self::Folder(change) => change.revert(),
-            Self::Affinity(change) => change.revert(),
+            Self::File(change) => change.revert_change().map(|()| None),
+            Self::Controller(change) => change.revert_change().map(|()| None),
+            Self::Folder(change) => change.revert_change(),
+            Self::Affinity(change) => change.revert_change(),
         }
     }
 
     /// Predicts the outcome of undoing it; changes nothing.
-    pub(super) fn preview(&self, became: Option<&str>, meanwhile: &Meanwhile) -> Outcome {
-        match self.look(became, meanwhile) {
-            Ok(Look::AsBefore(why)) => Outcome::NothingToDo(why.to_owned()),
-            Ok(Look::Changed(why)) => Outcome::LeftAlone(why),
-            Ok(Look::InForce) => Outcome::Reverted(None),
-            Err(error) => Outcome::Failed(error.to_string()),
+    pub(super) fn preview_undo(&self, became: Option<&str>, meanwhile: &UndoForecast) -> UndoOutcome {
+        match self.read_standing(became, meanwhile) {
+            Ok(ChangeStanding::AsBefore(why)) => UndoOutcome::NothingToDo(why.to_owned()),
+            Ok(ChangeStanding::Changed(why)) => UndoOutcome::LeftAlone(why),
+            Ok(ChangeStanding::InForce) => UndoOutcome::Reverted(None),
+            Err(error) => UndoOutcome::Failed(error.to_string()),
         }
     }
 
     /// Undoes the change if it is still as corewise left it. `hold` keeps others from changing control groups.
-    pub(super) fn undo(&self, became: Option<&str>, hold: impl Fn() -> io::Result<Lock>) -> Outcome {
-        let nothing = Meanwhile::default();
-        let seen = self.preview(became, &nothing);
+    pub(super) fn undo_change(&self, became: Option<&str>, hold: impl Fn() -> io::Result<FileLock>) -> UndoOutcome {
+        let nothing = UndoForecast::default();
+        let seen = self.preview_undo(became, &nothing);
         match self {
             // The check and the change happen under the lock: another corewise may be checking the same group.
             Self::Controller(_) if seen.is_reverted() => match hold() {
-                Ok(_held) => self.undo_as(self.preview(became, &nothing)),
-                Err(error) => Outcome::Failed(error.to_string()),
+                Ok(_held) => self.undo_as(self.preview_undo(became, &nothing)),
+                Err(error) => UndoOutcome::Failed(error.to_string()),
             },
             _ => self.undo_as(seen),
         }
     }
 
-    fn undo_as(&self, seen: Outcome) -> Outcome {
+    fn undo_as(&self, seen: UndoOutcome) -> UndoOutcome {
         match seen {
-            Outcome::Reverted(_) => self.revert().map_or_else(|e| Outcome::Failed(e.to_string()), Outcome::Reverted),
+            UndoOutcome::Reverted(_) => {
+                self.revert_change().map_or_else(|e| UndoOutcome::Failed(e.to_string()), UndoOutcome::Reverted)
+            }
             other => other,
         }
     }
@@ -162,14 +164,14 @@ impl Change {
 
 /// Predicted effects of the changes already undone, for previews.
 #[derive(Debug, Default)]
-pub struct Meanwhile {
+pub struct UndoForecast {
     /// Values that files would hold.
     pub(super) values: BTreeMap<PathBuf, String>,
     /// Folders that would be gone.
     pub(super) going: Vec<PathBuf>,
 }
 
-impl Outcome {
+impl UndoOutcome {
     /// Returns true if the old value is back.
     pub fn is_reverted(&self) -> bool {
         matches!(self, Self::Reverted(_))

@@ -9,7 +9,7 @@ use std::thread;
 use tempfile::TempDir;
 
 use super::*;
-use crate::input::{Input, InputKind};
+use crate::input::{InputFile, InputKind};
 use crate::output;
 
 /// How often something is tried while its path is exchanged.
@@ -18,14 +18,14 @@ const TRIES: usize = 1_000;
 const MOST_TRIES: usize = 1_000_000;
 
 /// A folder in which everybody may write, beside one of this user's alone.
-struct Exchanged {
+struct ExchangedFile {
     _both: TempDir,
     /// Everybody may write here: `x` and `y` in it are exchanged.
     open: PathBuf,
     own: PathBuf,
 }
 
-impl Exchanged {
+impl ExchangedFile {
     fn new() -> Self {
         let both = tempfile::tempdir().unwrap();
         let [open, own] = ["open", "own"].map(|name| both.path().join(name));
@@ -72,12 +72,12 @@ impl Exchanged {
 
 #[test]
 fn content_and_origin_are_of_one_file_while_folders_are_exchanged() {
-    let place = Exchanged::new();
+    let place = ExchangedFile::new();
     place.folder("x", 0o777, "of anybody");
     place.folder("y", 0o700, "own");
     let path = place.open.join("x/file");
     place.try_while_exchanged(|| {
-        let Ok(input) = Input::open(&path, InputKind::Suite) else { return false };
+        let Ok(input) = InputFile::open(&path, InputKind::Suite) else { return false };
         let (text, origin) = input.text_with_origin().unwrap();
         assert!(origin.writers().is_some(), "{text}: whoever may write in the folder chose which file this is");
         let is_of_folder = origin.writers().unwrap().starts_with("its folder may be written by everybody");
@@ -88,16 +88,16 @@ fn content_and_origin_are_of_one_file_while_folders_are_exchanged() {
 
 #[test]
 fn a_link_that_is_exchanged_is_never_followed() {
-    let place = Exchanged::new();
+    let place = ExchangedFile::new();
     fs::write(place.own.join("file"), "own").unwrap();
     let theirs = place.folder("theirs", 0o777, "of anybody");
     symlink(&place.own, place.open.join("x")).unwrap();
     symlink(&theirs, place.open.join("y")).unwrap();
     let path = place.open.join("x/file");
     place.try_while_exchanged(|| {
-        let opened = Input::open(&path, InputKind::Suite);
+        let opened = InputFile::open(&path, InputKind::Suite);
         assert!(opened.is_err(), "{opened:?}");
-        assert!(output::replace(&path, b"written").is_err() && output::create(&path).is_err());
+        assert!(output::replace_file(&path, b"written").is_err() && output::create_file(&path).is_err());
         true
     });
     assert_eq!(fs::read(place.own.join("file")).unwrap(), b"own");
@@ -106,7 +106,7 @@ fn a_link_that_is_exchanged_is_never_followed() {
 
 #[test]
 fn nothing_is_written_through_a_link_that_takes_the_place_of_a_folder() {
-    let place = Exchanged::new();
+    let place = ExchangedFile::new();
     fs::write(place.own.join("file"), "own").unwrap();
     place.folder("x", 0o777, "");
     symlink(&place.own, place.open.join("y")).unwrap();
@@ -115,11 +115,11 @@ fn nothing_is_written_through_a_link_that_takes_the_place_of_a_folder() {
     place.try_while_exchanged(|| {
         number += 1;
         let written = match number % 3 {
-            0 => output::replace(&path, b"written"),
-            1 => output::create(&path).map(drop),
+            0 => output::replace_file(&path, b"written"),
+            1 => output::create_file(&path).map(drop),
             _ => output::make_folder(&place.open.join("x/deep/folder")),
         };
-        let _ = crate::input::remove(&path);
+        let _ = crate::input::remove_stale(&path);
         assert_eq!(fs::read(place.own.join("file")).unwrap(), b"own");
         written.is_ok()
     });
@@ -128,27 +128,27 @@ fn nothing_is_written_through_a_link_that_takes_the_place_of_a_folder() {
 
 #[test]
 fn a_file_of_this_user_to_which_others_can_have_led_is_not_replaced() {
-    let place = Exchanged::new();
+    let place = ExchangedFile::new();
     let own = place.folder("x", 0o700, "own");
-    let refusal = output::replace(&own.join("file"), b"written").unwrap_err().to_string();
+    let refusal = output::replace_file(&own.join("file"), b"written").unwrap_err().to_string();
     assert!(refusal.starts_with("it is there already, and others can have led here"), "{refusal}");
-    output::replace(&own.join("new"), b"written").unwrap();
+    output::replace_file(&own.join("new"), b"written").unwrap();
     assert_eq!(fs::read(own.join("file")).unwrap(), b"own");
 }
 
 #[test]
 fn a_path_from_here_is_checked_as_one_from_the_root() {
-    let place = Exchanged::new();
+    let place = ExchangedFile::new();
     // The current folder is the whole process's: this test looks at the one that it has.
     let here = std::env::current_dir().unwrap();
     let [relative, absolute] = [PathBuf::from("Cargo.toml"), here.join("Cargo.toml")]
-        .map(|path| Input::open(&path, InputKind::Suite).unwrap());
+        .map(|path| InputFile::open(&path, InputKind::Suite).unwrap());
     assert!(relative.origin().is_same_file(absolute.origin()));
     assert_eq!(relative.origin(), absolute.origin());
     assert!(absolute.origin().is_at(Path::new("Cargo.toml")) && !absolute.origin().is_at(&place.own));
-    let above = FolderHandle::any(&place.open).unwrap();
+    let above = FolderHandle::open_any(&place.open).unwrap();
     let inside = place.folder("x", 0o700, "own");
-    let inside = FolderHandle::any(&inside).unwrap();
+    let inside = FolderHandle::open_any(&inside).unwrap();
     assert_eq!(crate::os::folder_handle::strangers_above(&above, &place.open).unwrap(), None);
     let strangers = crate::os::folder_handle::strangers_above(&inside, &place.open.join("x")).unwrap();
     assert!(strangers.unwrap().starts_with("other users may write in "));
@@ -156,15 +156,15 @@ fn a_path_from_here_is_checked_as_one_from_the_root() {
 
 #[test]
 fn a_device_is_written_to_and_a_file_is_replaced_by_a_new_one() {
-    let place = Exchanged::new();
-    output::create(Path::new("/dev/null")).unwrap();
+    let place = ExchangedFile::new();
+    output::create_file(Path::new("/dev/null")).unwrap();
     let (file, name) = (place.own.join("file"), place.own.join("other name"));
     fs::write(&file, "own").unwrap();
     fs::hard_link(&file, &name).unwrap();
-    let made = output::create(&file).unwrap();
+    let made = output::create_file(&file).unwrap();
     std::io::Write::write_all(&mut { made }, b"new").unwrap();
     let mut text = String::new();
-    Input::open(&file, InputKind::Suite).unwrap().read_to_string(&mut text).unwrap();
+    InputFile::open(&file, InputKind::Suite).unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(
         (text.as_str(), fs::read_to_string(&name).unwrap().as_str()),
         ("new", "own"),
@@ -174,10 +174,10 @@ fn a_device_is_written_to_and_a_file_is_replaced_by_a_new_one() {
 
 #[test]
 fn what_belongs_to_a_file_counts_with_it() {
-    let place = Exchanged::new();
+    let place = ExchangedFile::new();
     let file = place.own.join("file");
     fs::write(&file, "own").unwrap();
-    let origin = || FilePlace::find(&file).unwrap().origin(&["-wal"]).unwrap().unwrap();
+    let origin = || FilePlace::find_place(&file).unwrap().file_origin(&["-wal"]).unwrap().unwrap();
     assert_eq!(origin().writers(), None);
     let log = place.own.join("file-wal");
     fs::write(&log, "").unwrap();

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use corewise_machine::CpuSet;
-use corewise_machine::interrupt::away::Move;
+use corewise_machine::interrupt::away::InterruptMove;
 use corewise_machine::interrupt::device::CpuCount;
 
 use super::counts::Counts;
-use crate::change::{Change, Format, Journal};
+use crate::change::{Change, ChangeJournal, ValueFormat};
 use crate::error::SysError;
 use crate::os::files;
 use crate::root::Root;
@@ -18,7 +18,7 @@ const FOLDER: &str = "/proc/irq";
 
 /// Reason why an interrupt was not moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum MoveRefusal {
     /// This user lacks the permission.
     NotPermitted,
     /// /proc/irq is mounted read-only, as in a container.
@@ -35,9 +35,9 @@ pub enum Refusal {
     Other(String),
 }
 
-impl Refusal {
+impl MoveRefusal {
     /// Returns why a move failed; `None` if the kernel did not refuse it.
-    pub fn of(error: &SysError) -> Option<Self> {
+    pub fn from_error(error: &SysError) -> Option<Self> {
         let (SysError::Change { source, .. } | SysError::Read { source, .. }) = error else { return None };
         Some(match source.kind() {
             _ if files::is_refused_by_kernel(source) => Self::ByKernel,
@@ -51,7 +51,7 @@ impl Refusal {
     }
 
     /// Describes the refusal.
-    pub fn words(&self) -> String {
+    pub fn describe_refusal(&self) -> String {
         match self {
             Self::NotPermitted => "this user may not move interrupts".to_owned(),
             Self::ReadOnly => "/proc/irq is mounted read-only here".to_owned(),
@@ -69,34 +69,34 @@ impl Refusal {
 /// Checks that this user may move an interrupt: opens its file as a move does, and writes nothing.
 ///
 /// # Errors
-/// [`SysError::Change`] if it cannot be opened; [`Refusal::of`] explains it.
-pub fn may_move(step: &Move) -> Result<(), SysError> {
+/// [`SysError::Change`] if it cannot be opened; [`MoveRefusal::from_error`] explains it.
+pub fn may_move(step: &InterruptMove) -> Result<(), SysError> {
     let path = file_of(Path::new(FOLDER), step);
     let opened = fs::OpenOptions::new().write(true).open(&path);
     opened.map(drop).map_err(|source| SysError::Change { what: format!("file {}", path.display()), source })
 }
 
-fn file_of(folder: &Path, step: &Move) -> PathBuf {
+fn file_of(folder: &Path, step: &InterruptMove) -> PathBuf {
     folder.join(step.number.to_string()).join("smp_affinity_list")
 }
 
 /// Moves an interrupt, after recording it in the journal.
 ///
 /// # Errors
-/// [`SysError::Read`] if there is no such interrupt, and errors of [`Journal::make`]; [`Refusal::of`] explains them.
-pub fn move_away(journal: &mut Journal, step: &Move) -> Result<(), SysError> {
+/// [`SysError::Read`] if there is no such interrupt, and errors of [`ChangeJournal::make_change`]; [`MoveRefusal::from_error`] explains them.
+pub fn move_away(journal: &mut ChangeJournal, step: &InterruptMove) -> Result<(), SysError> {
     move_in(Path::new(FOLDER), journal, step)
 }
 
-fn move_in(folder: &Path, journal: &mut Journal, step: &Move) -> Result<(), SysError> {
+fn move_in(folder: &Path, journal: &mut ChangeJournal, step: &InterruptMove) -> Result<(), SysError> {
     let path = file_of(folder, step);
-    let change = Change::file(&path, step.to.to_string(), Format::List);
-    journal.make(change.map_err(|source: io::Error| SysError::Read { path, source })?).map(drop)
+    let change = Change::for_file(&path, step.to.to_string(), ValueFormat::List);
+    journal.make_change(change.map_err(|source: io::Error| SysError::Read { path, source })?).map(drop)
 }
 
 /// Result of checking a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum InterruptArrival {
     /// It goes to these cpus, as asked.
     There(CpuSet),
     /// Not yet: it goes to these cpus, and has not struck since. On some controllers a move takes effect in the handler, when it strikes.
@@ -108,22 +108,22 @@ pub enum Arrival {
 }
 
 /// Checks if an interrupt goes to its new cpus; `then` are counts right after the move, `now` from just before this check.
-pub fn arrival(root: &Root, step: &Move, then: &Counts, now: &Counts) -> Arrival {
+pub fn check_arrival(root: &Root, step: &InterruptMove, then: &Counts, now: &Counts) -> InterruptArrival {
     let number = step.number;
-    let effective = root.read(&format!("proc/irq/{number}/effective_affinity_list"));
+    let effective = root.read_text(&format!("proc/irq/{number}/effective_affinity_list"));
     let effective = effective.and_then(|text| CpuSet::parse_list(text.trim()).ok()).filter(|cpus| !cpus.is_empty());
-    let Some(effective) = effective else { return Arrival::Untold };
-    let total = |counts: &Counts| counts.get(&number).map_or(0, |counts| sum(counts));
+    let Some(effective) = effective else { return InterruptArrival::Untold };
+    let total = |counts: &Counts| counts.get(&number).map_or(0, |counts| sum_counts(counts));
     if effective.is_subset(&step.to) {
-        Arrival::There(effective)
+        InterruptArrival::There(effective)
     } else if total(now) > total(then) {
-        Arrival::Elsewhere(effective)
+        InterruptArrival::Elsewhere(effective)
     } else {
-        Arrival::Waits(effective)
+        InterruptArrival::Waits(effective)
     }
 }
 
-fn sum(counts: &[CpuCount]) -> u64 {
+fn sum_counts(counts: &[CpuCount]) -> u64 {
     counts.iter().map(|count| count.since_boot).sum()
 }
 
@@ -133,23 +133,23 @@ mod tests {
 
     use super::*;
 
-    fn step(number: u32, to: &str) -> Move {
+    fn step(number: u32, to: &str) -> InterruptMove {
         let set = |list: &str| CpuSet::parse_list(list).unwrap();
-        Move { number, name: "ttyS0".into(), from: set("0-3"), to: set(to), reason: None }
+        InterruptMove { number, name: "ttyS0".into(), from: set("0-3"), to: set(to), reason: None }
     }
 
     #[test]
     fn a_move_is_a_change_with_a_way_back() {
         let place = tempfile::tempdir().unwrap();
-        crate::change::ground::lay(place.path());
+        crate::change::ground::lay_machine(place.path());
         let file = place.path().join("4/smp_affinity_list");
         fs::create_dir(place.path().join("4")).unwrap();
         fs::write(&file, "0-3\n").unwrap();
-        let mut journal = Journal::in_folder(place.path().join("journals"));
+        let mut journal = ChangeJournal::in_folder(place.path().join("journals"));
         move_in(place.path(), &mut journal, &step(4, "1,3")).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "1,3\n");
         let gone = move_in(place.path(), &mut journal, &step(5, "1,3")).unwrap_err();
-        assert_eq!(Refusal::of(&gone), Some(Refusal::Gone));
+        assert_eq!(MoveRefusal::from_error(&gone), Some(MoveRefusal::Gone));
         assert_eq!(journal.entries().len(), 1);
         drop(journal);
         assert_eq!(fs::read_to_string(&file).unwrap(), "0-3\n");
@@ -160,14 +160,14 @@ mod tests {
     fn refusals_are_known_by_the_kernels_number() {
         let refused = |number| {
             let source = io::Error::from_raw_os_error(number);
-            Refusal::of(&SysError::Change { what: "a file".into(), source }).unwrap()
+            MoveRefusal::from_error(&SysError::Change { what: "a file".into(), source }).unwrap()
         };
-        assert_eq!([refused(libc::EPERM), refused(libc::EIO)], [Refusal::ByKernel, Refusal::ByKernel]);
-        assert_eq!([refused(libc::EACCES), refused(libc::EROFS)], [Refusal::NotPermitted, Refusal::ReadOnly]);
-        assert_eq!([refused(libc::ENOSPC), refused(libc::EINVAL)], [Refusal::NoVector, Refusal::NoCpuOnline]);
-        assert_eq!(refused(libc::EBUSY).words(), io::Error::from_raw_os_error(libc::EBUSY).to_string());
+        assert_eq!([refused(libc::EPERM), refused(libc::EIO)], [MoveRefusal::ByKernel, MoveRefusal::ByKernel]);
+        assert_eq!([refused(libc::EACCES), refused(libc::EROFS)], [MoveRefusal::NotPermitted, MoveRefusal::ReadOnly]);
+        assert_eq!([refused(libc::ENOSPC), refused(libc::EINVAL)], [MoveRefusal::NoVector, MoveRefusal::NoCpuOnline]);
+        assert_eq!(refused(libc::EBUSY).describe_refusal(), io::Error::from_raw_os_error(libc::EBUSY).to_string());
         let journal = SysError::Journal { path: "/run/corewise".into(), source: io::Error::from_raw_os_error(28) };
-        assert_eq!(Refusal::of(&journal), None, "a full disk is no want of vectors");
+        assert_eq!(MoveRefusal::from_error(&journal), None, "a full disk is no want of vectors");
     }
 
     #[test]
@@ -175,14 +175,14 @@ mod tests {
         let counts = |since_boot| Counts::from([(4, vec![CpuCount { cpu: 0, since_boot, per_second: None }])]);
         let look = |effective: &'static str, now: u64| {
             let root = Root::from_files([("proc/irq/4/effective_affinity_list", effective)]);
-            arrival(&root, &step(4, "2-3"), &counts(7), &counts(now))
+            check_arrival(&root, &step(4, "2-3"), &counts(7), &counts(now))
         };
         let set = |list: &str| CpuSet::parse_list(list).unwrap();
-        assert_eq!(look("3\n", 9), Arrival::There(set("3")));
-        assert_eq!(look("0\n", 7), Arrival::Waits(set("0")));
-        assert_eq!(look("0-2\n", 8), Arrival::Elsewhere(set("0-2")));
-        assert_eq!(look("\n", 8), Arrival::Untold);
-        let untold = arrival(&Root::from_files([("proc/x", "")]), &step(4, "2"), &counts(7), &counts(7));
-        assert_eq!(untold, Arrival::Untold);
+        assert_eq!(look("3\n", 9), InterruptArrival::There(set("3")));
+        assert_eq!(look("0\n", 7), InterruptArrival::Waits(set("0")));
+        assert_eq!(look("0-2\n", 8), InterruptArrival::Elsewhere(set("0-2")));
+        assert_eq!(look("\n", 8), InterruptArrival::Untold);
+        let untold = check_arrival(&Root::from_files([("proc/x", "")]), &step(4, "2"), &counts(7), &counts(7));
+        assert_eq!(untold, InterruptArrival::Untold);
     }
 }

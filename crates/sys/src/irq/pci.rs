@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::root::{PCI_DEVICES, Source};
+use crate::root::{FileSource, PCI_DEVICES};
 
 /// Returns the device's address, from the end of newer controllers' names ("PCI-MSIX-0000:00:02.0"), or from the hardware number of older
 /// controllers, which serve all devices.
 ///
 /// Linux, `drivers/pci/msi/irqdomain.c`, `pci_msi_domain_calc_hwirq`: index, device << 11, domain << 27.
-pub fn address(chip: &str, hardware_number: Option<u64>) -> Option<String> {
+pub fn device_address(chip: &str, hardware_number: Option<u64>) -> Option<String> {
     if let Some(address) = chip.rsplit('-').next().filter(|text| is_address(text)) {
         return Some(address.to_owned());
     }
@@ -27,20 +27,20 @@ fn is_address(text: &str) -> bool {
 }
 
 /// The drivers of PCI devices; each is read once, for all interrupts of the device.
-pub struct Drivers<'a> {
-    source: &'a dyn Source,
+pub struct PciDrivers<'a> {
+    source: &'a dyn FileSource,
     known: RefCell<HashMap<String, Option<String>>>,
 }
 
-impl<'a> Drivers<'a> {
-    pub fn new(source: &'a dyn Source) -> Self {
+impl<'a> PciDrivers<'a> {
+    pub fn new(source: &'a dyn FileSource) -> Self {
         Self { source, known: RefCell::default() }
     }
 
     /// Returns the driver of the device at an address.
-    pub fn of(&self, address: &str) -> Option<String> {
+    pub fn driver_at(&self, address: &str) -> Option<String> {
         let read = || {
-            let text = self.source.text(&format!("{PCI_DEVICES}/{address}/uevent"))?;
+            let text = self.source.file_text(&format!("{PCI_DEVICES}/{address}/uevent"))?;
             text.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(str::to_owned)
         };
         self.known.borrow_mut().entry(address.to_owned()).or_insert_with(read).clone()
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn devices_are_named_by_the_chip_or_by_the_hardware_number() {
-        let found = |chip, number| address(chip, Some(number));
+        let found = |chip, number| device_address(chip, Some(number));
         let at = |text: &str| Some(text.to_owned());
         assert_eq!(found("PCI-MSIX-0000:00:02.0", 1), at("0000:00:02.0"));
         assert_eq!(found("IR-PCI-MSI-10000:3b:1f.7", 1), at("10000:3b:1f.7"));
@@ -62,6 +62,6 @@ mod tests {
         assert_eq!(found("ITS-MSI", 134_750_209), at("0001:01:00.4"));
         assert_eq!(found("IO-APIC", 5), None);
         assert_eq!(found("IR-HPET-MSI", 5), None);
-        assert_eq!(address("PCI-MSI", None), None);
+        assert_eq!(device_address("PCI-MSI", None), None);
     }
 }

@@ -53,7 +53,7 @@ fn told(interrupt: &DeviceInterrupt) -> String {
     format!(
         "{} [{}] {} {} {} allowed {} effective {} node {:?} {} {}",
         interrupt.number,
-        interrupt.name(),
+        interrupt.joined_handlers(),
         word(&interrupt.driver),
         word(&interrupt.device),
         word(&interrupt.chip),
@@ -66,7 +66,7 @@ fn told(interrupt: &DeviceInterrupt) -> String {
 }
 
 fn all(root: &Root) -> String {
-    read(root).iter().map(told).collect::<Vec<_>>().join("\n")
+    read_interrupts(root).iter().map(told).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_recorded_guest_is_read() {
     36 [virtio1-req.0] virtio-pci 0000:00:02.0 PCI-MSIX-0000:00:02.0 allowed 0,1 effective 1 node None managed 1:2790351
     38 [virtio2-input.0] - 0000:00:03.0 PCI-MSIX-0000:00:03.0 allowed 0,1 effective 1 node None movable 1:17979
     ");
-    let first = &read(&guest())[0];
+    let first = &read_interrupts(&guest())[0];
     assert_eq!((first.hardware_number, first.trigger.as_deref(), first.wakes), (Some(5), Some("edge"), Some(false)));
     assert_eq!(first.hint, None, "a hint of no cpu is none");
 }
@@ -117,9 +117,9 @@ fn older_kernels_are_read_by_table_and_folders() {
     29 [nvme0q1] - - - allowed 1 effective - node Some(1) movable 1:1000
     31 [eth0] - - - allowed 0-4 effective - node None movable 
     ");
-    let read = read(&root);
+    let read = read_interrupts(&root);
     assert_eq!(read[1].handlers, ["i801_smbus", "ehci_hcd:usb1"]);
-    assert_eq!(read[2].hint, Some(CpuSet::of(1)));
+    assert_eq!(read[2].hint, Some(CpuSet::from_cpu(1)));
 }
 
 /// An Arm server: the timer is every cpu's own, the network's queues are messages of the ITS.
@@ -146,14 +146,14 @@ fn arms_private_interrupts_are_of_each_cpu() {
 
 #[test]
 fn nothing_to_read_is_no_interrupt() {
-    assert_eq!(read(&Root::from_files([("proc/cpuinfo", "processor : 0\n")])), []);
+    assert_eq!(read_interrupts(&Root::from_files([("proc/cpuinfo", "processor : 0\n")])), []);
     let nonsense = [("proc/interrupts", "CPU0\n x: 1\n 7: y\n"), ("proc/irq/8/smp_affinity_list", "z\n")];
-    assert_eq!(read(&Root::from_files(nonsense)), []);
+    assert_eq!(read_interrupts(&Root::from_files(nonsense)), []);
 }
 
 #[test]
 fn irqbalance_is_found_by_its_name() {
     let root = |name: &str| Root::from_files([("proc/1/comm", "systemd\n"), ("proc/812/comm", name)]);
-    assert_eq!(irqbalance(&root("irqbalance\n")), Some(812));
-    assert_eq!(irqbalance(&root("irqbalance-ui\n")), None);
+    assert_eq!(find_irqbalance(&root("irqbalance\n")), Some(812));
+    assert_eq!(find_irqbalance(&root("irqbalance-ui\n")), None);
 }

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-pub use crate::values::account::Account;
+pub use crate::values::account::ThreadAccount;
 
-impl Account {
+impl ThreadAccount {
     /// Reads the account of a thread. `None` if it has ended; zeros for facts that this kernel does not account for.
-    pub fn of(process: u32, thread: u32) -> Option<Self> {
+    pub fn read_account(process: u32, thread: u32) -> Option<Self> {
         let read = |file: &str| fs::read_to_string(format!("/proc/{process}/task/{thread}/{file}"));
         let status = read("status").ok()?;
         // Missing without CONFIG_SCHED_INFO.
@@ -47,10 +47,11 @@ mod tests {
     #[test]
     fn both_files_are_read_and_what_they_lack_is_zero() {
         let status = "Name:\tapp\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
-        let whole = Account { on_cpu_ns: 5_000, waited_ns: 77, voluntary_switches: 150, involuntary_switches: 545 };
-        assert_eq!(Account::parse("5000 77 3\n", status), whole);
-        assert_eq!(Account::parse("", ""), Account::default());
-        assert_eq!(Account::parse("x 7", ""), Account::default(), "another file");
+        let whole =
+            ThreadAccount { on_cpu_ns: 5_000, waited_ns: 77, voluntary_switches: 150, involuntary_switches: 545 };
+        assert_eq!(ThreadAccount::parse("5000 77 3\n", status), whole);
+        assert_eq!(ThreadAccount::parse("", ""), ThreadAccount::default());
+        assert_eq!(ThreadAccount::parse("x 7", ""), ThreadAccount::default(), "another file");
     }
 
     #[test]
@@ -58,7 +59,7 @@ mod tests {
         let own = super::super::thread::own_number();
         // The kernel accounts for a thread's time when it leaves the cpu, or at the timer.
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let account = Account::of(std::process::id(), own).unwrap();
+        let account = ThreadAccount::read_account(std::process::id(), own).unwrap();
         if !has_waiting_time() {
             return println!("skipped: this kernel was built without CONFIG_SCHED_INFO");
         }
@@ -67,6 +68,6 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_not_there_has_no_account() {
-        assert_eq!(Account::of(std::process::id(), u32::MAX), None);
+        assert_eq!(ThreadAccount::read_account(std::process::id(), u32::MAX), None);
     }
 }

@@ -16,15 +16,15 @@ const WIDEST_WORDS: usize = 1 << 16;
 /// # Errors
 /// If none of the cpus is online and in this process's cpuset, an error that says so.
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
-    set(0, cpus)
+    set_affinity(0, cpus)
 }
 
 /// Restricts a thread, by its number, to a set of cpus; 0 is the calling thread.
 ///
 /// # Errors
 /// As [`set_current`], and if there is no such thread or it is another user's.
-pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
-    let words = cpus.words();
+pub fn set_affinity(thread: u32, cpus: &CpuSet) -> io::Result<()> {
+    let words = cpus.to_words();
     let size = std::mem::size_of_val(words.as_slice());
     // SAFETY: the kernel reads `size` bytes from the words, which outlive the call.
     let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size, words.as_ptr()) };
@@ -43,24 +43,24 @@ pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's error; none is known for the calling thread.
-pub fn current() -> io::Result<CpuSet> {
-    of(0)
+pub fn current_affinity() -> io::Result<CpuSet> {
+    affinity_of(0)
 }
 
 /// Returns the cpus that a thread may run on, by its number; 0 is the calling thread.
 ///
 /// # Errors
 /// If there is no such thread.
-pub fn of(thread: u32) -> io::Result<CpuSet> {
+pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     // EINVAL: the kernel's masks are wider than the buffer.
     let is_too_narrow = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
-    match filled(thread, &mut [0; 16]) {
-        Err(error) if is_too_narrow(&error) => filled(thread, &mut vec![0; WIDEST_WORDS]),
+    match fill_mask(thread, &mut [0; 16]) {
+        Err(error) if is_too_narrow(&error) => fill_mask(thread, &mut vec![0; WIDEST_WORDS]),
         other => other,
     }
 }
 
-fn filled(thread: u32, words: &mut [u64]) -> io::Result<CpuSet> {
+fn fill_mask(thread: u32, words: &mut [u64]) -> io::Result<CpuSet> {
     let size = std::mem::size_of_val(words);
     // SAFETY: the kernel writes at most `size` bytes into the words.
     let filled = unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size, words.as_mut_ptr()) };
@@ -68,7 +68,7 @@ fn filled(thread: u32, words: &mut [u64]) -> io::Result<CpuSet> {
     Ok(CpuSet::from_words(&words[..bytes.div_ceil(8)]))
 }
 
-/// Returns true if an error of [`set`] or [`of`] means that the thread has ended.
+/// Returns true if an error of [`set_affinity`] or [`of`] means that the thread has ended.
 pub fn has_ended(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }
@@ -97,7 +97,7 @@ pub fn running_on() -> Option<u32> {
 /// # Errors
 /// The kernel's refusal, or an error with the cpu on which the thread runs instead.
 pub fn pin_current(cpu: u32) -> io::Result<()> {
-    set_current(&CpuSet::of(cpu))?;
+    set_current(&CpuSet::from_cpu(cpu))?;
     check_pinned(cpu)
 }
 
@@ -106,7 +106,7 @@ pub fn pin_current(cpu: u32) -> io::Result<()> {
 /// # Errors
 /// An error with the cpus that the thread may use, or the cpu on which it runs, instead.
 pub fn check_pinned(cpu: u32) -> io::Result<()> {
-    values::check_pinned(cpu, &current()?, running_on())
+    values::check_pinned(cpu, &current_affinity()?, running_on())
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_pinned_thread_runs_where_it_was_put() {
         std::thread::spawn(|| {
-            for cpu in current().unwrap().iter() {
+            for cpu in current_affinity().unwrap().iter() {
                 pin_current(cpu).unwrap();
                 assert_eq!(running_on(), Some(cpu));
                 assert!(check_pinned(cpu + 1).is_err());
@@ -136,15 +136,15 @@ mod tests {
             let _ = ended.recv();
         });
         let number = told.recv().unwrap();
-        let all = of(number).unwrap();
-        let one = CpuSet::of(all.highest().unwrap());
-        set(number, &one).unwrap();
-        assert_eq!(of(number).unwrap(), one);
-        assert_eq!(current().unwrap(), all, "only that thread moved");
+        let all = affinity_of(number).unwrap();
+        let one = CpuSet::from_cpu(all.highest().unwrap());
+        set_affinity(number, &one).unwrap();
+        assert_eq!(affinity_of(number).unwrap(), one);
+        assert_eq!(current_affinity().unwrap(), all, "only that thread moved");
         drop(end);
         thread.join().unwrap();
         // The kernel takes a moment to forget a thread that was joined.
-        let gone = std::iter::repeat_with(|| of(number)).find_map(Result::err).unwrap();
+        let gone = std::iter::repeat_with(|| affinity_of(number)).find_map(Result::err).unwrap();
         assert_eq!(gone.raw_os_error(), Some(libc::ESRCH));
     }
 

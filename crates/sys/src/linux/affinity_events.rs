@@ -8,15 +8,15 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use corewise_machine::Gap;
-use corewise_machine::event::{Event, EventSource, What};
+use corewise_machine::event::{EventKind, EventSource, KernelEvent};
 
 use super::cpuset;
-use super::events::{Enabled, Interest, Recorder, Stream};
-use super::process::{Stat, process_of, sees_all_numbers};
+use super::events::{EnabledEvents, EventInterest, EventRecorder, EventStream};
+use super::process::{ProcessStat, process_of, sees_all_numbers};
 use super::thread::own_number;
-pub use crate::values::affinity_events::{AffinityEvent, Author};
+pub use crate::values::affinity_events::{AffinityEvent, MaskCaller};
 
-const INTERESTS: [Interest; 2] = [Interest::Affinities, Interest::Tasks];
+const INTERESTS: [EventInterest; 2] = [EventInterest::Affinities, EventInterest::Tasks];
 /// Buffer of all cpus' events between two reads, in bytes, and the limits for one cpu: some forty to some three hundred events. 512 cpus
 /// take 6 MiB, with a page each for the kernel's part.
 const ALL_BUFFERS_BYTES: usize = 4 << 20;
@@ -27,7 +27,7 @@ const MOST_ENDED: usize = 4_096;
 
 /// Access to these events for this process.
 #[derive(Debug)]
-pub struct AffinityEvents(Recorder);
+pub struct AffinityEvents(EventRecorder);
 
 impl AffinityEvents {
     /// Opens the tracepoints by perf, or by ftrace if perf is refused.
@@ -41,8 +41,8 @@ impl AffinityEvents {
             return Err(Gap::new(what, "processes have numbers of their own in this container"));
         }
         let named = |gap: Gap| Gap { what: what.to_owned(), ..gap };
-        let recorder = Recorder::open(EventSource::Perf, &[&INTERESTS]).map_err(named)?;
-        match recorder.gaps.iter().find(|gap| gap.what == Interest::Affinities.what()) {
+        let recorder = EventRecorder::open(EventSource::Perf, &[&INTERESTS]).map_err(named)?;
+        match recorder.gaps.iter().find(|gap| gap.what == EventInterest::Affinities.gap_name()) {
             Some(gap) => Err(named(gap.clone())),
             None => Ok(Self(recorder)),
         }
@@ -52,12 +52,12 @@ impl AffinityEvents {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn watch(&self) -> io::Result<AffinityWatch<'_>> {
-        let enabled = self.0.enable(&INTERESTS)?;
-        let online = cpuset::online();
-        let open = |cpu| enabled.stream(cpu, &INTERESTS, buffer_bytes(online.len()));
+    pub fn begin_watch(&self) -> io::Result<AffinityWatch<'_>> {
+        let enabled = self.0.enable_events(&INTERESTS)?;
+        let online = cpuset::online_cpus();
+        let open = |cpu| enabled.stream_events(cpu, &INTERESTS, buffer_bytes(online.len()));
         let streams = online.iter().map(open).collect::<io::Result<_>>()?;
-        Ok(AffinityWatch { streams, tasks: Tasks::default(), _enabled: enabled })
+        Ok(AffinityWatch { streams, tasks: StartedTasks::default(), _enabled: enabled })
     }
 }
 
@@ -70,91 +70,91 @@ fn buffer_bytes(cpus: usize) -> usize {
 /// Events since it began, or was drained last.
 #[derive(Debug)]
 pub struct AffinityWatch<'a> {
-    streams: Vec<Stream<'a>>,
-    tasks: Tasks,
-    _enabled: Enabled<'a>,
+    streams: Vec<EventStream<'a>>,
+    tasks: StartedTasks,
+    _enabled: EnabledEvents<'a>,
 }
 
 impl AffinityWatch<'_> {
     /// Appends the collected events about wanted threads, in order of time, except for requests of the calling thread. Returns the number
     /// of lost events, including other tasks' events. Authors are looked up now: the sooner, the more of them still live. If events were
     /// lost, earlier tasks are forgotten, since their numbers may have been reused.
-    pub fn drain(&mut self, is_wanted: impl Fn(u32) -> bool, into: &mut Vec<AffinityEvent>) -> u64 {
+    pub fn drain_events(&mut self, is_wanted: impl Fn(u32) -> bool, into: &mut Vec<AffinityEvent>) -> u64 {
         let mut events = Vec::new();
         let lost = self.streams.iter_mut().map(|stream| stream.drain_now(&mut events).lost).sum();
         if lost > 0 {
-            self.tasks = Tasks::default();
+            self.tasks = StartedTasks::default();
         }
         events.sort_by_key(|event| event.at_ns);
         // The caller knows the masks that it sets, and looking it up would take more time than setting them.
         let own = own_number();
-        events.retain(|event| event.task != own || !matches!(event.what, What::AffinityAsked { .. }));
-        into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, &is_wanted, living)));
+        events.retain(|event| event.task != own || !matches!(event.what, EventKind::AffinityAsked { .. }));
+        into.extend(events.into_iter().filter_map(|event| self.tasks.take_event(event, &is_wanted, living_author)));
         lost
     }
 }
 
 /// Returns the process, name and session of a live task.
-fn living(task: u32) -> Option<Author> {
-    let stat = Stat::of(task).ok()?.filter(|stat| !stat.has_ended)?;
+fn living_author(task: u32) -> Option<MaskCaller> {
+    let stat = ProcessStat::read_stat(task).ok()?.filter(|stat| !stat.has_ended)?;
     let process = process_of(task).ok()??;
-    Some(Author { process, name: stat.name, session: Some((stat.session, stat.has_terminal)) })
+    Some(MaskCaller { process, name: stat.name, session: Some((stat.session, stat.has_terminal)) })
 }
 
 /// Tasks started while watching; kept until a while after their end.
 #[derive(Debug, Default)]
-struct Tasks {
-    started: HashMap<u32, Started>,
+struct StartedTasks {
+    started: HashMap<u32, StartedTask>,
     ended: VecDeque<u32>,
 }
 
 #[derive(Clone, Debug)]
-struct Started {
+struct StartedTask {
     parent: u32,
     name: String,
 }
 
-impl Tasks {
+impl StartedTasks {
     /// Processes the next event in order of time; returns a request with its author. After a fork a number means the new task.
-    fn take(
+    fn take_event(
         &mut self,
-        event: Event,
+        event: KernelEvent,
         is_wanted: impl Fn(u32) -> bool,
-        living: impl Fn(u32) -> Option<Author>,
+        living: impl Fn(u32) -> Option<MaskCaller>,
     ) -> Option<AffinityEvent> {
         match event.what {
-            What::Forked { parent, child, name } => {
-                self.started.insert(child, Started { parent, name });
+            EventKind::Forked { parent, child, name } => {
+                self.started.insert(child, StartedTask { parent, name });
             }
-            What::Executed { task, program } => {
+            EventKind::Executed { task, program } => {
                 if let Some(started) = self.started.get_mut(&task) {
                     program.rsplit('/').next().unwrap_or_default().clone_into(&mut started.name);
                 }
             }
-            What::Ended { task, .. } if self.started.contains_key(&task) => {
+            EventKind::Ended { task, .. } if self.started.contains_key(&task) => {
                 self.ended.push_back(task);
                 if self.ended.len() > MOST_ENDED {
                     self.ended.pop_front().and_then(|oldest| self.started.remove(&oldest));
                 }
             }
-            What::AffinityAsked { task } => {
+            EventKind::AffinityAsked { task } => {
                 let by = event.task;
                 let target = if task == 0 { by } else { task };
                 let seen = |author| AffinityEvent { at_ns: event.at_ns, target, by, author };
-                return is_wanted(target).then(|| seen(self.author(by, living)));
+                return is_wanted(target).then(|| seen(self.find_author(by, living)));
             }
             _ => {}
         }
         None
     }
 
-    fn author(&self, task: u32, living: impl Fn(u32) -> Option<Author>) -> Option<Author> {
+    fn find_author(&self, task: u32, living: impl Fn(u32) -> Option<MaskCaller>) -> Option<MaskCaller> {
         living(task).or_else(|| {
             let started = self.started.get(&task)?;
             // Its ancestors may have ended too.
             let parents = std::iter::successors(Some(started.parent), |parent| Some(self.started.get(parent)?.parent));
             let session = parents.take(16).find_map(&living).and_then(|parent| parent.session);
-            Some(Author { process: task, name: started.name.clone(), session })
+            Some(MaskCaller { process: task, name: started.name.clone(), session })
         })
     }
 }
@@ -171,9 +171,9 @@ mod tests {
         let Ok(source) = &watched else {
             return println!("skipped: {}", watched.unwrap_err().why);
         };
-        let mut watch = source.watch().unwrap();
+        let mut watch = source.begin_watch().unwrap();
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let all = super::super::affinity::of(child.id()).unwrap().to_string();
+        let all = super::super::affinity::affinity_of(child.id()).unwrap().to_string();
         let tool = Command::new("taskset").args(["-pc", &all, &child.id().to_string()]).output();
         let Ok(tool) = tool else {
             child.kill().unwrap();
@@ -183,10 +183,10 @@ mod tests {
         assert!(tool.status.success());
         let mut events = Vec::new();
         while !events.iter().any(|event: &AffinityEvent| event.target == child.id()) {
-            assert_eq!(watch.drain(|_| true, &mut events), 0);
+            assert_eq!(watch.drain_events(|_| true, &mut events), 0);
         }
         // A child's session is that of who started it. An emulator of single programs makes up what it shows of itself.
-        let session = Stat::of(child.id()).unwrap().map(|stat| (stat.session, stat.has_terminal));
+        let session = ProcessStat::read_stat(child.id()).unwrap().map(|stat| (stat.session, stat.has_terminal));
         child.kill().unwrap();
         child.wait().unwrap();
         let event = events.into_iter().find(|event| event.target == child.id()).unwrap();
@@ -201,9 +201,9 @@ mod tests {
         let Ok(source) = &watched else {
             return println!("skipped: {}", watched.unwrap_err().why);
         };
-        let mut watch = source.watch().unwrap();
-        let (own, all) = (own_number(), super::super::affinity::current().unwrap());
-        let set = move |thread| super::super::affinity::set(thread, &all).unwrap();
+        let mut watch = source.begin_watch().unwrap();
+        let (own, all) = (own_number(), super::super::affinity::current_affinity().unwrap());
+        let set = move |thread| super::super::affinity::set_affinity(thread, &all).unwrap();
         set(own);
         // What another thread does afterwards is seen after it.
         let other = std::thread::spawn(move || {
@@ -213,7 +213,7 @@ mod tests {
         let other = other.join().unwrap();
         let mut events = Vec::new();
         while !events.iter().any(|event: &AffinityEvent| event.target == other) {
-            watch.drain(|_| true, &mut events);
+            watch.drain_events(|_| true, &mut events);
         }
         assert!(!events.iter().any(|event| event.by == own), "{events:?}");
     }
@@ -225,30 +225,32 @@ mod tests {
 
     #[test]
     fn a_task_that_ended_is_known_by_its_start_until_its_number_is_anothers() {
-        let event = |task, what| Event { at_ns: 7, cpu: 0, task, what };
-        let forked = |parent, child, name: &str| event(parent, What::Forked { parent, child, name: name.into() });
-        let person = Author { process: 1, name: "shell".into(), session: Some((1, true)) };
+        let event = |task, what| KernelEvent { at_ns: 7, cpu: 0, task, what };
+        let forked = |parent, child, name: &str| event(parent, EventKind::Forked { parent, child, name: name.into() });
+        let person = MaskCaller { process: 1, name: "shell".into(), session: Some((1, true)) };
         let living = |task| (task == 1).then(|| person.clone());
-        let mut tasks = Tasks::default();
-        let asked = |by, task| event(by, What::AffinityAsked { task });
-        let ended = |task| event(task, What::Ended { task, name: String::new() });
-        for event in
-            [forked(1, 5, "shell"), event(5, What::Executed { task: 5, program: "/usr/bin/taskset".into() }), ended(5)]
-        {
-            assert_eq!(tasks.take(event, |_| true, living), None);
+        let mut tasks = StartedTasks::default();
+        let asked = |by, task| event(by, EventKind::AffinityAsked { task });
+        let ended = |task| event(task, EventKind::Ended { task, name: String::new() });
+        for event in [
+            forked(1, 5, "shell"),
+            event(5, EventKind::Executed { task: 5, program: "/usr/bin/taskset".into() }),
+            ended(5),
+        ] {
+            assert_eq!(tasks.take_event(event, |_| true, living), None);
         }
-        let author = Author { process: 5, name: "taskset".into(), session: Some((1, true)) };
+        let author = MaskCaller { process: 5, name: "taskset".into(), session: Some((1, true)) };
         let expected = AffinityEvent { at_ns: 7, target: 9, by: 5, author: Some(author) };
-        assert_eq!(tasks.take(asked(5, 9), |_| true, living), Some(expected));
-        assert_eq!(tasks.take(asked(5, 9), |target| target != 9, |_| panic!("it is not looked up")), None);
-        assert_eq!(tasks.take(asked(1, 0), |_| true, living).unwrap().target, 1, "itself");
-        assert_eq!(tasks.take(asked(8, 9), |_| true, living).unwrap().author, None);
-        tasks.take(forked(8, 5, "other"), |_| true, living);
-        let author = tasks.take(asked(5, 9), |_| true, living).unwrap().author.unwrap();
+        assert_eq!(tasks.take_event(asked(5, 9), |_| true, living), Some(expected));
+        assert_eq!(tasks.take_event(asked(5, 9), |target| target != 9, |_| panic!("it is not looked up")), None);
+        assert_eq!(tasks.take_event(asked(1, 0), |_| true, living).unwrap().target, 1, "itself");
+        assert_eq!(tasks.take_event(asked(8, 9), |_| true, living).unwrap().author, None);
+        tasks.take_event(forked(8, 5, "other"), |_| true, living);
+        let author = tasks.take_event(asked(5, 9), |_| true, living).unwrap().author.unwrap();
         assert_eq!((author.name.as_str(), author.session), ("other", None));
         for task in 100..100 + 2 * MOST_ENDED as u32 {
-            tasks.take(forked(1, task, "many"), |_| true, living);
-            tasks.take(ended(task), |_| true, living);
+            tasks.take_event(forked(1, task, "many"), |_| true, living);
+            tasks.take_event(ended(task), |_| true, living);
         }
         assert!(tasks.started.len() <= MOST_ENDED + 2, "{}", tasks.started.len());
     }

@@ -27,7 +27,7 @@ impl ClockRates {
     }
 
     /// Returns the clock rates in MHz of cpus 0 to `cpus` - 1; `None` if not reported.
-    pub fn read(&mut self, cpus: usize) -> &[Option<u32>] {
+    pub fn read_rates(&mut self, cpus: usize) -> &[Option<u32>] {
         self.mhz.resize(cpus, None);
         let cpus = if self.is_there { cpus as u32 } else { 0 };
         for _ in 0..AT_A_TIME.min(cpus) {
@@ -60,14 +60,14 @@ mod tests {
             std::fs::write(own.join("scaling_cur_freq"), format!("{}\n", 3_000_000 + cpu * 1_000)).unwrap();
         }
         let mut without = ClockRates::in_root(folder.path());
-        assert_eq!(without.read(2), [None, None]);
+        assert_eq!(without.read_rates(2), [None, None]);
         std::fs::create_dir(folder.path().join("sys/devices/system/cpu/cpufreq")).unwrap();
         let mut rates = ClockRates::in_root(folder.path());
-        let first = rates.read(40).to_vec();
+        let first = rates.read_rates(40).to_vec();
         assert_eq!((first[0], first[1], first[15], first[16]), (Some(3_000), None, Some(3_015), None));
-        rates.read(40);
-        let all = rates.read(40).to_vec();
+        rates.read_rates(40);
+        let all = rates.read_rates(40).to_vec();
         assert!((0..40).all(|cpu| (cpu == 1) == all[cpu].is_none()), "{all:?}");
-        assert_eq!(rates.read(3).len(), 3, "cpus that are gone are forgotten");
+        assert_eq!(rates.read_rates(3).len(), 3, "cpus that are gone are forgotten");
     }
 }

@@ -16,7 +16,7 @@ impl CycleCounter {
     ///
     /// # Errors
     /// The gap that says why there is none, and what would change that.
-    pub fn start() -> Result<Self, Gap> {
+    pub fn start_counting() -> Result<Self, Gap> {
         let open = |kernel: bool| {
             let mut builder = perf_event::Builder::new(Hardware::CPU_CYCLES);
             builder.exclude_kernel(!kernel).exclude_hv(true);
@@ -24,11 +24,11 @@ impl CycleCounter {
             counter.enable()?;
             Ok::<_, std::io::Error>(Self { counter, counts_kernel: kernel })
         };
-        open(true).or_else(|_| open(false)).map_err(|error| gap(&error))
+        open(true).or_else(|_| open(false)).map_err(|error| cycles_gap(&error))
     }
 
     /// Returns the counted cycles, scaled up if the counter had to share its hardware.
-    pub fn cycles(&mut self) -> Option<f64> {
+    pub fn read_cycles(&mut self) -> Option<f64> {
         let data = self.counter.read_full().ok()?;
         let count = data.count() as f64;
         match (data.time_enabled(), data.time_running()) {
@@ -39,7 +39,7 @@ impl CycleCounter {
     }
 }
 
-fn gap(error: &std::io::Error) -> Gap {
+fn cycles_gap(error: &std::io::Error) -> Gap {
     let gap = |why: &str| Gap::new("hardware cycle counters", why);
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
@@ -59,11 +59,11 @@ mod tests {
     /// Virtual machines often have no counters; then the words must say so instead.
     #[test]
     fn cycles_rise_or_the_gap_says_why_not() {
-        match CycleCounter::start() {
+        match CycleCounter::start_counting() {
             Ok(mut counter) => {
-                let before = counter.cycles();
+                let before = counter.read_cycles();
                 std::hint::black_box(crate::work::dependent_additions(1_000_000, 1));
-                assert!(counter.cycles() > before || before.is_none());
+                assert!(counter.read_cycles() > before || before.is_none());
             }
             Err(gap) => assert!(!gap.why.is_empty()),
         }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use corewise_machine::Gap;
-use corewise_machine::counts::Counted;
+use corewise_machine::counts::EventCounts;
 
 use super::stat;
-use crate::interrupts::Interrupts;
+use crate::interrupts::InterruptTable;
 use crate::values::counts::busy_share;
-pub use crate::values::counts::{Happened, Kind};
+pub use crate::values::counts::{CountKind, CountedInterval};
 
 /// Advice if a file of counts cannot be read.
 const CURE: &str = "run on a system with the kernel's own /proc (many sandboxes hide it), or as a user who may read it";
@@ -29,7 +29,7 @@ pub struct KernelCounts {
 
 impl KernelCounts {
     /// Reads the running kernel's counts now.
-    pub fn now() -> Self {
+    pub fn read_now() -> Self {
         let read = |path| std::fs::read_to_string(path).ok();
         let began = Instant::now();
         let interrupts = read("/proc/interrupts");
@@ -39,28 +39,28 @@ impl KernelCounts {
     }
 
     /// Returns the events on a cpu since an earlier moment.
-    pub fn since(&self, earlier: &Self, cpu: u32) -> Happened {
+    pub fn counts_since(&self, earlier: &Self, cpu: u32) -> CountedInterval {
         self.since_on(earlier, std::iter::once(cpu)).pop().unwrap_or_default()
     }
 
     /// Returns the events on each of several cpus since an earlier moment; the texts are parsed once.
-    pub fn since_on(&self, earlier: &Self, cpus: impl Iterator<Item = u32>) -> Vec<Happened> {
+    pub fn since_on(&self, earlier: &Self, cpus: impl Iterator<Item = u32>) -> Vec<CountedInterval> {
         let elapsed_s = self.at.saturating_duration_since(earlier.at).as_secs_f64();
-        let parsed = |text: &Option<String>| text.as_ref().map(|text| Interrupts::parse(text));
+        let parsed = |text: &Option<String>| text.as_ref().map(|text| InterruptTable::parse(text));
         let both = |now, then| parsed(now).zip(parsed(then));
         let interrupts = both(&self.interrupts, &earlier.interrupts);
         let softirqs = both(&self.softirqs, &earlier.softirqs);
         let times = |counts: &Self| counts.stat.as_ref().map(|text| stat::parse(text));
         let (times_now, times_then) = (times(self), times(earlier));
-        let counted = |both: &Option<(Interrupts, Interrupts)>, cpu| {
+        let counted = |both: &Option<(InterruptTable, InterruptTable)>, cpu| {
             let (now, then) = both.as_ref()?;
-            Some(Counted { elapsed_s, sources: now.since(then, cpu)?, time_s: None })
+            Some(EventCounts { elapsed_s, sources: now.counts_since(then, cpu)?, time_s: None })
         };
         let stolen_s = |cpu| {
             let of = |times: &Option<BTreeMap<u32, stat::CpuTime>>| Some(times.as_ref()?.get(&cpu)?.stolen_s);
             Some((of(&times_now)? - of(&times_then)?).max(0.0))
         };
-        cpus.map(|cpu| Happened {
+        cpus.map(|cpu| CountedInterval {
             interrupts: counted(&interrupts, cpu),
             softirqs: counted(&softirqs, cpu),
             stolen_s: stolen_s(cpu),
@@ -77,13 +77,15 @@ impl KernelCounts {
     }
 
     /// Returns why a kind is not counted here; `None` if it is counted.
-    pub fn gap(&self, kind: Kind) -> Option<Gap> {
+    pub fn counting_gap(&self, kind: CountKind) -> Option<Gap> {
         let has_cpus =
-            |text: &Option<String>| text.as_ref().is_some_and(|text| !Interrupts::parse(text).cpus.is_empty());
+            |text: &Option<String>| text.as_ref().is_some_and(|text| !InterruptTable::parse(text).cpus.is_empty());
         let (is_counted, file) = match kind {
-            Kind::Interrupts => (has_cpus(&self.interrupts), "/proc/interrupts"),
-            Kind::SoftInterrupts => (has_cpus(&self.softirqs), "/proc/softirqs"),
-            Kind::StolenTime => (self.stat.as_ref().is_some_and(|text| !stat::parse(text).is_empty()), "/proc/stat"),
+            CountKind::Interrupts => (has_cpus(&self.interrupts), "/proc/interrupts"),
+            CountKind::SoftInterrupts => (has_cpus(&self.softirqs), "/proc/softirqs"),
+            CountKind::StolenTime => {
+                (self.stat.as_ref().is_some_and(|text| !stat::parse(text).is_empty()), "/proc/stat")
+            }
         };
         (!is_counted).then(|| Gap::new(kind.name(), format!("{file} cannot be read")).cured_by(CURE))
     }
@@ -95,7 +97,7 @@ pub struct StolenTime(String);
 
 impl StolenTime {
     /// Reads the running kernel's count now; `None` if it cannot be read.
-    pub fn now() -> Option<Self> {
+    pub fn read_now() -> Option<Self> {
         std::fs::read_to_string("/proc/stat").ok().map(Self)
     }
 
@@ -136,7 +138,7 @@ mod tests {
     fn rates_are_over_the_time_between_the_readings() {
         let before = moment(Some("CPU0 CPU1\nLOC: 10 20 timer\n"), "cpu0 0 0 0 0 0 0 0 5\ncpu1 0 0 0 0\n", 0);
         let after = moment(Some("CPU0 CPU1\nLOC: 510 20 timer\n"), "cpu0 100 0 0 0 0 0 0 8\ncpu1 60 0 0 0\n", 2);
-        let happened = after.since(&before, 0);
+        let happened = after.counts_since(&before, 0);
         let rate = happened.interrupts.unwrap().per_second();
         assert!((rate - 250.0).abs() < 1.0, "{rate}");
         assert!((happened.stolen_s.unwrap() - 0.03).abs() < 1e-9);
@@ -147,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_or_is_empty_is_a_gap() {
-        let why = |moment: &KernelCounts| Kind::ALL.map(|kind| moment.gap(kind).map(|gap| gap.why));
+        let why = |moment: &KernelCounts| CountKind::ALL.map(|kind| moment.counting_gap(kind).map(|gap| gap.why));
         let unreadable = |file: &str| Some(format!("{file} cannot be read"));
         let all = ["/proc/interrupts", "/proc/softirqs", "/proc/stat"].map(unreadable);
         assert_eq!(why(&moment(None, "", 0)), all);
@@ -159,9 +161,9 @@ mod tests {
     #[test]
     fn an_empty_file_or_a_cpu_without_a_column_counts_nothing() {
         let empty = moment(Some(""), "", 0);
-        assert_eq!(moment(Some(""), "", 1).since(&empty, 0), Happened::default());
+        assert_eq!(moment(Some(""), "", 1).counts_since(&empty, 0), CountedInterval::default());
         let text = Some("CPU0\nLOC: 1 timer\n");
-        assert_eq!(moment(text, "", 1).since(&moment(text, "", 0), 1).interrupts, None);
-        assert_eq!(moment(text, "", 1).since(&moment(text, "", 0), 0).interrupts.unwrap().total(), 0);
+        assert_eq!(moment(text, "", 1).counts_since(&moment(text, "", 0), 1).interrupts, None);
+        assert_eq!(moment(text, "", 1).counts_since(&moment(text, "", 0), 0).interrupts.unwrap().total_count(), 0);
     }
 }

@@ -14,14 +14,14 @@ const EFFECTIVE: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "cpuset.cpus.effective"), ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus")];
 
 /// Returns the online cpus; empty if the kernel does not report them.
-pub fn online() -> CpuSet {
+pub fn online_cpus() -> CpuSet {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     CpuSet::parse_list(text.trim()).unwrap_or_default()
 }
 
 /// Returns every possible cpu. A thread that asks for all gets its cpuset's, also after the cpuset grows.
-pub fn every() -> CpuSet {
-    CpuSet::first(WIDEST)
+pub fn possible_cpus() -> CpuSet {
+    CpuSet::first_cpus(WIDEST)
 }
 
 /// Returns the cpus that this process may use. A new thread asks for every cpu, and the kernel cuts that to the online cpus of the cpuset
@@ -29,10 +29,10 @@ pub fn every() -> CpuSet {
 ///
 /// # Errors
 /// Errors of the kernel, or of starting a thread.
-pub fn reachable() -> io::Result<CpuSet> {
+pub fn reachable_cpus() -> io::Result<CpuSet> {
     let ask = || {
-        affinity::set_current(&every())?;
-        affinity::current()
+        affinity::set_current(&possible_cpus())?;
+        affinity::current_affinity()
     };
     let answer = std::thread::Builder::new().spawn(ask)?.join();
     answer.unwrap_or_else(|_| Err(io::Error::other("the thread that requested every cpu ended without an answer")))
@@ -40,7 +40,7 @@ pub fn reachable() -> io::Result<CpuSet> {
 
 /// Returns the online cpus of a process's cpuset: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above with the
 /// controller. All online cpus if no group has it.
-pub fn of(process: u32) -> CpuSet {
+pub fn cpuset_of(process: u32) -> CpuSet {
     let group = std::fs::read_to_string(format!("/proc/{process}/cpuset")).unwrap_or_default();
     let effective = |(root, file): (&str, &str)| {
         let groups = Path::new(group.trim_end()).ancestors();
@@ -51,7 +51,7 @@ pub fn of(process: u32) -> CpuSet {
         };
         groups.map(read).find_map(|found| found)
     };
-    EFFECTIVE.into_iter().find_map(effective).unwrap_or_else(online)
+    EFFECTIVE.into_iter().find_map(effective).unwrap_or_else(online_cpus)
 }
 
 #[cfg(test)]
@@ -60,17 +60,17 @@ mod tests {
 
     #[test]
     fn the_cpuset_of_this_process_is_what_it_can_reach() {
-        std::thread::spawn(|| assert_eq!(of(std::process::id()), reachable().unwrap())).join().unwrap();
+        std::thread::spawn(|| assert_eq!(cpuset_of(std::process::id()), reachable_cpus().unwrap())).join().unwrap();
     }
 
     #[test]
     fn a_narrow_mask_does_not_hide_what_can_be_reached() {
         std::thread::spawn(|| {
-            let all = reachable().unwrap();
-            let one = CpuSet::of(affinity::current().unwrap().lowest().unwrap());
+            let all = reachable_cpus().unwrap();
+            let one = CpuSet::from_cpu(affinity::current_affinity().unwrap().lowest().unwrap());
             affinity::set_current(&one).unwrap();
-            assert_eq!(reachable().unwrap(), all);
-            assert_eq!(affinity::current().unwrap(), one, "the asking left the mask alone");
+            assert_eq!(reachable_cpus().unwrap(), all);
+            assert_eq!(affinity::current_affinity().unwrap(), one, "the asking left the mask alone");
         })
         .join()
         .unwrap();

@@ -1,7 +1,7 @@
 //! Kernel events of cpus, subscribed to by interest: decoded tracepoints from perf's rings, or from an instance of ftrace.
 //!
-//! A [`Recorder`] is opened once. While it is [enabled](Recorder::enable) the kernel's tracepoints are live, which changes code that all
-//! cpus run. A [`Stream`] collects the events of one cpu until it is drained. Nothing is woken: buffers are read afterwards, and events
+//! A [`EventRecorder`] is opened once. While it is [enabled](EventRecorder::enable_events) the kernel's tracepoints are live, which changes code that all
+//! cpus run. A [`EventStream`] collects the events of one cpu until it is drained. Nothing is woken: buffers are read afterwards, and events
 //! that had no room are counted.
 
 mod decode;
@@ -16,31 +16,31 @@ use std::io;
 use std::sync::Arc;
 
 use corewise_machine::Gap;
-use corewise_machine::event::{Event, EventSource};
+use corewise_machine::event::{EventSource, KernelEvent};
 
-use super::process::Process;
-pub use crate::values::events::{Drained, Interest};
-use decode::Catalogue;
-use ftrace::Instance;
-pub use tracefs::Tracefs;
+use super::process::ProcessIdentity;
+pub use crate::values::events::{DrainedEvents, EventInterest};
+use decode::TracepointCatalogue;
+use ftrace::FtraceInstance;
+pub use tracefs::TraceFolder;
 
 /// Access to the kernel's events for this process.
 #[derive(Debug)]
-pub struct Recorder {
-    catalogue: Catalogue,
-    way: Way,
+pub struct EventRecorder {
+    catalogue: TracepointCatalogue,
+    way: RecordingWay,
     /// Requested tracepoints that this kernel lacks.
     pub gaps: Vec<Gap>,
 }
 
 #[derive(Debug)]
-enum Way {
+enum RecordingWay {
     Perf,
     /// One for each group of interests.
-    Ftrace(Vec<Instance>),
+    Ftrace(Vec<FtraceInstance>),
 }
 
-impl Recorder {
+impl EventRecorder {
     /// Opens the tracepoints of the preferred source, or of the other if these are refused. `groups` are the interests that are collected
     /// together on a cpu.
     ///
@@ -50,19 +50,22 @@ impl Recorder {
     ///
     /// # Errors
     /// The gap that says why neither is available, and what would change that.
-    pub fn open(preferred: EventSource, groups: &[&[Interest]]) -> Result<Self, Gap> {
-        let tracefs = Arc::new(prepared()?);
+    pub fn open(preferred: EventSource, groups: &[&[EventInterest]]) -> Result<Self, Gap> {
+        let tracefs = Arc::new(prepare_tracefs()?);
         let interests = groups.concat();
-        let (catalogue, gaps) = Catalogue::read(&tracefs, &interests);
-        let by_perf = || perf::Held::new(&catalogue, &interests).map(|_| Way::Perf);
+        let (catalogue, gaps) = TracepointCatalogue::read_formats(&tracefs, &interests);
+        let by_perf = || perf::HeldCounters::new(&catalogue, &interests).map(|_| RecordingWay::Perf);
         let by_ftrace = || {
-            let instance =
-                |(number, group): (usize, &&[Interest])| Instance::new(Arc::clone(&tracefs), number, &catalogue, group);
-            groups.iter().enumerate().map(instance).collect::<io::Result<_>>().map(Way::Ftrace)
+            let instance = |(number, group): (usize, &&[EventInterest])| {
+                FtraceInstance::new(Arc::clone(&tracefs), number, &catalogue, group)
+            };
+            groups.iter().enumerate().map(instance).collect::<io::Result<_>>().map(RecordingWay::Ftrace)
         };
         let way = match preferred {
-            EventSource::Ftrace => by_ftrace().or_else(|ftrace| by_perf().map_err(|perf| perf::gap(&perf, &ftrace))),
-            _ => by_perf().or_else(|perf| by_ftrace().map_err(|ftrace| perf::gap(&perf, &ftrace))),
+            EventSource::Ftrace => {
+                by_ftrace().or_else(|ftrace| by_perf().map_err(|perf| perf::events_gap(&perf, &ftrace)))
+            }
+            _ => by_perf().or_else(|perf| by_ftrace().map_err(|ftrace| perf::events_gap(&perf, &ftrace))),
         };
         Ok(Self { way: way?, catalogue, gaps })
     }
@@ -70,8 +73,8 @@ impl Recorder {
     /// Returns the source in use.
     pub const fn event_source(&self) -> EventSource {
         match self.way {
-            Way::Perf => EventSource::Perf,
-            Way::Ftrace(_) => EventSource::Ftrace,
+            RecordingWay::Perf => EventSource::Perf,
+            RecordingWay::Ftrace(_) => EventSource::Ftrace,
         }
     }
 
@@ -80,22 +83,22 @@ impl Recorder {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn enable(&self, interests: &[Interest]) -> io::Result<Enabled<'_>> {
+    pub fn enable_events(&self, interests: &[EventInterest]) -> io::Result<EnabledEvents<'_>> {
         let held = match &self.way {
-            Way::Perf => Some(perf::Held::new(&self.catalogue, interests)?),
-            Way::Ftrace(_) => None,
+            RecordingWay::Perf => Some(perf::HeldCounters::new(&self.catalogue, interests)?),
+            RecordingWay::Ftrace(_) => None,
         };
         // Dropping this value on an error turns the tracepoints off again.
-        let enabled = Enabled { recorder: self, _held: held };
-        enabled.instances().iter().try_for_each(|instance| instance.turn(true))?;
+        let enabled = EnabledEvents { recorder: self, _held: held };
+        enabled.ftrace_instances().iter().try_for_each(|instance| instance.turn_tracing(true))?;
         Ok(enabled)
     }
 }
 
 /// Opens the tracepoints' file system and removes the instances of killed corewises.
-fn prepared() -> Result<Tracefs, Gap> {
+fn prepare_tracefs() -> Result<TraceFolder, Gap> {
     same_clock()?;
-    let tracefs = Tracefs::open()?;
+    let tracefs = TraceFolder::open()?;
     ftrace::remove_left(&tracefs);
     Ok(tracefs)
 }
@@ -113,86 +116,92 @@ fn same_clock() -> Result<(), Gap> {
 
 /// Tracepoints that are live.
 #[derive(Debug)]
-pub struct Enabled<'a> {
-    recorder: &'a Recorder,
-    _held: Option<perf::Held>,
+pub struct EnabledEvents<'a> {
+    recorder: &'a EventRecorder,
+    _held: Option<perf::HeldCounters>,
 }
 
-impl<'a> Enabled<'a> {
+impl<'a> EnabledEvents<'a> {
     /// Starts to collect the events of one cpu that serve some interests, in a buffer of about `buffer_bytes` (less if this user may not
     /// lock as much memory). Call it on that cpu, so that it interrupts no other.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn stream(&self, cpu: u32, interests: &[Interest], buffer_bytes: usize) -> io::Result<Stream<'a>> {
-        let recorder: &'a Recorder = self.recorder;
+    pub fn stream_events(
+        &self,
+        cpu: u32,
+        interests: &[EventInterest],
+        buffer_bytes: usize,
+    ) -> io::Result<EventStream<'a>> {
+        let recorder: &'a EventRecorder = self.recorder;
         let catalogue = &recorder.catalogue;
         Ok(match &recorder.way {
-            Way::Perf => {
-                Stream { catalogue, ring: Ring::Perf(perf::Ring::new(catalogue, cpu, interests, buffer_bytes)?) }
-            }
-            Way::Ftrace(instances) => {
-                let instance = instances.iter().find(|instance| instance.serves(interests));
+            RecordingWay::Perf => EventStream {
+                catalogue,
+                ring: EventRing::Perf(perf::PerfRing::new(catalogue, cpu, interests, buffer_bytes)?),
+            },
+            RecordingWay::Ftrace(instances) => {
+                let instance = instances.iter().find(|instance| instance.serves_interests(interests));
                 let instance = instance.ok_or_else(|| io::Error::other("no group holds all of these interests"))?;
-                Stream { catalogue, ring: Ring::Ftrace(instance.pages_of(cpu, catalogue, interests)?) }
+                EventStream { catalogue, ring: EventRing::Ftrace(instance.pages_of(cpu, catalogue, interests)?) }
             }
         })
     }
 
-    fn instances(&self) -> &[Instance] {
-        if let Way::Ftrace(instances) = &self.recorder.way { instances } else { &[] }
+    fn ftrace_instances(&self) -> &[FtraceInstance] {
+        if let RecordingWay::Ftrace(instances) = &self.recorder.way { instances } else { &[] }
     }
 }
 
-impl Drop for Enabled<'_> {
+impl Drop for EnabledEvents<'_> {
     fn drop(&mut self) {
-        for instance in self.instances() {
+        for instance in self.ftrace_instances() {
             // It goes with the instance at the latest.
-            let _ = instance.turn(false);
+            let _ = instance.turn_tracing(false);
         }
     }
 }
 
 /// The events of one cpu since this was made, or drained last.
 #[derive(Debug)]
-pub struct Stream<'a> {
-    catalogue: &'a Catalogue,
-    ring: Ring,
+pub struct EventStream<'a> {
+    catalogue: &'a TracepointCatalogue,
+    ring: EventRing,
 }
 
 #[derive(Debug)]
-enum Ring {
-    Perf(perf::Ring),
+enum EventRing {
+    Perf(perf::PerfRing),
     Ftrace(ftrace::CpuPages),
 }
 
-impl Stream<'_> {
+impl EventStream<'_> {
     /// Appends the collected events, in recorded order. After a full buffer it waits a little for the kernel to report the number of lost
     /// events.
-    pub fn drain(&mut self, into: &mut Vec<Event>) -> Drained {
+    pub fn drain_events(&mut self, into: &mut Vec<KernelEvent>) -> DrainedEvents {
         match &mut self.ring {
-            Ring::Perf(ring) => ring.drain(self.catalogue, into),
-            Ring::Ftrace(pages) => pages.drain(self.catalogue, into),
+            EventRing::Perf(ring) => ring.drain_events(self.catalogue, into),
+            EventRing::Ftrace(pages) => pages.drain_events(self.catalogue, into),
         }
     }
 
-    /// As [`Self::drain`] without waiting: a later drain reports the lost events.
-    pub fn drain_now(&mut self, into: &mut Vec<Event>) -> Drained {
+    /// As [`Self::drain_events`] without waiting: a later drain reports the lost events.
+    pub fn drain_now(&mut self, into: &mut Vec<KernelEvent>) -> DrainedEvents {
         match &mut self.ring {
-            Ring::Perf(ring) => ring.drain_now(self.catalogue, into),
-            Ring::Ftrace(pages) => pages.drain(self.catalogue, into),
+            EventRing::Perf(ring) => ring.drain_now(self.catalogue, into),
+            EventRing::Ftrace(pages) => pages.drain_events(self.catalogue, into),
         }
     }
 }
 
 /// Returns the instances of ftrace that killed corewises left; none if tracefs may not be read.
 pub fn left_instances() -> Vec<String> {
-    Tracefs::open().map_or_else(|_| Vec::new(), |tracefs| ftrace::left(&tracefs).collect())
+    TraceFolder::open().map_or_else(|_| Vec::new(), |tracefs| ftrace::abandoned_instances(&tracefs).collect())
 }
 
 /// Returns the process that made an instance of ftrace, by the instance's name.
-pub fn owner_of_instance(name: &str) -> Option<Process> {
-    ftrace::Owner::of(name).map(|owner| owner.process)
+pub fn owner_of_instance(name: &str) -> Option<ProcessIdentity> {
+    ftrace::InstanceOwner::from_name(name).map(|owner| owner.process)
 }
 
 /// Removes one of [`left_instances`].
@@ -200,6 +209,6 @@ pub fn owner_of_instance(name: &str) -> Option<Process> {
 /// # Errors
 /// The kernel's error.
 pub fn remove_left_instance(name: &str) -> io::Result<()> {
-    let tracefs = Tracefs::open().map_err(|gap| io::Error::other(gap.why))?;
-    ftrace::remove(&tracefs, name)
+    let tracefs = TraceFolder::open().map_err(|gap| io::Error::other(gap.why))?;
+    ftrace::remove_instance(&tracefs, name)
 }

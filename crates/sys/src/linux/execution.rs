@@ -14,27 +14,28 @@ use std::time::Duration;
 use corewise_machine::CpuSet;
 
 use super::affinity;
-use super::memory_policy::Policy;
-use super::signals::{ignore, pipe_was_ignored};
+use super::memory_policy::KernelMemoryPolicy;
+use super::signals::{ignore_signal, pipe_was_ignored};
 use super::thread::thread_cpu_time;
-use crate::values::execution::Pace;
+use crate::values::execution::VisitPace;
 pub use crate::values::execution::{
-    ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
+    ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, StartListener, ThreadObservations,
+    USUAL_GRACE, USUAL_PATIENCE,
 };
-use counted::Counters;
-use looks::Looks;
-use output::Output;
-use shared_time::{SharedTime, now};
-use supervisor::Supervisor;
-use tree::{Ended, Tree};
-use visits::Visits;
+use counted::CommandCounters;
+use looks::ThreadLooks;
+use output::CapturedOutput;
+use shared_time::{SharedTime, monotonic_now};
+use supervisor::SupervisorProcess;
+use tree::{CommandTree, EndedTree};
+use visits::RateVisits;
 
 /// A wake-up later than requested by this much means that this process was stopped meanwhile, as with Ctrl-Z.
 const HELD: Duration = Duration::from_millis(250);
 /// Upper limit on the time that reading many threads blocks this thread.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-impl Execution<'_> {
+impl CommandExecution<'_> {
     /// Runs the command and waits for its end. It has no input, and a process group of its own. Its output is read in bulk as it comes, and
     /// `receive` gets the bytes, cut anywhere.
     ///
@@ -44,41 +45,41 @@ impl Execution<'_> {
     ///
     /// # Errors
     /// If it cannot be started, or the kernel refuses the cpus.
-    pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
+    pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<ExecutionResult> {
         if self.at_full_speed {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
         // If SIGCHLD is ignored, the kernel discards ended children with their status.
-        ignore(libc::SIGCHLD, false);
-        let looks = Looks::new(self.cpus)?;
-        let mut counters = Counters::prepare();
+        ignore_signal(libc::SIGCHLD, false);
+        let looks = ThreadLooks::new(self.cpus)?;
+        let mut counters = CommandCounters::open_counters();
         let start = SharedTime::new()?;
         let (reader, writer) = io::pipe()?;
-        let output = Output::new(reader)?;
-        let supervisor = self.spawn(&start, writer)?;
+        let output = CapturedOutput::new(reader)?;
+        let supervisor = self.spawn_supervised(&start, writer)?;
         if let Some(started) = self.started {
-            started.started(supervisor.id());
+            started.on_start(supervisor.process_id());
         }
-        let mut running = Running {
-            tree: Tree::new(supervisor, self.grace),
+        let mut running = RunningTree {
+            tree: CommandTree::new(supervisor, self.grace),
             output,
             looks,
-            began: start.get(),
-            seen: start.get(),
+            began: start.read_time(),
+            seen: start.read_time(),
             computed: thread_cpu_time(),
             was_held: false,
         };
         // The time from the child's first instruction to here.
-        running.notice(Pace::RAREST + HELD);
+        running.notice_pause(VisitPace::RAREST + HELD);
         let probe = self.clock.filter(|_| !counters.count_cycles());
         let (ended, estimated_gigahertz) =
-            Visits::during(probe, running.began, |visits| running.attend(self, visits, receive));
+            RateVisits::run_during(probe, running.began, |visits| running.attend_command(self, visits, receive));
         running.output.take_rest(receive);
-        let (gigahertz, migrations) = counters.read();
-        let Running { tree, output, looks, began, was_held, .. } = running;
+        let (gigahertz, migrations) = counters.read_counters();
+        let RunningTree { tree, output, looks, began, was_held, .. } = running;
         let usage = tree.usage;
         let supervisor_s = tree.end_supervisor();
-        Ok(Executed {
+        Ok(ExecutionResult {
             end: ended.end,
             wall: ended.at.saturating_sub(began),
             was_held,
@@ -90,16 +91,16 @@ impl Execution<'_> {
             estimated_gigahertz,
             left_behind: ended.left_behind,
             output_bytes: output.written.bytes,
-            output: output.written.kept(),
+            output: output.written.into_kept(),
         })
     }
 
     /// Starts the command on its cpus, below a supervisor that stays on the calling thread's.
-    fn spawn(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<Supervisor> {
-        let command = self.command(output)?;
-        self.cpus.map_or(Ok(()), check)?;
-        let (time, pipe, cpus) = (start.writer(), pipe_was_ignored(), self.cpus.cloned());
-        let set_memory = self.memory.map(Policy::prepared);
+    fn spawn_supervised(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<SupervisorProcess> {
+        let command = self.build_command(output)?;
+        self.cpus.map_or(Ok(()), check_affinity)?;
+        let (time, pipe, cpus) = (start.time_writer(), pipe_was_ignored(), self.cpus.cloned());
+        let set_memory = self.memory.map(KernelMemoryPolicy::prepare_setting);
         let last = move |parent| {
             if let Some(cpus) = &cpus {
                 affinity::set_current(cpus)?;
@@ -107,13 +108,13 @@ impl Execution<'_> {
             if let Some(set_memory) = &set_memory {
                 set_memory()?;
             }
-            ignore(libc::SIGPIPE, pipe);
+            ignore_signal(libc::SIGPIPE, pipe);
             // In case only the supervisor is killed.
             end_with(parent)?;
             time.write_now();
             Ok(())
         };
-        Supervisor::start(command, last)
+        SupervisorProcess::start_supervised(command, last)
     }
 }
 
@@ -131,9 +132,9 @@ fn end_with(parent: u32) -> io::Result<()> {
 }
 
 /// Checks that the kernel gives all of the cpus to the calling thread; restores its mask.
-fn check(cpus: &CpuSet) -> io::Result<()> {
-    let before = affinity::current()?;
-    let given = affinity::set_current(cpus).and_then(|()| affinity::current());
+fn check_affinity(cpus: &CpuSet) -> io::Result<()> {
+    let before = affinity::current_affinity()?;
+    let given = affinity::set_current(cpus).and_then(|()| affinity::current_affinity());
     // On every path: the next child inherits this mask.
     affinity::set_current(&before)?;
     match given? {
@@ -142,10 +143,10 @@ fn check(cpus: &CpuSet) -> io::Result<()> {
     }
 }
 
-struct Running {
-    tree: Tree,
-    output: Output,
-    looks: Looks,
+struct RunningTree {
+    tree: CommandTree,
+    output: CapturedOutput,
+    looks: ThreadLooks,
     began: Duration,
     /// Time at which this process was last known to run.
     seen: Duration,
@@ -154,10 +155,10 @@ struct Running {
     was_held: bool,
 }
 
-impl Running {
+impl RunningTree {
     /// Records that this process runs. It was stopped if more than `longest` passed without computing. Returns the time.
-    fn notice(&mut self, longest: Duration) -> Duration {
-        let (now, computed) = (now(), thread_cpu_time());
+    fn notice_pause(&mut self, longest: Duration) -> Duration {
+        let (now, computed) = (monotonic_now(), thread_cpu_time());
         let idle = now.saturating_sub(self.seen).saturating_sub(computed.saturating_sub(self.computed));
         self.was_held |= idle > longest;
         (self.seen, self.computed) = (now, computed);
@@ -165,42 +166,49 @@ impl Running {
     }
 
     /// Waits for the end, reads the output, and looks at the threads meanwhile.
-    fn attend(&mut self, execution: &Execution<'_>, visits: &mut Visits, receive: &mut dyn FnMut(&[u8])) -> Ended {
+    fn attend_command(
+        &mut self,
+        execution: &CommandExecution<'_>,
+        visits: &mut RateVisits,
+        receive: &mut dyn FnMut(&[u8]),
+    ) -> EndedTree {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
-        let mut pace = Pace::new();
+        let mut pace = VisitPace::new();
         let mut next_look = self.began + pace.pause;
         loop {
-            let woken = self.notice(LONGEST_LOOK);
-            let wait = next_look.min(deadline.unwrap_or(next_look)).saturating_sub(woken).min(Pace::RAREST);
-            self.tree.wait(&self.output, wait);
-            self.notice(Pace::RAREST + HELD);
+            let woken = self.notice_pause(LONGEST_LOOK);
+            let wait = next_look.min(deadline.unwrap_or(next_look)).saturating_sub(woken).min(VisitPace::RAREST);
+            self.tree.wait_for_change(&self.output, wait);
+            self.notice_pause(VisitPace::RAREST + HELD);
             // The end is checked first: reading the output may take time.
-            if let Some((end, at)) = self.tree.reap() {
-                let is_over = || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
+            if let Some((end, at)) = self.tree.reap_command() {
+                let is_over = || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= monotonic_now());
                 let patience = execution.patience.max(at.saturating_sub(self.began) / 10);
-                if let Some(name) = execution.follow.filter(|_| end == End::Exited(0)) {
-                    let why = || if execution.is_to_end() { End::Interrupted } else { End::TimedOut };
-                    return self.tree.follow(name, &|| is_over().then(why), &mut || self.output.take(receive));
+                if let Some(name) = execution.follow.filter(|_| end == ExecutionEnd::Exited(0)) {
+                    let why = || if execution.is_to_end() { ExecutionEnd::Interrupted } else { ExecutionEnd::TimedOut };
+                    return self
+                        .tree
+                        .follow_name(name, &|| is_over().then(why), &mut || self.output.take_output(receive));
                 }
-                return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take(receive));
+                return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take_output(receive));
             }
-            self.output.take(receive);
+            self.output.take_output(receive);
             let why = if execution.is_to_end() {
-                Some(End::Interrupted)
+                Some(ExecutionEnd::Interrupted)
             } else if self.tree.is_stopped {
-                Some(End::Stopped)
+                Some(ExecutionEnd::Stopped)
             } else {
-                deadline.filter(|deadline| *deadline <= now()).map(|_| End::TimedOut)
+                deadline.filter(|deadline| *deadline <= monotonic_now()).map(|_| ExecutionEnd::TimedOut)
             };
             if let Some(why) = why {
-                return self.tree.end(why);
+                return self.tree.end_tree(why);
             }
-            if next_look <= now() {
-                let before = now();
-                self.looks.look(self.tree.descendants());
-                visits.look(&self.looks.observed.computing);
-                pace.looked(now().saturating_sub(before));
-                next_look = now() + pace.pause;
+            if next_look <= monotonic_now() {
+                let before = monotonic_now();
+                self.looks.observe_threads(self.tree.all_descendants());
+                visits.visit_if_due(&self.looks.observed.computing);
+                pace.after_visit(monotonic_now().saturating_sub(before));
+                next_look = monotonic_now() + pace.pause;
             }
         }
     }

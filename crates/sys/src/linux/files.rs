@@ -84,7 +84,7 @@ pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
 /// # Errors
 /// If its metadata cannot be read.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
-    file.metadata().map(|metadata| others(&metadata))
+    file.metadata().map(|metadata| other_writers(&metadata))
 }
 
 /// Returns the identity of an open file.
@@ -101,10 +101,10 @@ pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
 /// The kernel's error.
 pub fn look_at(file: &File) -> io::Result<FoundFile> {
     let metadata = file.metadata()?;
-    Ok(FoundFile { identity: identity_of(file)?, writers: others(&metadata), metadata })
+    Ok(FoundFile { identity: identity_of(file)?, writers: other_writers(&metadata), metadata })
 }
 
-fn others(metadata: &Metadata) -> Option<String> {
+fn other_writers(metadata: &Metadata) -> Option<String> {
     let (user, mode) = (metadata.uid(), metadata.mode());
     if user != 0 && user != effective_user() {
         return Some(format!("belongs to user {user}"));
@@ -134,7 +134,7 @@ pub fn try_lock(file: &File) -> Result<(), TryLockError> {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn unlock(file: &File) -> io::Result<()> {
+pub fn unlock_file(file: &File) -> io::Result<()> {
     file.unlock()
 }
 
@@ -144,7 +144,7 @@ pub fn system_settings() -> Option<PathBuf> {
 }
 
 /// Returns why another user may have written a file or in a folder; `None` if only this user may.
-pub(super) fn foreign(metadata: &Metadata) -> Option<String> {
+pub(super) fn foreign_owner(metadata: &Metadata) -> Option<String> {
     if metadata.uid() != effective_user() {
         return Some(format!("they belong to user {}; only that user's corewise can undo them", metadata.uid()));
     }
@@ -162,7 +162,7 @@ pub fn is_device(found: FileType) -> bool {
 }
 
 /// Describes a file that is neither a regular file nor a folder.
-pub fn special(found: FileType) -> &'static str {
+pub fn special_kind(found: FileType) -> &'static str {
     if found.is_fifo() {
         "it is a named pipe"
     } else if found.is_socket() {

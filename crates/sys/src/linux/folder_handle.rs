@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::files::{foreign, identity_of, is_device, look_at, writers_of};
+use super::files::{foreign_owner, identity_of, is_device, look_at, writers_of};
 pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, FoundFile, KernelFiles, ReachOptions};
 #[cfg(test)]
 pub use walk::strangers_above;
@@ -49,7 +49,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// [`FolderError::Foreign`] if these conditions fail; [`FolderError::System`] with the kernel's error.
-    pub fn own(path: &Path, make: bool) -> Result<Self, FolderError> {
+    pub fn open_private(path: &Path, make: bool) -> Result<Self, FolderError> {
         let mut walk = PathWalk::from_root(path)?;
         while let Some(name) = walk.left.pop() {
             check_way(&walk.at.0.metadata()?, &walk.so_far)?;
@@ -57,13 +57,13 @@ impl FolderHandle {
             let metadata = next.metadata()?;
             if metadata.is_symlink() {
                 check_owner(&metadata, &walk.so_far.join(&name))?;
-                walk.follow(&next)?;
+                walk.follow_link(&next)?;
             } else {
-                walk.enter(&name, next);
+                walk.enter_folder(&name, next);
             }
         }
-        let folder = walk.at.at(OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
-        foreign(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
+        let folder = walk.at.open_at(OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+        foreign_owner(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
     }
 
     /// Reaches the folder of a file that exists or will be made, step by step. A link is followed only if this user and root alone may
@@ -71,30 +71,30 @@ impl FolderHandle {
     ///
     /// # Errors
     /// The kernel's error, or that a link is not followed.
-    pub fn reach(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
+    pub fn reach_folder(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
         let mut walk = if path.is_absolute() { PathWalk::from_root(path)? } else { PathWalk::from_here(path)? };
         let make =
             options.make.map(|sharing| if sharing == FileSharing::Private { PRIVATE_FOLDER } else { USUAL_FOLDER });
         while let Some(name) = walk.left.pop() {
             let is_last = walk.left.is_empty();
             let next = match walk.open(&name, make.filter(|_| !is_last)) {
-                Err(error) if is_last && error.kind() == io::ErrorKind::NotFound => return Ok(walk.end(name)),
+                Err(error) if is_last && error.kind() == io::ErrorKind::NotFound => return Ok(walk.end_at_file(name)),
                 other => other?,
             };
             let metadata = next.metadata()?;
             if metadata.is_symlink() && (!is_last || options.follows_last) {
                 walk.check_link(&name)?;
-                walk.follow(&next)?;
+                walk.follow_link(&next)?;
             } else if is_last {
-                return Ok(walk.end(name));
+                return Ok(walk.end_at_file(name));
             } else if metadata.is_dir() {
                 walk.note_strangers()?;
-                walk.enter(&name, next);
+                walk.enter_folder(&name, next);
             } else {
                 return Err(io::Error::from(io::ErrorKind::NotADirectory));
             }
         }
-        Ok(walk.end(".".into()))
+        Ok(walk.end_at_file(".".into()))
     }
 
     /// Lets other users open files in it by name, if they may read the files; they still cannot list it.
@@ -111,7 +111,7 @@ impl FolderHandle {
     /// # Errors
     /// The kernel's error, or that the folder lies on another file system.
     pub fn of_kernel(path: &Path, files: KernelFiles) -> io::Result<Self> {
-        let folder = Self::any(path)?;
+        let folder = Self::open_any(path)?;
         match folder.lies_on(files)? {
             true => Ok(folder),
             false => Err(io::Error::other(format!("{} does not lie on the kernel's own file system", path.display()))),
@@ -122,12 +122,13 @@ impl FolderHandle {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn any(path: &Path) -> io::Result<Self> {
-        opened(libc::AT_FDCWD, path.as_os_str(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
+    pub fn open_any(path: &Path) -> io::Result<Self> {
+        open_file_at(libc::AT_FDCWD, path.as_os_str(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0)
+            .map(Self)
     }
 
-    fn root() -> io::Result<Self> {
-        opened(libc::AT_FDCWD, OsStr::new("/"), libc::O_PATH | libc::O_DIRECTORY, 0).map(Self)
+    fn open_root() -> io::Result<Self> {
+        open_file_at(libc::AT_FDCWD, OsStr::new("/"), libc::O_PATH | libc::O_DIRECTORY, 0).map(Self)
     }
 
     /// Returns true if it lies on a file system: fstatfs(2), linux/magic.h.
@@ -146,15 +147,15 @@ impl FolderHandle {
         if result == 0 { Ok(i128::from(found.f_type) == i128::from(wanted)) } else { Err(io::Error::last_os_error()) }
     }
 
-    fn at(&self, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {
-        opened(self.0.as_raw_fd(), name, flags, mode)
+    fn open_at(&self, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {
+        open_file_at(self.0.as_raw_fd(), name, flags, mode)
     }
 
     /// Makes a folder, or opens it if it was made meanwhile.
-    fn made(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<File> {
+    fn make_or_open(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<File> {
         match self.make_folder_as(name, mode) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0),
+            _ => self.open_at(name, libc::O_PATH | libc::O_NOFOLLOW, 0),
         }
     }
 
@@ -164,7 +165,7 @@ impl FolderHandle {
     /// The kernel's error.
     pub fn open_to_read(&self, name: &OsStr) -> io::Result<File> {
         let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
-        self.at(name, flags, 0).map_err(describe_special_file)
+        self.open_at(name, flags, 0).map_err(describe_special_file)
     }
 
     /// Opens a device in it for writing. Follows no link.
@@ -172,7 +173,7 @@ impl FolderHandle {
     /// # Errors
     /// The kernel's error, or that it is no device.
     pub fn open_device(&self, name: &OsStr) -> io::Result<File> {
-        let file = self.at(name, libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW, 0)?;
+        let file = self.open_at(name, libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW, 0)?;
         match is_device(file.metadata()?.file_type()) {
             true => Ok(file),
             false => Err(io::Error::other("it is not a regular file")),
@@ -183,7 +184,7 @@ impl FolderHandle {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn writers(&self) -> io::Result<Option<String>> {
+    pub fn other_writers(&self) -> io::Result<Option<String>> {
         writers_of(&self.0)
     }
 
@@ -191,8 +192,8 @@ impl FolderHandle {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn find(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
-        match self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
+    pub fn find_file(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
+        match self.open_at(name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             found => look_at(&found?).map(Some),
         }
@@ -204,19 +205,19 @@ impl FolderHandle {
     /// # Errors
     /// The kernel's error, or that there is no such file.
     pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
-        let file = self.at(name, libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
+        let file = self.open_at(name, libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
-        foreign(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
+        foreign_owner(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
     }
 
     /// Makes a new file for this user alone.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+    pub fn create_file(&self, name: &OsStr) -> io::Result<File> {
         self.create_as(name, FileSharing::Private)
     }
 
@@ -226,15 +227,15 @@ impl FolderHandle {
     /// The kernel's error: [`io::ErrorKind::AlreadyExists`] if the name is taken.
     pub fn create_as(&self, name: &OsStr, sharing: FileSharing) -> io::Result<File> {
         let mode = if sharing == FileSharing::Private { 0o600 } else { 0o666 };
-        self.at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, mode)
+        self.open_at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, mode)
     }
 
     /// Reads a kernel file in it, without white space at its end.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn read(&self, name: &str) -> io::Result<String> {
-        let file = self.at(OsStr::new(name), libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
+    pub fn read_file(&self, name: &str) -> io::Result<String> {
+        let file = self.open_at(OsStr::new(name), libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
         let mut text = String::new();
         file.take(LARGEST_KERNEL_FILE_BYTES).read_to_string(&mut text)?;
         text.truncate(text.trim_end().len());
@@ -245,9 +246,9 @@ impl FolderHandle {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn write(&self, name: &str, value: &str) -> io::Result<()> {
+    pub fn write_file(&self, name: &str, value: &str) -> io::Result<()> {
         let flags = libc::O_WRONLY | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
-        self.at(OsStr::new(name), flags, 0)?.write_all(format!("{value}\n").as_bytes())
+        self.open_at(OsStr::new(name), flags, 0)?.write_all(format!("{value}\n").as_bytes())
     }
 
     /// Makes a folder in it.
@@ -259,17 +260,17 @@ impl FolderHandle {
     }
 
     fn make_folder_as(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<()> {
-        let name = terminated(name)?;
+        let name = c_string(name)?;
         // SAFETY: the name is a C string that outlives the call.
-        done(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), mode) })
+        check_result(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), mode) })
     }
 
     /// Opens a folder in it; a link is not followed.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
-        self.at(name, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
+    pub fn open_folder(&self, name: &OsStr) -> io::Result<Self> {
+        self.open_at(name, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
     }
 
     /// Removes an empty folder in it.
@@ -277,29 +278,29 @@ impl FolderHandle {
     /// # Errors
     /// The kernel's error.
     pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
-        self.unlink(name, libc::AT_REMOVEDIR)
+        self.unlink_at(name, libc::AT_REMOVEDIR)
     }
 
     /// Removes a file in it.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
-        self.unlink(name, 0)
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
+        self.unlink_at(name, 0)
     }
 
-    fn unlink(&self, name: &OsStr, flags: i32) -> io::Result<()> {
-        let name = terminated(name)?;
+    fn unlink_at(&self, name: &OsStr, flags: i32) -> io::Result<()> {
+        let name = c_string(name)?;
         // SAFETY: the name is a C string that outlives the call.
-        done(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), flags) })
+        check_result(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), flags) })
     }
 
     /// Renames a file in it, replacing any file of that name; the new name survives a crash of the file system.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        self.replace(from, to)?;
+    pub fn rename_durably(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.replace_file(from, to)?;
         self.0.sync_all()
     }
 
@@ -307,28 +308,28 @@ impl FolderHandle {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn replace(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        let (from, to, folder) = (terminated(from)?, terminated(to)?, self.0.as_raw_fd());
+    pub fn replace_file(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        let (from, to, folder) = (c_string(from)?, c_string(to)?, self.0.as_raw_fd());
         // SAFETY: the names are C strings that outlive the call.
-        done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
+        check_result(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
     }
 
     /// Returns true if a name in it is that of an open file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
-        let named = self.find(name).ok().flatten();
+        let named = self.find_file(name).ok().flatten();
         named.is_some_and(|named| identity_of(file).is_ok_and(|identity| identity == named.identity))
     }
 
     /// Returns true if the name exists in it.
-    pub fn has(&self, name: &OsStr) -> bool {
-        self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0).is_ok()
+    pub fn has_name(&self, name: &OsStr) -> bool {
+        self.open_at(name, libc::O_PATH | libc::O_NOFOLLOW, 0).is_ok()
     }
 
     /// Lists its entries, in no order: the name, and true for a folder.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn names(&self) -> io::Result<Vec<(OsString, bool)>> {
+    pub fn list_names(&self) -> io::Result<Vec<(OsString, bool)>> {
         let entries = fs::read_dir(format!("/proc/self/fd/{}", self.0.as_raw_fd()))?;
         entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir())))).collect()
     }
@@ -343,12 +344,12 @@ fn describe_special_file(error: io::Error) -> io::Error {
     }
 }
 
-fn terminated(name: &OsStr) -> io::Result<CString> {
+fn c_string(name: &OsStr) -> io::Result<CString> {
     CString::new(name.as_bytes()).map_err(io::Error::from)
 }
 
-fn opened(folder: i32, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {
-    let name = terminated(name)?;
+fn open_file_at(folder: i32, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {
+    let name = c_string(name)?;
     // SAFETY: the name is a C string that outlives the call; the result is a new descriptor, or -1.
     unsafe {
         match libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) {
@@ -358,7 +359,7 @@ fn opened(folder: i32, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> 
     }
 }
 
-fn done(result: i32) -> io::Result<()> {
+fn check_result(result: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -370,7 +371,7 @@ mod tests {
     use crate::os::process::effective_user;
 
     fn refusal(path: &Path) -> String {
-        match FolderHandle::own(path, false) {
+        match FolderHandle::open_private(path, false) {
             Err(FolderError::Foreign(why)) => why,
             other => panic!("{other:?}"),
         }
@@ -383,12 +384,14 @@ mod tests {
         fs::create_dir(path("real")).unwrap();
         symlink("real", path("link")).unwrap();
         symlink(path("link"), path("links")).unwrap();
-        let folder = FolderHandle::own(&path("links/../link/a/b"), true).unwrap();
-        folder.create(OsStr::new("file")).unwrap();
+        let folder = FolderHandle::open_private(&path("links/../link/a/b"), true).unwrap();
+        folder.create_file(OsStr::new("file")).unwrap();
         assert!(path("real/a/b/file").exists());
         assert_eq!(fs::metadata(path("real/a")).unwrap().mode() & 0o777, 0o700);
         symlink("turn", path("turn")).unwrap();
-        let FolderError::System(error) = FolderHandle::own(&path("turn"), false).unwrap_err() else { panic!() };
+        let FolderError::System(error) = FolderHandle::open_private(&path("turn"), false).unwrap_err() else {
+            panic!()
+        };
         assert_eq!(error.raw_os_error(), Some(libc::ELOOP));
     }
 
@@ -396,11 +399,11 @@ mod tests {
     fn a_way_on_which_others_may_write_is_refused() {
         let place = tempfile::tempdir().unwrap();
         let (open, folder) = (place.path().join("open"), place.path().join("open/folder"));
-        drop(FolderHandle::own(&folder, true).unwrap());
+        drop(FolderHandle::open_private(&folder, true).unwrap());
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
         assert!(refusal(&folder).starts_with("other users may write in "), "{}", refusal(&folder));
         fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
-        FolderHandle::own(&folder, false).unwrap();
+        FolderHandle::open_private(&folder, false).unwrap();
     }
 
     #[test]
@@ -411,9 +414,9 @@ mod tests {
         }
         let place = tempfile::tempdir().unwrap();
         let (folder, link) = (place.path().join("folder"), place.path().join("link"));
-        drop(FolderHandle::own(&folder, true).unwrap());
+        drop(FolderHandle::open_private(&folder, true).unwrap());
         symlink(&folder, &link).unwrap();
-        FolderHandle::own(&link, false).unwrap();
+        FolderHandle::open_private(&link, false).unwrap();
         lchown(&link, Some(65_534), None).unwrap();
         assert!(refusal(&link).ends_with("link belongs to user 65534"), "{}", refusal(&link));
         // Their folder on the way is as good as a link.

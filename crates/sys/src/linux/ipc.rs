@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 ///
 /// # Errors
 /// If no file descriptor is left.
-pub fn sockets() -> io::Result<(Socket, Socket)> {
+pub fn socket_pair() -> io::Result<(Socket, Socket)> {
     Socket::pair()
 }
 
@@ -23,7 +23,7 @@ pub fn as_input(socket: Socket) -> Stdio {
 /// # Errors
 /// If no file descriptor is left.
 pub fn own_socket() -> io::Result<Socket> {
-    again(io::stdin()).map(Socket::from)
+    duplicate_descriptor(io::stdin()).map(Socket::from)
 }
 
 /// Returns second handles of this process's standard input and output, which must be pipes.
@@ -31,7 +31,7 @@ pub fn own_socket() -> io::Result<Socket> {
 /// # Errors
 /// If no file descriptor is left.
 pub fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> {
-    Ok((again(io::stdin())?.into(), again(io::stdout())?.into()))
+    Ok((duplicate_descriptor(io::stdin())?.into(), duplicate_descriptor(io::stdout())?.into()))
 }
 
 /// Takes a child's standard output and standard input, which must be pipes.
@@ -50,9 +50,9 @@ pub fn pipes_of(child: &mut Child) -> io::Result<(PipeReader, PipeWriter)> {
 /// # Errors
 /// If no file descriptor is left.
 pub fn error_as_output() -> io::Result<Stdio> {
-    again(io::stderr()).map(Stdio::from)
+    duplicate_descriptor(io::stderr()).map(Stdio::from)
 }
 
-fn again(file: impl AsFd) -> io::Result<OwnedFd> {
+fn duplicate_descriptor(file: impl AsFd) -> io::Result<OwnedFd> {
     file.as_fd().try_clone_to_owned()
 }

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use super::memory_policy;
-pub use crate::values::memory::{Available, LINE_BYTES, PageSize, Word};
+pub use crate::values::memory::{AvailableMemory, LINE_BYTES, PageSize, Word};
 
 /// Size of the smallest page, in bytes; real pages may be larger.
 const PAGE_BYTES: usize = 4096;
@@ -21,17 +21,17 @@ const HUGE_BYTES: usize = 2 << 20;
 
 /// Anonymous memory of whole pages, fresh from the kernel and zeroed; unmapped on drop.
 #[derive(Debug)]
-pub struct Memory<W: Word = AtomicU64> {
+pub struct PageMemory<W: Word = AtomicU64> {
     start: NonNull<W>,
     bytes: usize,
 }
 
 // SAFETY: the memory is only accessed as atomics.
-unsafe impl<W: Word> Send for Memory<W> {}
+unsafe impl<W: Word> Send for PageMemory<W> {}
 // SAFETY: the memory is only accessed as atomics.
-unsafe impl<W: Word> Sync for Memory<W> {}
+unsafe impl<W: Word> Sync for PageMemory<W> {}
 
-impl<W: Word> Memory<W> {
+impl<W: Word> PageMemory<W> {
     /// Maps at least `bytes`, rounded up to pages, and touches each page from the calling thread. The kernel places a page on the memory
     /// node of the cpu that touches it first, unless the thread's memory policy says otherwise. So call it from the thread that should own
     /// the memory.
@@ -39,8 +39,8 @@ impl<W: Word> Memory<W> {
     /// # Errors
     /// If the kernel has no memory for it.
     pub fn new(bytes: usize) -> io::Result<Self> {
-        let memory = Self::map(bytes)?;
-        memory.touch(0..memory.bytes);
+        let memory = Self::map_pages(bytes)?;
+        memory.touch_pages(0..memory.bytes);
         Ok(memory)
     }
 
@@ -50,23 +50,23 @@ impl<W: Word> Memory<W> {
     /// A described reason: the node does not exist, has no memory, or is not allowed; binding is forbidden to this process or unknown to
     /// the kernel; the pages are elsewhere nevertheless.
     pub fn on_node(bytes: usize, node: u32) -> io::Result<Self> {
-        let memory = Self::map(bytes)?;
-        memory_policy::bind(memory.start.cast(), memory.bytes, node)?;
-        memory.touch(0..memory.bytes);
-        match memory.home() {
+        let memory = Self::map_pages(bytes)?;
+        memory_policy::bind_pages(memory.start.cast(), memory.bytes, node)?;
+        memory.touch_pages(0..memory.bytes);
+        match memory.home_node() {
             Some(home) if home == node => Ok(memory),
             Some(home) => Err(io::Error::other(format!("memory bound to node {node} is on node {home}"))),
             None => Err(io::Error::other(format!("it is unknown whether memory bound to node {node} is there"))),
         }
     }
 
-    /// Maps at least `bytes` in pages of a size, bound to `node` if given, without touching them. [`Memory::touch`] does that piece by
+    /// Maps at least `bytes` in pages of a size, bound to `node` if given, without touching them. [`PageMemory::touch_pages`] does that piece by
     /// piece, so that it can be stopped. The memory begins at a multiple of 2 MiB, as huge pages do.
     ///
     /// # Errors
-    /// As [`Memory::on_node`]. A lack of huge pages is no error: see [`Memory::huge_share`].
-    pub fn untouched(bytes: usize, node: Option<u32>, pages: PageSize) -> io::Result<Self> {
-        let whole = Self::map(bytes + HUGE_BYTES)?;
+    /// As [`PageMemory::on_node`]. A lack of huge pages is no error: see [`PageMemory::huge_share`].
+    pub fn map_untouched(bytes: usize, node: Option<u32>, pages: PageSize) -> io::Result<Self> {
+        let whole = Self::map_pages(bytes + HUGE_BYTES)?;
         let address = whole.start.as_ptr() as usize;
         let before = address.next_multiple_of(HUGE_BYTES) - address;
         let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
@@ -85,7 +85,7 @@ impl<W: Word> Memory<W> {
         std::mem::forget(whole);
         let memory = Self { start: start.cast(), bytes };
         if let Some(node) = node {
-            memory_policy::bind(memory.start.cast(), memory.bytes, node)?;
+            memory_policy::bind_pages(memory.start.cast(), memory.bytes, node)?;
         }
         let advice = match pages {
             PageSize::Huge => libc::MADV_HUGEPAGE,
@@ -96,7 +96,7 @@ impl<W: Word> Memory<W> {
         Ok(memory)
     }
 
-    fn map(bytes: usize) -> io::Result<Self> {
+    fn map_pages(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
         // SAFETY: a new private mapping at an address chosen by the kernel; no existing memory is affected.
         let start = unsafe {
@@ -118,7 +118,7 @@ impl<W: Word> Memory<W> {
 
     /// Writes a zero to the first word of each page in a range of bytes: a page that was only read would be the kernel's page of zeros. For
     /// fresh memory, before other threads have it.
-    pub fn touch(&self, bytes: Range<usize>) {
+    pub fn touch_pages(&self, bytes: Range<usize>) {
         for page in (bytes.start.next_multiple_of(PAGE_BYTES)..bytes.end.min(self.bytes)).step_by(PAGE_BYTES) {
             // SAFETY: inside the mapping and aligned; as atomic as any write of an aligned word, and a word may be all zero.
             unsafe { self.start.cast::<u8>().add(page).cast::<u32>().write_volatile(0) };
@@ -135,7 +135,7 @@ impl<W: Word> Memory<W> {
     ///
     /// # Errors
     /// EPERM if the call is forbidden, as in many containers; ENOSYS if the kernel was built without NUMA.
-    pub fn nodes(&self, most_pages: usize) -> io::Result<BTreeMap<u32, usize>> {
+    pub fn page_nodes(&self, most_pages: usize) -> io::Result<BTreeMap<u32, usize>> {
         let distance = (self.bytes / most_pages.max(1)).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
         // SAFETY: inside the mapping.
         let address = |offset| unsafe { self.start.cast::<u8>().add(offset) }.as_ptr();
@@ -171,7 +171,7 @@ impl<W: Word> Memory<W> {
 
     /// Returns the node of the memory. `None` if the first and the last page are on different nodes, if the kernel has no NUMA, or if this
     /// process may not ask (get_mempolicy(2) is forbidden in many containers).
-    pub fn home(&self) -> Option<u32> {
+    pub fn home_node(&self) -> Option<u32> {
         let node = |offset: usize| {
             // SAFETY: inside the mapping.
             memory_policy::node_of(unsafe { self.start.cast::<u8>().add(offset) }).ok()
@@ -188,20 +188,20 @@ impl<W: Word> Memory<W> {
     }
 
     /// Returns its number of cache lines.
-    pub const fn lines(&self) -> usize {
+    pub const fn line_count(&self) -> usize {
         self.bytes / LINE_BYTES
     }
 
     /// Returns the first word of a line.
     ///
     /// # Panics
-    /// If the index is not below [`Memory::lines`].
+    /// If the index is not below [`PageMemory::line_count`].
     pub fn line(&self, index: usize) -> &W {
         &self.words()[index * (LINE_BYTES / size_of::<W>())]
     }
 }
 
-impl<W: Word> Drop for Memory<W> {
+impl<W: Word> Drop for PageMemory<W> {
     fn drop(&mut self) {
         // SAFETY: exactly the mapping that `map` made; references to its words borrow `self` and are gone.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
@@ -232,39 +232,39 @@ mod tests {
 
     #[test]
     fn lines_are_apart_and_zero() {
-        let memory = Memory::<AtomicU64>::new(PAGE_BYTES + 1).unwrap();
-        assert_eq!((memory.lines(), memory.words().len()), (128, 1024));
+        let memory = PageMemory::<AtomicU64>::new(PAGE_BYTES + 1).unwrap();
+        assert_eq!((memory.line_count(), memory.words().len()), (128, 1024));
         assert!(memory.words().iter().all(|word| word.load(Ordering::Relaxed) == 0));
         memory.line(0).store(u64::MAX, Ordering::Relaxed);
         assert_eq!(memory.line(1).load(Ordering::Relaxed), 0);
         let distance = std::ptr::from_ref(memory.line(1)) as usize - std::ptr::from_ref(memory.line(0)) as usize;
         assert_eq!(distance, LINE_BYTES);
-        assert_eq!(Memory::<AtomicU32>::new(0).unwrap().words().len(), 1024);
+        assert_eq!(PageMemory::<AtomicU32>::new(0).unwrap().words().len(), 1024);
     }
 
     #[test]
     fn memory_is_where_it_was_bound_to_and_has_no_home_where_there_are_no_nodes() {
         let Ok(nodes) = memory_policy::allowed_nodes() else {
-            return assert!(Memory::<AtomicU64>::new(1).unwrap().home().is_none());
+            return assert!(PageMemory::<AtomicU64>::new(1).unwrap().home_node().is_none());
         };
         for bytes in [1, 3 * PAGE_BYTES, 1 << 20] {
-            assert_eq!(Memory::<AtomicU64>::on_node(bytes, nodes[0]).unwrap().home(), Some(nodes[0]));
+            assert_eq!(PageMemory::<AtomicU64>::on_node(bytes, nodes[0]).unwrap().home_node(), Some(nodes[0]));
         }
     }
 
     #[test]
     fn pages_that_are_touched_are_on_a_node_and_those_that_are_not_on_none() {
-        let memory = Memory::<AtomicU64>::untouched(8 << 20, None, PageSize::Small).unwrap();
+        let memory = PageMemory::<AtomicU64>::map_untouched(8 << 20, None, PageSize::Small).unwrap();
         assert_eq!(memory.start.as_ptr() as usize % HUGE_BYTES, 0);
-        let Ok(before) = memory.nodes(1 << 20) else {
+        let Ok(before) = memory.page_nodes(1 << 20) else {
             return println!("skipped: move_pages is closed to this process");
         };
         assert_eq!(before.values().sum::<usize>(), 0);
-        memory.touch(0..4 << 20);
-        assert_eq!(memory.nodes(1 << 20).unwrap().values().sum::<usize>(), 1024);
+        memory.touch_pages(0..4 << 20);
+        assert_eq!(memory.page_nodes(1 << 20).unwrap().values().sum::<usize>(), 1024);
         assert_eq!(memory.huge_share(), Some(0.0));
-        memory.touch(4 << 20..memory.bytes());
-        assert_eq!(memory.nodes(16).unwrap().values().sum::<usize>(), 16);
+        memory.touch_pages(4 << 20..memory.bytes());
+        assert_eq!(memory.page_nodes(16).unwrap().values().sum::<usize>(), 16);
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
             return println!("skipped: the nodes cannot be had: {error}");
         }
         for node in [1_000, u32::MAX] {
-            let error = Memory::<AtomicU64>::on_node(1, node).unwrap_err();
+            let error = PageMemory::<AtomicU64>::on_node(1, node).unwrap_err();
             assert_eq!(error.to_string(), format!("there is no node {node}"));
         }
     }

@@ -19,7 +19,7 @@ impl OpenFiles {
     ///
     /// # Errors
     /// The kernel's error; none is known.
-    pub fn raise() -> io::Result<Self> {
+    pub fn raise_limit() -> io::Result<Self> {
         // SAFETY: an all-zero limit is a valid one, and the kernel fills it.
         let before = unsafe {
             let mut limit: libc::rlimit = std::mem::zeroed();
@@ -28,14 +28,14 @@ impl OpenFiles {
             }
             limit
         };
-        set(libc::rlimit { rlim_cur: before.rlim_max, ..before });
+        set_limit(libc::rlimit { rlim_cur: before.rlim_max, ..before });
         Ok(Self(before))
     }
 
     /// Restores the original limit for a command: programs that use select(2) rely on a low one.
     pub fn give_back_to(self, command: &mut Command) {
         let give_back = move || {
-            set(self.0);
+            set_limit(self.0);
             Ok(())
         };
         // SAFETY: setrlimit(2) is a bare system call, which may be made between fork(2) and execve(2).
@@ -48,7 +48,7 @@ pub fn are_too_many(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
 
-fn set(limit: libc::rlimit) {
+fn set_limit(limit: libc::rlimit) {
     // SAFETY: the kernel reads the limit, which outlives the call.
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
 }
@@ -64,12 +64,12 @@ mod tests {
             String::from_utf8(output.stdout).unwrap()
         };
         let found = limit();
-        let before = OpenFiles::raise().unwrap();
+        let before = OpenFiles::raise_limit().unwrap();
         let mut command = Command::new("sh");
         before.give_back_to(&mut command);
         let output = command.args(["-c", "ulimit -Sn"]).output().unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), found);
-        set(before.0);
+        set_limit(before.0);
         assert_eq!(limit(), found);
     }
 }

@@ -4,6 +4,6 @@
 pub const FOLDER: Option<&str> = Some("/");
 
 /// Text described by calls instead of files: always `None`.
-pub fn text(_: &str) -> Option<String> {
+pub fn described_text(_: &str) -> Option<String> {
     None
 }

@@ -15,7 +15,7 @@ const PIECE_BYTES: usize = 4 << 10;
 ///
 /// # Errors
 /// The kernel's error.
-pub fn read(path: &str) -> io::Result<Vec<u8>> {
+pub fn read_file(path: &str) -> io::Result<Vec<u8>> {
     read_at_most(File::open(path)?, u64::MAX)
 }
 
@@ -29,22 +29,22 @@ impl ProcFolder {
     /// # Errors
     /// The kernel's error.
     pub fn open(path: &str) -> io::Result<Self> {
-        opened(libc::AT_FDCWD, path, libc::O_PATH | libc::O_DIRECTORY).map(Self)
+        open_file_at(libc::AT_FDCWD, path, libc::O_PATH | libc::O_DIRECTORY).map(Self)
     }
 
     /// Reads at most `most_bytes` of a file in it, by its relative path.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn read(&self, path: &str, most_bytes: u64) -> io::Result<Vec<u8>> {
-        read_at_most(opened(self.0.as_raw_fd(), path, libc::O_RDONLY)?.into(), most_bytes)
+    pub fn read_file(&self, path: &str, most_bytes: u64) -> io::Result<Vec<u8>> {
+        read_at_most(open_file_at(self.0.as_raw_fd(), path, libc::O_RDONLY)?.into(), most_bytes)
     }
 
     /// Returns the target of a link in it, as the kernel writes it, with its device and inode.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn followed(&self, name: &str) -> io::Result<(PathBuf, u64, u64)> {
+    pub fn follow_link(&self, name: &str) -> io::Result<(PathBuf, u64, u64)> {
         let name = CString::new(name)?;
         let mut path = [0_u8; libc::PATH_MAX as usize];
         // SAFETY: the kernel writes at most as many bytes as the path has room for, and the whole stat on success; the name ends with a
@@ -68,7 +68,7 @@ pub fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-fn opened(folder: libc::c_int, path: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
+fn open_file_at(folder: libc::c_int, path: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
     let path = CString::new(path)?;
     // SAFETY: the path ends with a zero and outlives the call; a returned descriptor has no other owner.
     unsafe {
@@ -106,14 +106,14 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").env("LONG", &words).spawn().unwrap();
         let folder = ProcFolder::open(&format!("/proc/{}", child.id())).unwrap();
         // It has its own environment once it was executed.
-        let long = std::iter::repeat_with(|| folder.read("environ", u64::MAX).unwrap())
+        let long = std::iter::repeat_with(|| folder.read_file("environ", u64::MAX).unwrap())
             .find(|all| all.windows(5).any(|bytes| bytes == b"LONG="));
         assert!(String::from_utf8_lossy(&long.unwrap()).contains(&words));
-        assert_eq!(folder.read("environ", 5_000).unwrap().len(), 5_000);
-        assert_eq!(read(&format!("/proc/{}/comm", child.id())).unwrap(), b"sleep\n");
+        assert_eq!(folder.read_file("environ", 5_000).unwrap().len(), 5_000);
+        assert_eq!(read_file(&format!("/proc/{}/comm", child.id())).unwrap(), b"sleep\n");
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(is_gone(&folder.read("stat", u64::MAX).unwrap_err()), "nor is it ever another's");
-        assert!(is_gone(&folder.followed("exe").unwrap_err()));
+        assert!(is_gone(&folder.read_file("stat", u64::MAX).unwrap_err()), "nor is it ever another's");
+        assert!(is_gone(&folder.follow_link("exe").unwrap_err()));
     }
 }

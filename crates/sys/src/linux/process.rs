@@ -8,9 +8,9 @@ use corewise_machine::CpuSet;
 
 use super::affinity;
 use super::proc_files::{self, is_gone};
-pub use crate::values::process::{Process, Stat};
+pub use crate::values::process::{ProcessIdentity, ProcessStat};
 
-impl Stat {
+impl ProcessStat {
     /// Parses a line of /proc/PID/stat: proc_pid_stat(5). The name is in parentheses and may contain spaces and parentheses itself.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (head, tail) = text.rsplit_once(')')?;
@@ -37,11 +37,11 @@ impl Stat {
     ///
     /// # Errors
     /// If /proc is not the kernel's own.
-    pub fn of(id: u32) -> io::Result<Option<Self>> {
+    pub fn read_stat(id: u32) -> io::Result<Option<Self>> {
         // Its own line among the threads. For the process's line the kernel adds up the times of all threads, which takes seconds for
         // thousands.
         let path = format!("/proc/{id}/task/{id}/stat");
-        match proc_files::read(&path) {
+        match proc_files::read_file(&path) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
                 .map(Some)
                 .ok_or_else(|| io::Error::other(format!("{path} is not in the kernel's format"))),
@@ -51,20 +51,20 @@ impl Stat {
     }
 }
 
-impl Process {
+impl ProcessIdentity {
     /// Returns the calling process.
     ///
     /// # Errors
     /// If /proc is not the kernel's own.
-    pub fn this() -> io::Result<Self> {
+    pub fn this_process() -> io::Result<Self> {
         let id = std::process::id();
-        let stat = Stat::of(id)?.ok_or_else(|| io::Error::other(format!("/proc has no process {id}")))?;
+        let stat = ProcessStat::read_stat(id)?.ok_or_else(|| io::Error::other(format!("/proc has no process {id}")))?;
         Ok(Self { id, start_ticks: stat.start_ticks })
     }
 
     /// Returns true if it still runs: a process of its number and start time exists and has not ended.
     pub fn is_alive(&self) -> bool {
-        let stat = Stat::of(self.id).ok().flatten();
+        let stat = ProcessStat::read_stat(self.id).ok().flatten();
         stat.is_some_and(|stat| !stat.has_ended && stat.start_ticks == self.start_ticks)
     }
 
@@ -75,17 +75,17 @@ impl Process {
     ///
     /// # Errors
     /// ESRCH if it has ended ([`affinity::has_ended`]); the kernel's error.
-    pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
+    pub fn restrict_thread(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
         let gone = || io::Error::from_raw_os_error(libc::ESRCH);
         if !self.is_alive() {
             return Err(gone());
         }
-        let before = affinity::of(self.id)?;
-        let now = affinity::set(self.id, cpus).and_then(|()| affinity::of(self.id));
+        let before = affinity::affinity_of(self.id)?;
+        let now = affinity::set_affinity(self.id, cpus).and_then(|()| affinity::affinity_of(self.id));
         if self.is_alive() {
             return now;
         }
-        let _ = affinity::set(self.id, &before);
+        let _ = affinity::set_affinity(self.id, &before);
         Err(gone())
     }
 }
@@ -95,7 +95,7 @@ impl Process {
 /// # Errors
 /// If /proc is not the kernel's own.
 pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
-    let status = match proc_files::read(&format!("/proc/{thread}/status")) {
+    let status = match proc_files::read_file(&format!("/proc/{thread}/status")) {
         Err(error) if is_gone(&error) => return Ok(None),
         other => other?,
     };
@@ -113,8 +113,9 @@ pub(crate) fn ticks_since_boot() -> u64 {
 
 /// Returns true if this process descends from another.
 pub fn is_descendant_of(process: u32) -> bool {
-    let parents =
-        std::iter::successors(Some(std::process::id()), |id| Some(Stat::of(*id).ok()??.parent).filter(|id| *id > 0));
+    let parents = std::iter::successors(Some(std::process::id()), |id| {
+        Some(ProcessStat::read_stat(*id).ok()??.parent).filter(|id| *id > 0)
+    });
     parents.skip(1).any(|id| id == process)
 }
 
@@ -124,7 +125,7 @@ pub fn others_called(name: &str) -> Vec<(u32, u32)> {
     let other = |entry: fs::DirEntry| {
         let process = entry.file_name().to_str()?.parse().ok()?;
         let user = entry.metadata().ok()?.uid();
-        (user != effective_user() && Stat::of(process).ok()??.name == name).then_some((process, user))
+        (user != effective_user() && ProcessStat::read_stat(process).ok()??.name == name).then_some((process, user))
     };
     entries.filter_map(other).collect()
 }
@@ -183,40 +184,43 @@ mod tests {
 
     #[test]
     fn names_with_parentheses_and_spaces_are_read() {
-        let stat = Stat::parse(LINE).unwrap();
+        let stat = ProcessStat::parse(LINE).unwrap();
         let name = "a) (b) c".into();
         let expected =
-            Stat { name, has_ended: false, parent: 1, session: 4710, has_terminal: true, start_ticks: 98765 };
+            ProcessStat { name, has_ended: false, parent: 1, session: 4710, has_terminal: true, start_ticks: 98765 };
         assert_eq!(stat, expected);
-        assert!(!Stat::parse(&LINE.replace(" 34816 ", " 0 ")).unwrap().has_terminal);
-        assert!(Stat::parse(&LINE.replace(" S ", " Z ")).unwrap().has_ended);
-        assert_eq!(Stat::parse("4711 (short) S 1 2"), None);
+        assert!(!ProcessStat::parse(&LINE.replace(" 34816 ", " 0 ")).unwrap().has_terminal);
+        assert!(ProcessStat::parse(&LINE.replace(" S ", " Z ")).unwrap().has_ended);
+        assert_eq!(ProcessStat::parse("4711 (short) S 1 2"), None);
         let line = LINE.replace(" S ", " R ") + " 0 0 0 0 0 0 0 0 0 0 0 0 0 17 5 0";
-        assert_eq!(Stat::place_in(&line), Some((true, 5)), "{line}");
-        assert_eq!(Stat::place_in(LINE), None, "it ends before that field");
-        assert_eq!(Stat::parse(""), None);
+        assert_eq!(ProcessStat::place_in(&line), Some((true, 5)), "{line}");
+        assert_eq!(ProcessStat::place_in(LINE), None, "it ends before that field");
+        assert_eq!(ProcessStat::parse(""), None);
     }
 
     #[test]
     fn a_number_alone_is_not_a_process() {
-        let this = Process::this().unwrap();
+        let this = ProcessIdentity::this_process().unwrap();
         assert!(this.is_alive());
-        assert!(!Process { start_ticks: this.start_ticks + 1, ..this }.is_alive());
+        assert!(!ProcessIdentity { start_ticks: this.start_ticks + 1, ..this }.is_alive());
     }
 
     #[test]
     fn an_ended_process_is_not_alive_even_before_its_parent_notices() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let stat = Stat::of(child.id()).unwrap().unwrap();
-        let process = Process { id: child.id(), start_ticks: stat.start_ticks };
+        let stat = ProcessStat::read_stat(child.id()).unwrap().unwrap();
+        let process = ProcessIdentity { id: child.id(), start_ticks: stat.start_ticks };
         assert!(process.is_alive());
         child.kill().unwrap();
         while process.is_alive() {
             std::thread::yield_now();
         }
-        assert!(Stat::of(child.id()).unwrap().is_some_and(|stat| stat.has_ended), "nobody has waited for it yet");
+        assert!(
+            ProcessStat::read_stat(child.id()).unwrap().is_some_and(|stat| stat.has_ended),
+            "nobody has waited for it yet"
+        );
         child.wait().unwrap();
-        assert_eq!(Stat::of(child.id()).unwrap(), None);
+        assert_eq!(ProcessStat::read_stat(child.id()).unwrap(), None);
     }
 
     #[test]

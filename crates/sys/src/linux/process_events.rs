@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use corewise_machine::Gap;
 
 use super::thread::own_number;
-pub use crate::values::process_events::{Kind, ProcessEvent};
+pub use crate::values::process_events::{ProcessEvent, ProcessEventKind};
 
 const WHAT: &str = "events of processes";
 /// `CN_IDX_PROC` and `CN_VAL_PROC` (include/uapi/linux/connector.h): the group of the socket, and the address of messages.
@@ -81,23 +81,23 @@ impl ProcessEvents {
     ///
     /// # Errors
     /// The gap that says why the kernel refuses. The caller can then scan all processes periodically.
-    pub fn open(kinds: &[Kind]) -> Result<Self, Gap> {
-        let mask = |kind: &Kind| match kind {
-            Kind::Fork => FORK,
-            Kind::Exec => EXEC,
-            Kind::Rename => COMM,
-            Kind::Exit => EXIT,
+    pub fn open(kinds: &[ProcessEventKind]) -> Result<Self, Gap> {
+        let mask = |kind: &ProcessEventKind| match kind {
+            ProcessEventKind::Fork => FORK,
+            ProcessEventKind::Exec => EXEC,
+            ProcessEventKind::Rename => COMM,
+            ProcessEventKind::Exit => EXIT,
         };
         let wanted = kinds.iter().map(mask).fold(0, |all, one| all | one);
-        let socket = connected().map_err(|error| gap(&error))?;
+        let socket = connect_socket().map_err(|error| events_gap(&error))?;
         let mut events = Self { socket, wanted, has_filter: true, losses: LossDetector::default() };
         // A kernel before 6.6 has no filter, and ignores a request with one. No kernel reports that it refused a request.
-        events.has_filter = events.delivers(&[LISTEN, wanted | COMM]).map_err(|error| gap(&error))?;
+        events.has_filter = events.delivers_events(&[LISTEN, wanted | COMM]).map_err(|error| events_gap(&error))?;
         if events.has_filter {
-            events.send(&[LISTEN, wanted]).map_err(|error| gap(&error))?;
+            events.send_request(&[LISTEN, wanted]).map_err(|error| events_gap(&error))?;
             return Ok(events);
         }
-        if events.delivers(&[LISTEN]).map_err(|error| gap(&error))? {
+        if events.delivers_events(&[LISTEN]).map_err(|error| events_gap(&error))? {
             return Ok(events);
         }
         let why = "the kernel sends none: it is older than 6.6, or this is a container";
@@ -109,13 +109,13 @@ impl ProcessEvents {
     ///
     /// # Errors
     /// The kernel's error; none is known.
-    pub fn wait(&mut self, patience: Duration, into: &mut Vec<ProcessEvent>) -> io::Result<()> {
+    pub fn wait_for_events(&mut self, patience: Duration, into: &mut Vec<ProcessEvent>) -> io::Result<()> {
         if !self.has_more(patience)? {
             return Ok(());
         }
         let mut is_congested = false;
         for _ in 0..MAX_MESSAGES_AT_ONCE {
-            match self.receive() {
+            match self.receive_event() {
                 Ok(Some((kind, event))) if kind & self.wanted != 0 => into.push(event),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -124,14 +124,14 @@ impl ProcessEvents {
             }
         }
         // Only now: until the queue was empty, more may have been dropped.
-        if self.losses.has_lost(self.dropped()) || is_congested {
+        if self.losses.has_lost(self.dropped_messages()) || is_congested {
             into.push(ProcessEvent::Lost);
         }
         Ok(())
     }
 
     /// Returns the number of messages that the kernel has dropped for this socket, or `None` before Linux 4.12.
-    fn dropped(&self) -> Option<u32> {
+    fn dropped_messages(&self) -> Option<u32> {
         let mut numbers = [0_u32; DROPS + 1];
         let mut length = size_of_val(&numbers) as libc::socklen_t;
         // SAFETY: the kernel writes at most as many bytes as the numbers have, which outlive the call.
@@ -142,7 +142,7 @@ impl ProcessEvents {
         (result == 0 && length as usize == size_of_val(&numbers)).then_some(numbers[DROPS])
     }
 
-    fn send(&self, request: &[u32]) -> io::Result<()> {
+    fn send_request(&self, request: &[u32]) -> io::Result<()> {
         let bytes = request_bytes(request);
         // SAFETY: the kernel reads the bytes, which outlive the call.
         let sent = unsafe { libc::send(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
@@ -151,8 +151,8 @@ impl ProcessEvents {
 
     /// Sends a request that includes renames of threads. Returns true if it works: renaming this thread to its present name causes an
     /// event.
-    fn delivers(&mut self, request: &[u32]) -> io::Result<bool> {
-        self.send(request)?;
+    fn delivers_events(&mut self, request: &[u32]) -> io::Result<bool> {
+        self.send_request(request)?;
         let mut name = [0_u8; 16];
         // SAFETY: the kernel writes and reads the 16 bytes of a name, which outlive the calls.
         unsafe {
@@ -161,7 +161,7 @@ impl ProcessEvents {
         }
         let (own, until) = (own_number(), Instant::now() + PATIENCE);
         while self.has_more(until.saturating_duration_since(Instant::now()))? {
-            match self.receive() {
+            match self.receive_event() {
                 Ok(Some((_, ProcessEvent::Renamed { thread, .. }))) if thread == own => return Ok(true),
                 Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(error),
                 _ => {}
@@ -184,7 +184,7 @@ impl ProcessEvents {
     }
 
     /// Returns the next event with its kind, or `None` if a message is no event. [`io::ErrorKind::WouldBlock`] if there is no message yet.
-    fn receive(&mut self) -> io::Result<Option<(u32, ProcessEvent)>> {
+    fn receive_event(&mut self) -> io::Result<Option<(u32, ProcessEvent)>> {
         let mut bytes = [0_u8; 512];
         // SAFETY: an all-zero address is a valid one.
         let mut from: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
@@ -201,10 +201,10 @@ impl ProcessEvents {
             return Ok(None);
         }
         // With a filter the numbers have gaps for unwanted events; kernels with a filter count the messages that they drop.
-        if let Some((cpu, sequence)) = numbered(&bytes[..received]).filter(|_| !self.has_filter) {
+        if let Some((cpu, sequence)) = message_number(&bytes[..received]).filter(|_| !self.has_filter) {
             self.losses.note_sequence(cpu, sequence);
         }
-        Ok(parsed(&bytes[..received]))
+        Ok(parse_event(&bytes[..received]))
     }
 }
 
@@ -212,7 +212,7 @@ impl Drop for ProcessEvents {
     fn drop(&mut self) {
         // An older kernel would continue to make messages without a reader.
         if !self.has_filter {
-            let _ = self.send(&[IGNORE]);
+            let _ = self.send_request(&[IGNORE]);
         }
     }
 }
@@ -224,7 +224,7 @@ impl AsFd for ProcessEvents {
     }
 }
 
-fn connected() -> io::Result<OwnedFd> {
+fn connect_socket() -> io::Result<OwnedFd> {
     let checked = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
     // SAFETY: socket takes numbers, and its result has no other owner; bind and setsockopt read values that outlive them.
     unsafe {
@@ -248,7 +248,7 @@ fn connected() -> io::Result<OwnedFd> {
     }
 }
 
-fn gap(error: &io::Error) -> Gap {
+fn events_gap(error: &io::Error) -> Gap {
     let gap = Gap::new(WHAT, format!("the kernel's process connector is refused: {error}"));
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => gap.cured_by("run with CAP_NET_ADMIN, or on Linux 6.6 or newer"),
@@ -276,7 +276,7 @@ fn request_bytes(request: &[u32]) -> Vec<u8> {
 }
 
 /// Returns the cpu of an event and its message's number; `None` for an answer to a request, which has neither.
-fn numbered(bytes: &[u8]) -> Option<(u32, u32)> {
+fn message_number(bytes: &[u8]) -> Option<(u32, u32)> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     if (word(NETLINK)?, word(NETLINK + 4)?) != (CONNECTOR, CONNECTOR) || word(MESSAGE)? == 0 {
         return None;
@@ -285,7 +285,7 @@ fn numbered(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Decodes a kernel message into an event, with its kind.
-fn parsed(bytes: &[u8]) -> Option<(u32, ProcessEvent)> {
+fn parse_event(bytes: &[u8]) -> Option<(u32, ProcessEvent)> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let detail = |index: usize| word(DETAILS + 4 * index);
     if (word(NETLINK)?, word(NETLINK + 4)?) != (CONNECTOR, CONNECTOR) {
@@ -317,7 +317,7 @@ mod tests {
     fn until(events: &mut ProcessEvents, is_wanted: impl Fn(&ProcessEvent) -> bool) -> Vec<ProcessEvent> {
         let mut seen = Vec::new();
         while !seen.iter().any(&is_wanted) {
-            events.wait(Duration::from_secs(60), &mut seen).unwrap();
+            events.wait_for_events(Duration::from_secs(60), &mut seen).unwrap();
         }
         seen
     }
@@ -327,13 +327,13 @@ mod tests {
         matches!(event, ProcessEvent::Forked { process, thread, .. } if (*process, *thread) == of)
     }
 
-    fn opened(kinds: &[Kind]) -> Option<ProcessEvents> {
+    fn opened(kinds: &[ProcessEventKind]) -> Option<ProcessEvents> {
         ProcessEvents::open(kinds).map_err(|gap| println!("skipped: {}", gap.why)).ok()
     }
 
     #[test]
     fn what_happens_to_a_child_is_told_in_order() {
-        let all = [Kind::Fork, Kind::Exec, Kind::Rename, Kind::Exit];
+        let all = [ProcessEventKind::Fork, ProcessEventKind::Exec, ProcessEventKind::Rename, ProcessEventKind::Exit];
         let Some(mut events) = opened(&all) else { return };
         let mut child = Command::new("sh").args(["-c", "exec sleep 0"]).spawn().unwrap();
         let id = child.id();
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn threads_and_their_names_are_told() {
-        let Some(mut events) = opened(&[Kind::Fork, Kind::Rename]) else { return };
+        let Some(mut events) = opened(&[ProcessEventKind::Fork, ProcessEventKind::Rename]) else { return };
         let thread = std::thread::Builder::new().name("a worker".into()).spawn(own_number);
         let (own, thread) = (std::process::id(), thread.unwrap().join().unwrap());
         let renamed = ProcessEvent::Renamed { process: own, thread, name: "a worker".into() };
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn nothing_else_than_what_was_asked_for_is_told() {
-        let Some(mut events) = opened(&[Kind::Exec]) else { return };
+        let Some(mut events) = opened(&[ProcessEventKind::Exec]) else { return };
         let mut first = Command::new("true").spawn().unwrap();
         first.wait().unwrap();
         let second = Command::new("true").spawn().unwrap().id();
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn what_had_no_room_is_told() {
-        let Some(mut events) = opened(&[Kind::Fork, Kind::Exit]) else { return };
+        let Some(mut events) = opened(&[ProcessEventKind::Fork, ProcessEventKind::Exit]) else { return };
         make_narrow(&events);
         for _ in 0..100 {
             std::thread::spawn(|| {}).join().unwrap();
@@ -400,14 +400,14 @@ mod tests {
     /// The kernel reports the first loss of a congestion alone.
     #[test]
     fn what_is_lost_before_the_queue_was_emptied_is_reported_after_it() {
-        let Some(mut events) = opened(&[Kind::Rename]) else { return };
+        let Some(mut events) = opened(&[ProcessEventKind::Rename]) else { return };
         make_narrow(&events);
         rename_often();
-        while !events.receive().is_err_and(|error| error.raw_os_error() == Some(libc::ENOBUFS)) {}
-        assert!(events.losses.has_lost(events.dropped()));
+        while !events.receive_event().is_err_and(|error| error.raw_os_error() == Some(libc::ENOBUFS)) {}
+        assert!(events.losses.has_lost(events.dropped_messages()));
         rename_often();
         let mut seen = Vec::new();
-        events.wait(Duration::ZERO, &mut seen).unwrap();
+        events.wait_for_events(Duration::ZERO, &mut seen).unwrap();
         assert_eq!(seen.pop(), Some(ProcessEvent::Lost), "after {} others", seen.len());
         assert!(!seen.contains(&ProcessEvent::Lost));
     }
@@ -423,7 +423,7 @@ mod tests {
         let mut losses = LossDetector::default();
         let mut lost_after = |messages: &[(u32, u32)]| {
             for (cpu, sequence) in messages {
-                let numbers = numbered(&message(*cpu, *sequence)).unwrap();
+                let numbers = message_number(&message(*cpu, *sequence)).unwrap();
                 losses.note_sequence(numbers.0, numbers.1);
             }
             losses.has_lost(None)
@@ -434,8 +434,8 @@ mod tests {
         assert!(lost_after(&[(0, 12), (0, 13)]));
         let mut answer = message(u32::MAX, 5);
         answer[MESSAGE..MESSAGE + 4].fill(0);
-        assert_eq!(numbered(&answer), None, "an answer to a request has no number of a cpu");
-        assert_eq!(numbered(&answer[..MESSAGE + 6]), None);
+        assert_eq!(message_number(&answer), None, "an answer to a request has no number of a cpu");
+        assert_eq!(message_number(&answer[..MESSAGE + 6]), None);
     }
 
     #[test]
@@ -448,11 +448,11 @@ mod tests {
     #[test]
     fn a_message_that_is_cut_off_is_no_event() {
         let mut bytes = request_bytes(&[EXEC, 0, 0, 0, 11, 12]);
-        assert_eq!(parsed(&bytes), Some((EXEC, ProcessEvent::Executed { process: 12 })));
+        assert_eq!(parse_event(&bytes), Some((EXEC, ProcessEvent::Executed { process: 12 })));
         for length in 0..bytes.len() {
-            assert_eq!(parsed(&bytes[..length]), None, "{length}");
+            assert_eq!(parse_event(&bytes[..length]), None, "{length}");
         }
         bytes[NETLINK] = 9;
-        assert_eq!(parsed(&bytes), None, "another connector's");
+        assert_eq!(parse_event(&bytes), None, "another connector's");
     }
 }

@@ -8,9 +8,9 @@ use std::io;
 
 use super::affinity;
 use super::proc_files::{ProcFolder, is_gone};
-use super::process::{Process, Stat};
-use super::task::numbers;
-pub use crate::values::processes::{Executable, Facts, Thread};
+use super::process::{ProcessIdentity, ProcessStat};
+use super::task::list_numbers;
+pub use crate::values::processes::{ExecutableFile, ProcessFacts, ThreadFacts};
 
 /// Maximum that is read of a command line, in bytes.
 const LONGEST_ARGUMENTS_BYTES: u64 = 64 << 10;
@@ -21,16 +21,16 @@ const WITH_PROCESSES: [&str; 5] = [".service", ".scope", ".socket", ".mount", ".
 pub const HAVE_CONTROL_GROUPS: bool = true;
 
 /// Returns the numbers of all processes that this one can see, in ascending order.
-pub fn all() -> Vec<u32> {
-    numbers("/proc")
+pub fn all_processes() -> Vec<u32> {
+    list_numbers("/proc")
 }
 
-impl Facts {
+impl ProcessFacts {
     /// Reads the facts about a process; `None` if there is none, or it has ended.
     ///
     /// # Errors
     /// If /proc is not the kernel's own, or hides this process.
-    pub fn of(id: u32) -> io::Result<Option<Self>> {
+    pub fn read_facts(id: u32) -> io::Result<Option<Self>> {
         match ProcFolder::open(&format!("/proc/{id}")).and_then(|folder| in_folder(id, &folder)) {
             Err(error) if is_gone(&error) => Ok(None),
             other => other,
@@ -39,24 +39,26 @@ impl Facts {
 }
 
 /// Reads all facts through one handle, so that they are of one process even if its number is reused.
-fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<Facts>> {
-    let text = |file| folder.read(file, u64::MAX).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let stat = || Stat::parse(&text("stat")?).ok_or_else(|| unreadable(id));
-    let Stat { name, has_ended: false, parent, session, has_terminal, start_ticks } = stat()? else { return Ok(None) };
-    let [real_user, user] = users_in(&text("status")?).ok_or_else(|| unreadable(id))?;
-    let executable = executable(folder);
+fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<ProcessFacts>> {
+    let text = |file| folder.read_file(file, u64::MAX).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let stat = || ProcessStat::parse(&text("stat")?).ok_or_else(|| unreadable_error(id));
+    let ProcessStat { name, has_ended: false, parent, session, has_terminal, start_ticks } = stat()? else {
+        return Ok(None);
+    };
+    let [real_user, user] = users_in(&text("status")?).ok_or_else(|| unreadable_error(id))?;
+    let executable = read_executable(folder);
     // A process that has ended meanwhile and was not waited for has no executable either.
-    if executable == Executable::Kernel && stat()?.has_ended {
+    if executable == ExecutableFile::Kernel && stat()?.has_ended {
         return Ok(None);
     }
     let cgroup = cgroup_in(&text("cgroup")?);
     let (unit, user_unit) = units_in(&cgroup);
-    Ok(Some(Facts {
-        process: Process { id, start_ticks },
+    Ok(Some(ProcessFacts {
+        process: ProcessIdentity { id, start_ticks },
         parent,
         name,
         executable,
-        arguments: arguments_in(&folder.read("cmdline", LONGEST_ARGUMENTS_BYTES)?),
+        arguments: arguments_in(&folder.read_file("cmdline", LONGEST_ARGUMENTS_BYTES)?),
         user,
         real_user,
         cgroup,
@@ -67,19 +69,20 @@ fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<Facts>> {
     }))
 }
 
-fn unreadable(id: u32) -> io::Error {
+fn unreadable_error(id: u32) -> io::Error {
     io::Error::other(format!("/proc/{id} is not in the kernel's format"))
 }
 
 /// Returns the threads of a process, in the order of their starts; none if it has ended.
-pub fn threads(process: u32) -> Vec<Thread> {
+pub fn process_threads(process: u32) -> Vec<ThreadFacts> {
     let Ok(folder) = ProcFolder::open(&format!("/proc/{process}/task")) else { return Vec::new() };
     let seen = |id: u32| {
-        let stat = Stat::parse(&String::from_utf8_lossy(&folder.read(&format!("{id}/stat"), u64::MAX).ok()?))?;
-        let identity = Process { id, start_ticks: stat.start_ticks };
-        Some(Thread { identity, name: stat.name, cpus: affinity::of(id).ok()? })
+        let stat =
+            ProcessStat::parse(&String::from_utf8_lossy(&folder.read_file(&format!("{id}/stat"), u64::MAX).ok()?))?;
+        let identity = ProcessIdentity { id, start_ticks: stat.start_ticks };
+        Some(ThreadFacts { identity, name: stat.name, cpus: affinity::affinity_of(id).ok()? })
     };
-    super::task::threads(process).into_iter().filter_map(seen).collect()
+    super::task::thread_numbers(process).into_iter().filter_map(seen).collect()
 }
 
 /// Returns the name of a user (passwd(5)): only of this machine's own users, not of a directory service.
@@ -102,11 +105,11 @@ fn user_name_in(passwd: &str, user: u32) -> Option<String> {
 }
 
 /// Reads the link to the executable. A kernel thread's leads nowhere.
-fn executable(folder: &ProcFolder) -> Executable {
-    match folder.followed("exe") {
-        Ok((path, device, inode)) => Executable::File { path, device, inode },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Executable::Kernel,
-        Err(error) => Executable::Unreadable(error.to_string()),
+fn read_executable(folder: &ProcFolder) -> ExecutableFile {
+    match folder.follow_link("exe") {
+        Ok((path, device, inode)) => ExecutableFile::File { path, device, inode },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => ExecutableFile::Kernel,
+        Err(error) => ExecutableFile::Unreadable(error.to_string()),
     }
 }
 
@@ -165,44 +168,44 @@ mod tests {
         let words = ["-c", "read line", "a b", ""];
         let mut child = Command::new("sh").args(words).stdin(std::process::Stdio::piped()).spawn().unwrap();
         // Its name comes before its words.
-        let is_there = |facts: &Facts| facts.name == "sh" && !facts.arguments.is_empty();
-        let facts = std::iter::repeat_with(|| Facts::of(child.id()).unwrap().unwrap()).find(is_there);
+        let is_there = |facts: &ProcessFacts| facts.name == "sh" && !facts.arguments.is_empty();
+        let facts = std::iter::repeat_with(|| ProcessFacts::read_facts(child.id()).unwrap().unwrap()).find(is_there);
         let facts = facts.unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!((facts.process.id, facts.parent), (child.id(), std::process::id()));
         assert_eq!(facts.arguments, ["sh", "-c", "read line", "a b", ""]);
         assert_eq!(facts.user, super::super::process::effective_user());
-        let Executable::File { path, inode, device } = facts.executable else { panic!("{:?}", facts.executable) };
+        let ExecutableFile::File { path, inode, device } = facts.executable else { panic!("{:?}", facts.executable) };
         let file = fs::metadata(&path).unwrap();
         assert_eq!((device, inode), (file.dev(), file.ino()));
         assert!(facts.cgroup.starts_with('/'), "{}", facts.cgroup);
-        assert_eq!(Facts::of(child.id()).unwrap(), None, "it has ended");
+        assert_eq!(ProcessFacts::read_facts(child.id()).unwrap(), None, "it has ended");
     }
 
     #[test]
     fn threads_have_names_and_masks_of_their_own() {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::Builder::new().name("a (thread)".into()).spawn(move || {
-            let cpu = affinity::current().unwrap().highest().unwrap();
+            let cpu = affinity::current_affinity().unwrap().highest().unwrap();
             affinity::pin_current(cpu).unwrap();
             let own = super::super::thread::own_number();
-            let seen = threads(std::process::id());
+            let seen = process_threads(std::process::id());
             let seen = seen.iter().find(|thread| thread.identity.id == own).unwrap();
-            assert_eq!((seen.name.as_str(), &seen.cpus), ("a (thread)", &corewise_machine::CpuSet::of(cpu)));
+            assert_eq!((seen.name.as_str(), &seen.cpus), ("a (thread)", &corewise_machine::CpuSet::from_cpu(cpu)));
             let _ = receiver.recv();
         });
         drop(sender);
         thread.unwrap().join().unwrap();
-        assert!(threads(u32::MAX).is_empty() && all().contains(&std::process::id()));
+        assert!(process_threads(u32::MAX).is_empty() && all_processes().contains(&std::process::id()));
     }
 
     #[test]
     fn a_thread_of_the_kernel_executes_no_file() {
-        let Some(kernel) = Facts::of(2).unwrap().filter(|facts| facts.name == "kthreadd") else {
+        let Some(kernel) = ProcessFacts::read_facts(2).unwrap().filter(|facts| facts.name == "kthreadd") else {
             return println!("skipped: the kernel's threads cannot be seen here");
         };
-        assert!(!matches!(kernel.executable, Executable::File { .. }), "{kernel:?}");
+        assert!(!matches!(kernel.executable, ExecutableFile::File { .. }), "{kernel:?}");
         assert!(kernel.arguments.is_empty() && !kernel.has_terminal);
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use corewise_machine::worth::Ticks;
+use corewise_machine::worth::CpuTicks;
 
 /// Size of a read; the file is not read beyond the lines of the cpus.
 const PIECE_BYTES: usize = 64 << 10;
@@ -17,7 +17,7 @@ const THROTTLES: u32 = 16;
 pub struct ProcessorTime {
     file: File,
     bytes: Vec<u8>,
-    ticks: Vec<Option<Ticks>>,
+    ticks: Vec<Option<CpuTicks>>,
     throttled: Vec<Option<u32>>,
     next: u32,
 }
@@ -48,7 +48,7 @@ impl ProcessorTime {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn read(&mut self) -> io::Result<&[Option<Ticks>]> {
+    pub fn read_counters(&mut self) -> io::Result<&[Option<CpuTicks>]> {
         let mut length = 0;
         loop {
             self.bytes.resize(length + PIECE_BYTES, 0);
@@ -64,7 +64,7 @@ impl ProcessorTime {
 
     /// Returns the counters that were read last, and the throttle counts since boot, as far as known: each call reads the counts of a few
     /// cpus (/sys/devices/system/cpu/cpuN/thermal_throttle/core_throttle_count, x86 only).
-    pub fn counters(&mut self) -> (&[Option<Ticks>], &[Option<u32>]) {
+    pub fn last_counters(&mut self) -> (&[Option<CpuTicks>], &[Option<u32>]) {
         let cpus = self.ticks.len() as u32;
         self.throttled.resize(cpus as usize, None);
         for _ in 0..THROTTLES.min(cpus) {
@@ -88,15 +88,15 @@ fn is_complete(bytes: &[u8]) -> bool {
 
 /// Parses the lines of cpus, which come first: "cpu3 user nice system idle iowait irq softirq steal guest guest_nice" (proc_stat(5)). Guest
 /// time is part of user time. Allocates only while `into` grows.
-fn parse(bytes: &[u8], into: &mut Vec<Option<Ticks>>) {
+fn parse(bytes: &[u8], into: &mut Vec<Option<CpuTicks>>) {
     into.fill(None);
     for line in bytes.split(|byte| *byte == b'\n') {
         let Some(line) = line.strip_prefix(b"cpu") else { break };
         let mut words = line.split(|byte| *byte == b' ');
-        let Some(cpu) = words.next().filter(|word| !word.is_empty()).and_then(number) else { continue };
+        let Some(cpu) = words.next().filter(|word| !word.is_empty()).and_then(parse_number) else { continue };
         let mut fields = [0; 8];
         let mut known = 0;
-        for (field, value) in fields.iter_mut().zip(words.map_while(number)) {
+        for (field, value) in fields.iter_mut().zip(words.map_while(parse_number)) {
             *field = value;
             known += 1;
         }
@@ -109,11 +109,11 @@ fn parse(bytes: &[u8], into: &mut Vec<Option<Ticks>>) {
         }
         let [user, nice, system, idle, waiting, interrupts, soft_interrupts, stolen] = fields;
         let (busy, idle) = (user + nice + system, idle + waiting);
-        into[cpu] = Some(Ticks { busy, idle, interrupts, soft_interrupts, stolen });
+        into[cpu] = Some(CpuTicks { busy, idle, interrupts, soft_interrupts, stolen });
     }
 }
 
-fn number(word: &[u8]) -> Option<u64> {
+fn parse_number(word: &[u8]) -> Option<u64> {
     let digit =
         |sum: u64, byte: &u8| byte.is_ascii_digit().then(|| sum.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')));
     word.iter().try_fold(0, digit)
@@ -126,22 +126,22 @@ mod tests {
     #[test]
     fn lines_of_cpus_are_read_and_those_that_are_gone_are_not_there() {
         let text = b"cpu  9 9 9 9\ncpu0 100 1 50 300 4 1 2 7 90 0\ncpu2 1 2 3 4\ncpu3 1\nintr 5\ncpu4 1 2 3 4\n";
-        let mut ticks = vec![Some(Ticks::default()); 2];
+        let mut ticks = vec![Some(CpuTicks::default()); 2];
         parse(text, &mut ticks);
-        let first = Ticks { busy: 151, idle: 304, interrupts: 1, soft_interrupts: 2, stolen: 7 };
-        let third = Ticks { busy: 6, idle: 4, ..Ticks::default() };
+        let first = CpuTicks { busy: 151, idle: 304, interrupts: 1, soft_interrupts: 2, stolen: 7 };
+        let third = CpuTicks { busy: 6, idle: 4, ..CpuTicks::default() };
         assert_eq!(ticks, [Some(first), None, Some(third)]);
     }
 
     #[test]
     fn this_machine_has_times_that_grow() {
         let mut time = ProcessorTime::open().unwrap();
-        let before = time.read().unwrap().to_vec();
-        let online = super::super::cpuset::online();
+        let before = time.read_counters().unwrap().to_vec();
+        let online = super::super::cpuset::online_cpus();
         assert!(online.iter().all(|cpu| before[cpu as usize].is_some()), "{before:?}");
-        let all = |ticks: &Ticks| ticks.busy + ticks.idle + ticks.interrupts + ticks.soft_interrupts + ticks.stolen;
+        let all = |ticks: &CpuTicks| ticks.busy + ticks.idle + ticks.interrupts + ticks.soft_interrupts + ticks.stolen;
         while time
-            .read()
+            .read_counters()
             .unwrap()
             .iter()
             .zip(&before)
@@ -149,6 +149,6 @@ mod tests {
         {
             std::thread::yield_now();
         }
-        assert_eq!(time.counters().1.len(), before.len());
+        assert_eq!(time.last_counters().1.len(), before.len());
     }
 }

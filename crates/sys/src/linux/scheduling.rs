@@ -8,7 +8,7 @@ use std::io;
 /// # Errors
 /// If this user may not (CAP_SYS_NICE, or RLIMIT_RTPRIO of 1).
 pub fn run_first() -> io::Result<()> {
-    set(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
+    set_scheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
 }
 
 /// Returns a thread of this process to the default class: SCHED_OTHER. Its new threads still do not inherit the class, since clearing that
@@ -17,10 +17,10 @@ pub fn run_first() -> io::Result<()> {
 /// # Errors
 /// If the thread has ended.
 pub fn run_as_others(thread: u32) -> io::Result<()> {
-    set(thread, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
+    set_scheduler(thread, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }
 
-fn set(thread: u32, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+fn set_scheduler(thread: u32, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads the parameters, which outlive the call.
     let result = unsafe { libc::sched_setscheduler(thread as libc::pid_t, policy, &raw const parameters) };

@@ -11,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 ///
 /// # Errors
 /// The system's error: no listener, or it is no socket.
-pub fn notify(socket: &OsStr, state: &str) -> io::Result<()> {
+pub fn notify_service(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(socket)?,
@@ -44,11 +44,11 @@ mod tests {
         let by_path = UnixDatagram::bind(&path).unwrap();
         let by_name = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         for (socket, words) in [(by_path, path.into_os_string()), (by_name, format!("@{name}").into())] {
-            notify(&words, "READY=1").unwrap();
+            notify_service(&words, "READY=1").unwrap();
             let mut buffer = [0; 64];
             let length = socket.recv(&mut buffer).unwrap();
             assert_eq!(&buffer[..length], b"READY=1");
         }
-        assert!(notify(OsStr::new("/nowhere/notify"), "READY=1").is_err());
+        assert!(notify_service(OsStr::new("/nowhere/notify"), "READY=1").is_err());
     }
 }

@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::process::Process;
-pub use crate::values::signals::{Sender, Signal};
+use super::process::ProcessIdentity;
+pub use crate::values::signals::{ReceivedSignal, SignalSender};
 
 /// The code of siginfo_t for signals sent by the kernel itself, as for keys pressed on a terminal.
 const SI_KERNEL: i32 = 0x80;
@@ -59,7 +59,7 @@ pub fn outlives_terminal() -> bool {
 
 /// Lets this process outlive its terminal, whatever was set up before.
 pub fn outlive_terminal() {
-    ignore(libc::SIGHUP, true);
+    ignore_signal(libc::SIGHUP, true);
 }
 
 /// True after a request to stop this process, as by Ctrl-Z, since [`notice_stops`].
@@ -67,13 +67,13 @@ static IS_TO_STOP: AtomicBool = AtomicBool::new(false);
 
 /// Makes SIGTSTP set a flag; [`stop_now`] then stops this process.
 pub fn notice_stops() {
-    extern "C" fn note(_: libc::c_int) {
+    extern "C" fn note_signal(_: libc::c_int) {
         IS_TO_STOP.store(true, Ordering::SeqCst);
     }
     // SAFETY: an all-zero sigaction is a valid one; the handler only stores into an atomic.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_sigaction = note_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART;
         libc::sigaction(libc::SIGTSTP, &raw const action, std::ptr::null_mut());
     }
@@ -86,7 +86,7 @@ pub fn is_to_stop() -> bool {
 
 /// Stops this process as SIGTSTP does by default. Returns when it is continued, or at once if no shell could continue it.
 pub fn stop_now() {
-    ignore(libc::SIGTSTP, false);
+    ignore_signal(libc::SIGTSTP, false);
     // SAFETY: a call without memory.
     unsafe { libc::raise(libc::SIGTSTP) };
     IS_TO_STOP.store(false, Ordering::SeqCst);
@@ -95,7 +95,7 @@ pub fn stop_now() {
 
 /// Makes SIGTSTP stop this process at once again.
 pub fn stop_at_once() {
-    ignore(libc::SIGTSTP, false);
+    ignore_signal(libc::SIGTSTP, false);
     if IS_TO_STOP.swap(false, Ordering::SeqCst) {
         // SAFETY: a call without memory.
         unsafe { libc::raise(libc::SIGTSTP) };
@@ -103,7 +103,7 @@ pub fn stop_at_once() {
 }
 
 /// Sets a signal to its default action, or to be ignored. Safe to call between fork(2) and execve(2).
-pub(super) fn ignore(signal: i32, ignored: bool) {
+pub(super) fn ignore_signal(signal: i32, ignored: bool) {
     let action = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
     // SAFETY: neither action runs code of ours.
     unsafe { libc::signal(signal, action) };
@@ -111,31 +111,31 @@ pub(super) fn ignore(signal: i32, ignored: bool) {
 
 /// Blocks all signals of the calling thread except for its own faults; restored on drop.
 #[derive(Debug)]
-pub struct Held {
-    held: Set,
-    before: Set,
+pub struct HeldSignals {
+    held: SignalSet,
+    before: SignalSet,
     child_was_ignored: bool,
 }
 
 /// A set of signals.
 #[derive(Clone, Copy)]
-pub(super) struct Set(libc::sigset_t);
+pub(super) struct SignalSet(libc::sigset_t);
 
-impl std::fmt::Debug for Set {
+impl std::fmt::Debug for SignalSet {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Set")
     }
 }
 
-impl Set {
+impl SignalSet {
     /// Makes this the set of blocked signals of the calling thread. Safe to call between fork(2) and execve(2).
-    pub(super) fn hold(&self) {
+    pub(super) fn hold_signals(&self) {
         // SAFETY: the set is initialised; it fails only for an unknown first argument.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
     }
 }
 
-impl Held {
+impl HeldSignals {
     /// Blocks signals, in a program with the calling thread only.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Held {
     pub fn new() -> io::Result<Self> {
         let child_was_ignored = is_ignored(libc::SIGCHLD);
         // If SIGCHLD is ignored, the kernel discards ended children with their status.
-        ignore(libc::SIGCHLD, false);
+        ignore_signal(libc::SIGCHLD, false);
         let (mut held, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: sigfillset and pthread_sigmask initialise the sets that they are given.
         unsafe {
@@ -155,13 +155,13 @@ impl Held {
                 0 => {}
                 error => return Err(io::Error::from_raw_os_error(error)),
             }
-            let (held, before) = (Set(held.assume_init()), Set(before.assume_init()));
+            let (held, before) = (SignalSet(held.assume_init()), SignalSet(before.assume_init()));
             Ok(Self { held, before, child_was_ignored })
         }
     }
 
     /// Returns the signals that were blocked before.
-    pub(super) fn before(&self) -> Set {
+    pub(super) fn held_before(&self) -> SignalSet {
         self.before
     }
 
@@ -171,7 +171,7 @@ impl Held {
     }
 
     /// Waits for the next signal, at most `wait`: sigtimedwait(2). `None` if there was none.
-    pub fn next(&self, wait: Duration) -> Option<Signal> {
+    pub fn next(&self, wait: Duration) -> Option<ReceivedSignal> {
         let wait = libc::timespec {
             tv_sec: wait.as_secs().try_into().unwrap_or(libc::time_t::MAX),
             tv_nsec: wait.subsec_nanos().into(),
@@ -181,9 +181,9 @@ impl Held {
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let number = libc::sigtimedwait(&raw const self.held.0, &raw mut info, &raw const wait);
-            let process = || u32::try_from(info.si_pid()).map_or(Sender::Kernel, Sender::Process);
-            let sender = if info.si_code >= SI_KERNEL { Sender::Kernel } else { process() };
-            (number > 0).then_some(Signal { number, sender })
+            let process = || u32::try_from(info.si_pid()).map_or(SignalSender::Kernel, SignalSender::Process);
+            let sender = if info.si_code >= SI_KERNEL { SignalSender::Kernel } else { process() };
+            (number > 0).then_some(ReceivedSignal { number, sender })
         }
     }
 
@@ -200,21 +200,21 @@ impl Held {
 
     /// Stops this process as a signal would: SIGTSTP, SIGTTIN, SIGTTOU or SIGSTOP. Returns when it is continued, or at once if the system
     /// does not stop it, as when no shell could continue it.
-    pub fn stop(&self, signal: i32) {
-        self.deliver(signal);
+    pub fn stop_self(&self, signal: i32) {
+        self.deliver_signal(signal);
     }
 
     /// Ends this process by a signal, without a core file, so that its parent sees that signal. Returns if the signal does not end it.
-    pub fn end(&self, signal: i32) {
+    pub fn end_self(&self, signal: i32) {
         let nothing = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the kernel reads the limit.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const nothing) };
-        self.deliver(signal);
+        self.deliver_signal(signal);
     }
 
     /// Sends a signal to ourselves with its default action and unblocks it.
-    fn deliver(&self, signal: i32) {
-        ignore(signal, false);
+    fn deliver_signal(&self, signal: i32) {
+        ignore_signal(signal, false);
         // SAFETY: the sets are initialised by sigemptyset; a signal with its default action runs no code of ours.
         unsafe {
             let mut through = MaybeUninit::uninit();
@@ -223,16 +223,16 @@ impl Held {
             libc::raise(signal);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, through.as_ptr(), std::ptr::null_mut());
         }
-        self.held.hold();
+        self.held.hold_signals();
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldSignals {
     fn drop(&mut self) {
         if self.child_was_ignored {
-            ignore(libc::SIGCHLD, true);
+            ignore_signal(libc::SIGCHLD, true);
         }
-        self.before.hold();
+        self.before.hold_signals();
     }
 }
 
@@ -246,7 +246,7 @@ pub const RELOAD: i32 = libc::SIGHUP;
 pub const TERMINATE: i32 = libc::SIGTERM;
 
 /// Sends a signal to a child that was not waited for yet, so that its number is still its own: kill(2). Does nothing for any other number.
-pub fn send(child: u32, signal: i32) {
+pub fn send_signal(child: u32, signal: i32) {
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the kernel fills the siginfo, of which zeros are a valid value; kill is a call without memory.
     unsafe {
@@ -259,7 +259,7 @@ pub fn send(child: u32, signal: i32) {
 
 /// Sends a signal to any process; its number may have been reused. It uses a handle that is opened before its start time is checked,
 /// pidfd_send_signal(2); before Linux 5.3 its number, right after that check.
-pub fn send_to(process: &Process, signal: i32) {
+pub fn send_to(process: &ProcessIdentity, signal: i32) {
     let handle = handle_of(process.id);
     if !process.is_alive() {
         return;
@@ -290,7 +290,7 @@ fn handle_of(process: u32) -> io::Result<OwnedFd> {
 }
 
 /// Returns true if a signal's default action ends a process, signal(7).
-pub fn ends(signal: i32) -> bool {
+pub fn ends_process(signal: i32) -> bool {
     let passes = matches!(signal, libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH);
     !passes && !is_from_terminal(signal)
 }
@@ -334,11 +334,11 @@ mod tests {
     #[test]
     fn a_signal_reaches_the_process_that_is_meant_and_no_other() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let stat = super::super::process::Stat::of(child.id()).unwrap().unwrap();
-        let earlier = Process { id: child.id(), start_ticks: stat.start_ticks - 1 };
+        let stat = super::super::process::ProcessStat::read_stat(child.id()).unwrap().unwrap();
+        let earlier = ProcessIdentity { id: child.id(), start_ticks: stat.start_ticks - 1 };
         send_to(&earlier, libc::SIGKILL);
         assert_eq!(child.try_wait().unwrap(), None, "its number was given again");
-        send_to(&Process { start_ticks: stat.start_ticks, ..earlier }, libc::SIGTERM);
+        send_to(&ProcessIdentity { start_ticks: stat.start_ticks, ..earlier }, libc::SIGTERM);
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(libc::SIGTERM));
     }
 
@@ -350,26 +350,26 @@ mod tests {
         let mut line = String::new();
         io::BufRead::read_line(&mut io::BufReader::new(shell.stdout.take().unwrap()), &mut line).unwrap();
         let id = line.trim().parse().unwrap();
-        let start_ticks = super::super::process::Stat::of(id).unwrap().unwrap().start_ticks;
-        let sleeper = Process { id, start_ticks };
-        send(id, libc::SIGKILL);
+        let start_ticks = super::super::process::ProcessStat::read_stat(id).unwrap().unwrap().start_ticks;
+        let sleeper = ProcessIdentity { id, start_ticks };
+        send_signal(id, libc::SIGKILL);
         assert!(sleeper.is_alive(), "a child's child has a number that may be another's tomorrow");
         send_to(&sleeper, libc::SIGKILL);
-        send(shell.id(), libc::SIGKILL);
+        send_signal(shell.id(), libc::SIGKILL);
         shell.wait().unwrap();
     }
 
     #[test]
     fn a_held_signal_is_taken_with_its_sender_and_nothing_stays_behind() {
         std::thread::spawn(|| {
-            let held = Held::new().unwrap();
+            let held = HeldSignals::new().unwrap();
             assert_eq!(held.next(Duration::ZERO), None);
             assert!(!held.is_pending(libc::SIGWINCH));
             // SAFETY: to this thread alone; it is held back.
             unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGWINCH) };
             assert!(held.is_pending(libc::SIGWINCH));
-            let sender = Sender::Process(std::process::id());
-            assert_eq!(held.next(Duration::from_secs(60)), Some(Signal { number: libc::SIGWINCH, sender }));
+            let sender = SignalSender::Process(std::process::id());
+            assert_eq!(held.next(Duration::from_secs(60)), Some(ReceivedSignal { number: libc::SIGWINCH, sender }));
             assert!(!held.is_pending(libc::SIGWINCH));
         })
         .join()

@@ -4,16 +4,16 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use super::signals::{Held, ignore, pipe_was_ignored};
+use super::signals::{HeldSignals, ignore_signal, pipe_was_ignored};
 use super::{standard_files, task};
 pub use crate::values::signals::StateChange;
-pub use crate::values::spawn::{Effect, Manner};
+pub use crate::values::spawn::{MannerEffect, SpawnManner};
 
 /// Replaces this program by a command: execvp(3). The command gets signals as this program found them. Returns only on failure.
-pub fn replace(command: &mut Command) -> io::Error {
+pub fn replace_program(command: &mut Command) -> io::Error {
     let is_ignored = pipe_was_ignored();
     let give_back = move || {
-        ignore(libc::SIGPIPE, is_ignored);
+        ignore_signal(libc::SIGPIPE, is_ignored);
         standard_files::close_those_that_were();
         Ok(())
     };
@@ -23,17 +23,17 @@ pub fn replace(command: &mut Command) -> io::Error {
 }
 
 /// Returns the effect of preferred cpus for a command.
-pub fn effect_of_preferred() -> Effect {
-    Effect::Unavailable("Linux has no cpus that a program prefers, only masks, which restrict it")
+pub fn effect_of_preferred() -> MannerEffect {
+    MannerEffect::Unavailable("Linux has no cpus that a program prefers, only masks, which restrict it")
 }
 
 /// Returns the effect of requesting that a command is not slowed down to save power.
-pub fn effect_of_full_speed() -> Effect {
-    Effect::Unavailable("Linux slows no program down by itself, only cpus")
+pub fn effect_of_full_speed() -> MannerEffect {
+    MannerEffect::Unavailable("Linux slows no program down by itself, only cpus")
 }
 
 /// Replaces this program by a command, in a manner that this system does not have.
-pub fn replace_in(_: &mut Command, _: Manner<'_>) -> io::Error {
+pub fn replace_in(_: &mut Command, _: SpawnManner<'_>) -> io::Error {
     io::Error::from(io::ErrorKind::Unsupported)
 }
 
@@ -42,13 +42,13 @@ pub fn replace_in(_: &mut Command, _: Manner<'_>) -> io::Error {
 ///
 /// # Errors
 /// Those of execve(2): the command does not exist or may not be executed. Or no process can be made.
-pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
-    let (before, pipe, child) = (held.before(), pipe_was_ignored(), held.child_was_ignored());
+pub fn start_command(command: &mut Command, held: &HeldSignals) -> io::Result<u32> {
+    let (before, pipe, child) = (held.held_before(), pipe_was_ignored(), held.child_was_ignored());
     let give_back = move || {
-        ignore(libc::SIGPIPE, pipe);
-        ignore(libc::SIGCHLD, child);
+        ignore_signal(libc::SIGPIPE, pipe);
+        ignore_signal(libc::SIGCHLD, child);
         standard_files::close_those_that_were();
-        before.hold();
+        before.hold_signals();
         Ok(())
     };
     // SAFETY: signal(2), fcntl(2) and pthread_sigmask(3) may be called between fork(2) and execve(2).
@@ -64,7 +64,7 @@ pub fn adopt_orphans() {
 
 /// Returns the next change of a child that was not waited for yet, without waiting: waitpid(2). `None` if there is none.
 pub fn change_of(child: u32) -> Option<StateChange> {
-    let status = wait(child, libc::WUNTRACED | libc::WCONTINUED)?.0;
+    let status = wait_for_child(child, libc::WUNTRACED | libc::WCONTINUED)?.0;
     let change = if libc::WIFEXITED(status) {
         StateChange::Exited(libc::WEXITSTATUS(status))
     } else if libc::WIFSIGNALED(status) {
@@ -79,14 +79,14 @@ pub fn change_of(child: u32) -> Option<StateChange> {
 
 /// Reaps all ended children but one: adopted ones would otherwise stay as long as this process.
 pub fn reap_all_but(child: u32) {
-    for other in task::children(std::process::id()).into_iter().filter(|other| *other != child) {
-        wait(other, 0);
+    for other in task::child_processes(std::process::id()).into_iter().filter(|other| *other != child) {
+        wait_for_child(other, 0);
     }
 }
 
 /// Returns the status of a child that has changed, and its resource use if it has ended: wait4(2). It never waits for arbitrary children,
 /// so that other code still gets the status of its own.
-pub(super) fn wait(child: u32, options: i32) -> Option<(i32, libc::rusage)> {
+pub(super) fn wait_for_child(child: u32, options: i32) -> Option<(i32, libc::rusage)> {
     let child = libc::pid_t::try_from(child).ok().filter(|child| *child > 0)?;
     let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
     // SAFETY: the kernel fills both; zeros are a valid usage.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::thread::ThreadUse;
 
-pub use crate::values::thread::{Glance, Switches};
+pub use crate::values::thread::{SwitchCounts, ThreadGlance};
 
 /// True if the kernel counts a thread's switches, and its time finely enough to compute lost time.
 pub const IS_ACCOUNTED: bool = true;
@@ -29,8 +29,8 @@ impl ThreadMoment {
     ///
     /// # Errors
     /// The kernel's error; none is known.
-    pub fn now() -> io::Result<Self> {
-        let usage = usage()?;
+    pub fn read_now() -> io::Result<Self> {
+        let usage = thread_usage()?;
         let duration = |time: libc::timeval| {
             Duration::from_secs(time.tv_sec.max(0) as u64) + Duration::from_micros(time.tv_usec.max(0) as u64)
         };
@@ -45,7 +45,7 @@ impl ThreadMoment {
     }
 
     /// Returns the thread's use between an earlier moment and this one.
-    pub fn since(&self, earlier: &Self) -> ThreadUse {
+    pub fn use_since(&self, earlier: &Self) -> ThreadUse {
         let elapsed = self.at.saturating_duration_since(earlier.at);
         let on_cpu = self.on_cpu.saturating_sub(earlier.on_cpu);
         ThreadUse {
@@ -58,27 +58,27 @@ impl ThreadMoment {
     }
 }
 
-impl Glance {
+impl ThreadGlance {
     /// Reads the calling thread's counters; zero for any that the kernel refuses. Does not allocate.
-    pub fn now() -> Self {
+    pub fn read_now() -> Self {
         let cpu_time_ns = cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).map_or(0, |time| time.as_nanos() as u64);
-        Self { cpu_time_ns, involuntary_switches: Switches::now().involuntary }
+        Self { cpu_time_ns, involuntary_switches: SwitchCounts::read_now().involuntary }
     }
 }
 
-impl Switches {
+impl SwitchCounts {
     /// Reads the switches of the calling thread since it began; zero if the kernel refuses. Does not allocate.
-    pub fn now() -> Self {
+    pub fn read_now() -> Self {
         let count = |usage: &libc::rusage| Self {
             voluntary: usage.ru_nvcsw.max(0) as u64,
             involuntary: usage.ru_nivcsw.max(0) as u64,
         };
-        usage().as_ref().map(count).unwrap_or_default()
+        thread_usage().as_ref().map(count).unwrap_or_default()
     }
 }
 
 /// Reads the kernel's accounts of the calling thread: getrusage(2) with RUSAGE_THREAD.
-fn usage() -> io::Result<libc::rusage> {
+fn thread_usage() -> io::Result<libc::rusage> {
     // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_was_not_spent_on_the_cpu_was_spent_off_it() {
-        let before = ThreadMoment::now().unwrap();
+        let before = ThreadMoment::read_now().unwrap();
         let (elapsed, on_cpu) = (Duration::from_millis(20), Duration::from_millis(5));
         let after = ThreadMoment {
             at: before.at + elapsed,
@@ -182,15 +182,15 @@ mod tests {
             voluntary_switches: 2,
             involuntary_switches: 0,
         };
-        assert_eq!(after.since(&before), used);
+        assert_eq!(after.use_since(&before), used);
     }
 
     #[test]
     fn a_sleep_is_a_voluntary_switch() {
         std::thread::spawn(|| {
-            let before = Switches::now();
+            let before = SwitchCounts::read_now();
             std::thread::sleep(Duration::from_millis(1));
-            assert!(Switches::now().voluntary > before.voluntary);
+            assert!(SwitchCounts::read_now().voluntary > before.voluntary);
         })
         .join()
         .unwrap();

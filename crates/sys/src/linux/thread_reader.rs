@@ -5,13 +5,13 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use corewise_machine::thread::ThreadLook;
+use corewise_machine::thread::ThreadSnapshot;
 
-use super::accounts::Account;
+use super::accounts::ThreadAccount;
 use super::affinity;
 use super::open_files::are_too_many;
-use super::process::Stat;
-use super::task::{folder_count, numbers};
+use super::process::ProcessStat;
+use super::task::{folder_count, list_numbers};
 
 /// Upper limit on the size of either file.
 const MOST_BYTES: usize = 1 << 10;
@@ -27,7 +27,7 @@ pub struct ThreadReader {
     folder: String,
     /// True for the running kernel, which reports masks.
     is_live: bool,
-    threads: Vec<Thread>,
+    threads: Vec<ReadThread>,
     is_listed: bool,
     looks: usize,
     /// True if files stay open; false if this process may not have as many.
@@ -35,16 +35,16 @@ pub struct ThreadReader {
 }
 
 #[derive(Debug, Default)]
-struct Thread {
+struct ReadThread {
     number: u32,
-    stat: Kept,
-    schedstat: Kept,
-    last: Option<ThreadLook>,
+    stat: KeptFile,
+    schedstat: KeptFile,
+    last: Option<ThreadSnapshot>,
 }
 
 /// A file that stays open, if this process may have as many.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptFile {
     path: String,
     file: Option<File>,
 }
@@ -62,22 +62,22 @@ impl ThreadReader {
     }
 
     /// Appends the state of each thread, in the order of their starts. Returns false if there is none: the process has ended.
-    pub fn read(&mut self, into: &mut Vec<ThreadLook>) -> bool {
+    pub fn read_threads(&mut self, into: &mut Vec<ThreadSnapshot>) -> bool {
         if !self.is_listed || folder_count(&self.folder) != Some(self.threads.len()) {
-            self.list();
+            self.list_threads();
         }
         let before = into.len();
         self.looks += 1;
         for index in 0..self.threads.len() {
             // In turn, so that each look takes equally long.
             let is_whole = (self.looks + index).is_multiple_of(LOOKS_AT_REST);
-            match self.threads[index].look(self.process, is_whole, self.is_live, self.keeps) {
+            match self.threads[index].read_thread(self.process, is_whole, self.is_live, self.keeps) {
                 Ok(look) => into.extend(look),
                 Err(error) if are_too_many(&error) && self.keeps => {
                     self.keeps = false;
-                    self.threads.iter_mut().for_each(Thread::close);
+                    self.threads.iter_mut().for_each(ReadThread::close_files);
                     into.truncate(before);
-                    return self.read(into);
+                    return self.read_threads(into);
                 }
                 // The thread has ended: another may have begun.
                 Err(_) => self.is_listed = false,
@@ -87,48 +87,54 @@ impl ThreadReader {
     }
 
     /// Lists the threads; known ones keep their files.
-    fn list(&mut self) {
+    fn list_threads(&mut self) {
         let mut known = std::mem::take(&mut self.threads);
         known.retain(|thread| thread.stat.file.is_some());
         known.sort_by_key(|thread| thread.number);
-        for number in numbers(&self.folder) {
+        for number in list_numbers(&self.folder) {
             let own = known.binary_search_by_key(&number, |thread| thread.number);
             let thread =
-                own.map_or_else(|_| Thread::new(&self.folder, number), |place| std::mem::take(&mut known[place]));
+                own.map_or_else(|_| ReadThread::new(&self.folder, number), |place| std::mem::take(&mut known[place]));
             self.threads.push(thread);
         }
         self.is_listed = true;
     }
 }
 
-impl Thread {
+impl ReadThread {
     fn new(folder: &str, number: u32) -> Self {
-        let kept = |file: &str| Kept { path: format!("{folder}/{number}/{file}"), file: None };
+        let kept = |file: &str| KeptFile { path: format!("{folder}/{number}/{file}"), file: None };
         Self { number, stat: kept("stat"), schedstat: kept("schedstat"), last: None }
     }
 
-    fn close(&mut self) {
+    fn close_files(&mut self) {
         (self.stat.file, self.schedstat.file) = (None, None);
     }
 
     /// Reads the thread's state; `None` if it has ended and was not waited for. If it has not run since the last look, returns the last
     /// result, unless a full read is asked for.
-    fn look(&mut self, process: u32, is_whole: bool, is_live: bool, keeps: bool) -> io::Result<Option<ThreadLook>> {
+    fn read_thread(
+        &mut self,
+        process: u32,
+        is_whole: bool,
+        is_live: bool,
+        keeps: bool,
+    ) -> io::Result<Option<ThreadSnapshot>> {
         let mut bytes = [0; MOST_BYTES];
-        let times = match self.schedstat.read(&mut bytes, keeps) {
+        let times = match self.schedstat.read_file(&mut bytes, keeps) {
             Err(error) if are_too_many(&error) => return Err(error),
             // Missing without CONFIG_SCHED_INFO.
-            read => read.ok().and_then(|bytes| Account::times_in(std::str::from_utf8(bytes).ok()?)),
+            read => read.ok().and_then(|bytes| ThreadAccount::times_in(std::str::from_utf8(bytes).ok()?)),
         };
         let (on_cpu_ns, waited_ns) = times.unzip();
         let has_rested =
-            |last: &&ThreadLook| times.is_some() && (last.on_cpu_ns, last.waited_ns) == (on_cpu_ns, waited_ns);
+            |last: &&ThreadSnapshot| times.is_some() && (last.on_cpu_ns, last.waited_ns) == (on_cpu_ns, waited_ns);
         if let Some(last) = self.last.as_ref().filter(has_rested).filter(|_| !is_whole) {
             return Ok(Some(last.clone()));
         }
-        let text = String::from_utf8_lossy(self.stat.read(&mut bytes, keeps)?).into_owned();
-        let stat = Stat::parse(&text).filter(|stat| !stat.has_ended);
-        self.last = stat.zip(Stat::place_in(&text)).map(|(stat, (is_runnable, cpu))| ThreadLook {
+        let text = String::from_utf8_lossy(self.stat.read_file(&mut bytes, keeps)?).into_owned();
+        let stat = ProcessStat::parse(&text).filter(|stat| !stat.has_ended);
+        self.last = stat.zip(ProcessStat::place_in(&text)).map(|(stat, (is_runnable, cpu))| ThreadSnapshot {
             process,
             thread: self.number,
             start_ticks: stat.start_ticks,
@@ -137,15 +143,15 @@ impl Thread {
             is_runnable,
             on_cpu_ns,
             waited_ns,
-            allowed: if is_live { affinity::of(self.number).ok() } else { None },
+            allowed: if is_live { affinity::affinity_of(self.number).ok() } else { None },
         });
         Ok(self.last.clone())
     }
 }
 
-impl Kept {
+impl KeptFile {
     /// Reads the file from its beginning, in one call if it is open: the kernel makes its text anew for each.
-    fn read<'a>(&mut self, bytes: &'a mut [u8], keeps: bool) -> io::Result<&'a [u8]> {
+    fn read_file<'a>(&mut self, bytes: &'a mut [u8], keeps: bool) -> io::Result<&'a [u8]> {
         let file = match self.file.take() {
             Some(file) => file,
             None => File::open(&self.path)?,
@@ -162,9 +168,9 @@ mod tests {
 
     use super::*;
 
-    fn read(reader: &mut ThreadReader) -> Vec<ThreadLook> {
+    fn read(reader: &mut ThreadReader) -> Vec<ThreadSnapshot> {
         let mut looks = Vec::new();
-        assert_eq!(reader.read(&mut looks), !looks.is_empty());
+        assert_eq!(reader.read_threads(&mut looks), !looks.is_empty());
         looks
     }
 
@@ -180,7 +186,7 @@ mod tests {
         let number: u32 = number.recv().unwrap();
         let looks = read(&mut reader);
         let own = looks.iter().find(|look| look.thread == number).unwrap();
-        assert_eq!((own.process, own.allowed.clone()), (std::process::id(), affinity::of(number).ok()));
+        assert_eq!((own.process, own.allowed.clone()), (std::process::id(), affinity::affinity_of(number).ok()));
         assert!(own.start_ticks > 0 && own.on_cpu_ns.is_some() == super::super::accounts::has_waiting_time());
         assert!(reader.threads.iter().any(|thread| thread.number == number && thread.stat.file.is_some()));
         drop(sender);
@@ -223,17 +229,17 @@ mod tests {
         std::fs::write(folder.path().join("7/task/71/schedstat"), "500 20 3\n").unwrap();
         let mut looks = read(&mut ThreadReader::in_folder(folder.path(), 7));
         looks.sort_by_key(|look| look.thread);
-        let expected = ThreadLook {
+        let expected = ThreadSnapshot {
             process: 7,
             thread: 70,
             start_ticks: 98765,
             name: "a b".into(),
             cpu: 3,
             is_runnable: true,
-            ..ThreadLook::default()
+            ..ThreadSnapshot::default()
         };
         assert_eq!(looks[0], expected, "without an account");
-        assert_eq!(looks[1], ThreadLook { thread: 71, on_cpu_ns: Some(500), waited_ns: Some(20), ..expected });
+        assert_eq!(looks[1], ThreadSnapshot { thread: 71, on_cpu_ns: Some(500), waited_ns: Some(20), ..expected });
     }
 
     #[test]

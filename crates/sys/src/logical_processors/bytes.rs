@@ -2,40 +2,40 @@
 
 /// A buffer, or one record of it. Reading beyond its end gives `None`.
 #[derive(Clone, Copy, Debug)]
-pub struct Bytes<'a>(pub &'a [u8]);
+pub struct RecordBytes<'a>(pub &'a [u8]);
 
-impl<'a> Bytes<'a> {
-    pub fn u8(self, at: usize) -> Option<u8> {
+impl<'a> RecordBytes<'a> {
+    pub fn u8_at(self, at: usize) -> Option<u8> {
         self.0.get(at).copied()
     }
 
-    pub fn u16(self, at: usize) -> Option<u16> {
-        self.array(at).map(u16::from_le_bytes)
+    pub fn u16_at(self, at: usize) -> Option<u16> {
+        self.array_at(at).map(u16::from_le_bytes)
     }
 
-    pub fn u32(self, at: usize) -> Option<u32> {
-        self.array(at).map(u32::from_le_bytes)
+    pub fn u32_at(self, at: usize) -> Option<u32> {
+        self.array_at(at).map(u32::from_le_bytes)
     }
 
-    pub fn u64(self, at: usize) -> Option<u64> {
-        self.array(at).map(u64::from_le_bytes)
+    pub fn u64_at(self, at: usize) -> Option<u64> {
+        self.array_at(at).map(u64::from_le_bytes)
     }
 
-    fn array<const LENGTH: usize>(self, at: usize) -> Option<[u8; LENGTH]> {
+    fn array_at<const LENGTH: usize>(self, at: usize) -> Option<[u8; LENGTH]> {
         self.0.get(at..at.checked_add(LENGTH)?)?.try_into().ok()
     }
 
     /// Splits a buffer into records that each state their own size at `size_at`. Also returns the offset of the first invalid record:
     /// shorter than `least` bytes, or beyond the end.
-    pub fn records(self, size_at: usize, least: usize) -> (Vec<Bytes<'a>>, Option<usize>) {
+    pub fn split_records(self, size_at: usize, least: usize) -> (Vec<RecordBytes<'a>>, Option<usize>) {
         let (mut records, mut at) = (Vec::new(), 0);
         while at < self.0.len() {
             let rest = &self.0[at..];
-            let size = Bytes(rest).u32(size_at).map(|size| size as usize);
+            let size = RecordBytes(rest).u32_at(size_at).map(|size| size as usize);
             let Some(record) = size.filter(|size| *size >= least).and_then(|size| rest.get(..size)) else {
                 return (records, Some(at));
             };
-            records.push(Bytes(record));
+            records.push(RecordBytes(record));
             at += record.len();
         }
         (records, None)
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn records_end_where_a_size_cannot_be() {
         let sizes = |bytes: &[u8]| {
-            let (records, wrong_at) = Bytes(bytes).records(0, 4);
+            let (records, wrong_at) = RecordBytes(bytes).split_records(0, 4);
             (records.iter().map(|record| record.0.len()).collect::<Vec<_>>(), wrong_at)
         };
         assert_eq!(sizes(&[4, 0, 0, 0, 5, 0, 0, 0, 9]), (vec![4, 5], None));
@@ -77,11 +77,11 @@ mod tests {
 
     #[test]
     fn numbers_beyond_the_end_are_absent() {
-        let bytes = Bytes(&[1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!((bytes.u8(7), bytes.u8(8)), (Some(8), None));
-        assert_eq!((bytes.u16(6), bytes.u16(7)), (Some(0x0807), None));
+        let bytes = RecordBytes(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!((bytes.u8_at(7), bytes.u8_at(8)), (Some(8), None));
+        assert_eq!((bytes.u16_at(6), bytes.u16_at(7)), (Some(0x0807), None));
         assert_eq!(
-            (bytes.u32(4), bytes.u64(0), bytes.u64(usize::MAX)),
+            (bytes.u32_at(4), bytes.u64_at(0), bytes.u64_at(usize::MAX)),
             (Some(0x0807_0605), Some(0x0807_0605_0403_0201), None)
         );
     }

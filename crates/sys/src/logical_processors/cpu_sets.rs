@@ -3,7 +3,7 @@
 //! SYSTEM_CPU_SET_INFORMATION (winnt.h): size and type, 4 bytes each; identifier (4), group (2), index in the group, core, last-level
 //! cache, node, efficiency class and flags (1 each), scheduling class (4), allocation tag (8).
 
-use super::bytes::Bytes;
+use super::bytes::RecordBytes;
 
 /// Size up to the tag, which is not read.
 const LEAST_BYTES: usize = 20;
@@ -28,18 +28,18 @@ pub struct CpuSetOf {
 pub fn cpu_sets(bytes: &[u8]) -> (Vec<CpuSetOf>, Option<String>) {
     const ALLOCATED: u8 = 2;
     const ALLOCATED_TO_THIS: u8 = 4;
-    let (records, wrong_at) = Bytes(bytes).records(0, LEAST_BYTES);
-    let cpu_set = |record: &Bytes<'_>| {
-        let flags = record.u8(19)?;
+    let (records, wrong_at) = RecordBytes(bytes).split_records(0, LEAST_BYTES);
+    let cpu_set = |record: &RecordBytes<'_>| {
+        let flags = record.u8_at(19)?;
         // Types other than 0 are of newer versions of Windows.
-        (record.u32(4)? == 0).then_some(CpuSetOf {
-            identifier: record.u32(8)?,
-            group: record.u16(12)?,
-            index: record.u8(14)?,
-            core: record.u8(15)?,
-            last_level_cache: record.u8(16)?,
-            node: record.u8(17)?,
-            efficiency_class: record.u8(18)?,
+        (record.u32_at(4)? == 0).then_some(CpuSetOf {
+            identifier: record.u32_at(8)?,
+            group: record.u16_at(12)?,
+            index: record.u8_at(14)?,
+            core: record.u8_at(15)?,
+            last_level_cache: record.u8_at(16)?,
+            node: record.u8_at(17)?,
+            efficiency_class: record.u8_at(18)?,
             is_reserved: flags & ALLOCATED != 0 && flags & ALLOCATED_TO_THIS == 0,
         })
     };

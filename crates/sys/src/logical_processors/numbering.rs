@@ -3,22 +3,22 @@
 use corewise_machine::CpuSet;
 use corewise_machine::facts::ProcessorGroup;
 
-use super::relations::{GroupMask, Relation};
+use super::relations::{GroupMask, ProcessorRelation};
 
 /// The groups with their first cpus.
 #[derive(Debug, Default)]
-pub struct Numbering {
+pub struct GroupNumbering {
     pub groups: Vec<ProcessorGroup>,
     /// True if cpus with larger numbers were left out.
     pub has_larger_cpus: bool,
 }
 
-impl Numbering {
+impl GroupNumbering {
     /// Numbers the groups that Windows reports, or the groups of the cores if it reports none; no cpu has a larger number than
     /// `largest_cpu`.
-    pub fn of(relations: &[Relation], largest_cpu: u32) -> Self {
+    pub fn from_relations(relations: &[ProcessorRelation], largest_cpu: u32) -> Self {
         let reported = relations.iter().find_map(|relation| match relation {
-            Relation::Groups(masks) => Some(masks.clone()),
+            ProcessorRelation::Groups(masks) => Some(masks.clone()),
             _ => None,
         });
         let mut numbering = Self::default();
@@ -29,26 +29,26 @@ impl Numbering {
                 numbering.has_larger_cpus = true;
                 break;
             }
-            numbering.groups.push(ProcessorGroup { first_cpu, cpus: numbered(first_cpu, bits) });
+            numbering.groups.push(ProcessorGroup { first_cpu, cpus: cpus_from_bits(first_cpu, bits) });
             first_cpu += span;
         }
         numbering
     }
 
     /// All active cpus.
-    pub fn online(&self) -> CpuSet {
+    pub fn online_cpus(&self) -> CpuSet {
         self.groups.iter().flat_map(|group| group.cpus.iter()).collect()
     }
 
     /// Returns the numbers of the active cpus in masks, and true if all bits are of active cpus.
-    pub fn cpus(&self, masks: &[GroupMask]) -> (CpuSet, bool) {
+    pub fn cpus_of_masks(&self, masks: &[GroupMask]) -> (CpuSet, bool) {
         let (mut cpus, mut are_known) = (CpuSet::new(), true);
         for mask in masks {
             let Some(group) = self.groups.get(usize::from(mask.group)) else {
                 are_known = false;
                 continue;
             };
-            let named = numbered(group.first_cpu, mask.bits);
+            let named = cpus_from_bits(group.first_cpu, mask.bits);
             let active = named.intersection(&group.cpus);
             are_known &= active == named;
             cpus = cpus.union(&active);
@@ -57,21 +57,21 @@ impl Numbering {
     }
 
     /// Returns the number of a cpu, or `None` if it is not active.
-    pub fn cpu(&self, group: u16, index: u8) -> Option<u32> {
+    pub fn cpu_number(&self, group: u16, index: u8) -> Option<u32> {
         let group = self.groups.get(usize::from(group))?;
         Some(group.first_cpu + u32::from(index)).filter(|cpu| index < 64 && group.cpus.contains(*cpu))
     }
 }
 
-fn numbered(first: u32, bits: u64) -> CpuSet {
+fn cpus_from_bits(first: u32, bits: u64) -> CpuSet {
     (0..u64::BITS).filter(|bit| bits >> bit & 1 != 0).map(|bit| first + bit).collect()
 }
 
 /// Returns the active cpus of each group, from the cores.
-fn of_cores(relations: &[Relation], largest_cpu: u32) -> Vec<u64> {
+fn of_cores(relations: &[ProcessorRelation], largest_cpu: u32) -> Vec<u64> {
     let mut groups: Vec<u64> = Vec::new();
     for relation in relations {
-        let Relation::Core { cpus, .. } = relation else { continue };
+        let ProcessorRelation::Core { cpus, .. } = relation else { continue };
         for mask in cpus.iter().filter(|mask| u32::from(mask.group) <= largest_cpu / u64::BITS) {
             let group = usize::from(mask.group);
             groups.resize(groups.len().max(group + 1), 0);
@@ -85,26 +85,29 @@ fn of_cores(relations: &[Relation], largest_cpu: u32) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn numbers(relations: &[Relation]) -> Vec<(u32, String)> {
-        let Numbering { groups, .. } = Numbering::of(relations, 8191);
+    fn numbers(relations: &[ProcessorRelation]) -> Vec<(u32, String)> {
+        let GroupNumbering { groups, .. } = GroupNumbering::from_relations(relations, 8191);
         groups.iter().map(|group| (group.first_cpu, group.cpus.to_string())).collect()
     }
 
     #[test]
     fn a_group_begins_where_the_one_before_ends() {
-        let groups = [Relation::Groups(vec![0xff, 0b1011, 0, 1])];
+        let groups = [ProcessorRelation::Groups(vec![0xff, 0b1011, 0, 1])];
         let expected = [(0, "0-7".into()), (8, "8,9,11".into()), (12, String::new()), (12, "12".into())];
         assert_eq!(numbers(&groups), expected);
-        let numbering = Numbering::of(&groups, 8191);
-        assert_eq!((numbering.cpu(1, 3), numbering.cpu(1, 2), numbering.cpu(9, 0)), (Some(11), None, None));
-        assert_eq!((numbering.cpu(0, 200), numbering.online().to_string()), (None, "0-9,11,12".into()));
+        let numbering = GroupNumbering::from_relations(&groups, 8191);
+        assert_eq!(
+            (numbering.cpu_number(1, 3), numbering.cpu_number(1, 2), numbering.cpu_number(9, 0)),
+            (Some(11), None, None)
+        );
+        assert_eq!((numbering.cpu_number(0, 200), numbering.online_cpus().to_string()), (None, "0-9,11,12".into()));
     }
 
     #[test]
     fn masks_of_cpus_that_are_not_active_are_noticed() {
-        let numbering = Numbering::of(&[Relation::Groups(vec![0xff, 0xf])], 8191);
+        let numbering = GroupNumbering::from_relations(&[ProcessorRelation::Groups(vec![0xff, 0xf])], 8191);
         let cpus = |group, bits| {
-            let (cpus, are_known) = numbering.cpus(&[GroupMask { group, bits }]);
+            let (cpus, are_known) = numbering.cpus_of_masks(&[GroupMask { group, bits }]);
             (cpus.to_string(), are_known)
         };
         assert_eq!(cpus(1, 0b110), ("9,10".into(), true));
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn without_groups_the_cores_tell_them() {
-        let core = |group, bits| Relation::Core { efficiency_class: 0, cpus: vec![GroupMask { group, bits }] };
+        let core = |group, bits| ProcessorRelation::Core { efficiency_class: 0, cpus: vec![GroupMask { group, bits }] };
         assert_eq!(
             numbers(&[core(1, 3), core(0, 1), core(0, 2), core(60_000, 1)]),
             [(0, "0,1".into()), (2, "2,3".into())]
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn there_are_not_more_cpus_than_are_read() {
-        let numbering = Numbering::of(&[Relation::Groups(vec![u64::MAX; 200])], 8191);
+        let numbering = GroupNumbering::from_relations(&[ProcessorRelation::Groups(vec![u64::MAX; 200])], 8191);
         assert_eq!((numbering.groups.len(), numbering.has_larger_cpus), (128, true));
     }
 }

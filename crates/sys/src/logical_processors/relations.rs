@@ -5,7 +5,7 @@
 
 use corewise_machine::facts::CacheKind;
 
-use super::bytes::Bytes;
+use super::bytes::RecordBytes;
 
 const HEADER_BYTES: usize = 8;
 const MASK_BYTES: usize = 16;
@@ -23,7 +23,7 @@ pub struct GroupMask {
 
 /// One relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub enum ProcessorRelation {
     /// The threads of a core; a higher efficiency class is a faster core.
     Core { efficiency_class: u8, cpus: Vec<GroupMask> },
     /// A package.
@@ -41,96 +41,102 @@ pub enum Relation {
 }
 
 /// Returns all known relations, and the defects of the buffer.
-pub fn relations(bytes: &[u8]) -> (Vec<Relation>, Vec<String>) {
-    let (records, wrong_at) = Bytes(bytes).records(4, HEADER_BYTES);
+pub fn parse_relations(bytes: &[u8]) -> (Vec<ProcessorRelation>, Vec<String>) {
+    let (records, wrong_at) = RecordBytes(bytes).split_records(4, HEADER_BYTES);
     let mut wrong: Vec<String> =
         wrong_at.map(|at| format!("the size of the record at byte {at} cannot be")).into_iter().collect();
     let mut relations = Vec::new();
     for (place, record) in records.into_iter().enumerate() {
-        match relation(record) {
-            Found::Relation(relation) => relations.push(relation),
-            Found::Cut(relation) => {
+        match parse_relation(record) {
+            FoundRelation::Relation(relation) => relations.push(relation),
+            FoundRelation::Cut(relation) => {
                 wrong.push(format!("record {place} has fewer masks or groups than it says"));
                 relations.push(relation);
             }
-            Found::Short => wrong.push(format!("record {place} is too short")),
-            Found::Unknown => (),
+            FoundRelation::Short => wrong.push(format!("record {place} is too short")),
+            FoundRelation::Unknown => (),
         }
     }
     (relations, wrong)
 }
 
-enum Found {
-    Relation(Relation),
+enum FoundRelation {
+    Relation(ProcessorRelation),
     /// Its counts exceed its size.
-    Cut(Relation),
+    Cut(ProcessorRelation),
     /// Too short for the fixed fields.
     Short,
     /// A relation of newer versions of Windows.
     Unknown,
 }
 
-fn relation(record: Bytes<'_>) -> Found {
-    let body = Bytes(&record.0[HEADER_BYTES..]);
-    let found = match record.u32(0) {
-        Some(0) => processors(body, |efficiency_class, cpus| Relation::Core { efficiency_class, cpus }),
+fn parse_relation(record: RecordBytes<'_>) -> FoundRelation {
+    let body = RecordBytes(&record.0[HEADER_BYTES..]);
+    let found = match record.u32_at(0) {
+        Some(0) => parse_processors(body, |efficiency_class, cpus| ProcessorRelation::Core { efficiency_class, cpus }),
         // Node and NodeEx; the second has all groups of a node.
-        Some(1 | 6) => node(body),
-        Some(2) => cache(body),
-        Some(3) => processors(body, |_, cpus| Relation::Package(cpus)),
-        Some(4) => groups(body),
-        Some(5) => processors(body, |_, cpus| Relation::Die(cpus)),
-        Some(7) => processors(body, |_, cpus| Relation::Module(cpus)),
-        _ => return Found::Unknown,
+        Some(1 | 6) => parse_node(body),
+        Some(2) => parse_cache(body),
+        Some(3) => parse_processors(body, |_, cpus| ProcessorRelation::Package(cpus)),
+        Some(4) => parse_groups(body),
+        Some(5) => parse_processors(body, |_, cpus| ProcessorRelation::Die(cpus)),
+        Some(7) => parse_processors(body, |_, cpus| ProcessorRelation::Module(cpus)),
+        _ => return FoundRelation::Unknown,
     };
     match found {
-        Some((relation, true)) => Found::Relation(relation),
-        Some((relation, false)) => Found::Cut(relation),
-        None => Found::Short,
+        Some((relation, true)) => FoundRelation::Relation(relation),
+        Some((relation, false)) => FoundRelation::Cut(relation),
+        None => FoundRelation::Short,
     }
 }
 
 /// Parses PROCESSOR_RELATIONSHIP: flags, efficiency class, 20 bytes reserved, count of masks, masks.
-fn processors(body: Bytes<'_>, relation: impl Fn(u8, Vec<GroupMask>) -> Relation) -> Option<(Relation, bool)> {
-    let (cpus, is_whole) = masks(body, body.u16(22)?, 24);
-    Some((relation(body.u8(1)?, cpus), is_whole))
+fn parse_processors(
+    body: RecordBytes<'_>,
+    relation: impl Fn(u8, Vec<GroupMask>) -> ProcessorRelation,
+) -> Option<(ProcessorRelation, bool)> {
+    let (cpus, is_whole) = parse_masks(body, body.u16_at(22)?, 24);
+    Some((relation(body.u8_at(1)?, cpus), is_whole))
 }
 
 /// Parses NUMA_NODE_RELATIONSHIP: number, 18 bytes reserved, count of masks, masks. Before Server 2022 the count was 0, with one mask.
-fn node(body: Bytes<'_>) -> Option<(Relation, bool)> {
-    let number = body.u32(0)?;
-    let (cpus, is_whole) = masks(body, body.u16(22)?.max(1), 24);
-    Some((Relation::Node { number, cpus }, is_whole))
+fn parse_node(body: RecordBytes<'_>) -> Option<(ProcessorRelation, bool)> {
+    let number = body.u32_at(0)?;
+    let (cpus, is_whole) = parse_masks(body, body.u16_at(22)?.max(1), 24);
+    Some((ProcessorRelation::Node { number, cpus }, is_whole))
 }
 
 /// Parses CACHE_RELATIONSHIP: level, associativity, 2 bytes of line size, 4 of size, 4 of kind, 18 reserved, count of masks, masks. Before
 /// Server 2022 the count was 0, with one mask.
-fn cache(body: Bytes<'_>) -> Option<(Relation, bool)> {
-    let kind = match body.u32(8)? {
+fn parse_cache(body: RecordBytes<'_>) -> Option<(ProcessorRelation, bool)> {
+    let kind = match body.u32_at(8)? {
         0 => Some(CacheKind::Unified),
         1 => Some(CacheKind::Instruction),
         2 => Some(CacheKind::Data),
         // A cache of decoded instructions.
         _ => None,
     };
-    let (cpus, is_whole) = masks(body, body.u16(30)?.max(1), 32);
-    Some((Relation::Cache { level: body.u8(0)?, kind, size_bytes: u64::from(body.u32(4)?), cpus }, is_whole))
+    let (cpus, is_whole) = parse_masks(body, body.u16_at(30)?.max(1), 32);
+    Some((
+        ProcessorRelation::Cache { level: body.u8_at(0)?, kind, size_bytes: u64::from(body.u32_at(4)?), cpus },
+        is_whole,
+    ))
 }
 
 /// Parses GROUP_RELATIONSHIP: the maximum and the active number of groups, 20 bytes reserved, then for each active group its maximum and
 /// its active number of cpus, a byte each, 38 bytes reserved, and the mask of the active cpus.
-fn groups(body: Bytes<'_>) -> Option<(Relation, bool)> {
-    let count = usize::from(body.u16(2)?);
-    let masks: Vec<u64> = (0..count).map_while(|group| body.u64(24 + group * GROUP_BYTES + 40)).collect();
+fn parse_groups(body: RecordBytes<'_>) -> Option<(ProcessorRelation, bool)> {
+    let count = usize::from(body.u16_at(2)?);
+    let masks: Vec<u64> = (0..count).map_while(|group| body.u64_at(24 + group * GROUP_BYTES + 40)).collect();
     let is_whole = masks.len() == count;
-    Some((Relation::Groups(masks), is_whole))
+    Some((ProcessorRelation::Groups(masks), is_whole))
 }
 
 /// Reads `count` masks from an offset on; also returns true if all are there.
-fn masks(body: Bytes<'_>, count: u16, begin: usize) -> (Vec<GroupMask>, bool) {
+fn parse_masks(body: RecordBytes<'_>, count: u16, begin: usize) -> (Vec<GroupMask>, bool) {
     let mask = |place: usize| {
         let at = begin + place * MASK_BYTES;
-        Some(GroupMask { bits: body.u64(at)?, group: body.u16(at + 8)? })
+        Some(GroupMask { bits: body.u64_at(at)?, group: body.u16_at(at + 8)? })
     };
     let masks: Vec<GroupMask> = (0..usize::from(count)).map_while(mask).collect();
     let is_whole = masks.len() == usize::from(count);
@@ -173,14 +179,19 @@ mod tests {
         .concat();
         let of = |group, bits| GroupMask { group, bits };
         let expected = [
-            Relation::Core { efficiency_class: 7, cpus: vec![of(0, 3)] },
-            Relation::Package(vec![of(0, 15), of(1, 15)]),
-            Relation::Node { number: 9, cpus: vec![of(1, 15)] },
-            Relation::Node { number: 9, cpus: vec![of(0, 1), of(1, 15)] },
-            Relation::Cache { level: 3, kind: Some(CacheKind::Unified), size_bytes: 0x160_0000, cpus: vec![of(0, 15)] },
-            Relation::Cache { level: 1, kind: None, size_bytes: 0x8000, cpus: vec![of(0, 1)] },
+            ProcessorRelation::Core { efficiency_class: 7, cpus: vec![of(0, 3)] },
+            ProcessorRelation::Package(vec![of(0, 15), of(1, 15)]),
+            ProcessorRelation::Node { number: 9, cpus: vec![of(1, 15)] },
+            ProcessorRelation::Node { number: 9, cpus: vec![of(0, 1), of(1, 15)] },
+            ProcessorRelation::Cache {
+                level: 3,
+                kind: Some(CacheKind::Unified),
+                size_bytes: 0x160_0000,
+                cpus: vec![of(0, 15)],
+            },
+            ProcessorRelation::Cache { level: 1, kind: None, size_bytes: 0x8000, cpus: vec![of(0, 1)] },
         ];
-        let (found, wrong) = relations(&buffer);
+        let (found, wrong) = parse_relations(&buffer);
         assert_eq!((found.as_slice(), wrong), (expected.as_slice(), vec![]));
     }
 
@@ -189,17 +200,17 @@ mod tests {
         let mut group = body(24, &[(0, 2), (2, 2)], &[]);
         group.extend(body(48, &[(0, 64), (1, 2), (40, 3)], &[]));
         group.extend(body(48, &[(0, 64), (1, 1), (47, 128)], &[]));
-        let (found, _) = relations(&record(4, &group));
-        assert_eq!(found, [Relation::Groups(vec![3, 1 << 63])]);
-        let (found, wrong) = relations(&record(4, &group[..24 + 48]));
-        assert_eq!((found, wrong.len()), (vec![Relation::Groups(vec![3])], 1), "one group is cut off");
+        let (found, _) = parse_relations(&record(4, &group));
+        assert_eq!(found, [ProcessorRelation::Groups(vec![3, 1 << 63])]);
+        let (found, wrong) = parse_relations(&record(4, &group[..24 + 48]));
+        assert_eq!((found, wrong.len()), (vec![ProcessorRelation::Groups(vec![3])], 1), "one group is cut off");
     }
 
     #[test]
     fn counts_and_lengths_that_lie_are_reported() {
         let whole = record(3, &body(24, &[(22, 1)], &[mask(0, 1)]));
         let found = |buffer: &[u8]| {
-            let (relations, wrong) = relations(buffer);
+            let (relations, wrong) = parse_relations(buffer);
             (relations.len(), wrong.join("; "))
         };
         let many = record(3, &body(24, &[(22, 255), (23, 255)], &[mask(0, 1)]));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_machine::{CpuSet, Machine};
 
-use crate::root::{HYPERVISOR, PCI_DEVICES, called};
+use crate::root::{HYPERVISOR, PCI_DEVICES, usual_name};
 
 /// The fields of /proc/cpuinfo that are kept; "Serial" of Arm boards is dropped.
 const CPUINFO_FIELDS: [&str; 19] = [
@@ -57,12 +57,12 @@ const STATUS: &str = "proc/self/status";
 const PRESENT: &str = "sys/devices/system/cpu/present";
 
 /// Returns the files to record, by path.
-pub fn scrubbed(
+pub fn scrub_files(
     read: BTreeMap<String, String>,
     machine: &Machine,
     (cpus, memory): (Option<CpuSet>, Option<CpuSet>),
 ) -> BTreeMap<String, String> {
-    let kept = |(path, text): (String, String)| kept(&path, &text).map(|text| (without_addresses(&path), text));
+    let kept = |(path, text): (String, String)| kept_text(&path, &text).map(|text| (without_addresses(&path), text));
     let mut files: BTreeMap<String, String> = read.into_iter().filter_map(kept).collect();
     let line = |name: &str, set: Option<CpuSet>| set.map(|set| format!("{name}:\t{set}\n"));
     let status =
@@ -77,32 +77,32 @@ pub fn scrubbed(
 }
 
 /// Returns the part of a file to keep; `None` for files that describe the process or its user.
-fn kept(path: &str, text: &str) -> Option<String> {
+fn kept_text(path: &str, text: &str) -> Option<String> {
     let group = path.contains("cgroup") || path.starts_with("dev/") || path.contains("cpuset");
     if group || path == "proc/mounts" || path == STATUS {
         return None;
     }
     Some(match path {
-        "proc/cpuinfo" => lines(text, |line| line.trim().is_empty() || CPUINFO_FIELDS.contains(&field(line))),
+        "proc/cpuinfo" => keep_lines(text, |line| line.trim().is_empty() || CPUINFO_FIELDS.contains(&field_name(line))),
         "proc/version" => text.split_whitespace().take(3).collect::<Vec<_>>().join(" ") + "\n",
-        "proc/hwloc-nofile-info" => lines(text, |line| ["OSRelease", "Architecture"].contains(&field(line))),
+        "proc/hwloc-nofile-info" => keep_lines(text, |line| ["OSRelease", "Architecture"].contains(&field_name(line))),
         "proc/interrupts" => without_addresses(text),
         _ if path.starts_with("sys/kernel/irq/") => without_addresses(text),
-        _ if path.starts_with("sys/kernel/debug/irq/") => lines(text, |line| line.trim().starts_with("IRQD_")),
+        _ if path.starts_with("sys/kernel/debug/irq/") => keep_lines(text, |line| line.trim().starts_with("IRQD_")),
         _ if path.starts_with(PCI_DEVICES) && path.ends_with("/uevent") => {
-            lines(text, |line| line.starts_with("DRIVER="))
+            keep_lines(text, |line| line.starts_with("DRIVER="))
         }
-        _ if path.ends_with("meminfo") => lines(text, |line| line.contains("MemTotal:")),
-        HYPERVISOR => lines(text, |line| called(line.trim()).is_some()),
+        _ if path.ends_with("meminfo") => keep_lines(text, |line| line.contains("MemTotal:")),
+        HYPERVISOR => keep_lines(text, |line| usual_name(line.trim()).is_some()),
         _ if path.starts_with("cpuid/") => {
-            lines(text, |line| leaf(line).is_some_and(|leaf| CPUID_LEAVES.contains(&leaf)))
+            keep_lines(text, |line| cpuid_leaf(line).is_some_and(|leaf| CPUID_LEAVES.contains(&leaf)))
         }
         _ => text.to_owned(),
     })
 }
 
 /// Removes network addresses from the names of devices, so that the machine equals the one read back from the recording.
-pub fn named(mut machine: Machine) -> Machine {
+pub fn scrub_names(mut machine: Machine) -> Machine {
     for name in machine.devices.iter_mut().flat_map(|device| &mut device.names) {
         *name = without_addresses(name);
     }
@@ -124,15 +124,15 @@ fn without_addresses(text: &str) -> String {
     })
 }
 
-fn lines(text: &str, keep: impl Fn(&str) -> bool) -> String {
+fn keep_lines(text: &str, keep: impl Fn(&str) -> bool) -> String {
     text.lines().filter(|line| keep(line)).flat_map(|line| [line, "\n"]).collect()
 }
 
-fn field(line: &str) -> &str {
+fn field_name(line: &str) -> &str {
     line.split(':').next().unwrap_or_default().trim_end()
 }
 
 /// Parses the leaf of a line `mask eax …` of a cpuid dump.
-fn leaf(line: &str) -> Option<u32> {
+fn cpuid_leaf(line: &str) -> Option<u32> {
     u32::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn recorded(root: &Root, packing: Packing) -> (Recorded, Vec<u8>) {
+fn recorded(root: &Root, packing: RecordingPacking) -> (RecordedMachine, Vec<u8>) {
     let mut bytes = Vec::new();
-    let recorded = record(root, &mut bytes, packing).unwrap();
+    let recorded = record_machine(root, &mut bytes, packing).unwrap();
     (recorded, bytes)
 }
 
@@ -48,19 +48,19 @@ fn told() -> Root {
 #[test]
 fn a_recording_gives_an_equal_machine_in_every_packing() {
     let root = told();
-    let machine = topology::read(&root).unwrap();
+    let machine = topology::read_machine(&root).unwrap();
     assert_eq!(machine.present.to_string(), "0,1,7");
     assert_eq!(machine.allowed.to_string(), "0");
-    for packing in [Packing::Tar, Packing::Gzip, Packing::Xz] {
+    for packing in [RecordingPacking::Tar, RecordingPacking::Gzip, RecordingPacking::Xz] {
         let (recorded, bytes) = recorded(&root, packing);
-        assert_eq!(topology::read(&Root::from_archive_bytes(&bytes).unwrap()).unwrap(), machine, "{packing:?}");
+        assert_eq!(topology::read_machine(&Root::from_archive_bytes(&bytes).unwrap()).unwrap(), machine, "{packing:?}");
         assert_eq!(recorded.machine, machine);
     }
 }
 
 #[test]
 fn nothing_that_identifies_is_recorded() {
-    let (recorded, bytes) = recorded(&told(), Packing::Tar);
+    let (recorded, bytes) = recorded(&told(), RecordingPacking::Tar);
     let text = String::from_utf8_lossy(&bytes).to_lowercase();
     assert!(!text.contains("secret") && !text.contains("5ec2e7"), "{text}");
     assert!(text.contains("cpu part : 0xd0c"), "the rest is there");
@@ -78,9 +78,9 @@ fn devices_are_recorded_by_their_names_and_without_addresses() {
         ("sys/bus/pci/devices/0000:02:00.0/class", "0x020000\n"),
         ("sys/bus/pci/devices/0000:02:00.0/net/enx5ec2e7000001/queues/rx-0/x", "\n"),
     ];
-    let (recorded, bytes) = recorded(&Root::from_files(files), Packing::Tar);
+    let (recorded, bytes) = recorded(&Root::from_files(files), RecordingPacking::Tar);
     let names = |machine: &Machine| machine.devices.iter().map(|device| device.names.join(" ")).collect::<Vec<_>>();
-    let back = topology::read(&Root::from_archive_bytes(&bytes).unwrap()).unwrap();
+    let back = topology::read_machine(&Root::from_archive_bytes(&bytes).unwrap()).unwrap();
     assert_eq!(names(&back), ["nvme0 nvme0n1", "enx000000000000"]);
     assert_eq!(back.devices, recorded.machine.devices);
     assert_eq!(back.devices.iter().map(|device| device.queues).collect::<Vec<_>>(), [Some(1), Some(1)]);
@@ -90,8 +90,10 @@ fn devices_are_recorded_by_their_names_and_without_addresses() {
 
 #[test]
 fn interrupts_are_recorded_with_what_tells_whether_they_can_be_moved() {
-    let back = |root: &Root| irq::read(&Root::from_archive_bytes(&recorded(root, Packing::Tar).1).unwrap());
-    let mut told = irq::read(&told());
+    let back = |root: &Root| {
+        irq::read_interrupts(&Root::from_archive_bytes(&recorded(root, RecordingPacking::Tar).1).unwrap())
+    };
+    let mut told = irq::read_interrupts(&told());
     assert_eq!((told[0].driver.as_deref(), told[0].handlers[0].as_str()), (Some("e1000"), "enx5ec2e7000001-rx-0"));
     told[0].handlers = vec!["enx000000000000-rx-0".into()];
     assert_eq!(back(&self::told()), told);
@@ -103,13 +105,13 @@ fn interrupts_are_recorded_with_what_tells_whether_they_can_be_moved() {
             .map(|interrupt| (interrupt.number, interrupt.handlers, interrupt.mobility))
             .collect::<Vec<_>>()
     };
-    assert_eq!(uncounted(back(&Root::live())), uncounted(irq::read(&Root::live())));
+    assert_eq!(uncounted(back(&Root::this_machine())), uncounted(irq::read_interrupts(&Root::this_machine())));
 }
 
 #[test]
 fn this_machine_is_recorded_and_read_back_equal() {
-    let (recorded, bytes) = recorded(&Root::live(), Packing::Xz);
-    let mut back = topology::read(&Root::from_archive_bytes(&bytes).unwrap()).unwrap();
+    let (recorded, bytes) = recorded(&Root::this_machine(), RecordingPacking::Xz);
+    let mut back = topology::read_machine(&Root::from_archive_bytes(&bytes).unwrap()).unwrap();
     // Governors may be changed by others meanwhile; everything else is fixed while the test runs.
     back.system.governors.clone_from(&recorded.machine.system.governors);
     assert_eq!(back, recorded.machine);
@@ -127,14 +129,14 @@ fn recorded_text(xz: &[u8]) -> String {
 
 #[test]
 fn equal_machines_give_equal_bytes() {
-    assert_eq!(recorded(&told(), Packing::Xz).1, recorded(&told(), Packing::Xz).1);
+    assert_eq!(recorded(&told(), RecordingPacking::Xz).1, recorded(&told(), RecordingPacking::Xz).1);
 }
 
 #[test]
 fn an_export_is_not_recorded() {
     let xml =
         "<topology version=\"3.0\"><object type=\"Machine\"><object type=\"PU\" os_index=\"0\"/></object></topology>";
-    let error = record(&Root::from_files([(HWLOC_XML, xml)]), io::sink(), Packing::Tar).unwrap_err();
+    let error = record_machine(&Root::from_files([(HWLOC_XML, xml)]), io::sink(), RecordingPacking::Tar).unwrap_err();
     assert_eq!(error.to_string(), "an hwloc XML export cannot be recorded: it may name hosts and devices");
 }
 
@@ -149,12 +151,15 @@ fn a_refused_write_is_an_error() {
             Ok(())
         }
     }
-    assert!(matches!(record(&told(), Full, Packing::Gzip), Err(SysError::Write { .. })));
+    assert!(matches!(record_machine(&told(), Full, RecordingPacking::Gzip), Err(SysError::Write { .. })));
 }
 
 #[test]
 fn the_name_tells_the_packing() {
-    let packing = |name: &str| Packing::of(Path::new(name));
-    assert_eq!([packing("a.tar"), packing("a.tar.gz"), packing("a.tgz")], [Packing::Tar, Packing::Gzip, Packing::Gzip]);
-    assert_eq!([packing("a.tar.xz"), packing("a")], [Packing::Xz, Packing::Xz]);
+    let packing = |name: &str| RecordingPacking::from_path(Path::new(name));
+    assert_eq!(
+        [packing("a.tar"), packing("a.tar.gz"), packing("a.tgz")],
+        [RecordingPacking::Tar, RecordingPacking::Gzip, RecordingPacking::Gzip]
+    );
+    assert_eq!([packing("a.tar.xz"), packing("a")], [RecordingPacking::Xz, RecordingPacking::Xz]);
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use tar::EntryType;
 
 use super::disk::text_of;
-use super::files::Files;
+use super::files::RecordedFiles;
 use super::paths::CPUID;
 use super::wanted::HWLOC_XML;
 use super::{inline, wanted};
@@ -41,25 +41,25 @@ const XZ_MEMORY_KIB: u32 = 80 << 10;
 const HEAD_BYTES: usize = 512;
 
 /// Reads an archive; `path` is for messages.
-pub fn read(path: &Path, input: impl Read) -> Result<Files, SysError> {
+pub fn read_archive(path: &Path, input: impl Read) -> Result<RecordedFiles, SysError> {
     let exceeded = Rc::new(Cell::new(false));
-    let found = unpacked(input).and_then(|unpacked| {
-        collect(Limited { inner: unpacked, left: MOST_UNPACKED_BYTES, exceeded: exceeded.clone() })
+    let found = unpack_input(input).and_then(|unpacked| {
+        collect_files(LimitedReader { inner: unpacked, left: MOST_UNPACKED_BYTES, exceeded: exceeded.clone() })
     });
     let path = path.to_owned();
     match found {
-        Ok(Found::Machine(files)) => Ok(files),
-        Ok(Found::None(why)) => Err(SysError::NotARecording { path, why: why.into() }),
-        Ok(Found::TooMuch(what, limit)) => Err(SysError::TooLarge { path, what, limit }),
+        Ok(ArchiveMatch::Machine(files)) => Ok(files),
+        Ok(ArchiveMatch::None(why)) => Err(SysError::NotARecording { path, why: why.into() }),
+        Ok(ArchiveMatch::TooMuch(what, limit)) => Err(SysError::TooLarge { path, what, limit }),
         Err(_) if exceeded.get() => {
             Err(SysError::TooLarge { path, what: "its unpacked size in bytes", limit: MOST_UNPACKED_BYTES })
         }
-        Err(error) => Err(SysError::Damaged { path, why: plainly(&error).to_owned() }),
+        Err(error) => Err(SysError::Damaged { path, why: describe_damage(&error).to_owned() }),
     }
 }
 
 /// Describes why an archive cannot be unpacked to its end. Each unpacker words an early end differently.
-fn plainly(error: &io::Error) -> &'static str {
+fn describe_damage(error: &io::Error) -> &'static str {
     let says = |what: &str| error.to_string().to_lowercase().contains(what);
     match error.kind() {
         io::ErrorKind::UnexpectedEof => CUT_OFF,
@@ -74,14 +74,14 @@ fn plainly(error: &io::Error) -> &'static str {
 
 const CUT_OFF: &str = "the archive is cut off";
 
-enum Found {
-    Machine(Files),
+enum ArchiveMatch {
+    Machine(RecordedFiles),
     None(&'static str),
     TooMuch(&'static str, u64),
 }
 
 /// Unpacks gzip, bzip2 or xz, detected by the first bytes.
-fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+fn unpack_input<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut magic = Vec::new();
     input.by_ref().take(6).read_to_end(&mut magic)?;
     let whole = BufReader::with_capacity(64 << 10, Cursor::new(magic.clone()).chain(input));
@@ -93,25 +93,27 @@ fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     })
 }
 
-fn collect(mut input: impl Read) -> io::Result<Found> {
+fn collect_files(mut input: impl Read) -> io::Result<ArchiveMatch> {
     let mut head = Vec::new();
     input.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
-    let mut kept = Kept::default();
+    let mut kept = ArchivedMachines::default();
     let whole = BufReader::with_capacity(64 << 10, Cursor::new(head.clone()).chain(input));
     let too_much = if is_tar(&head) {
         keep_tar(whole, &mut kept)?
-    } else if inline::begins(&head) {
+    } else if inline::begins_inline(&head) {
         keep_inline(whole, "", &mut kept)?
     } else if head.trim_ascii_start().starts_with(b"<") {
         keep_file(whole, HWLOC_XML, &mut kept)?
     } else if head.is_empty() {
-        return Ok(Found::None("the file is empty"));
+        return Ok(ArchiveMatch::None("the file is empty"));
     } else {
-        return Ok(Found::None("neither a tar archive nor an inline file nor an hwloc XML export"));
+        return Ok(ArchiveMatch::None("neither a tar archive nor an inline file nor an hwloc XML export"));
     };
     Ok(match too_much {
-        Some((what, limit)) => Found::TooMuch(what, limit),
-        None => kept.machine().map_or(Found::None("no sys/devices/system/cpu in it"), Found::Machine),
+        Some((what, limit)) => ArchiveMatch::TooMuch(what, limit),
+        None => {
+            kept.into_machine().map_or(ArchiveMatch::None("no sys/devices/system/cpu in it"), ArchiveMatch::Machine)
+        }
     })
 }
 
@@ -131,7 +133,7 @@ fn is_tar(head: &[u8]) -> bool {
 }
 
 /// Keeps the wanted files of a tar. Nothing is written to disk, so names in it cannot lead anywhere.
-fn keep_tar(input: impl Read, kept: &mut Kept) -> io::Result<TooMuch> {
+fn keep_tar(input: impl Read, kept: &mut ArchivedMachines) -> io::Result<TooMuch> {
     let mut archive = tar::Archive::new(input);
     let mut long_name = None;
     // Raw, because the tar crate reads a long name whole into memory, of any length.
@@ -167,7 +169,7 @@ fn keep_tar(input: impl Read, kept: &mut Kept) -> io::Result<TooMuch> {
 /// Returns true if only the name of a link entry is wanted; its target is never read.
 fn is_named_only(path: &[u8]) -> bool {
     let path = std::str::from_utf8(path).unwrap_or_default().trim_end_matches('/');
-    wanted::find(path).is_some_and(|range| wanted::is_named_only(&path[range]))
+    wanted::find_wanted(path).is_some_and(|range| wanted::is_named_only(&path[range]))
 }
 
 fn long_name_of(entry: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
@@ -184,7 +186,7 @@ fn pax_path_of(entry: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     Ok(extensions.find(|extension| extension.key_bytes() == b"path").map(|path| path.value_bytes().to_owned()))
 }
 
-fn keep_entry(entry: impl Read, path: &[u8], kept: &mut Kept) -> io::Result<TooMuch> {
+fn keep_entry(entry: impl Read, path: &[u8], kept: &mut ArchivedMachines) -> io::Result<TooMuch> {
     let Ok(path) = std::str::from_utf8(path) else { return Ok(None) };
     let path = path.trim_start_matches("./").trim_start_matches('/');
     if path.len() > LONGEST_PATH_BYTES || path.split('/').any(|name| name == "..") {
@@ -195,21 +197,21 @@ fn keep_entry(entry: impl Read, path: &[u8], kept: &mut Kept) -> io::Result<TooM
             return keep_inline(BufReader::with_capacity(64 << 10, entry), folder, kept);
         }
     }
-    if wanted::find(path).is_some() { keep_file(entry, path, kept) } else { Ok(None) }
+    if wanted::find_wanted(path).is_some() { keep_file(entry, path, kept) } else { Ok(None) }
 }
 
-fn keep_file(input: impl Read, path: &str, kept: &mut Kept) -> io::Result<TooMuch> {
+fn keep_file(input: impl Read, path: &str, kept: &mut ArchivedMachines) -> io::Result<TooMuch> {
     let mut bytes = Vec::new();
     input.take(LARGEST_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_FILE_BYTES {
         return Ok(Some(("a file of it in bytes", LARGEST_FILE_BYTES)));
     }
-    let begin = wanted::find(path).map_or(0, |range| range.start);
-    Ok(kept.insert(&path[..begin], path[begin..].to_owned(), text_of(bytes)))
+    let begin = wanted::find_wanted(path).map_or(0, |range| range.start);
+    Ok(kept.insert_file(&path[..begin], path[begin..].to_owned(), text_of(bytes)))
 }
 
 /// Keeps the wanted lines of an inline file as files of the machine in `folder`.
-fn keep_inline(mut input: impl BufRead, folder: &str, kept: &mut Kept) -> io::Result<TooMuch> {
+fn keep_inline(mut input: impl BufRead, folder: &str, kept: &mut ArchivedMachines) -> io::Result<TooMuch> {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -222,7 +224,7 @@ fn keep_inline(mut input: impl BufRead, folder: &str, kept: &mut Kept) -> io::Re
         }
         let text = String::from_utf8_lossy(&line);
         let Some((path, text)) = inline::file_of(text.trim_end_matches(['\n', '\r'])) else { continue };
-        if let Some(too_much) = kept.insert(folder, path, text) {
+        if let Some(too_much) = kept.insert_file(folder, path, text) {
             return Ok(Some(too_much));
         }
     }
@@ -230,30 +232,30 @@ fn keep_inline(mut input: impl BufRead, folder: &str, kept: &mut Kept) -> io::Re
 
 /// Kept files by the folder of the archive that contains their machine.
 #[derive(Default)]
-struct Kept {
-    machines: BTreeMap<String, Files>,
+struct ArchivedMachines {
+    machines: BTreeMap<String, RecordedFiles>,
     bytes: usize,
 }
 
-impl Kept {
-    fn insert(&mut self, folder: &str, path: String, text: String) -> TooMuch {
+impl ArchivedMachines {
+    fn insert_file(&mut self, folder: &str, path: String, text: String) -> TooMuch {
         self.bytes += path.len() + text.len() + FILE_COST_BYTES;
         if self.bytes > MOST_KEPT_BYTES {
             return Some(("the stored part of it in bytes", MOST_KEPT_BYTES as u64));
         }
         let path = if wanted::is_dump(&path) && !path.starts_with(CPUID) { format!("{CPUID}/{path}") } else { path };
         match self.machines.get_mut(folder) {
-            Some(files) => files.insert(path, text),
-            None => self.machines.entry(folder.to_owned()).or_default().insert(path, text),
+            Some(files) => files.insert_file(path, text),
+            None => self.machines.entry(folder.to_owned()).or_default().insert_file(path, text),
         }
         None
     }
 
     /// Returns the machine with the most facts, the outermost of several, with the cpuid dump beside it, if any.
-    fn machine(mut self) -> Option<Files> {
+    fn into_machine(mut self) -> Option<RecordedFiles> {
         let signs = ["sys/devices/system/cpu", "proc/cpuinfo", LOGICAL_PROCESSORS, CPUID, HWLOC_XML];
-        let with = |sign: &str, machines: &BTreeMap<String, Files>| {
-            let having = machines.iter().filter(|(_, files)| files.exists(sign));
+        let with = |sign: &str, machines: &BTreeMap<String, RecordedFiles>| {
+            let having = machines.iter().filter(|(_, files)| files.path_exists(sign));
             having.min_by_key(|(folder, _)| folder.len()).map(|(folder, _)| folder.clone())
         };
         let folder = signs.iter().find_map(|sign| with(sign, &self.machines))?;
@@ -261,20 +263,20 @@ impl Kept {
         let dump = dump.and_then(|other| self.machines.remove(&other));
         let mut machine = self.machines.remove(&folder)?;
         if let Some(dump) = dump {
-            machine.absorb(dump, CPUID);
+            machine.absorb_files(dump, CPUID);
         }
         Some(machine)
     }
 }
 
 /// A reader that fails, and sets a flag, if the input exceeds its limit.
-struct Limited<R> {
+struct LimitedReader<R> {
     inner: R,
     left: u64,
     exceeded: Rc<Cell<bool>>,
 }
 
-impl<R: Read> Read for Limited<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         match self.left.checked_sub(count as u64) {

@@ -4,34 +4,34 @@ use std::collections::BTreeMap;
 
 /// The texts of files by their relative path.
 #[derive(Debug, Default, PartialEq)]
-pub struct Files {
+pub struct RecordedFiles {
     texts: BTreeMap<String, String>,
 }
 
-impl Files {
-    pub fn insert(&mut self, path: String, text: String) {
+impl RecordedFiles {
+    pub fn insert_file(&mut self, path: String, text: String) {
         self.texts.insert(path, text);
     }
 
     /// Takes over the files below a folder of another collection.
     #[cfg(feature = "recordings")]
-    pub fn absorb(&mut self, other: Self, folder: &str) {
+    pub fn absorb_files(&mut self, other: Self, folder: &str) {
         let below = other.texts.into_iter().filter(|(path, _)| path.starts_with(folder));
         self.texts.extend(below);
     }
 
-    pub fn text(&self, path: &str) -> Option<&str> {
+    pub fn file_text(&self, path: &str) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
     }
 
-    pub fn exists(&self, path: &str) -> bool {
-        self.texts.contains_key(path) || self.below(path).next().is_some()
+    pub fn path_exists(&self, path: &str) -> bool {
+        self.texts.contains_key(path) || self.paths_below(path).next().is_some()
     }
 
     /// Returns the first components of the paths below a folder, sorted.
-    pub fn names(&self, folder: &str) -> Vec<String> {
+    pub fn folder_names(&self, folder: &str) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for rest in self.below(folder) {
+        for rest in self.paths_below(folder) {
             let name = rest.split('/').next().unwrap_or(rest);
             if names.last().is_none_or(|last| last != name) {
                 names.push(name.to_owned());
@@ -44,7 +44,7 @@ impl Files {
     }
 
     /// Returns the rests of the paths below a folder, in order.
-    fn below<'a>(&'a self, folder: &str) -> impl Iterator<Item = &'a str> {
+    fn paths_below<'a>(&'a self, folder: &str) -> impl Iterator<Item = &'a str> {
         let prefix = format!("{}/", folder.trim_end_matches('/'));
         let length = prefix.len();
         let end = format!("{}0", &prefix[..length - 1]); // '0' follows '/' in ASCII
@@ -52,7 +52,7 @@ impl Files {
     }
 }
 
-impl FromIterator<(String, String)> for Files {
+impl FromIterator<(String, String)> for RecordedFiles {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(files: I) -> Self {
         Self { texts: files.into_iter().collect() }
     }
@@ -62,24 +62,26 @@ impl FromIterator<(String, String)> for Files {
 mod tests {
     use super::*;
 
-    fn files(paths: &[&str]) -> Files {
+    fn files(paths: &[&str]) -> RecordedFiles {
         paths.iter().map(|path| ((*path).to_owned(), path.to_uppercase())).collect()
     }
 
     #[test]
     fn a_folder_lists_its_names_once() {
         let files = files(&["a/b/c", "a/b-d", "a/b/e", "a/f", "a0", "b"]);
-        assert_eq!(files.names("a"), ["b", "b-d", "f"]);
-        assert_eq!(files.names("a/"), ["b", "b-d", "f"]);
-        assert_eq!(files.names("a/b"), ["c", "e"]);
-        assert_eq!(files.names("a0"), [""; 0]);
+        assert_eq!(files.folder_names("a"), ["b", "b-d", "f"]);
+        assert_eq!(files.folder_names("a/"), ["b", "b-d", "f"]);
+        assert_eq!(files.folder_names("a/b"), ["c", "e"]);
+        assert_eq!(files.folder_names("a0"), [""; 0]);
     }
 
     #[test]
     fn files_and_folders_exist() {
         let files = files(&["a/b"]);
-        assert!(files.exists("a") && files.exists("a/b") && !files.exists("a/c") && !files.exists("b"));
-        assert_eq!(files.text("a/b"), Some("A/B"));
-        assert_eq!(files.text("a"), None);
+        assert!(
+            files.path_exists("a") && files.path_exists("a/b") && !files.path_exists("a/c") && !files.path_exists("b")
+        );
+        assert_eq!(files.file_text("a/b"), Some("A/B"));
+        assert_eq!(files.file_text("a"), None);
     }
 }

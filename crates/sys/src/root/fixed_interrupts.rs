@@ -11,7 +11,7 @@ const FOLDER: &str = "/proc/irq";
 ///
 /// Linux, `kernel/irq/proc.c`, `register_irq_proc`: newer kernels make the file `smp_affinity_list` writable only if
 /// `irq_can_set_affinity_usr` allows it. Older ones always do.
-pub fn numbers() -> Option<String> {
+pub fn fixed_numbers() -> Option<String> {
     let mut numbers: Vec<u32> =
         fs::read_dir(FOLDER).ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable();

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::disk::{list_folder, read_open_file};
-use super::files::Files;
+use super::files::RecordedFiles;
 use super::paths::CPUID;
 use super::read_archive;
 use crate::error::SysError;
-use crate::input::{Input, InputKind};
+use crate::input::{InputFile, InputKind};
 use crate::os::folder_handle::{FolderHandle, FoundFile};
 use crate::values::own_files::LOGICAL_PROCESSORS;
 
@@ -25,27 +25,28 @@ const SIGNS: [&str; 5] =
 
 /// The folder that holds the machine's `sys` and `proc`.
 #[derive(Debug)]
-pub struct Folder {
+pub struct RecordedFolder {
     base: FolderHandle,
     dump: Option<FolderHandle>,
 }
 
 /// Result of searching a folder.
 #[derive(Debug)]
-pub enum Found {
+pub enum FolderMatch {
     /// A machine's files.
-    Folder(Folder),
+    Folder(RecordedFolder),
     /// The contents of an inline file.
-    Files(Files),
+    Files(RecordedFiles),
 }
 
 /// Finds the machine in a folder; `path` is the user's path, `real` the resolved one.
-pub fn open(path: &Path, real: PathBuf) -> Result<Found, SysError> {
+pub fn open(path: &Path, real: PathBuf) -> Result<FolderMatch, SysError> {
     let folders = folders_below(&real);
     let dump = folders.iter().find(|folder| is_file(&folder.join("pu0"))).cloned();
-    let machines = outermost(folders.iter().filter(|folder| SIGNS.iter().any(|sign| is_real(&folder.join(sign)))));
+    let machines =
+        outermost_folders(folders.iter().filter(|folder| SIGNS.iter().any(|sign| is_real(&folder.join(sign)))));
     if machines.len() > 1 {
-        return Err(SysError::SeveralRecordings { path: path.to_owned(), names: names(&machines, &real) });
+        return Err(SysError::SeveralRecordings { path: path.to_owned(), names: format_folders(&machines, &real) });
     }
     let base = machines.first().map(|folder| folder.to_path_buf());
     let Some(base) = base.or_else(|| dump.clone()) else {
@@ -54,15 +55,15 @@ pub fn open(path: &Path, real: PathBuf) -> Result<Found, SysError> {
     };
     let inline = SIGNS[3..].iter().map(|name| base.join(name)).find(|file| is_file(file));
     let read_error = |source| SysError::Read { path: path.to_owned(), source };
-    let folder = Folder::hold(&base, dump.as_deref()).map_err(read_error)?;
+    let folder = RecordedFolder::hold_folder(&base, dump.as_deref()).map_err(read_error)?;
     match inline {
-        Some(file) => with_inline(&folder, &file).map(Found::Files),
-        None => Ok(Found::Folder(folder)),
+        Some(file) => with_inline(&folder, &file).map(FolderMatch::Files),
+        None => Ok(FolderMatch::Folder(folder)),
     }
 }
 
 /// Drops folders that are below another of them: folders below a machine belong to it.
-fn outermost<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Path> {
+fn outermost_folders<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Path> {
     let mut found: Vec<&Path> = Vec::new();
     for folder in folders {
         if !found.iter().any(|outer| folder.starts_with(outer)) {
@@ -76,7 +77,7 @@ fn outermost<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Path> {
 const MOST_NAMES: usize = 8;
 
 /// Formats folders relative to the given one, up to the maximum.
-fn names(folders: &[&Path], top: &Path) -> String {
+fn format_folders(folders: &[&Path], top: &Path) -> String {
     let name = |folder: &&Path| folder.strip_prefix(top).unwrap_or(folder).join("").display().to_string();
     let shown = folders.iter().take(MOST_NAMES).map(name).collect::<Vec<_>>().join(", ");
     match folders.len().saturating_sub(MOST_NAMES) {
@@ -86,11 +87,11 @@ fn names(folders: &[&Path], top: &Path) -> String {
 }
 
 /// Reads an inline file, and the few files beside it.
-fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
-    let mut files = read_archive(file, Input::open(file, InputKind::MachineArchive)?)?;
+fn with_inline(folder: &RecordedFolder, file: &Path) -> Result<RecordedFiles, SysError> {
+    let mut files = read_archive(file, InputFile::open(file, InputKind::MachineArchive)?)?;
     for path in ["proc/cpuinfo", "proc/version", "proc/self/status", "proc/meminfo"] {
-        if let Some(text) = folder.read(path) {
-            files.insert(path.to_owned(), text);
+        if let Some(text) = folder.read_text(path) {
+            files.insert_file(path.to_owned(), text);
         }
     }
     Ok(files)
@@ -128,23 +129,23 @@ fn is_real(path: &Path) -> bool {
     is_folder(path) || is_file(path)
 }
 
-impl Folder {
-    fn hold(base: &Path, dump: Option<&Path>) -> io::Result<Self> {
-        let dump = dump.map(FolderHandle::any).transpose()?;
-        Ok(Self { base: FolderHandle::any(base)?, dump })
+impl RecordedFolder {
+    fn hold_folder(base: &Path, dump: Option<&Path>) -> io::Result<Self> {
+        let dump = dump.map(FolderHandle::open_any).transpose()?;
+        Ok(Self { base: FolderHandle::open_any(base)?, dump })
     }
 
-    pub fn read(&self, path: &str) -> Option<String> {
-        let place = self.reach(path)?;
+    pub fn read_text(&self, path: &str) -> Option<String> {
+        let place = self.reach_place(path)?;
         let file = place.folder().open_to_read(place.name?).ok()?;
         if file.metadata().ok()?.is_file() { read_open_file(file) } else { None }
     }
 
-    pub fn list(&self, path: &str) -> Vec<String> {
+    pub fn list_folder(&self, path: &str) -> Vec<String> {
         let listed = || {
-            let place = self.reach(path)?;
-            let inner = place.name.map(|name| place.folder().folder(name)).transpose().ok()?;
-            inner.as_ref().unwrap_or(place.folder()).names().ok()
+            let place = self.reach_place(path)?;
+            let inner = place.name.map(|name| place.folder().open_folder(name)).transpose().ok()?;
+            inner.as_ref().unwrap_or(place.folder()).list_names().ok()
         };
         let names = listed().unwrap_or_default().into_iter();
         let mut names: Vec<String> = names.filter_map(|(name, _)| name.into_string().ok()).collect();
@@ -152,15 +153,15 @@ impl Folder {
         names
     }
 
-    pub fn exists(&self, path: &str) -> bool {
-        let Some(place) = self.reach(path) else { return false };
-        let found = place.name.map_or(Ok(None), |name| place.folder().find(name));
+    pub fn path_exists(&self, path: &str) -> bool {
+        let Some(place) = self.reach_place(path) else { return false };
+        let found = place.name.map_or(Ok(None), |name| place.folder().find_file(name));
         let is_real = |found: FoundFile| found.metadata.is_dir() || found.metadata.is_file();
         place.name.is_none() || found.is_ok_and(|found| found.is_some_and(is_real))
     }
 
     /// Opens the folder of a path, one folder in the other: no link leads out of the base.
-    fn reach<'a>(&'a self, path: &'a str) -> Option<RecordedPlace<'a>> {
+    fn reach_place<'a>(&'a self, path: &'a str) -> Option<RecordedPlace<'a>> {
         let (base, path) = match (&self.dump, path.strip_prefix(CPUID)) {
             (Some(dump), Some(rest)) => (dump, rest),
             _ => (&self.base, path),
@@ -171,7 +172,7 @@ impl Folder {
                 return None;
             }
             if let Some(folder) = place.name.replace(OsStr::new(name)) {
-                place.inner = Some(place.folder().folder(folder).ok()?);
+                place.inner = Some(place.folder().open_folder(folder).ok()?);
             }
         }
         Some(place)
@@ -208,9 +209,9 @@ mod tests {
         folder
     }
 
-    fn opened(folder: &Path) -> Folder {
+    fn opened(folder: &Path) -> RecordedFolder {
         match open(folder, folder.to_owned()).unwrap() {
-            Found::Folder(folder) => folder,
+            FolderMatch::Folder(folder) => folder,
             other => panic!("{other:?}"),
         }
     }
@@ -219,10 +220,12 @@ mod tests {
     fn the_machine_may_be_in_a_folder_below() {
         let folder = machine();
         let opened = opened(folder.path());
-        assert_eq!(opened.read("sys/devices/system/cpu/online").as_deref(), Some("0-1\n"));
-        assert_eq!(opened.list("sys/devices/system/cpu"), ["cpu0", "online"]);
-        assert!(opened.exists("sys/devices/system/cpu/cpu0") && !opened.exists("sys/devices/system/cpu/cpu1"));
-        assert_eq!(opened.read("sys/devices/system/cpu"), None, "a folder has no text");
+        assert_eq!(opened.read_text("sys/devices/system/cpu/online").as_deref(), Some("0-1\n"));
+        assert_eq!(opened.list_folder("sys/devices/system/cpu"), ["cpu0", "online"]);
+        assert!(
+            opened.path_exists("sys/devices/system/cpu/cpu0") && !opened.path_exists("sys/devices/system/cpu/cpu1")
+        );
+        assert_eq!(opened.read_text("sys/devices/system/cpu"), None, "a folder has no text");
     }
 
     #[cfg(unix)]
@@ -235,11 +238,11 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("secret"), base.join("file")).unwrap();
         let opened = opened(folder.path());
         assert!(base.join("out/secret").exists(), "the link itself works");
-        assert_eq!(opened.read("out/secret"), None);
-        assert_eq!(opened.read("file"), None);
-        assert_eq!(opened.read("../../secret"), None);
-        assert_eq!(opened.read("/../../secret"), None);
-        assert_eq!(opened.list("out"), [""; 0]);
+        assert_eq!(opened.read_text("out/secret"), None);
+        assert_eq!(opened.read_text("file"), None);
+        assert_eq!(opened.read_text("../../secret"), None);
+        assert_eq!(opened.read_text("/../../secret"), None);
+        assert_eq!(opened.list_folder("out"), [""; 0]);
     }
 
     #[test]
@@ -247,8 +250,11 @@ mod tests {
         let folder = machine();
         write(folder.path(), "name/cpuid/pu0", "1 0");
         let opened = opened(folder.path());
-        assert_eq!((opened.list("cpuid"), opened.read("cpuid/pu0").as_deref()), (vec!["pu0".to_owned()], Some("1 0")));
-        assert_eq!(opened.read("cpuid/../../secret"), None);
+        assert_eq!(
+            (opened.list_folder("cpuid"), opened.read_text("cpuid/pu0").as_deref()),
+            (vec!["pu0".to_owned()], Some("1 0"))
+        );
+        assert_eq!(opened.read_text("cpuid/../../secret"), None);
     }
 
     #[test]
@@ -279,8 +285,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "m/sys/inlinefiles.txt", "ro|/sys/devices/system/cpu/online|0\n");
         write(folder.path(), "m/proc/cpuinfo", "processor : 0\n");
-        let Found::Files(files) = open(folder.path(), folder.path().to_owned()).unwrap() else { panic!() };
-        assert_eq!(files.text("sys/devices/system/cpu/online"), Some("0"));
-        assert_eq!(files.text("proc/cpuinfo"), Some("processor : 0\n"));
+        let FolderMatch::Files(files) = open(folder.path(), folder.path().to_owned()).unwrap() else { panic!() };
+        assert_eq!(files.file_text("sys/devices/system/cpu/online"), Some("0"));
+        assert_eq!(files.file_text("proc/cpuinfo"), Some("processor : 0\n"));
     }
 }

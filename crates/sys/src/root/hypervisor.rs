@@ -22,7 +22,7 @@ const NAMES: [(&str, &str); 9] = [
 pub const EMULATOR: &str = "TCGTCGTCGTCG";
 
 /// Returns the usual name of a hypervisor.
-pub fn called(name: &str) -> Option<&'static str> {
+pub fn usual_name(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, called)| *called)
 }
 
@@ -34,8 +34,8 @@ const HYPER_V: &str = "Microsoft Hv";
 /// processors, and is not counted as a guest.
 ///
 /// Some hypervisors imitate Hyper-V first, for Windows guests, and report their own name 0x100 leaves later.
-pub fn name() -> Option<String> {
-    named(told_at)
+pub fn own_hypervisor() -> Option<String> {
+    known_name(told_at)
 }
 
 /// Hyper-V's leaf of features, and the flag in EBX of the managing guest: Linux, `HYPERV_CPUID_FEATURES` and `HV_CPU_MANAGEMENT` in
@@ -44,11 +44,11 @@ const FEATURES: u32 = 0x4000_0003;
 const CPU_MANAGEMENT: u32 = 1 << 12;
 
 /// Returns the first known name at the two places.
-fn named(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
+fn known_name(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
     const PLACES: [u32; 2] = [0x4000_0100, 0x4000_0000];
     let text = |registers: [u32; 3]| String::from_utf8(registers.into_iter().flat_map(u32::to_le_bytes).collect()).ok();
     let names = PLACES.into_iter().filter_map(|leaf| text(told_at(leaf)?));
-    let name = names.map(|name| name.trim_matches(['\0', ' ']).to_owned()).find(|name| called(name).is_some());
+    let name = names.map(|name| name.trim_matches(['\0', ' ']).to_owned()).find(|name| usual_name(name).is_some());
     name.filter(|name| name != HYPER_V || told_at(FEATURES).is_none_or(|[rights, ..]| rights & CPU_MANAGEMENT == 0))
 }
 
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_guest_has_the_name_of_its_hypervisor() {
         let told = |first: &'static [u8; 12], second: &'static [u8; 12]| {
-            named(move |leaf| {
+            known_name(move |leaf| {
                 let bytes = if leaf == 0x4000_0000 { first } else { second };
                 let register = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
                 Some([register(0), register(4), register(8)])
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(told(b"unheard of!!", &[0xff; 12]), None);
         assert_eq!(told(b"Microsoft Hv", nothing).as_deref(), Some("Microsoft Hv"));
         assert_eq!(told(b"Microsoft Hv", b"\0\x10\0\0\0\0\0\0\0\0\0\0"), None, "it manages the machine");
-        assert_eq!(named(|_| None), None, "no guest");
-        assert_eq!(called("TCGTCGTCGTCG"), Some("QEMU"));
+        assert_eq!(known_name(|_| None), None, "no guest");
+        assert_eq!(usual_name("TCGTCGTCGTCG"), Some("QEMU"));
     }
 }

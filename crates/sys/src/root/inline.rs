@@ -11,7 +11,7 @@ pub fn file_of(line: &str) -> Option<(String, String)> {
 }
 
 /// Returns true if a text begins like an inline file.
-pub fn begins(text: &[u8]) -> bool {
+pub fn begins_inline(text: &[u8]) -> bool {
     let comment = text.starts_with(b"#") && text.windows(7).any(|window| window == b"<ro|rw>");
     comment || [&b"ro|/"[..], b"rw|/", b"ro|sys/", b"rw|sys/"].iter().any(|begin| text.starts_with(begin))
 }
@@ -40,9 +40,9 @@ mod tests {
 
     #[test]
     fn an_inline_file_is_known_by_its_beginning() {
-        assert!(begins(b"# Format: <ro|rw>|<path>|<value>\n"));
-        assert!(begins(b"ro|/sys/devices/system/cpu/online|0"));
-        assert!(!begins(b"# something else"));
-        assert!(!begins(b""));
+        assert!(begins_inline(b"# Format: <ro|rw>|<path>|<value>\n"));
+        assert!(begins_inline(b"ro|/sys/devices/system/cpu/online|0"));
+        assert!(!begins_inline(b"# something else"));
+        assert!(!begins_inline(b""));
     }
 }

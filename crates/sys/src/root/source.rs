@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 /// Files by their paths: a root, or a recorder that passes reads on to a root.
-pub trait Source {
+pub trait FileSource {
     /// Reads a file; `None` if it does not exist, is unreadable or not a file.
-    fn text(&self, path: &str) -> Option<Cow<'_, str>>;
+    fn file_text(&self, path: &str) -> Option<Cow<'_, str>>;
     /// Lists the names in a folder, sorted; empty if there is no such folder.
-    fn names(&self, folder: &str) -> Vec<String>;
+    fn folder_names(&self, folder: &str) -> Vec<String>;
 }

@@ -134,7 +134,7 @@ const MEMORY_DEVICES: [&str; 3] = ["sys/bus/dax/devices/", "sys/bus/nd/devices/"
 const CPUSET_MOUNTS: [&str; 4] = ["sys/fs/cgroup/", "cgroup/", "dev/cpuset/", "dev/cgroup/"];
 
 /// Returns the part of an archive's path that is a wanted file's path, after at most four folders around the machine.
-pub fn find(path: &str) -> Option<Range<usize>> {
+pub fn find_wanted(path: &str) -> Option<Range<usize>> {
     let begins = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1)).take(5);
     begins.map(|begin| begin..path.len()).find(|range| is_wanted(&path[range.clone()]))
 }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_machine_may_be_inside_of_other_folders() {
-        let found = |path: &'static str| find(path).map(|range| &path[range]);
+        let found = |path: &'static str| find_wanted(path).map(|range| &path[range]);
         assert_eq!(found("proc/cpuinfo"), Some("proc/cpuinfo"));
         assert_eq!(found("a/b/c/proc/cpuinfo"), Some("proc/cpuinfo"));
         assert_eq!(found("a/b/c/d/e/proc/cpuinfo"), None);

@@ -3,11 +3,11 @@
 use corewise_machine::cpu_set::CpuSetError;
 use corewise_machine::{CpuSet, Gap};
 
-use super::reader::Reader;
+use super::reader::ValueReader;
 
 /// Cpus and nodes that this process may use; `None` if the source does not say.
 #[derive(Debug, Default)]
-pub struct Allowed {
+pub struct AllowedParts {
     /// Cpus. The kernel has already cut the affinity mask to the cpuset.
     pub cpus: Option<CpuSet>,
     /// Numbers of nodes.
@@ -15,18 +15,18 @@ pub struct Allowed {
 }
 
 /// The files that hold the same facts for cpus, or for memory.
-struct Files {
+struct AllowedFiles {
     /// File names of the effective value in a cpuset, and of the configured one for kernels that do not report the effective one.
     of_cpuset: [&'static str; 4],
     /// Name of the mask in /proc/PID/status; that of the list ends in "_list".
     in_status: &'static str,
 }
 
-const CPUS: Files = Files {
+const CPUS: AllowedFiles = AllowedFiles {
     of_cpuset: ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"],
     in_status: "Cpus_allowed",
 };
-const MEMORY: Files = Files {
+const MEMORY: AllowedFiles = AllowedFiles {
     of_cpuset: ["cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems", "mems"],
     in_status: "Mems_allowed",
 };
@@ -35,20 +35,20 @@ const MEMORY: Files = Files {
 const STATUS: &str = "proc/self/status";
 
 /// Returns the cpus and the memory that this process may use, if the source says.
-pub fn allowed(reader: &Reader) -> Allowed {
-    let status = reader.text(STATUS);
+pub fn read_allowed(reader: &ValueReader) -> AllowedParts {
+    let status = reader.read_text(STATUS);
     if status.as_deref().is_some_and(|text| !text.is_empty() && !text.ends_with('\n')) {
         reader.add_doubt(Gap::new("what this process may use", format!("{STATUS} is cut off")));
     }
-    let of = |files: &Files| {
+    let of = |files: &AllowedFiles| {
         let told = status.as_deref().and_then(|text| of_status(reader, text, files));
         told.or_else(|| of_cpuset(reader, files)).filter(|set| !set.is_empty())
     };
-    Allowed { cpus: of(&CPUS), memory: of(&MEMORY) }
+    AllowedParts { cpus: of(&CPUS), memory: of(&MEMORY) }
 }
 
 /// Returns the list in /proc/PID/status, or the mask beside it if the list is malformed.
-fn of_status(reader: &Reader, text: &str, files: &Files) -> Option<CpuSet> {
+fn of_status(reader: &ValueReader, text: &str, files: &AllowedFiles) -> Option<CpuSet> {
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let doubt = |what: String| reader.add_doubt(Gap::new(format!("{} of this process", files.in_status), what));
     let parsed = |value: Option<&str>, parse: fn(&str) -> Result<CpuSet, CpuSetError>| match parse(value?.trim()) {
@@ -72,20 +72,20 @@ fn of_status(reader: &Reader, text: &str, files: &Files) -> Option<CpuSet> {
 }
 
 /// Returns the set of the nearest control group with a cpuset, from the process's own outwards.
-fn of_cpuset(reader: &Reader, files: &Files) -> Option<CpuSet> {
-    let mounts = mounts(&reader.text("proc/mounts").unwrap_or_default());
-    let groups = groups(reader);
+fn of_cpuset(reader: &ValueReader, files: &AllowedFiles) -> Option<CpuSet> {
+    let mounts = parse_mounts(&reader.read_text("proc/mounts").unwrap_or_default());
+    let groups = own_groups(reader);
     mounts.iter().find_map(|mount| {
         let group = groups.iter().find(|(unified, _)| *unified == mount.unified).or(groups.first())?;
-        nearest(reader, &mount.folder, &group.1, files)
+        nearest_value(reader, &mount.folder, &group.1, files)
     })
 }
 
-fn nearest(reader: &Reader, mount: &str, group: &str, files: &Files) -> Option<CpuSet> {
+fn nearest_value(reader: &ValueReader, mount: &str, group: &str, files: &AllowedFiles) -> Option<CpuSet> {
     let mut group = group.trim_matches('/');
     loop {
         let folder = if group.is_empty() { mount.to_owned() } else { format!("{mount}/{group}") };
-        let read = |file: &&str| reader.list(&format!("{folder}/{file}")).filter(|set| !set.is_empty());
+        let read = |file: &&str| reader.read_list(&format!("{folder}/{file}")).filter(|set| !set.is_empty());
         let found = files.of_cpuset.iter().find_map(read);
         if found.is_some() || group.is_empty() {
             return found;
@@ -96,7 +96,7 @@ fn nearest(reader: &Reader, mount: &str, group: &str, files: &Files) -> Option<C
 
 /// A mounted hierarchy that may hold cpusets.
 #[derive(Debug, PartialEq)]
-struct Mount {
+struct CpusetMount {
     /// True for version 2, false for version 1.
     unified: bool,
     /// Mount point, without the leading slash.
@@ -105,30 +105,30 @@ struct Mount {
 
 /// Returns the hierarchies with cpusets in /proc/mounts: version 2, version 1 with the cpuset controller, the cpuset file system of old
 /// kernels. Version 1 comes first: if it has the controller, version 2 does not.
-fn mounts(text: &str) -> Vec<Mount> {
+fn parse_mounts(text: &str) -> Vec<CpusetMount> {
     let mount = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
         let (folder, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
         let cpuset = kind == "cpuset" || (kind == "cgroup" && options.split(',').any(|option| option == "cpuset"));
         let unified = kind == "cgroup2";
-        (cpuset || unified).then(|| Mount { unified, folder: folder.trim_matches('/').to_owned() })
+        (cpuset || unified).then(|| CpusetMount { unified, folder: folder.trim_matches('/').to_owned() })
     };
-    let mut mounts: Vec<Mount> = text.lines().filter_map(mount).collect();
+    let mut mounts: Vec<CpusetMount> = text.lines().filter_map(mount).collect();
     mounts.sort_by_key(|mount| mount.unified);
     mounts
 }
 
 /// Returns the process's control group in each hierarchy: true for version 2, and its path.
-fn groups(reader: &Reader) -> Vec<(bool, String)> {
+fn own_groups(reader: &ValueReader) -> Vec<(bool, String)> {
     let mut groups = Vec::new();
-    for line in reader.text("proc/self/cgroup").unwrap_or_default().lines() {
+    for line in reader.read_text("proc/self/cgroup").unwrap_or_default().lines() {
         let mut fields = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { continue };
         if controllers.is_empty() || controllers.split(',').any(|name| name == "cpuset") {
             groups.push((controllers.is_empty(), path.to_owned()));
         }
     }
-    groups.extend(reader.word("proc/self/cpuset").map(|path| (false, path)));
+    groups.extend(reader.read_word("proc/self/cpuset").map(|path| (false, path)));
     groups
 }
 
@@ -139,7 +139,7 @@ mod tests {
 
     fn found(files: &[(&str, &str)]) -> Option<String> {
         let root = Root::from_files(files.iter().copied());
-        allowed(&Reader::new(&root)).cpus.map(|set| set.to_string())
+        read_allowed(&ValueReader::new(&root)).cpus.map(|set| set.to_string())
     }
 
     #[test]
@@ -155,8 +155,8 @@ mod tests {
     fn memory_is_told_by_the_status_or_the_cpuset() {
         let found = |files: &[(&str, &str)]| {
             let root = Root::from_files(files.iter().copied());
-            let reader = Reader::new(&root);
-            let memory = allowed(&reader).memory.map(|set| set.to_string()).unwrap_or_default();
+            let reader = ValueReader::new(&root);
+            let memory = read_allowed(&reader).memory.map(|set| set.to_string()).unwrap_or_default();
             (memory, reader.into_gaps().into_iter().map(|gap| gap.why).collect::<String>())
         };
         let status = |text| [("proc/self/status", text)];

@@ -6,11 +6,11 @@ use corewise_machine::facts::{CpuFacts, MachineFacts};
 use super::limits::LARGEST_CPU;
 
 /// Returns as many cpus as the standard library says that this process may use, numbered from 0.
-pub fn facts() -> MachineFacts {
-    counted(std::thread::available_parallelism().map_or(1, usize::from))
+pub fn bare_facts() -> MachineFacts {
+    facts_of_count(std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-fn counted(count: usize) -> MachineFacts {
+fn facts_of_count(count: usize) -> MachineFacts {
     let count = u32::try_from(count).unwrap_or(u32::MAX).min(LARGEST_CPU + 1);
     let why = "neither /sys nor /proc can be read; cpus are counted from 0, and each is treated as a core";
     MachineFacts {
@@ -23,13 +23,13 @@ fn counted(count: usize) -> MachineFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use corewise_machine::assemble::assemble;
+    use corewise_machine::assemble::assemble_machine;
 
     #[test]
     fn counted_cpus_are_a_flat_machine_with_a_gap() {
-        let machine = assemble(counted(3));
+        let machine = assemble_machine(facts_of_count(3));
         assert_eq!((machine.cores.len(), machine.packages.len(), machine.allowed.to_string()), (3, 1, "0-2".into()));
         assert_eq!(machine.gaps[0].cure.as_deref(), Some("mount /proc and /sys"));
-        assert!(!facts().cpus.is_empty());
+        assert!(!bare_facts().cpus.is_empty());
     }
 }

@@ -6,8 +6,8 @@ use corewise_machine::facts::{CacheFacts, CacheKind};
 use corewise_machine::{CpuSet, Gap};
 
 use super::limits::CPUS;
-use super::reader::Reader;
-use super::sharing::{self, Relation, Sets, common};
+use super::reader::ValueReader;
+use super::sharing::{self, Sets, SharingFiles, majority_value};
 
 /// Meaning of `indexN` on x86, for recordings that kept neither level nor type: Linux lists data, instructions, L2, L3.
 const BY_INDEX: [(u8, CacheKind); 4] =
@@ -22,7 +22,7 @@ const MOST_NAMED: usize = 4;
 type Sort = (u8, CacheKind);
 
 /// One `indexN` of one cpu.
-struct Entry {
+struct CacheIndex {
     cpu: u32,
     index: u32,
     /// Its level and kind from its own files.
@@ -30,22 +30,22 @@ struct Entry {
     size_bytes: Option<u64>,
 }
 
-impl Entry {
-    fn file(&self, name: &str) -> String {
-        path(self.cpu, self.index, name)
+impl CacheIndex {
+    fn file_path(&self, name: &str) -> String {
+        cache_file_path(self.cpu, self.index, name)
     }
 }
 
-fn path(cpu: u32, index: u32, name: &str) -> String {
+fn cache_file_path(cpu: u32, index: u32, name: &str) -> String {
     format!("{CPUS}/cpu{cpu}/cache/index{index}/{name}")
 }
 
 /// Returns the caches of each online cpu. If a cache's files do not list its cpus, it is assigned to the threads of its core, which share
 /// it for certain.
-pub fn caches(reader: &Reader, online: &CpuSet, threads: &Sets) -> BTreeMap<u32, Vec<CacheFacts>> {
-    let entries: Vec<Entry> = online.iter().flat_map(|cpu| entries(reader, cpu)).collect();
-    let mut sorts: BTreeMap<Sort, Vec<&Entry>> = BTreeMap::new();
-    for (entry, sort) in entries.iter().zip(sorted(reader, &entries)) {
+pub fn read_caches(reader: &ValueReader, online: &CpuSet, threads: &Sets) -> BTreeMap<u32, Vec<CacheFacts>> {
+    let entries: Vec<CacheIndex> = online.iter().flat_map(|cpu| read_entries(reader, cpu)).collect();
+    let mut sorts: BTreeMap<Sort, Vec<&CacheIndex>> = BTreeMap::new();
+    for (entry, sort) in entries.iter().zip(sort_entries(reader, &entries)) {
         sort.into_iter().for_each(|sort| sorts.entry(sort).or_default().push(entry));
     }
     let mut found: BTreeMap<u32, Vec<(u32, CacheFacts)>> = BTreeMap::new();
@@ -53,13 +53,13 @@ pub fn caches(reader: &Reader, online: &CpuSet, threads: &Sets) -> BTreeMap<u32,
         let index: BTreeMap<u32, u32> = entries.iter().map(|entry| (entry.cpu, entry.index)).collect();
         let name = cache_name(level, kind);
         let what = format!("who shares the {name}");
-        let relation = Relation { what: &what, files: FILES };
-        let file = |cpu: u32, name: &str| Some(path(cpu, *index.get(&cpu)?, name));
+        let relation = SharingFiles { what: &what, files: FILES };
+        let file = |cpu: u32, name: &str| Some(cache_file_path(cpu, *index.get(&cpu)?, name));
         let hints: Vec<CpuSet> = threads.values().filter(|_| level == 1).cloned().collect();
-        let sets = sharing::sets(reader, &relation, online, file, &hints);
-        let sizes = sizes(reader, &name, &entries, &sets);
+        let sets = sharing::agreed_sets(reader, &relation, online, file, &hints);
+        let sizes = agreed_sizes(reader, &name, &entries, &sets);
         for entry in entries {
-            let core = || threads.get(&entry.cpu).cloned().unwrap_or_else(|| CpuSet::of(entry.cpu));
+            let core = || threads.get(&entry.cpu).cloned().unwrap_or_else(|| CpuSet::from_cpu(entry.cpu));
             let shared_with = sets.get(&entry.cpu).cloned().unwrap_or_else(core);
             let size_bytes = sizes.get(&entry.cpu).copied();
             found
@@ -75,20 +75,20 @@ pub fn caches(reader: &Reader, online: &CpuSet, threads: &Sets) -> BTreeMap<u32,
     found.into_iter().map(|(cpu, caches)| (cpu, in_order(caches))).collect()
 }
 
-fn entries(reader: &Reader, cpu: u32) -> Vec<Entry> {
+fn read_entries(reader: &ValueReader, cpu: u32) -> Vec<CacheIndex> {
     let entry = |index| {
-        let file = |name: &str| path(cpu, index, name);
-        let level = reader.number(&file("level")).filter(|level| (1..=4).contains(level));
-        let given = level.zip(reader.word(&file("type")).and_then(|word| kind(&word)));
-        let size_bytes = reader.word(&file("size")).and_then(|word| size_bytes(&word)).filter(|size| *size > 0);
-        Entry { cpu, index, given, size_bytes }
+        let file = |name: &str| cache_file_path(cpu, index, name);
+        let level = reader.read_number(&file("level")).filter(|level| (1..=4).contains(level));
+        let given = level.zip(reader.read_word(&file("type")).and_then(|word| parse_kind(&word)));
+        let size_bytes = reader.read_word(&file("size")).and_then(|word| size_bytes(&word)).filter(|size| *size > 0);
+        CacheIndex { cpu, index, given, size_bytes }
     };
-    let found: Vec<u32> = reader.numbered(&format!("{CPUS}/cpu{cpu}/cache"), "index");
+    let found: Vec<u32> = reader.numbered_names(&format!("{CPUS}/cpu{cpu}/cache"), "index");
     // The kernel leaves out no number: a number missing below another one exists, too.
     let missing: Vec<u32> =
         (0..found.iter().copied().max().unwrap_or(0)).filter(|index| !found.contains(index)).collect();
     if !missing.is_empty() && missing.len() < found.len() {
-        let files: Vec<String> = missing.iter().map(|index| path(cpu, *index, FILES[0])).collect();
+        let files: Vec<String> = missing.iter().map(|index| cache_file_path(cpu, *index, FILES[0])).collect();
         reader.add_doubt(Gap::new("caches", format!("not there, although later caches are: {}", files.join("; "))));
         return found.into_iter().chain(missing).map(entry).collect();
     }
@@ -97,14 +97,14 @@ fn entries(reader: &Reader, cpu: u32) -> Vec<Entry> {
 
 /// Returns the level and kind of each entry: its own, unless it alone differs from all others with its index; the others' if it has none;
 /// by the index if no entry has one.
-fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
+fn sort_entries(reader: &ValueReader, entries: &[CacheIndex]) -> Vec<Option<Sort>> {
     let mut of_index: BTreeMap<u32, BTreeMap<Sort, usize>> = BTreeMap::new();
     for entry in entries {
         let counts = of_index.entry(entry.index).or_default();
         entry.given.into_iter().for_each(|sort| *counts.entry(sort).or_default() += 1);
     }
     let mut wrong = Vec::new();
-    let mut sort = |entry: &Entry| {
+    let mut sort = |entry: &CacheIndex| {
         let counts = &of_index[&entry.index];
         let common = counts.iter().max_by_key(|(_, count)| **count).map(|(sort, count)| (*sort, *count));
         match (entry.given, common) {
@@ -113,24 +113,28 @@ fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
                 let is_used = count > 2;
                 wrong.push(format!(
                     "{} and {} say {}",
-                    entry.file("level"),
-                    entry.file("type"),
+                    entry.file_path("level"),
+                    entry.file_path("type"),
                     cache_name(own.0, own.1)
                 ));
                 Some(if is_used { common } else { own })
             }
             (Some(own), _) => Some(own),
             (None, Some((common, _))) => {
-                let file = if reader.number::<u8>(&entry.file("level")).is_some_and(|level| (1..=4).contains(&level)) {
-                    entry.file("type")
+                let file = if reader
+                    .read_number::<u8>(&entry.file_path("level"))
+                    .is_some_and(|level| (1..=4).contains(&level))
+                {
+                    entry.file_path("type")
                 } else {
-                    entry.file("level")
+                    entry.file_path("level")
                 };
                 wrong.push(format!("{file} says nothing sensible"));
                 Some(common)
             }
             (None, None) => {
-                let is_there = |entry: &Entry| FILES.iter().any(|name| reader.cpus(&entry.file(name)).is_some());
+                let is_there =
+                    |entry: &CacheIndex| FILES.iter().any(|name| reader.read_cpus(&entry.file_path(name)).is_some());
                 let is_there = entries.iter().any(|other| other.index == entry.index && is_there(other));
                 BY_INDEX.get(entry.index as usize).copied().filter(|_| is_there)
             }
@@ -146,23 +150,24 @@ fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
 }
 
 /// Returns each cpu's cache size as reported by most of its sharing cpus, if any do.
-fn sizes(reader: &Reader, name: &str, entries: &[&Entry], sets: &Sets) -> BTreeMap<u32, u64> {
-    let of: BTreeMap<u32, &&Entry> = entries.iter().map(|entry| (entry.cpu, entry)).collect();
+fn agreed_sizes(reader: &ValueReader, name: &str, entries: &[&CacheIndex], sets: &Sets) -> BTreeMap<u32, u64> {
+    let of: BTreeMap<u32, &&CacheIndex> = entries.iter().map(|entry| (entry.cpu, entry)).collect();
     let mut sizes = BTreeMap::new();
     let mut wrong = Vec::new();
     for entry in entries {
-        let alone = CpuSet::of(entry.cpu);
+        let alone = CpuSet::from_cpu(entry.cpu);
         let sharing = sets.get(&entry.cpu).unwrap_or(&alone);
         if sharing.lowest() != Some(entry.cpu) && sizes.contains_key(&entry.cpu) {
             continue;
         }
         let given = || sharing.iter().filter_map(|cpu| Some((of.get(&cpu)?, of.get(&cpu)?.size_bytes?)));
         let Some(first) = given().next().map(|(_, size)| size) else { continue };
-        let size = common(given().map(|(_, size)| size)).unwrap_or(first);
+        let size = majority_value(given().map(|(_, size)| size)).unwrap_or(first);
         let differs = given().filter(|(_, other)| *other != size);
-        let against = |entry: &Entry, other| {
-            let used = given().find(|(_, used)| *used == size).map(|(used, _)| used.file("size")).unwrap_or_default();
-            format!("{} says {other} bytes, {used} says {size}", entry.file("size"))
+        let against = |entry: &CacheIndex, other| {
+            let used =
+                given().find(|(_, used)| *used == size).map(|(used, _)| used.file_path("size")).unwrap_or_default();
+            format!("{} says {other} bytes, {used} says {size}", entry.file_path("size"))
         };
         wrong.extend(differs.map(|(entry, other)| against(entry, other)));
         sizes.extend(sharing.iter().map(|cpu| (cpu, size)));
@@ -186,7 +191,7 @@ fn cache_name(level: u8, kind: CacheKind) -> String {
     format!("L{level}{letter}")
 }
 
-fn kind(word: &str) -> Option<CacheKind> {
+fn parse_kind(word: &str) -> Option<CacheKind> {
     match word {
         "Data" => Some(CacheKind::Data),
         "Instruction" => Some(CacheKind::Instruction),
@@ -220,8 +225,8 @@ mod tests {
 
     fn found(files: &[(&str, &str)], count: u32, threads: &Sets) -> (BTreeMap<u32, Vec<CacheFacts>>, String) {
         let root = Root::from_files(files.iter().map(|(path, text)| (format!("{CPUS}/{path}"), *text)));
-        let reader = Reader::new(&root);
-        let caches = caches(&reader, &CpuSet::first(count), threads);
+        let reader = ValueReader::new(&root);
+        let caches = read_caches(&reader, &CpuSet::first_cpus(count), threads);
         (caches, reader.into_gaps().into_iter().map(|gap| gap.why).collect::<Vec<_>>().join(" | "))
     }
 
@@ -244,8 +249,8 @@ mod tests {
         assert_eq!(
             caches[&1],
             [
-                CacheFacts { level: 1, kind: CacheKind::Data, size_bytes: None, shared_with: CpuSet::of(1) },
-                CacheFacts { level: 2, kind: CacheKind::Unified, size_bytes: None, shared_with: CpuSet::first(2) },
+                CacheFacts { level: 1, kind: CacheKind::Data, size_bytes: None, shared_with: CpuSet::from_cpu(1) },
+                CacheFacts { level: 2, kind: CacheKind::Unified, size_bytes: None, shared_with: CpuSet::first_cpus(2) },
             ]
         );
     }

@@ -10,30 +10,30 @@ mod place;
 use std::collections::BTreeMap;
 
 use corewise_machine::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
-use corewise_machine::machine::{Processor, System};
+use corewise_machine::machine::{ProcessorFacts, SystemFacts};
 use corewise_machine::{CpuSet, Gap};
 
-use super::reader::Reader;
+use super::reader::ValueReader;
 use crate::root::CPUID;
 use caches::CacheKey;
-use dump::Dump;
-use place::Place;
+use dump::CpuidDump;
+use place::ApicPlace;
 
 /// One cpu with its decoded registers.
-struct Decoded {
+struct DecodedCpu {
     number: u32,
-    dump: Dump,
-    place: Place,
+    dump: CpuidDump,
+    place: ApicPlace,
     caches: Vec<CacheKey>,
 }
 
 /// Reads all facts of a dump; no cpus if there is none.
-pub fn facts(reader: &Reader) -> MachineFacts {
-    let cpus = decoded(reader);
+pub fn read_facts(reader: &ValueReader) -> MachineFacts {
+    let cpus = decode_dumps(reader);
     let Some(first) = cpus.first() else { return MachineFacts::default() };
     MachineFacts {
-        processor: processor(&first.dump),
-        system: System { architecture: Some(first.dump.architecture().to_owned()), ..System::default() },
+        processor: read_processor(&first.dump),
+        system: SystemFacts { architecture: Some(first.dump.architecture().to_owned()), ..SystemFacts::default() },
         cpus: cpu_facts(&cpus),
         named_kinds: kinds_of(&cpus),
         ..MachineFacts::default()
@@ -41,9 +41,9 @@ pub fn facts(reader: &Reader) -> MachineFacts {
 }
 
 /// Returns the classes of core in a dump; none if there is no dump. Cpus that it leaves out are a gap.
-pub fn named_kinds(reader: &Reader, cpus: &CpuSet) -> Vec<NamedKind> {
+pub fn named_kinds(reader: &ValueReader, cpus: &CpuSet) -> Vec<NamedKind> {
     const MOST_NAMED: usize = 4;
-    let kinds = kinds_of(&decoded(reader));
+    let kinds = kinds_of(&decode_dumps(reader));
     let named = kinds.iter().fold(CpuSet::default(), |all, kind| all.union(&kind.cpus));
     let left: Vec<String> =
         cpus.difference(&named).iter().map(|cpu| format!("{CPUID}/pu{cpu}")).take(MOST_NAMED).collect();
@@ -53,21 +53,21 @@ pub fn named_kinds(reader: &Reader, cpus: &CpuSet) -> Vec<NamedKind> {
     kinds
 }
 
-fn decoded(reader: &Reader) -> Vec<Decoded> {
+fn decode_dumps(reader: &ValueReader) -> Vec<DecodedCpu> {
     let decode = |number| {
-        let dump = Dump::parse(&reader.text(&format!("{CPUID}/pu{number}"))?);
-        let place = place::place(&dump)?;
-        let caches = caches::caches(&dump, &place);
-        Some(Decoded { number, dump, place, caches })
+        let dump = CpuidDump::parse(&reader.read_text(&format!("{CPUID}/pu{number}"))?);
+        let place = place::decode_place(&dump)?;
+        let caches = caches::decode_caches(&dump, &place);
+        Some(DecodedCpu { number, dump, place, caches })
     };
     reader.numbered_cpus(CPUID, "pu").iter().filter_map(decode).collect()
 }
 
-fn processor(dump: &Dump) -> Processor {
-    let (family, model, stepping) = dump.signature().unwrap_or_default();
-    Processor {
-        model_name: dump.brand(),
-        vendor: dump.vendor(),
+fn read_processor(dump: &CpuidDump) -> ProcessorFacts {
+    let (family, model, stepping) = dump.family_model_stepping().unwrap_or_default();
+    ProcessorFacts {
+        model_name: dump.brand_name(),
+        vendor: dump.vendor_name(),
         family: Some(family),
         model: Some(model),
         stepping: Some(stepping),
@@ -75,12 +75,12 @@ fn processor(dump: &Dump) -> Processor {
     }
 }
 
-fn cpu_facts(cpus: &[Decoded]) -> Vec<CpuFacts> {
-    let siblings = together(cpus, |cpu| vec![(cpu.place.package, cpu.place.siblings)]);
+fn cpu_facts(cpus: &[DecodedCpu]) -> Vec<CpuFacts> {
+    let siblings = group_by_keys(cpus, |cpu| vec![(cpu.place.package, cpu.place.siblings)]);
     let modules =
-        together(cpus, |cpu| cpu.place.module.map(|module| (cpu.place.package, module)).into_iter().collect());
-    let sharing = together(cpus, |cpu| cpu.caches.iter().map(|cache| cache.sharing).collect());
-    let fact = |cpu: &Decoded| CpuFacts {
+        group_by_keys(cpus, |cpu| cpu.place.module.map(|module| (cpu.place.package, module)).into_iter().collect());
+    let sharing = group_by_keys(cpus, |cpu| cpu.caches.iter().map(|cache| cache.sharing).collect());
+    let fact = |cpu: &DecodedCpu| CpuFacts {
         number: cpu.number,
         package: Some(cpu.place.package),
         die: cpu.place.die,
@@ -93,13 +93,13 @@ fn cpu_facts(cpus: &[Decoded]) -> Vec<CpuFacts> {
     cpus.iter().map(fact).collect()
 }
 
-fn cache_facts(cache: &CacheKey, sharing: &BTreeMap<caches::Sharing, CpuSet>) -> CacheFacts {
+fn cache_facts(cache: &CacheKey, sharing: &BTreeMap<caches::CacheIdentity, CpuSet>) -> CacheFacts {
     let shared_with = sharing.get(&cache.sharing).cloned().unwrap_or_default();
     CacheFacts { level: cache.sharing.level, kind: cache.sharing.kind, size_bytes: Some(cache.size_bytes), shared_with }
 }
 
 /// Groups cpus by their keys.
-fn together<K: Ord>(cpus: &[Decoded], keys: impl Fn(&Decoded) -> Vec<K>) -> BTreeMap<K, CpuSet> {
+fn group_by_keys<K: Ord>(cpus: &[DecodedCpu], keys: impl Fn(&DecodedCpu) -> Vec<K>) -> BTreeMap<K, CpuSet> {
     let mut sets: BTreeMap<K, CpuSet> = BTreeMap::new();
     for cpu in cpus {
         for key in keys(cpu) {
@@ -111,9 +111,9 @@ fn together<K: Ord>(cpus: &[Decoded], keys: impl Fn(&Decoded) -> Vec<K>) -> BTre
 
 /// Returns the classes of core: Intel's leaf 0x1a, AMD's leaf 0x80000026. An Atom core without an L3 is of the low-power class if other
 /// Atom cores have one (Meteor Lake, Arrow Lake); on Lunar Lake none has.
-fn kinds_of(cpus: &[Decoded]) -> Vec<NamedKind> {
-    let has_last_level = |cpu: &Decoded| cpu.caches.iter().any(|cache| cache.sharing.level >= 3);
-    let is_atom = |cpu: &Decoded| cpu.dump.core_type() == Some(CoreType::Efficiency);
+fn kinds_of(cpus: &[DecodedCpu]) -> Vec<NamedKind> {
+    let has_last_level = |cpu: &DecodedCpu| cpu.caches.iter().any(|cache| cache.sharing.level >= 3);
+    let is_atom = |cpu: &DecodedCpu| cpu.dump.core_type() == Some(CoreType::Efficiency);
     let atoms_have_one = cpus.iter().any(|cpu| is_atom(cpu) && has_last_level(cpu));
     let mut sets: BTreeMap<CoreType, CpuSet> = BTreeMap::new();
     for cpu in cpus {

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
 use corewise_machine::facts::CpuFacts;
-use corewise_machine::machine::Processor;
+use corewise_machine::machine::ProcessorFacts;
 
 use super::limits::{CPUS, LARGEST_CPU};
-use super::reader::Reader;
+use super::reader::ValueReader;
 
 /// Contents of /proc/cpuinfo.
 #[derive(Debug, Default)]
 pub struct CpuInfo {
-    cpus: BTreeMap<u32, Entry>,
+    cpus: BTreeMap<u32, CpuInfoEntry>,
     /// The fields of the first cpu, by their names; for fields that name the processor, the most common values.
     first: BTreeMap<String, String>,
     /// True if it names cpus above the largest that is read.
@@ -26,7 +26,7 @@ const IDENTITY: [&str; 6] = ["vendor_id", "cpu family", "model", "model name", "
 
 /// Facts about one cpu.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
+pub struct CpuInfoEntry {
     pub package: Option<i64>,
     pub core: Option<i64>,
     /// Arm's implementer and part number.
@@ -47,7 +47,7 @@ impl CpuInfo {
                 info.has_larger_cpus |= number.is_some() && current.is_none();
             }
             if let Some(cpu) = current {
-                info.cpus.entry(cpu).or_default().set(name, value);
+                info.cpus.entry(cpu).or_default().set_field(name, value);
             }
             if IDENTITY.contains(&name) {
                 *identities.entry(name).or_default().entry(value).or_default() += 1;
@@ -64,12 +64,12 @@ impl CpuInfo {
         info
     }
 
-    pub fn of(&self, cpu: u32) -> Option<&Entry> {
+    pub fn entry_of(&self, cpu: u32) -> Option<&CpuInfoEntry> {
         self.cpus.get(&cpu)
     }
 
     /// Returns the listed cpus, which are the online ones.
-    pub fn numbers(&self) -> CpuSet {
+    pub fn listed_cpus(&self) -> CpuSet {
         self.cpus.keys().copied().collect()
     }
 
@@ -96,15 +96,15 @@ impl CpuInfo {
     }
 
     /// Returns the processor's names and numbers. The microcode's revision may be in sysfs instead.
-    pub fn processor(&self, cpus: &[CpuFacts], reader: &Reader) -> Processor {
+    pub fn read_processor(&self, cpus: &[CpuFacts], reader: &ValueReader) -> ProcessorFacts {
         let value = |names: &[&str]| names.iter().find_map(|name| self.first.get(*name)).cloned();
         let number = |name: &str| self.first.get(name)?.parse().ok();
-        let part_of = |cpu| self.of(cpu).and_then(|entry| entry.part).or_else(|| midr_part(reader, cpu));
-        let microcode = || reader.word(&format!("{CPUS}/cpu{}/microcode/version", cpus.first()?.number));
+        let part_of = |cpu| self.entry_of(cpu).and_then(|entry| entry.part).or_else(|| midr_part(reader, cpu));
+        let microcode = || reader.read_word(&format!("{CPUS}/cpu{}/microcode/version", cpus.first()?.number));
         let name = value(&["model name", "cpu"]).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
-        Processor {
+        ProcessorFacts {
             model_name: name.filter(|name| !name.is_empty()).or_else(|| arm::model_name(part_of, cpus)),
-            vendor: value(&["vendor_id", "vendor"]).or_else(|| arm::vendor(part_of, cpus)),
+            vendor: value(&["vendor_id", "vendor"]).or_else(|| arm::vendor_of_part(part_of, cpus)),
             family: number("cpu family").or_else(|| number("family")),
             model: number("model"),
             stepping: number("stepping"),
@@ -113,26 +113,26 @@ impl CpuInfo {
     }
 }
 
-impl Entry {
-    fn set(&mut self, name: &str, value: &str) {
+impl CpuInfoEntry {
+    fn set_field(&mut self, name: &str, value: &str) {
         match name {
             "physical id" => self.package = value.parse().ok(),
             "core id" => self.core = value.parse().ok(),
-            "CPU implementer" => self.part = Some((hexadecimal(value), 0)),
-            "CPU part" => self.part = self.part.map(|(implementer, _)| (implementer, hexadecimal(value))),
+            "CPU implementer" => self.part = Some((parse_hexadecimal(value), 0)),
+            "CPU part" => self.part = self.part.map(|(implementer, _)| (implementer, parse_hexadecimal(value))),
             _ => (),
         }
     }
 }
 
 /// Returns implementer and part number from the register itself, which the kernel shows on arm64: bits 31-24 and 15-4.
-fn midr_part(reader: &Reader, cpu: u32) -> Option<(u32, u32)> {
-    let word = reader.word(&format!("{CPUS}/cpu{cpu}/regs/identification/midr_el1"))?;
+fn midr_part(reader: &ValueReader, cpu: u32) -> Option<(u32, u32)> {
+    let word = reader.read_word(&format!("{CPUS}/cpu{cpu}/regs/identification/midr_el1"))?;
     let register = u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()? as u32;
     Some((register >> 24, register >> 4 & 0xfff))
 }
 
-fn hexadecimal(text: &str) -> u32 {
+fn parse_hexadecimal(text: &str) -> u32 {
     u32::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or_default()
 }
 

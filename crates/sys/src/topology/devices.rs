@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use corewise_machine::facts::{Device, DeviceKind, Link};
+use corewise_machine::facts::{DeviceKind, PciDevice, PcieLink};
 
 use super::nodes::LARGEST_NODE;
-use super::reader::Reader;
+use super::reader::ValueReader;
 use crate::root::PCI_DEVICES;
 
 /// Maximum number of devices; servers have some hundred functions on the bus, with virtual ones a few thousand.
@@ -24,33 +24,33 @@ const CONSOLES: [u32; 7] = [0x1a03, 0x102b, 0x1234, 0x1013, 0x1b36, 0x15ad, 0x1a
 ///
 /// Interfaces: Documentation/ABI/testing/sysfs-bus-pci (`class`, `numa_node`, `local_cpulist`, `max_link_speed`), and the folders of the
 /// classes below a device (`net/eth0`, `nvme/nvme0/nvme0n1`, `drm/card0`).
-pub fn devices(reader: &Reader) -> Vec<Device> {
-    let addresses = reader.names(PCI_DEVICES);
-    addresses.into_iter().take(MOST_DEVICES).filter_map(|address| device(reader, address)).collect()
+pub fn read_devices(reader: &ValueReader) -> Vec<PciDevice> {
+    let addresses = reader.folder_names(PCI_DEVICES);
+    addresses.into_iter().take(MOST_DEVICES).filter_map(|address| read_device(reader, address)).collect()
 }
 
-fn device(reader: &Reader, address: String) -> Option<Device> {
+fn read_device(reader: &ValueReader, address: String) -> Option<PciDevice> {
     let folder = format!("{PCI_DEVICES}/{address}");
     let file = |name: &str| format!("{folder}/{name}");
-    let class = hexadecimal(reader, &file("class"))?;
+    let class = read_hexadecimal(reader, &file("class"))?;
     // Bridges and parts of processors have no names to look for.
-    let mut names = Names::default();
+    let mut names = DeviceNames::default();
     if !matches!(class >> 16, 0x05 | 0x06 | 0x08 | 0x11) || is_dma_engine(class) {
-        names.find(reader, &folder, 0);
+        names.find_names(reader, &folder, 0);
     }
-    let kind = kind(class, &names, || hexadecimal(reader, &file("vendor")))?;
-    let node: Option<i64> = reader.number(&file("numa_node"));
-    let driver = reader.text(&file("uevent"));
+    let kind = device_kind(class, &names, || read_hexadecimal(reader, &file("vendor")))?;
+    let node: Option<i64> = reader.read_number(&file("numa_node"));
+    let driver = reader.read_text(&file("uevent"));
     let driver = driver.and_then(|text| Some(text.lines().find_map(|line| line.strip_prefix("DRIVER="))?.to_owned()));
-    let queues = names.queues(kind);
-    Some(Device {
+    let queues = names.queue_count(kind);
+    Some(PciDevice {
         kind,
-        names: names.shown(),
+        names: names.shown_names(),
         driver,
         // The kernel says -1 if it knows none.
         node: node.and_then(|node| u32::try_from(node).ok()).filter(|node| *node <= LARGEST_NODE),
-        local_cpus: reader.cpus(&file("local_cpulist")).or_else(|| reader.cpus(&file("local_cpus"))),
-        link: link(reader, &folder),
+        local_cpus: reader.read_cpus(&file("local_cpulist")).or_else(|| reader.read_cpus(&file("local_cpus"))),
+        link: read_link(reader, &folder),
         queues,
         address: Some(address),
     })
@@ -63,7 +63,7 @@ fn is_dma_engine(class: u32) -> bool {
 
 /// Returns the kind of a device of interest, by its class code (PCI Code and ID Assignment Specification). Virtual functions of some makers
 /// have no such class, but a name.
-fn kind(class: u32, names: &Names, vendor: impl Fn() -> Option<u32>) -> Option<DeviceKind> {
+fn device_kind(class: u32, names: &DeviceNames, vendor: impl Fn() -> Option<u32>) -> Option<DeviceKind> {
     let has = |folder: &str| names.folders.contains(folder);
     match (class >> 16, class >> 8) {
         _ if has("net") => Some(DeviceKind::Network),
@@ -84,13 +84,13 @@ fn kind(class: u32, names: &Names, vendor: impl Fn() -> Option<u32>) -> Option<D
 /// Pseudo-folder for the names of Intel's data movers, which have no folder of their own.
 const ENGINES: &str = "dsa";
 
-fn hexadecimal(reader: &Reader, path: &str) -> Option<u32> {
-    u32::from_str_radix(reader.word(path)?.trim_start_matches("0x"), 16).ok()
+fn read_hexadecimal(reader: &ValueReader, path: &str) -> Option<u32> {
+    u32::from_str_radix(reader.read_word(path)?.trim_start_matches("0x"), 16).ok()
 }
 
 /// Reads the connection, except of a suspended device, since newer kernels wake it up for this.
-fn link(reader: &Reader, folder: &str) -> Option<Link> {
-    let word = |name: &str| reader.word(&format!("{folder}/{name}"));
+fn read_link(reader: &ValueReader, folder: &str) -> Option<PcieLink> {
+    let word = |name: &str| reader.read_word(&format!("{folder}/{name}"));
     if word("power/runtime_status").as_deref() == Some("suspended") {
         return None;
     }
@@ -100,18 +100,18 @@ fn link(reader: &Reader, folder: &str) -> Option<Link> {
         speed.filter(|speed| *speed > 0.0 && *speed < 1_000.0)
     };
     let lanes = |name: &str| word(name)?.parse::<u32>().ok().filter(|lanes| (1..=32).contains(lanes));
-    let link = Link {
+    let link = PcieLink {
         speed_gt_s: speed("current_link_speed"),
         lanes: lanes("current_link_width"),
         most_speed_gt_s: speed("max_link_speed"),
         most_lanes: lanes("max_link_width"),
     };
-    (link != Link::default()).then_some(link)
+    (link != PcieLink::default()).then_some(link)
 }
 
 /// Names of a device, and its queues.
 #[derive(Default)]
-struct Names {
+struct DeviceNames {
     /// Each name with the index of its folder in [`NAMING`].
     found: Vec<(usize, String)>,
     /// The folders in which names were found.
@@ -120,24 +120,24 @@ struct Names {
     requested: BTreeSet<String>,
 }
 
-impl Names {
-    fn find(&mut self, reader: &Reader, folder: &str, depth: usize) {
+impl DeviceNames {
+    fn find_names(&mut self, reader: &ValueReader, folder: &str, depth: usize) {
         if depth > DEEPEST {
             return;
         }
-        for name in reader.names(folder) {
+        for name in reader.folder_names(folder) {
             if let Some(naming) = NAMING.into_iter().find(|naming| *naming == name) {
                 let inside = format!("{folder}/{name}");
-                reader.names(&inside).into_iter().for_each(|name| self.take(reader, naming, &inside, name));
+                reader.folder_names(&inside).into_iter().for_each(|name| self.take_name(reader, naming, &inside, name));
             } else if is_engine(&name) {
-                self.add(ENGINES, name);
+                self.add_name(ENGINES, name);
             } else if leads_on(&name) {
-                self.find(reader, &format!("{folder}/{name}"), depth + 1);
+                self.find_names(reader, &format!("{folder}/{name}"), depth + 1);
             }
         }
     }
 
-    fn add(&mut self, naming: &'static str, name: String) {
+    fn add_name(&mut self, naming: &'static str, name: String) {
         self.folders.insert(naming);
         let place = NAMING.iter().position(|folder| *folder == naming).unwrap_or(NAMING.len());
         if self.found.len() < MOST_NAMES && !self.found.iter().any(|(_, known)| *known == name) {
@@ -146,33 +146,33 @@ impl Names {
     }
 
     /// Adds a name in one of the folders of names, with its queues.
-    fn take(&mut self, reader: &Reader, naming: &'static str, folder: &str, name: String) {
+    fn take_name(&mut self, reader: &ValueReader, naming: &'static str, folder: &str, name: String) {
         let own = format!("{folder}/{name}");
         match naming {
             "net" => {
-                let queues = reader.names(&format!("{own}/queues"));
+                let queues = reader.folder_names(&format!("{own}/queues"));
                 self.received.extend(queues.into_iter().filter(|queue| queue.starts_with("rx-")));
             }
-            "block" => self.requested.extend(reader.names(&format!("{own}/mq"))),
+            "block" => self.requested.extend(reader.folder_names(&format!("{own}/mq"))),
             "drm" if !name.starts_with("card") && !name.starts_with("renderD") => return,
             _ => (),
         }
-        self.add(naming, name);
+        self.add_name(naming, name);
         if naming == "nvme" {
-            for disk in reader.names(&own).into_iter().filter(|name| name.starts_with("nvme")) {
-                self.requested.extend(reader.names(&format!("{own}/{disk}/mq")));
-                self.add(naming, without_controller(&disk));
+            for disk in reader.folder_names(&own).into_iter().filter(|name| name.starts_with("nvme")) {
+                self.requested.extend(reader.folder_names(&format!("{own}/{disk}/mq")));
+                self.add_name(naming, without_controller(&disk));
             }
         }
     }
 
     /// Returns the names, beginning with the names that users type.
-    fn shown(mut self) -> Vec<String> {
+    fn shown_names(mut self) -> Vec<String> {
         self.found.sort_by_key(|(place, _)| *place);
         self.found.into_iter().map(|(_, name)| name).collect()
     }
 
-    fn queues(&self, kind: DeviceKind) -> Option<u32> {
+    fn queue_count(&self, kind: DeviceKind) -> Option<u32> {
         let queues = if kind == DeviceKind::Network { &self.received } else { &self.requested };
         u32::try_from(queues.len()).ok().filter(|count| *count > 0)
     }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 
 use super::limits::CPUS;
-use super::reader::Reader;
+use super::reader::ValueReader;
 
 /// The cpufreq values of a policy (a set of cpus that change their frequency together).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Policy {
+pub struct FrequencyPolicy {
     pub maximum_khz: Option<u64>,
     pub base_khz: Option<u64>,
     pub governor: Option<String>,
@@ -17,13 +17,13 @@ pub struct Policy {
 
 /// The policies of all cpus.
 #[derive(Debug, Default)]
-pub struct Frequencies {
-    policies: Vec<Policy>,
+pub struct FrequencyPolicies {
+    policies: Vec<FrequencyPolicy>,
     policy_of: BTreeMap<u32, usize>,
 }
 
-impl Frequencies {
-    pub fn of(&self, cpu: u32) -> Option<&Policy> {
+impl FrequencyPolicies {
+    pub fn policy_of_cpu(&self, cpu: u32) -> Option<&FrequencyPolicy> {
         self.policy_of.get(&cpu).map(|at| &self.policies[*at])
     }
 
@@ -41,39 +41,40 @@ impl Frequencies {
 
 /// Reads the policies: `cpufreq/policyN` if there are such folders, otherwise the cpus' own `cpufreq` folders (kernels before 4.3; only one
 /// cpu of a policy has the folder there, the others have a link to it).
-pub fn frequencies(reader: &Reader, online: &CpuSet) -> Frequencies {
-    let mut found = Frequencies::default();
+pub fn read_frequencies(reader: &ValueReader, online: &CpuSet) -> FrequencyPolicies {
+    let mut found = FrequencyPolicies::default();
     let policies = format!("{CPUS}/cpufreq");
-    for number in reader.numbered(&policies, "policy") {
-        add(reader, &mut found, &format!("{policies}/policy{number}"), number);
+    for number in reader.numbered_names(&policies, "policy") {
+        add_policy(reader, &mut found, &format!("{policies}/policy{number}"), number);
     }
     for cpu in online.iter() {
         if !found.policy_of.contains_key(&cpu) {
-            add(reader, &mut found, &format!("{CPUS}/cpu{cpu}/cpufreq"), cpu);
+            add_policy(reader, &mut found, &format!("{CPUS}/cpu{cpu}/cpufreq"), cpu);
         }
     }
     found
 }
 
-fn add(reader: &Reader, found: &mut Frequencies, folder: &str, cpu: u32) {
+fn add_policy(reader: &ValueReader, found: &mut FrequencyPolicies, folder: &str, cpu: u32) {
     let file = |name: &str| format!("{folder}/{name}");
-    let policy = Policy {
-        maximum_khz: reader.number(&file("cpuinfo_max_freq")),
-        base_khz: reader.number(&file("base_frequency")),
-        governor: reader.word(&file("scaling_governor")),
+    let policy = FrequencyPolicy {
+        maximum_khz: reader.read_number(&file("cpuinfo_max_freq")),
+        base_khz: reader.read_number(&file("base_frequency")),
+        governor: reader.read_word(&file("scaling_governor")),
     };
-    if policy == Policy::default() {
+    if policy == FrequencyPolicy::default() {
         return;
     }
-    let cpus = ["affected_cpus", "related_cpus"].into_iter().find_map(|name| numbers(&reader.word(&file(name))?));
+    let cpus =
+        ["affected_cpus", "related_cpus"].into_iter().find_map(|name| parse_numbers(&reader.read_word(&file(name))?));
     found.policies.push(policy);
-    for cpu in cpus.unwrap_or_else(|| CpuSet::of(cpu)).iter() {
+    for cpu in cpus.unwrap_or_else(|| CpuSet::from_cpu(cpu)).iter() {
         found.policy_of.entry(cpu).or_insert(found.policies.len() - 1);
     }
 }
 
 /// Parses cpus as cpufreq writes them: numbers separated by spaces; `None` if one is no number.
-fn numbers(text: &str) -> Option<CpuSet> {
+fn parse_numbers(text: &str) -> Option<CpuSet> {
     CpuSet::parse_list(&text.split_whitespace().collect::<Vec<_>>().join(",")).ok()
 }
 
@@ -92,10 +93,11 @@ mod tests {
             (format!("{CPUS}/cpu2/cpufreq/base_frequency"), "1400000\n"),
             (format!("{CPUS}/cpu2/cpufreq/scaling_governor"), "performance\n"),
         ]);
-        let found = frequencies(&Reader::new(&root), &CpuSet::first(4));
-        let maximum: Vec<_> = (0..4).map(|cpu| found.of(cpu).and_then(|policy| policy.maximum_khz)).collect();
+        let found = read_frequencies(&ValueReader::new(&root), &CpuSet::first_cpus(4));
+        let maximum: Vec<_> =
+            (0..4).map(|cpu| found.policy_of_cpu(cpu).and_then(|policy| policy.maximum_khz)).collect();
         assert_eq!(maximum, [Some(5_000_000), Some(5_000_000), Some(3_900_000), None]);
-        assert_eq!(found.of(2).unwrap().base_khz, Some(1_400_000));
+        assert_eq!(found.policy_of_cpu(2).unwrap().base_khz, Some(1_400_000));
         assert_eq!(found.governors(), ["powersave", "performance"]);
     }
 }

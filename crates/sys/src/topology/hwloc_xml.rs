@@ -9,7 +9,7 @@ use corewise_machine::CpuSet;
 use corewise_machine::facts::{
     CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, MemoryKind, NamedKind, NodeFacts,
 };
-use corewise_machine::machine::{Processor, System};
+use corewise_machine::machine::{ProcessorFacts, SystemFacts};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::cpuinfo::arm;
@@ -34,7 +34,7 @@ const MOST_CACHES: usize = 16;
 ///
 /// # Errors
 /// [`SysError::Damaged`] if the text is no XML, or XML of something else or of another format.
-pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
+pub fn read_facts(text: &str) -> Result<MachineFacts, SysError> {
     let damaged = |why: String| SysError::Damaged { path: PathBuf::from(HWLOC_XML), why };
     if text.len() > LARGEST_BYTES {
         return Err(damaged(format!("it is larger than {LARGEST_BYTES} bytes")));
@@ -48,10 +48,10 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
         return Err(damaged("it is not an hwloc topology of format 2 or 3".into()));
     }
     let mut facts = MachineFacts::default();
-    for machine in objects(topology) {
-        facts.allowed = cpus(machine, "allowed_cpuset");
-        facts.present = cpus(machine, "complete_cpuset");
-        read_object(machine, &Inherited::default(), &mut facts, 0);
+    for machine in child_objects(topology) {
+        facts.allowed = parse_bitmap(machine, "allowed_cpuset");
+        facts.present = parse_bitmap(machine, "complete_cpuset");
+        read_object(machine, &InheritedPlace::default(), &mut facts, 0);
     }
     facts.unlisted = facts.present.clone().filter(|_| !includes_disallowed(&facts));
     facts.nodes.sort_by_key(|node| node.number);
@@ -59,10 +59,10 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     add_initiators(&mut facts.nodes);
     add_bandwidths(topology, &mut facts.nodes);
     add_distances(topology, &mut facts.nodes);
-    facts.processor = processor(topology);
-    facts.system = system(topology);
+    facts.processor = read_processor(topology);
+    facts.system = read_system(topology);
     add_kinds(topology, &mut facts);
-    facts.devices = devices::devices(topology);
+    facts.devices = devices::read_devices(topology);
     facts.gaps.extend(names_larger_cpus(topology).then(larger_cpus));
     Ok(facts)
 }
@@ -89,7 +89,7 @@ fn names_larger_cpus(topology: Node) -> bool {
 
 /// Properties that an object passes on to the objects inside it.
 #[derive(Clone, Default)]
-struct Inherited {
+struct InheritedPlace {
     package: Option<i64>,
     die: Option<i64>,
     core: Option<i64>,
@@ -100,7 +100,7 @@ struct Inherited {
     caches: Vec<CacheFacts>,
 }
 
-fn read_object(object: Node, outer: &Inherited, facts: &mut MachineFacts, depth: usize) {
+fn read_object(object: Node, outer: &InheritedPlace, facts: &mut MachineFacts, depth: usize) {
     if depth > DEEPEST {
         return;
     }
@@ -108,33 +108,33 @@ fn read_object(object: Node, outer: &Inherited, facts: &mut MachineFacts, depth:
     let number = object.attribute("os_index").and_then(|text| text.parse::<i64>().ok());
     match object.attribute("type").unwrap_or_default() {
         "Group" => match object.attribute("subtype") {
-            Some("Cluster" | "Module") => inherited.cluster_cpus = cpus(object, "cpuset"),
-            Some("Book") => inherited.book_cpus = cpus(object, "cpuset"),
-            Some("Drawer") => inherited.drawer_cpus = cpus(object, "cpuset"),
+            Some("Cluster" | "Module") => inherited.cluster_cpus = parse_bitmap(object, "cpuset"),
+            Some("Book") => inherited.book_cpus = parse_bitmap(object, "cpuset"),
+            Some("Drawer") => inherited.drawer_cpus = parse_bitmap(object, "cpuset"),
             _ => (),
         },
         "Package" => inherited.package = number,
         "Die" => inherited.die = number,
-        "Core" => (inherited.core, inherited.thread_siblings) = (number, cpus(object, "cpuset")),
-        "NUMANode" => facts.nodes.extend(number.and_then(|number| node(object, number))),
+        "Core" => (inherited.core, inherited.thread_siblings) = (number, parse_bitmap(object, "cpuset")),
+        "NUMANode" => facts.nodes.extend(number.and_then(|number| read_node(object, number))),
         "PU" if facts.cpus.len() <= LARGEST_CPU as usize => {
-            facts.cpus.extend(number.and_then(|number| cpu(number, outer)))
+            facts.cpus.extend(number.and_then(|number| read_cpu(number, outer)))
         }
         kind if kind.ends_with("Cache") && inherited.caches.len() < MOST_CACHES => {
-            inherited.caches.extend(cache(object))
+            inherited.caches.extend(read_cache(object))
         }
         _ => (),
     }
-    for inner in objects(object) {
+    for inner in child_objects(object) {
         read_object(inner, &inherited, facts, depth + 1);
     }
 }
 
-fn objects<'a, 'input>(parent: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
+fn child_objects<'a, 'input>(parent: Node<'a, 'input>) -> impl Iterator<Item = Node<'a, 'input>> {
     parent.children().filter(|child| child.has_tag_name("object"))
 }
 
-fn cpu(number: i64, at: &Inherited) -> Option<CpuFacts> {
+fn read_cpu(number: i64, at: &InheritedPlace) -> Option<CpuFacts> {
     Some(CpuFacts {
         number: u32::try_from(number).ok().filter(|number| *number <= LARGEST_CPU)?,
         package: at.package,
@@ -149,7 +149,7 @@ fn cpu(number: i64, at: &Inherited) -> Option<CpuFacts> {
     })
 }
 
-fn cache(object: Node) -> Option<CacheFacts> {
+fn read_cache(object: Node) -> Option<CacheFacts> {
     let kind = match object.attribute("cache_type")? {
         "0" => CacheKind::Unified,
         "1" => CacheKind::Data,
@@ -158,13 +158,13 @@ fn cache(object: Node) -> Option<CacheFacts> {
     };
     let level = object.attribute("depth")?.parse().ok().filter(|level| (1..=4).contains(level))?;
     let size_bytes = object.attribute("cache_size").and_then(|text| text.parse().ok()).filter(|size| *size > 0);
-    Some(CacheFacts { level, kind, size_bytes, shared_with: cpus(object, "cpuset")? })
+    Some(CacheFacts { level, kind, size_bytes, shared_with: parse_bitmap(object, "cpuset")? })
 }
 
-fn node(object: Node, number: i64) -> Option<NodeFacts> {
+fn read_node(object: Node, number: i64) -> Option<NodeFacts> {
     Some(NodeFacts {
         number: u32::try_from(number).ok()?,
-        cpus: cpus(object, "cpuset")?,
+        cpus: parse_bitmap(object, "cpuset")?,
         memory_bytes: object.attribute("local_memory").and_then(|text| text.parse().ok()),
         memory_kind: memory_kind(object),
         ..NodeFacts::default()
@@ -173,7 +173,7 @@ fn node(object: Node, number: i64) -> Option<NodeFacts> {
 
 /// Returns the kind of a node's memory, by hwloc's name for it.
 fn memory_kind(object: Node) -> Option<MemoryKind> {
-    match object.attribute("subtype").or_else(|| info(object, "DAXType"))? {
+    match object.attribute("subtype").or_else(|| find_info(object, "DAXType"))? {
         "HBM" | "MCDRAM" => Some(MemoryKind::HighBandwidth),
         "NVM" => Some(MemoryKind::Persistent),
         "GPUMemory" => Some(MemoryKind::Gpu),
@@ -234,7 +234,7 @@ fn mend_memory(nodes: &mut [NodeFacts]) {
 }
 
 /// Parses a set as hwloc writes it: hexadecimal groups of 32 bits, each with its own "0x"; empty ones are zero.
-fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
+fn parse_bitmap(object: Node, attribute: &str) -> Option<CpuSet> {
     let all = CpuSet::parse_mask(&object.attribute(attribute)?.replace("0x", "")).ok()?;
     if all.highest() > Some(LARGEST_CPU) {
         Some(all.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect())
@@ -244,20 +244,20 @@ fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
 }
 
 /// Returns the value of the first `info` with this name, anywhere in the export.
-fn info<'a>(topology: Node<'a, '_>, name: &str) -> Option<&'a str> {
+fn find_info<'a>(topology: Node<'a, '_>, name: &str) -> Option<&'a str> {
     let mut infos = topology.descendants().filter(|node| node.has_tag_name("info"));
     infos.find(|info| info.attribute("name") == Some(name))?.attribute("value")
 }
 
-fn processor(topology: Node) -> Processor {
-    let number = |name: &str| info(topology, name).and_then(|text| text.parse().ok());
+fn read_processor(topology: Node) -> ProcessorFacts {
+    let number = |name: &str| find_info(topology, name).and_then(|text| text.parse().ok());
     let tidy = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let hexadecimal = |name: &str| u32::from_str_radix(info(topology, name)?.trim_start_matches("0x"), 16).ok();
+    let hexadecimal = |name: &str| u32::from_str_radix(find_info(topology, name)?.trim_start_matches("0x"), 16).ok();
     let implementer = hexadecimal("CPUImplementer");
     let part = implementer.zip(hexadecimal("CPUPart")).map(|(implementer, part)| arm::part_name(implementer, part));
-    Processor {
-        model_name: info(topology, "CPUModel").map(tidy).filter(|name| !name.is_empty()).or(part),
-        vendor: info(topology, "CPUVendor").map(str::to_owned).or(implementer.map(arm::implementer_name)),
+    ProcessorFacts {
+        model_name: find_info(topology, "CPUModel").map(tidy).filter(|name| !name.is_empty()).or(part),
+        vendor: find_info(topology, "CPUVendor").map(str::to_owned).or(implementer.map(arm::implementer_name)),
         family: number("CPUFamilyNumber"),
         model: number("CPUModelNumber"),
         stepping: number("CPUStepping"),
@@ -265,11 +265,11 @@ fn processor(topology: Node) -> Processor {
     }
 }
 
-fn system(topology: Node) -> System {
-    System {
-        architecture: info(topology, "Architecture").map(str::to_owned),
-        kernel: info(topology, "OSRelease").map(str::to_owned),
-        ..System::default()
+fn read_system(topology: Node) -> SystemFacts {
+    SystemFacts {
+        architecture: find_info(topology, "Architecture").map(str::to_owned),
+        kernel: find_info(topology, "OSRelease").map(str::to_owned),
+        ..SystemFacts::default()
     }
 }
 
@@ -281,7 +281,7 @@ fn add_distances(topology: Node, nodes: &mut [NodeFacts]) {
             && node.attribute("name") == Some("NUMALatency")
     };
     let Some(distances) = topology.children().find(is_latency) else { return };
-    let (order, values) = (numbers(distances, "indexes"), numbers(distances, "u64values"));
+    let (order, values) = (child_numbers(distances, "indexes"), child_numbers(distances, "u64values"));
     if order.len() != nodes.len() || values.len() != order.len() * order.len() {
         return;
     }
@@ -294,7 +294,7 @@ fn add_distances(topology: Node, nodes: &mut [NodeFacts]) {
     }
 }
 
-fn numbers(parent: Node, tag: &str) -> Vec<u64> {
+fn child_numbers(parent: Node, tag: &str) -> Vec<u64> {
     let texts = parent.children().filter(|child| child.has_tag_name(tag)).filter_map(|child| child.text());
     texts.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect()
 }
@@ -302,8 +302,8 @@ fn numbers(parent: Node, tag: &str) -> Vec<u64> {
 /// Adds the classes of core in the export, with their capacities and frequencies.
 fn add_kinds(topology: Node, facts: &mut MachineFacts) {
     for kind in topology.children().filter(|node| node.has_tag_name("cpukind")) {
-        let Some(members) = cpus(kind, "cpuset") else { continue };
-        let core_type = match info(kind, "CoreType") {
+        let Some(members) = parse_bitmap(kind, "cpuset") else { continue };
+        let core_type = match find_info(kind, "CoreType") {
             Some("IntelCore") => Some(CoreType::Performance),
             Some("IntelAtom") => Some(CoreType::Efficiency),
             Some("IntelLowPower") => Some(CoreType::LowPower),
@@ -312,7 +312,7 @@ fn add_kinds(topology: Node, facts: &mut MachineFacts) {
         let source = || "hwloc CoreType".to_owned();
         let named = core_type.map(|core_type| NamedKind { core_type, cpus: members.clone(), source: source() });
         facts.named_kinds.extend(named);
-        let number = |name: &str| info(kind, name).and_then(|text| text.parse::<u32>().ok());
+        let number = |name: &str| find_info(kind, name).and_then(|text| text.parse::<u32>().ok());
         let (capacity, megahertz) = (number("LinuxCapacity"), number("FrequencyMaxMHz"));
         for cpu in facts.cpus.iter_mut().filter(|cpu| members.contains(cpu.number)) {
             cpu.capacity = capacity.or(cpu.capacity);
@@ -344,14 +344,14 @@ mod tests {
 
     #[test]
     fn objects_pass_on_what_they_are_to_the_cpus_inside() {
-        let found = facts(SMALL).unwrap();
+        let found = read_facts(SMALL).unwrap();
         let cpu = &found.cpus[1];
         assert_eq!((cpu.number, cpu.package, cpu.core, cpu.capacity), (1, Some(7), Some(9), Some(1024)));
-        assert_eq!(cpu.thread_siblings, Some(CpuSet::first(2)));
-        assert_eq!(cpu.cluster_cpus, Some(CpuSet::first(2)));
+        assert_eq!(cpu.thread_siblings, Some(CpuSet::first_cpus(2)));
+        assert_eq!(cpu.cluster_cpus, Some(CpuSet::first_cpus(2)));
         assert_eq!(cpu.caches[0].size_bytes, Some(1024));
         assert_eq!(found.cpus[2].cluster_cpus, None);
-        assert_eq!(found.allowed, Some(CpuSet::first(2)));
+        assert_eq!(found.allowed, Some(CpuSet::first_cpus(2)));
         assert_eq!(found.processor.model_name.as_deref(), Some("A b"));
         let nodes: Vec<_> =
             found.nodes.iter().map(|node| (node.number, node.memory_bytes, node.distances.clone())).collect();
@@ -360,17 +360,17 @@ mod tests {
 
     #[test]
     fn groups_of_a_mask_have_their_own_prefix() {
-        let found = facts(&SMALL.replace("\"0xf\"", "\"0x00000001,,0xff\"")).unwrap();
+        let found = read_facts(&SMALL.replace("\"0xf\"", "\"0x00000001,,0xff\"")).unwrap();
         assert_eq!(found.cpus[0].caches[0].shared_with.to_string(), "0-7,64");
     }
 
     #[test]
     fn cpus_that_an_export_leaves_out_are_offline_or_not_allowed() {
-        let whole = corewise_machine::assemble::assemble(facts(SMALL).unwrap());
-        assert_eq!((whole.offline().to_string(), whole.unlisted.to_string()), ("3".into(), String::new()));
+        let whole = corewise_machine::assemble::assemble_machine(read_facts(SMALL).unwrap());
+        assert_eq!((whole.offline_cpus().to_string(), whole.unlisted.to_string()), ("3".into(), String::new()));
         let allowed_only = SMALL.replace("allowed_cpuset=\"0x00000003\"", "allowed_cpuset=\"0x00000007\"");
-        let confined = corewise_machine::assemble::assemble(facts(&allowed_only).unwrap());
-        assert_eq!((confined.offline().to_string(), confined.unlisted.to_string()), (String::new(), "3".into()));
+        let confined = corewise_machine::assemble::assemble_machine(read_facts(&allowed_only).unwrap());
+        assert_eq!((confined.offline_cpus().to_string(), confined.unlisted.to_string()), (String::new(), "3".into()));
     }
 
     #[test]
@@ -380,7 +380,7 @@ mod tests {
                 "<info name=\"CPUModel\" value=\"A  b \"/>",
                 "<info name=\"CPUImplementer\" value=\"0x99\"/><info name=\"CPUPart\" value=\"0xabc\"/>",
             );
-        let found = facts(&text).unwrap();
+        let found = read_facts(&text).unwrap();
         assert_eq!(found.processor.model_name.as_deref(), Some("implementer 0x99 part 0xabc"));
         let node = &found.nodes[1];
         assert_eq!(
@@ -410,7 +410,8 @@ mod tests {
                     &format!("{}{}</topology>", attribute("Latency", 900_000), attribute("Bandwidth", bandwidth)),
                 )
         };
-        let kinds = |text: &str| facts(text).unwrap().nodes.iter().map(|node| node.memory_kind).collect::<Vec<_>>();
+        let kinds =
+            |text: &str| read_facts(text).unwrap().nodes.iter().map(|node| node.memory_kind).collect::<Vec<_>>();
         assert_eq!(kinds(&with(350_000)), [None, Some(MemoryKind::HighBandwidth)]);
         assert_eq!(kinds(&with(140_000)), [None, None]);
     }
@@ -418,14 +419,14 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused_or_cut() {
         let deep = format!("<topology version=\"3.0\">{}", "<object type=\"Machine\">".repeat(200_000));
-        assert!(facts(&deep).is_err());
+        assert!(read_facts(&deep).is_err());
         let closed = format!("{deep}{}</topology>", "</object>".repeat(200_000));
-        assert!(facts(&closed).is_ok_and(|facts| facts.cpus.is_empty()) || facts(&closed).is_err());
+        assert!(read_facts(&closed).is_ok_and(|facts| facts.cpus.is_empty()) || read_facts(&closed).is_err());
     }
 
     #[test]
     fn other_xml_is_refused() {
-        let why = |text: &str| facts(text).unwrap_err().to_string();
+        let why = |text: &str| read_facts(text).unwrap_err().to_string();
         assert!(why("<topology version=\"1.0\"/>").ends_with("it is not an hwloc topology of format 2 or 3"));
         assert!(why("<html/>").ends_with("it is not an hwloc topology of format 2 or 3"));
         assert!(why("<").starts_with("hwloc.xml is damaged: "));
@@ -434,14 +435,14 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "<topology version=\"3.0\">(<object (type|os_index|cpuset)=\"(PU|Core|NUMANode|0xf*|-?[0-9]{0,12})\"/?>){0,5}(</object>){0,3}.{0,20}") {
-            let _ = facts(&text);
+            let _ = read_facts(&text);
         }
 
         #[test]
         fn a_changed_byte_never_panics(at in 0_usize..SMALL.len(), value in 32_u8..127) {
             let mut bytes = SMALL.as_bytes().to_vec();
             bytes[at] = value;
-            let _ = facts(std::str::from_utf8(&bytes).unwrap());
+            let _ = read_facts(std::str::from_utf8(&bytes).unwrap());
         }
     }
 }

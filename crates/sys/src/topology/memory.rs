@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
 use corewise_machine::facts::{MemoryKind, NodeFacts};
-use corewise_machine::machine::Processor;
+use corewise_machine::machine::ProcessorFacts;
 
 use super::nodes::{LARGEST_NODE, NODES};
-use super::reader::Reader;
+use super::reader::ValueReader;
 
 /// Folders of devices with memory that becomes a node, the prefix of the names in them, and the kind of memory.
 const DEVICES: [(&str, &str, MemoryKind); 2] = [
@@ -27,13 +27,13 @@ const HIGH_BANDWIDTH: u64 = 2;
 const WITH_MCDRAM: [u32; 2] = [0x57, 0x85];
 
 /// Adds the kinds of memory of nodes without cpus, and the initiators of all nodes.
-pub fn add_kinds(reader: &Reader, nodes: &mut [NodeFacts]) {
+pub fn add_kinds(reader: &ValueReader, nodes: &mut [NodeFacts]) {
     let by_device = by_device(reader);
-    let bandwidths: Vec<Option<u64>> = nodes.iter().map(|node| bandwidth(reader, node.number)).collect();
+    let bandwidths: Vec<Option<u64>> = nodes.iter().map(|node| node_bandwidth(reader, node.number)).collect();
     let with_cpus = nodes.iter().zip(&bandwidths).filter(|(node, _)| !node.cpus.is_empty());
     let usual = with_cpus.filter_map(|(_, bandwidth)| *bandwidth).max();
     for (node, bandwidth) in nodes.iter_mut().zip(bandwidths) {
-        node.initiators = initiators(reader, node.number);
+        node.initiators = best_initiators(reader, node.number);
         if node.cpus.is_empty() {
             let is_high = bandwidth.zip(usual).is_some_and(|(own, usual)| is_high(own, usual));
             let by_bandwidth = is_high.then_some(MemoryKind::HighBandwidth);
@@ -49,7 +49,7 @@ pub fn is_high(bandwidth: u64, usual: u64) -> bool {
 
 /// Marks memory of nodes without cpus as on-package memory of some processors, if its kind is unknown; the nodes with the shortest distance
 /// are its initiators.
-pub fn add_on_package(processor: &Processor, nodes: &mut [NodeFacts]) {
+pub fn add_on_package(processor: &ProcessorFacts, nodes: &mut [NodeFacts]) {
     let is_one = processor.vendor.as_deref() == Some("GenuineIntel")
         && processor.family == Some(6)
         && processor.model.is_some_and(|model| WITH_MCDRAM.contains(&model));
@@ -69,38 +69,38 @@ pub fn add_on_package(processor: &Processor, nodes: &mut [NodeFacts]) {
 }
 
 /// Returns the kind of memory by node, from the devices that it belongs to; the most specific one counts.
-fn by_device(reader: &Reader) -> BTreeMap<u32, MemoryKind> {
+fn by_device(reader: &ValueReader) -> BTreeMap<u32, MemoryKind> {
     let mut kinds = BTreeMap::new();
     for (folder, beginning, kind) in DEVICES {
-        for name in reader.names(folder).into_iter().filter(|name| name.starts_with(beginning)) {
-            target(reader, &format!("{folder}/{name}")).into_iter().for_each(|node| _ = kinds.insert(node, kind));
+        for name in reader.folder_names(folder).into_iter().filter(|name| name.starts_with(beginning)) {
+            target_node(reader, &format!("{folder}/{name}")).into_iter().for_each(|node| _ = kinds.insert(node, kind));
         }
     }
     let below = |folder: &str, beginning: &str| {
-        let names = reader.names(folder).into_iter().filter(|name| name.starts_with(beginning));
+        let names = reader.folder_names(folder).into_iter().filter(|name| name.starts_with(beginning));
         names.map(|name| format!("{folder}/{name}")).collect::<Vec<_>>()
     };
     for region in below(CXL_REGIONS, "region") {
         for device in below(&region, "dax_region").iter().flat_map(|folder| below(folder, "dax")) {
-            target(reader, &device).into_iter().for_each(|node| _ = kinds.insert(node, MemoryKind::Cxl));
+            target_node(reader, &device).into_iter().for_each(|node| _ = kinds.insert(node, MemoryKind::Cxl));
         }
     }
     kinds
 }
 
-fn target(reader: &Reader, device: &str) -> Option<u32> {
+fn target_node(reader: &ValueReader, device: &str) -> Option<u32> {
     let number = reader.known_number(&format!("{device}/target_node"))?;
     u32::try_from(number).ok().filter(|number| *number <= LARGEST_NODE)
 }
 
 /// Returns the bandwidth from the nearest cpus in MB/s, from the firmware's table (HMAT).
-fn bandwidth(reader: &Reader, node: u32) -> Option<u64> {
-    reader.number(&format!("{NODES}/node{node}/access0/initiators/read_bandwidth"))
+fn node_bandwidth(reader: &ValueReader, node: u32) -> Option<u64> {
+    reader.read_number(&format!("{NODES}/node{node}/access0/initiators/read_bandwidth"))
 }
 
 /// Returns the nodes with the best access of all (class 0, which devices may share).
-fn initiators(reader: &Reader, node: u32) -> CpuSet {
-    let numbers = reader.numbered(&format!("{NODES}/node{node}/access0/initiators"), "node");
+fn best_initiators(reader: &ValueReader, node: u32) -> CpuSet {
+    let numbers = reader.numbered_names(&format!("{NODES}/node{node}/access0/initiators"), "node");
     numbers.into_iter().filter(|number| *number <= LARGEST_NODE).collect()
 }
 
@@ -124,13 +124,13 @@ mod tests {
             ("sys/bus/cxl/devices/region1/dax_region1/dax1.0/target_node".into(), "4"),
             ("sys/bus/nd/devices/region7/target_node".into(), "-1"),
         ]);
-        let cpus = |number| if number == 0 { CpuSet::of(0) } else { CpuSet::new() };
+        let cpus = |number| if number == 0 { CpuSet::from_cpu(0) } else { CpuSet::new() };
         let mut nodes: Vec<NodeFacts> =
             (0..6).map(|number| NodeFacts { number, cpus: cpus(number), ..NodeFacts::default() }).collect();
-        add_kinds(&Reader::new(&root), &mut nodes);
+        add_kinds(&ValueReader::new(&root), &mut nodes);
         let words: Vec<_> = nodes.iter().map(|node| node.memory_kind.map_or("", MemoryKind::word)).collect();
         assert_eq!(words, ["", "HBM", "special-purpose memory", "NVM", "CXL", ""]);
-        assert_eq!(nodes[1].initiators, CpuSet::of(0));
+        assert_eq!(nodes[1].initiators, CpuSet::from_cpu(0));
     }
 
     /// Knights Landing in sub-NUMA mode: two nodes with cpus, and the MCDRAM of each, as its firmware gives distances.
@@ -139,13 +139,13 @@ mod tests {
         let rows = [[10, 21, 31, 41], [21, 10, 41, 31], [31, 41, 10, 41], [41, 31, 41, 10]];
         let node = |number: u32| NodeFacts {
             number,
-            cpus: if number < 2 { CpuSet::of(number) } else { CpuSet::new() },
+            cpus: if number < 2 { CpuSet::from_cpu(number) } else { CpuSet::new() },
             distances: rows[number as usize].to_vec(),
             ..NodeFacts::default()
         };
         let found = |model| {
             let vendor = Some("GenuineIntel".to_owned());
-            let processor = Processor { vendor, family: Some(6), model: Some(model), ..Processor::default() };
+            let processor = ProcessorFacts { vendor, family: Some(6), model: Some(model), ..ProcessorFacts::default() };
             let mut nodes: Vec<NodeFacts> = (0..4).map(node).collect();
             add_on_package(&processor, &mut nodes);
             nodes.iter().map(|node| (node.memory_kind, node.initiators.to_string())).collect::<Vec<_>>()

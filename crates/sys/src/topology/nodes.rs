@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use corewise_machine::facts::NodeFacts;
 use corewise_machine::{CpuSet, Gap};
 
-use super::reader::Reader;
+use super::reader::ValueReader;
 
 /// The folder of the nodes.
 pub const NODES: &str = "sys/devices/system/node";
@@ -20,17 +20,18 @@ const MOST_NAMED: usize = 8;
 
 /// Returns the online nodes by number. A kernel without NUMA has no such folder: then all cpus and all memory are node 0, as it reports
 /// itself. Empty if /proc/meminfo is missing as well.
-pub fn nodes(reader: &Reader, online: &CpuSet) -> Vec<NodeFacts> {
-    let listed = reader.list(&format!("{NODES}/online")).filter(|set| !set.is_empty());
-    let there: CpuSet = reader.numbered(NODES, "node").into_iter().filter(|number| *number <= LARGEST_NODE).collect();
-    let numbers = listed.as_ref().map_or_else(|| there.clone(), |listed| numbers(reader, listed, &there, online));
+pub fn read_nodes(reader: &ValueReader, online: &CpuSet) -> Vec<NodeFacts> {
+    let listed = reader.read_list(&format!("{NODES}/online")).filter(|set| !set.is_empty());
+    let there: CpuSet =
+        reader.numbered_names(NODES, "node").into_iter().filter(|number| *number <= LARGEST_NODE).collect();
+    let numbers = listed.as_ref().map_or_else(|| there.clone(), |listed| node_numbers(reader, listed, &there, online));
     if numbers.is_empty() {
-        let memory_bytes = reader.text("proc/meminfo").and_then(|text| memory_bytes(&text));
+        let memory_bytes = reader.read_text("proc/meminfo").and_then(|text| memory_bytes(&text));
         let only = NodeFacts { number: 0, cpus: online.clone(), memory_bytes, ..NodeFacts::default() };
         return memory_bytes.map(|_| only).into_iter().collect();
     }
-    let mut nodes: Vec<NodeFacts> = numbers.iter().map(|number| node(reader, number)).collect();
-    let sets = divided(reader, &numbers, online);
+    let mut nodes: Vec<NodeFacts> = numbers.iter().map(|number| read_node(reader, number)).collect();
+    let sets = divide_cpus(reader, &numbers, online);
     nodes.iter_mut().for_each(|node| node.cpus = sets.get(&node.number).cloned().unwrap_or_default());
     if let Some(only) = one_for_all(reader, &nodes, online) {
         return vec![only];
@@ -38,21 +39,23 @@ pub fn nodes(reader: &Reader, online: &CpuSet) -> Vec<NodeFacts> {
     nodes
 }
 
-fn file(number: u32, name: &str) -> String {
+fn node_file(number: u32, name: &str) -> String {
     format!("{NODES}/node{number}/{name}")
 }
 
 /// Returns the listed nodes that have a folder. Adds unlisted nodes if they have cpus that the listed ones leave out.
-fn numbers(reader: &Reader, listed: &CpuSet, there: &CpuSet, online: &CpuSet) -> CpuSet {
+fn node_numbers(reader: &ValueReader, listed: &CpuSet, there: &CpuSet, online: &CpuSet) -> CpuSet {
     let listed: CpuSet = listed.iter().take_while(|number| *number <= LARGEST_NODE).collect();
     let list = format!("{NODES}/online");
     let absent = listed.difference(there);
     if !absent.is_empty() && !there.is_empty() {
-        let files: Vec<String> = absent.iter().take(MOST_NAMED).map(|number| file(number, FILES[0])).collect();
+        let files: Vec<String> = absent.iter().take(MOST_NAMED).map(|number| node_file(number, FILES[0])).collect();
         reader.add_doubt(Gap::new("NUMA nodes", format!("{list} lists {absent}, without {}", files.join(", "))));
     }
     let cpus = |numbers: &CpuSet| {
-        let sets = numbers.iter().filter_map(|number| FILES.iter().find_map(|name| reader.cpus(&file(number, name))));
+        let sets = numbers
+            .iter()
+            .filter_map(|number| FILES.iter().find_map(|name| reader.read_cpus(&node_file(number, name))));
         sets.fold(CpuSet::new(), |all, cpus| all.union(&cpus)).intersection(online)
     };
     let believed = if there.is_empty() { listed.clone() } else { listed.intersection(there) };
@@ -64,22 +67,22 @@ fn numbers(reader: &Reader, listed: &CpuSet, there: &CpuSet, online: &CpuSet) ->
     believed.union(&others)
 }
 
-fn node(reader: &Reader, number: u32) -> NodeFacts {
-    let distances = reader.text(&file(number, "distance")).unwrap_or_default();
+fn read_node(reader: &ValueReader, number: u32) -> NodeFacts {
+    let distances = reader.read_text(&node_file(number, "distance")).unwrap_or_default();
     NodeFacts {
         number,
-        memory_bytes: reader.text(&file(number, "meminfo")).and_then(|text| memory_bytes(&text)),
+        memory_bytes: reader.read_text(&node_file(number, "meminfo")).and_then(|text| memory_bytes(&text)),
         distances: distances.split_whitespace().map(str::parse).collect::<Result<_, _>>().unwrap_or_default(),
-        file: Some(file(number, FILES[0])),
+        file: Some(node_file(number, FILES[0])),
         ..NodeFacts::default()
     }
 }
 
 /// Returns the cpus of each node. Every cpu is in one: if the lists contradict this, masks are read as well, and a cpu is in the node that
 /// most files name, or else in the smallest, since a description by hand may nest them.
-fn divided(reader: &Reader, numbers: &CpuSet, online: &CpuSet) -> BTreeMap<u32, CpuSet> {
+fn divide_cpus(reader: &ValueReader, numbers: &CpuSet, online: &CpuSet) -> BTreeMap<u32, CpuSet> {
     let read = |number: u32, name: &str| {
-        Some((number, file(number, name), reader.cpus(&file(number, name))?.intersection(online)))
+        Some((number, node_file(number, name), reader.read_cpus(&node_file(number, name))?.intersection(online)))
     };
     let first: Vec<_> = numbers.iter().filter_map(|number| FILES.iter().find_map(|name| read(number, name))).collect();
     let all = first.iter().fold(CpuSet::new(), |all, (_, _, cpus)| all.union(cpus));
@@ -114,16 +117,17 @@ fn divided(reader: &Reader, numbers: &CpuSet, online: &CpuSet) -> BTreeMap<u32, 
 }
 
 /// Returns one node in place of several that all hold every cpu, which a kernel bug causes.
-fn one_for_all(reader: &Reader, nodes: &[NodeFacts], online: &CpuSet) -> Option<NodeFacts> {
+fn one_for_all(reader: &ValueReader, nodes: &[NodeFacts], online: &CpuSet) -> Option<NodeFacts> {
     let [first, _, ..] = nodes else { return None };
     if online.len() < 2 || nodes.iter().any(|node| node.cpus != *online) {
         return None;
     }
-    let name = FILES.iter().find(|name| reader.cpus(&file(first.number, name)).is_some()).unwrap_or(&FILES[0]);
+    let name =
+        FILES.iter().find(|name| reader.read_cpus(&node_file(first.number, name)).is_some()).unwrap_or(&FILES[0]);
     let why = format!(
         "each of the {} nodes holds every cpu ({}); they are treated as one",
         nodes.len(),
-        file(first.number, name)
+        node_file(first.number, name)
     );
     reader.add_doubt(Gap::new("NUMA nodes", why));
     let memory = nodes.iter().filter_map(|node| node.memory_bytes).reduce(|a, b| a.saturating_add(b));
@@ -153,7 +157,7 @@ mod tests {
             (format!("{NODES}/node2/cpumap"), "0c\n"),
             (format!("{NODES}/node2/distance"), "20 x\n"),
         ]);
-        let found = nodes(&Reader::new(&root), &CpuSet::first(4));
+        let found = read_nodes(&ValueReader::new(&root), &CpuSet::first_cpus(4));
         assert_eq!(found.iter().map(|node| node.number).collect::<Vec<_>>(), [0, 2], "node 1 has no online cpu");
         assert_eq!((found[0].memory_bytes, found[0].distances.clone()), (Some(1 << 30), vec![10, 20]));
         assert_eq!((found[1].cpus.to_string(), found[1].memory_bytes), ("2,3".into(), None));
@@ -163,16 +167,16 @@ mod tests {
     #[test]
     fn without_numa_all_memory_is_one_node() {
         let root = Root::from_files([("proc/meminfo", "MemTotal:   2048 kB\n")]);
-        let found = nodes(&Reader::new(&root), &CpuSet::first(4));
+        let found = read_nodes(&ValueReader::new(&root), &CpuSet::first_cpus(4));
         assert_eq!((found.len(), found[0].memory_bytes, found[0].cpus.len()), (1, Some(2 << 20), 4));
         let nothing = Root::from_files([("other", "")]);
-        assert!(nodes(&Reader::new(&nothing), &CpuSet::first(4)).is_empty());
+        assert!(read_nodes(&ValueReader::new(&nothing), &CpuSet::first_cpus(4)).is_empty());
     }
 
     fn told(files: &[(&str, &str)]) -> (String, String) {
         let root = Root::from_files(files.iter().map(|(path, text)| (format!("{NODES}/{path}"), *text)));
-        let reader = Reader::new(&root);
-        let found = nodes(&reader, &CpuSet::first(4));
+        let reader = ValueReader::new(&root);
+        let found = read_nodes(&reader, &CpuSet::first_cpus(4));
         let sets = found.iter().map(|node| format!("{}: {}", node.number, node.cpus)).collect::<Vec<_>>().join(", ");
         (sets, reader.into_gaps().into_iter().map(|gap| gap.why).collect())
     }

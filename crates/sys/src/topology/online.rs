@@ -4,10 +4,10 @@ use corewise_machine::{CpuSet, Gap};
 
 use super::cpuinfo::CpuInfo;
 use super::limits::CPUS;
-use super::reader::Reader;
+use super::reader::ValueReader;
 
 /// Online cpus by source; `None` for a missing source.
-struct Sources {
+struct OnlineSources {
     /// The kernel's list.
     listed: Option<CpuSet>,
     /// The cpus of /proc/cpuinfo.
@@ -22,41 +22,41 @@ struct Sources {
 
 /// Returns the online cpus. If the sources contradict each other the majority decides. If that is split, it is the kernel's list within the
 /// cpus that are plugged in; without the list, every cpu of any source.
-pub fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
+pub fn read_online(reader: &ValueReader, info: &CpuInfo) -> Option<CpuSet> {
     let filled = |set: CpuSet| Some(set).filter(|set| !set.is_empty());
     let numbers = reader.numbered_cpus(CPUS, "cpu");
-    let is_off = |cpu: &u32| reader.number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) == Some(0);
+    let is_off = |cpu: &u32| reader.read_number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) == Some(0);
     let switched_off: CpuSet = numbers.iter().filter(is_off).collect();
     let (in_folders, has_topology) = in_folders(reader, numbers.difference(&switched_off));
-    let sources = Sources {
-        listed: reader.list(&format!("{CPUS}/online")).and_then(filled),
-        in_cpuinfo: filled(info.numbers()),
+    let sources = OnlineSources {
+        listed: reader.read_list(&format!("{CPUS}/online")).and_then(filled),
+        in_cpuinfo: filled(info.listed_cpus()),
         in_folders: filled(in_folders),
         switched_off,
-        present: reader.list(&format!("{CPUS}/present")).and_then(filled),
+        present: reader.read_list(&format!("{CPUS}/present")).and_then(filled),
     };
     // Folders without a topology include folders of offline cpus: they add no evidence beside a better source.
     let sources = match &sources {
-        Sources { listed: None, in_cpuinfo: None, .. } => sources,
+        OnlineSources { listed: None, in_cpuinfo: None, .. } => sources,
         _ if has_topology => sources,
-        _ => Sources { in_folders: None, ..sources },
+        _ => OnlineSources { in_folders: None, ..sources },
     };
-    let online = sources.online()?;
-    if let Some(gap) = sources.gap(&online) {
+    let online = sources.majority_online()?;
+    if let Some(gap) = sources.contradiction_gap(&online) {
         reader.add_doubt(gap);
     }
     Some(online)
 }
 
 /// Returns the cpus that have a topology; all of them if none has one.
-fn in_folders(reader: &Reader, cpus: CpuSet) -> (CpuSet, bool) {
-    let has_topology = |cpu: &u32| !reader.names(&format!("{CPUS}/cpu{cpu}/topology")).is_empty();
+fn in_folders(reader: &ValueReader, cpus: CpuSet) -> (CpuSet, bool) {
+    let has_topology = |cpu: &u32| !reader.folder_names(&format!("{CPUS}/cpu{cpu}/topology")).is_empty();
     let with_topology: CpuSet = cpus.iter().filter(has_topology).collect();
     if with_topology.is_empty() { (cpus, false) } else { (with_topology, true) }
 }
 
-impl Sources {
-    fn online(&self) -> Option<CpuSet> {
+impl OnlineSources {
+    fn majority_online(&self) -> Option<CpuSet> {
         let sources = [&self.listed, &self.in_cpuinfo, &self.in_folders];
         let all = sources.iter().filter_map(|set| set.as_ref()).cloned().reduce(|a, b| a.union(&b))?;
         if sources.iter().all(|set| set.as_ref().is_none_or(|set| *set == all)) && self.is_present(&all) {
@@ -73,7 +73,7 @@ impl Sources {
     fn is_online(&self, cpu: u32) -> bool {
         let votes =
             [&self.listed, &self.in_cpuinfo, &self.in_folders].map(|set| set.as_ref().map(|set| set.contains(cpu)));
-        let present = self.is_present(&CpuSet::of(cpu));
+        let present = self.is_present(&CpuSet::from_cpu(cpu));
         let votes = votes
             .into_iter()
             .chain([(!present).then_some(false), self.switched_off.contains(cpu).then_some(false)])
@@ -86,7 +86,7 @@ impl Sources {
     }
 
     /// Returns the gap that names the contradicting sources.
-    fn gap(&self, online: &CpuSet) -> Option<Gap> {
+    fn contradiction_gap(&self, online: &CpuSet) -> Option<Gap> {
         let folders = format!("the topology folders in {CPUS}/cpu*/");
         let list = format!("{CPUS}/online");
         let sources =
@@ -125,8 +125,8 @@ mod tests {
         files.extend(set(folders).iter().map(|cpu| (format!("{CPUS}/cpu{cpu}/topology/core_id"), "0".to_owned())));
         let root = Root::from_files(files);
         let info: String = set(cpuinfo).iter().map(|cpu| format!("processor : {cpu}\n\n")).collect();
-        let reader = Reader::new(&root);
-        let online = online(&reader, &CpuInfo::parse(&info)).unwrap_or_default();
+        let reader = ValueReader::new(&root);
+        let online = read_online(&reader, &CpuInfo::parse(&info)).unwrap_or_default();
         (online.to_string(), reader.into_gaps().into_iter().map(|gap| gap.why).collect())
     }
 
@@ -165,6 +165,10 @@ mod tests {
         let folder = |cpu: u32| format!("{CPUS}/cpu{cpu}");
         let root = Root::from_files([(folder(0) + "/topology/core_id", "0"), (folder(1) + "/online", "0")]);
         let info = CpuInfo::parse("processor : 0\nprocessor : 1\n");
-        assert_eq!(super::online(&Reader::new(&root), &info), Some(CpuSet::of(0)), "its own file says that it is off");
+        assert_eq!(
+            super::read_online(&ValueReader::new(&root), &info),
+            Some(CpuSet::from_cpu(0)),
+            "its own file says that it is off"
+        );
     }
 }

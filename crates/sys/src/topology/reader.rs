@@ -9,7 +9,7 @@ use corewise_machine::cpu_set::CpuSetError;
 use corewise_machine::{CpuSet, Gap};
 
 use super::limits::{LARGEST_CPU, larger_cpus};
-use crate::root::Source;
+use crate::root::FileSource;
 
 /// Maximum number of invalid values that are reported one by one; a broken recording may hold thousands.
 const MOST_GAPS: usize = 8;
@@ -17,23 +17,23 @@ const MOST_GAPS: usize = 8;
 const MOST_MISSING: usize = 4;
 
 /// Reads values from a source and collects invalid ones.
-pub struct Reader<'a> {
-    source: &'a dyn Source,
+pub struct ValueReader<'a> {
+    source: &'a dyn FileSource,
     gaps: RefCell<Vec<Gap>>,
     doubts: RefCell<Vec<Gap>>,
-    asked: RefCell<BTreeMap<String, Asked>>,
+    asked: RefCell<BTreeMap<String, FileAnswers>>,
     has_larger_cpus: Cell<bool>,
 }
 
 /// Counts of a file that each cpu, or each node, may have.
 #[derive(Default)]
-struct Asked {
+struct FileAnswers {
     found: usize,
     missing: Vec<String>,
 }
 
-impl<'a> Reader<'a> {
-    pub fn new(source: &'a dyn Source) -> Self {
+impl<'a> ValueReader<'a> {
+    pub fn new(source: &'a dyn FileSource) -> Self {
         Self {
             source,
             gaps: RefCell::default(),
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
     pub fn into_gaps(self) -> Vec<Gap> {
         let mut gaps = self.gaps.into_inner();
         gaps.extend(self.doubts.into_inner());
-        gaps.extend(self.asked.into_inner().into_values().filter_map(Asked::gap));
+        gaps.extend(self.asked.into_inner().into_values().filter_map(FileAnswers::missing_gap));
         gaps.extend(self.has_larger_cpus.get().then(larger_cpus));
         gaps
     }
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the supported cpus; larger ones become a single gap, however many times they are named.
-    fn readable(&self, cpus: CpuSet) -> CpuSet {
+    fn readable_cpus(&self, cpus: CpuSet) -> CpuSet {
         if cpus.highest() <= Some(LARGEST_CPU) {
             return cpus;
         }
@@ -79,9 +79,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a file's whole text.
-    pub fn text(&self, path: &str) -> Option<Cow<'a, str>> {
-        let text = self.source.text(path);
-        if let Some(kind) = kind(path) {
+    pub fn read_text(&self, path: &str) -> Option<Cow<'a, str>> {
+        let text = self.source.file_text(path);
+        if let Some(kind) = kind_of_file(path) {
             let mut asked = self.asked.borrow_mut();
             let asked = asked.entry(kind).or_default();
             match text {
@@ -94,45 +94,48 @@ impl<'a> Reader<'a> {
 
     /// Returns a file's text without surrounding white space and zero bytes (device-tree strings end in one); `None` if that leaves it
     /// empty.
-    pub fn word(&self, path: &str) -> Option<String> {
-        let text = self.text(path)?;
-        let word = tidy(&text);
+    pub fn read_word(&self, path: &str) -> Option<String> {
+        let text = self.read_text(path)?;
+        let word = trim_text(&text);
         (!word.is_empty()).then(|| word.to_owned())
     }
 
     /// Returns the number in a file; `None` if it is no such number.
-    pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
-        let text = self.text(path)?;
-        let number = tidy(&text).parse().ok();
-        if number.is_none() && !tidy(&text).starts_with('<') {
-            self.add_gap(Gap::new(format!("the number in {path}"), format!("it is \"{}\"", start(tidy(&text)))));
+    pub fn read_number<T: FromStr>(&self, path: &str) -> Option<T> {
+        let text = self.read_text(path)?;
+        let number = trim_text(&text).parse().ok();
+        if number.is_none() && !trim_text(&text).starts_with('<') {
+            self.add_gap(Gap::new(
+                format!("the number in {path}"),
+                format!("it is \"{}\"", start_of_text(trim_text(&text))),
+            ));
         }
         number
     }
 
     /// Returns a number that the kernel gives as -1 if it does not know it; `None` then.
     pub fn known_number(&self, path: &str) -> Option<i64> {
-        self.number(path).filter(|number| *number >= 0)
+        self.read_number(path).filter(|number| *number >= 0)
     }
 
     /// Returns the cpu list in a file; some kernels print "(null)" for an empty one.
-    pub fn list(&self, path: &str) -> Option<CpuSet> {
-        self.set(path, |text| if text == "(null)" { Ok(CpuSet::new()) } else { CpuSet::parse_list(text) })
+    pub fn read_list(&self, path: &str) -> Option<CpuSet> {
+        self.read_set(path, |text| if text == "(null)" { Ok(CpuSet::new()) } else { CpuSet::parse_list(text) })
     }
 
     /// Returns the cpus in a file: a list if its name ends in "list", else a mask (kernels before 2.6.3x have masks only).
-    pub fn cpus(&self, path: &str) -> Option<CpuSet> {
-        if path.ends_with("list") { self.list(path) } else { self.set(path, CpuSet::parse_mask) }
+    pub fn read_cpus(&self, path: &str) -> Option<CpuSet> {
+        if path.ends_with("list") { self.read_list(path) } else { self.read_set(path, CpuSet::parse_mask) }
     }
 
     /// Returns the names in a folder, sorted.
-    pub fn names(&self, folder: &str) -> Vec<String> {
-        self.source.names(folder)
+    pub fn folder_names(&self, folder: &str) -> Vec<String> {
+        self.source.folder_names(folder)
     }
 
     /// Returns the cpus of the names `prefixN` in a folder.
     pub fn numbered_cpus(&self, folder: &str, prefix: &str) -> CpuSet {
-        let numbers = self.numbered(folder, prefix);
+        let numbers = self.numbered_names(folder, prefix);
         if numbers.last().is_some_and(|last| *last > LARGEST_CPU) {
             self.saw_larger_cpus();
         }
@@ -140,8 +143,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the numbers N of the names `prefixN` in a folder, rising.
-    pub fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
-        let names = self.source.names(folder);
+    pub fn numbered_names(&self, folder: &str, prefix: &str) -> Vec<u32> {
+        let names = self.source.folder_names(folder);
         let number = |name: &String| {
             let digits = name.strip_prefix(prefix)?;
             if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
@@ -151,10 +154,10 @@ impl<'a> Reader<'a> {
         numbers
     }
 
-    fn set(&self, path: &str, parse: impl Fn(&str) -> Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
-        let text = self.text(path)?;
-        match parse(tidy(&text)) {
-            Ok(set) => Some(self.readable(set)),
+    fn read_set(&self, path: &str, parse: impl Fn(&str) -> Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
+        let text = self.read_text(path)?;
+        match parse(trim_text(&text)) {
+            Ok(set) => Some(self.readable_cpus(set)),
             Err(error) => {
                 self.add_gap(Gap::new(format!("the cpus in {path}"), error.to_string()));
                 None
@@ -163,9 +166,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Asked {
+impl FileAnswers {
     /// Returns the gap of files that most cpus have and some lack.
-    fn gap(self) -> Option<Gap> {
+    fn missing_gap(self) -> Option<Gap> {
         let Self { found, mut missing } = self;
         if missing.is_empty() || found <= missing.len() {
             return None;
@@ -182,7 +185,7 @@ impl Asked {
 
 /// Returns the path of a cpu's or node's file without its number, if each of them should have it. Files of cpufreq, and the switches of
 /// cpus, are excluded: some cpus cannot be switched off.
-fn kind(path: &str) -> Option<String> {
+fn kind_of_file(path: &str) -> Option<String> {
     let (folder, rest) = ["sys/devices/system/cpu/cpu", "sys/devices/system/node/node"]
         .into_iter()
         .find_map(|folder| Some((folder, path.strip_prefix(folder)?)))?;
@@ -195,11 +198,11 @@ fn kind(path: &str) -> Option<String> {
 /// Maximum number of characters shown of an invalid number.
 const MOST_SHOWN: usize = 20;
 
-fn start(text: &str) -> &str {
+fn start_of_text(text: &str) -> &str {
     text.char_indices().nth(MOST_SHOWN).map_or(text, |(at, _)| &text[..at])
 }
 
-fn tidy(text: &str) -> &str {
+fn trim_text(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
 }
 
@@ -221,17 +224,17 @@ mod tests {
             ("bad_list", "0-x\n"),
             ("large_list", "8191-65535\n"),
         ]);
-        let reader = Reader::new(&root);
-        assert_eq!(reader.word("word").as_deref(), Some("a b"));
-        assert_eq!(reader.word("empty"), None);
-        assert_eq!(reader.number::<u32>("seven"), Some(7));
+        let reader = ValueReader::new(&root);
+        assert_eq!(reader.read_word("word").as_deref(), Some("a b"));
+        assert_eq!(reader.read_word("empty"), None);
+        assert_eq!(reader.read_number::<u32>("seven"), Some(7));
         assert_eq!(reader.known_number("unknown"), None);
-        assert_eq!(reader.list("none"), Some(CpuSet::new()));
-        assert_eq!(reader.cpus("list").unwrap().to_string(), "0,1,4");
-        assert_eq!(reader.cpus("mask").unwrap().to_string(), "0,1,4");
-        assert_eq!(reader.cpus("bad_list"), None);
-        assert_eq!(reader.cpus("large_list").unwrap().to_string(), "8191");
-        assert_eq!(reader.number::<u32>("list"), None);
+        assert_eq!(reader.read_list("none"), Some(CpuSet::new()));
+        assert_eq!(reader.read_cpus("list").unwrap().to_string(), "0,1,4");
+        assert_eq!(reader.read_cpus("mask").unwrap().to_string(), "0,1,4");
+        assert_eq!(reader.read_cpus("bad_list"), None);
+        assert_eq!(reader.read_cpus("large_list").unwrap().to_string(), "8191");
+        assert_eq!(reader.read_number::<u32>("list"), None);
         let gaps = reader.into_gaps();
         let what: Vec<&str> = gaps.iter().map(|gap| gap.what.as_str()).collect();
         assert_eq!(what, ["the cpus in bad_list", "the number in list", "cpus above 8191"]);
@@ -241,10 +244,10 @@ mod tests {
     fn a_file_that_most_cpus_have_is_missed_by_name() {
         let file = |cpu: u32, name: &str| format!("sys/devices/system/cpu/cpu{cpu}/{name}");
         let root = Root::from_files([0, 1, 2].map(|cpu| (file(cpu, "topology/core_id"), "0")));
-        let reader = Reader::new(&root);
+        let reader = ValueReader::new(&root);
         for cpu in 0..4 {
-            let _ = (reader.text(&file(cpu, "topology/core_id")), reader.text(&file(cpu, "online")));
-            let _ = reader.text(&file(cpu, if cpu == 3 { "topology/core_id" } else { "cpu_capacity" }));
+            let _ = (reader.read_text(&file(cpu, "topology/core_id")), reader.read_text(&file(cpu, "online")));
+            let _ = reader.read_text(&file(cpu, if cpu == 3 { "topology/core_id" } else { "cpu_capacity" }));
         }
         let gaps = reader.into_gaps();
         assert_eq!(gaps.len(), 1);
@@ -260,6 +263,6 @@ mod tests {
             ("d/cpu", ""),
             ("d/cpu+1", ""),
         ]);
-        assert_eq!(Reader::new(&root).numbered("d", "cpu"), [9, 10]);
+        assert_eq!(ValueReader::new(&root).numbered_names("d", "cpu"), [9, 10]);
     }
 }

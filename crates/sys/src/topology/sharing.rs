@@ -2,65 +2,69 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::assemble::agree::{self, Reading};
+use corewise_machine::assemble::agree::{self, SharingReading};
 use corewise_machine::{CpuSet, Gap};
 
-use super::reader::Reader;
+use super::reader::ValueReader;
 
 /// Sets of cpus by the cpu that they are read for.
 pub type Sets = BTreeMap<u32, CpuSet>;
 
 /// Something that cpus share, and the files of a cpu that list the sharing cpus, the best first. Names that end in "list" hold lists, the
 /// others masks.
-pub struct Relation<'a> {
+pub struct SharingFiles<'a> {
     pub what: &'a str,
     pub files: &'static [&'static str],
 }
 
 /// The threads of a core.
-pub const THREADS: Relation<'static> = Relation {
+pub const THREADS: SharingFiles<'static> = SharingFiles {
     what: "thread siblings",
     files: &["core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"],
 };
 /// The kernel's clusters.
-pub const CLUSTERS: Relation<'static> = Relation { what: "clusters", files: &["cluster_cpus_list", "cluster_cpus"] };
+pub const CLUSTERS: SharingFiles<'static> =
+    SharingFiles { what: "clusters", files: &["cluster_cpus_list", "cluster_cpus"] };
 /// The cpus of a die.
-pub const DIES: Relation<'static> = Relation { what: "dies", files: &["die_cpus_list", "die_cpus"] };
+pub const DIES: SharingFiles<'static> = SharingFiles { what: "dies", files: &["die_cpus_list", "die_cpus"] };
 /// The cpus of a book and of a drawer, which contain packages (s390).
-pub const BOOKS: Relation<'static> = Relation { what: "books", files: &["book_siblings_list", "book_siblings"] };
+pub const BOOKS: SharingFiles<'static> =
+    SharingFiles { what: "books", files: &["book_siblings_list", "book_siblings"] };
 /// See [`BOOKS`].
-pub const DRAWERS: Relation<'static> =
-    Relation { what: "drawers", files: &["drawer_siblings_list", "drawer_siblings"] };
+pub const DRAWERS: SharingFiles<'static> =
+    SharingFiles { what: "drawers", files: &["drawer_siblings_list", "drawer_siblings"] };
 /// The cpus of a package.
-pub const PACKAGES: Relation =
-    Relation { what: "packages", files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"] };
+pub const PACKAGES: SharingFiles = SharingFiles {
+    what: "packages",
+    files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"],
+};
 
 /// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `hints` are sets from
 /// other sources. Files that contradict them are a gap.
-pub fn sets(
-    reader: &Reader,
-    relation: &Relation<'_>,
+pub fn agreed_sets(
+    reader: &ValueReader,
+    relation: &SharingFiles<'_>,
     online: &CpuSet,
     path: impl Fn(u32, &str) -> Option<String>,
     hints: &[CpuSet],
 ) -> Sets {
     let reading = |cpu: u32, name: &str| {
         let file = path(cpu, name)?;
-        let cpus = reader.cpus(&file)?;
-        Some(Reading { cpu, cpus, file })
+        let cpus = reader.read_cpus(&file)?;
+        Some(SharingReading { cpu, cpus, file })
     };
     let first = online.iter().filter_map(|cpu| relation.files.iter().find_map(|name| reading(cpu, name))).collect();
     let all = || {
         let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
         online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect()
     };
-    let agreement = agree::agree(relation.what, online, first, all, hints);
+    let agreement = agree::agree_on_sets(relation.what, online, first, all, hints);
     agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap));
     agreement.sets
 }
 
 /// A number that a file gives for a cpu.
-pub struct Numbered {
+pub struct NumberedCpu {
     pub cpu: u32,
     pub number: i64,
     pub file: String,
@@ -68,8 +72,13 @@ pub struct Numbered {
 
 /// Returns the number of each cpu; cpus of one set share the number that more than half of their files give. Without such a majority each
 /// cpu keeps its own first one. Files that contradict the result are a gap.
-pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(u32) -> CpuSet) -> BTreeMap<u32, i64> {
-    let mut of: BTreeMap<u32, Vec<&Numbered>> = BTreeMap::new();
+pub fn agreed_numbers(
+    reader: &ValueReader,
+    what: &str,
+    given: &[NumberedCpu],
+    set_of: impl Fn(u32) -> CpuSet,
+) -> BTreeMap<u32, i64> {
+    let mut of: BTreeMap<u32, Vec<&NumberedCpu>> = BTreeMap::new();
     given.iter().for_each(|number| of.entry(number.cpu).or_default().push(number));
     let mut believed: BTreeMap<u32, i64> = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -78,8 +87,8 @@ pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(
             continue;
         }
         let members: Vec<u32> = set_of(*cpu).iter().filter(|member| of.contains_key(member)).collect();
-        let said: Vec<&&Numbered> = members.iter().flat_map(|member| &of[member]).collect();
-        let Some(common) = common(said.iter().map(|number| number.number)) else {
+        let said: Vec<&&NumberedCpu> = members.iter().flat_map(|member| &of[member]).collect();
+        let Some(common) = majority_value(said.iter().map(|number| number.number)) else {
             believed.insert(*cpu, own[0].number);
             continue;
         };
@@ -89,7 +98,7 @@ pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(
     }
     wrong.truncate(MOST_NAMED);
     if !wrong.is_empty() {
-        let said = |number: &&&Numbered| {
+        let said = |number: &&&NumberedCpu| {
             format!("{} says {}, but {} is used", number.file, number.number, believed[&number.cpu])
         };
         let why = wrong.iter().map(said).collect::<Vec<_>>().join("; ");
@@ -99,11 +108,11 @@ pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(
 }
 
 /// Adds a gap if cpus of one set have different numbers; each keeps its own.
-pub fn doubt_unequal(reader: &Reader, what: &str, given: &[Numbered], sets: &[CpuSet]) {
-    let of: BTreeMap<u32, &Numbered> = given.iter().map(|number| (number.cpu, number)).collect();
+pub fn doubt_unequal(reader: &ValueReader, what: &str, given: &[NumberedCpu], sets: &[CpuSet]) {
+    let of: BTreeMap<u32, &NumberedCpu> = given.iter().map(|number| (number.cpu, number)).collect();
     let members = sets.iter().map(|set| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
     let unequal = members.filter(|numbers| numbers.iter().any(|number| number.number != numbers[0].number));
-    let said = |number: &&&Numbered| format!("{} says {}", number.file, number.number);
+    let said = |number: &&&NumberedCpu| format!("{} says {}", number.file, number.number);
     let said: Vec<String> =
         unequal.flat_map(|numbers| numbers.iter().map(said).collect::<Vec<_>>()).take(MOST_NAMED).collect();
     if !said.is_empty() {
@@ -114,7 +123,7 @@ pub fn doubt_unequal(reader: &Reader, what: &str, given: &[Numbered], sets: &[Cp
 const MOST_NAMED: usize = 4;
 
 /// Returns the value that more than half of some values have.
-pub fn common<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+pub fn majority_value<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     let all: usize = counts.values().sum();

@@ -6,37 +6,37 @@ use corewise_machine::facts::{CoreType, CpuFacts, MachineFacts, NamedKind};
 use corewise_machine::{CpuSet, Gap};
 
 use super::cpuinfo::CpuInfo;
-use super::frequency::Frequencies;
+use super::frequency::FrequencyPolicies;
 use super::limits::CPUS;
-use super::reader::Reader;
-use super::sharing::{self, BOOKS, CLUSTERS, DIES, DRAWERS, Numbered, PACKAGES, Sets, THREADS};
+use super::reader::ValueReader;
+use super::sharing::{self, BOOKS, CLUSTERS, DIES, DRAWERS, NumberedCpu, PACKAGES, Sets, THREADS};
 use super::{allowed, caches, devices, frequency, memory, nodes, online, system};
 
 /// Reads all facts of sysfs and procfs; no cpus if there is neither.
-pub fn facts(reader: &Reader) -> MachineFacts {
-    let info = CpuInfo::parse(&reader.text("proc/cpuinfo").unwrap_or_default());
+pub fn read_facts(reader: &ValueReader) -> MachineFacts {
+    let info = CpuInfo::parse(&reader.read_text("proc/cpuinfo").unwrap_or_default());
     if info.has_larger_cpus {
         reader.saw_larger_cpus();
     }
-    let allowed = allowed::allowed(reader);
-    let online = online::online(reader, &info).or_else(|| allowed.cpus.clone()).unwrap_or_default();
-    let mut nodes = nodes::nodes(reader, &online);
+    let allowed = allowed::read_allowed(reader);
+    let online = online::read_online(reader, &info).or_else(|| allowed.cpus.clone()).unwrap_or_default();
+    let mut nodes = nodes::read_nodes(reader, &online);
     memory::add_kinds(reader, &mut nodes);
-    let frequencies = frequency::frequencies(reader, &online);
-    let cpus = cpus(reader, &online, &info, &frequencies);
+    let frequencies = frequency::read_frequencies(reader, &online);
+    let cpus = read_cpus(reader, &online, &info, &frequencies);
     if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.package.is_none() && cpu.thread_siblings.is_none()) {
         reader.add_gap(Gap::new("packages and cores", format!("{CPUS} does not exist; each cpu is treated as a core")));
     }
-    let processor = info.processor(&cpus, reader);
+    let processor = info.read_processor(&cpus, reader);
     memory::add_on_package(&processor, &mut nodes);
-    let file = |name: &str| reader.list(&format!("{CPUS}/{name}"));
+    let file = |name: &str| reader.read_list(&format!("{CPUS}/{name}"));
     let present = file("present").or_else(|| plugged_in(reader));
     let possible = file("possible");
     MachineFacts {
         processor,
-        system: system::system(reader, &info, frequencies.governors()),
+        system: system::read_system(reader, &info, frequencies.governors()),
         cpus,
-        present: within(reader, present, possible.as_ref(), &online),
+        present: present_within(reader, present, possible.as_ref(), &online),
         possible,
         isolated: file("isolated"),
         nohz_full: file("nohz_full"),
@@ -44,14 +44,19 @@ pub fn facts(reader: &Reader) -> MachineFacts {
         allowed_memory: allowed.memory,
         nodes,
         named_kinds: named_kinds(reader, &online),
-        devices: if online.is_empty() { Vec::new() } else { devices::devices(reader) },
+        devices: if online.is_empty() { Vec::new() } else { devices::read_devices(reader) },
         online: Some(online),
         ..MachineFacts::default()
     }
 }
 
 /// Returns the present cpus within the possible ones, provided those include all online cpus.
-fn within(reader: &Reader, present: Option<CpuSet>, possible: Option<&CpuSet>, online: &CpuSet) -> Option<CpuSet> {
+fn present_within(
+    reader: &ValueReader,
+    present: Option<CpuSet>,
+    possible: Option<&CpuSet>,
+    online: &CpuSet,
+) -> Option<CpuSet> {
     let Some(possible) = possible.filter(|possible| !possible.is_empty()) else { return present };
     let present = present?;
     if present.is_subset(possible) {
@@ -62,35 +67,36 @@ fn within(reader: &Reader, present: Option<CpuSet>, possible: Option<&CpuSet>, o
     Some(if online.is_subset(possible) { present.intersection(possible) } else { present })
 }
 
-fn plugged_in(reader: &Reader) -> Option<CpuSet> {
+fn plugged_in(reader: &ValueReader) -> Option<CpuSet> {
     let numbers = reader.numbered_cpus(CPUS, "cpu");
     (!numbers.is_empty()).then_some(numbers)
 }
 
 /// Returns the online cpus, with the sets of cpus that share something.
-fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequencies) -> Vec<CpuFacts> {
+fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies: &FrequencyPolicies) -> Vec<CpuFacts> {
     let file = |cpu: u32, name: &str| format!("{CPUS}/cpu{cpu}/{name}");
     let topology = |cpu: u32, name: &str| Some(file(cpu, &format!("topology/{name}")));
-    let same = SameNumbers::of(reader, online, info);
-    let threads = sharing::sets(reader, &THREADS, online, topology, &same.cores());
-    let clusters = sharing::sets(reader, &CLUSTERS, online, topology, &[]);
-    let die_numbers = numbered(reader, online, "die_id");
+    let same = SameNumbers::read_numbers(reader, online, info);
+    let threads = sharing::agreed_sets(reader, &THREADS, online, topology, &same.same_cores());
+    let clusters = sharing::agreed_sets(reader, &CLUSTERS, online, topology, &[]);
+    let die_numbers = read_numbers(reader, online, "die_id");
     // A kernel without dies numbers them -1 and lists each cpu as a die of its own.
     let unknown = die_numbers.iter().filter(|die| die.number < 0).count();
     let has_dies = unknown * 2 <= die_numbers.len();
-    let dies = if has_dies { sharing::sets(reader, &DIES, online, topology, &[]) } else { Sets::new() };
-    let packages = sharing::sets(reader, &PACKAGES, online, topology, &same.packages());
-    let books = sharing::sets(reader, &BOOKS, online, topology, &[]);
-    let drawers = sharing::sets(reader, &DRAWERS, online, topology, &[]);
-    let caches = caches::caches(reader, online, &threads);
+    let dies = if has_dies { sharing::agreed_sets(reader, &DIES, online, topology, &[]) } else { Sets::new() };
+    let packages = sharing::agreed_sets(reader, &PACKAGES, online, topology, &same.same_packages());
+    let books = sharing::agreed_sets(reader, &BOOKS, online, topology, &[]);
+    let drawers = sharing::agreed_sets(reader, &DRAWERS, online, topology, &[]);
+    let caches = caches::read_caches(reader, online, &threads);
     let firsts = threads.iter().filter(|(cpu, set)| set.lowest() == Some(**cpu));
-    let cores = if threads.is_empty() { same.cores() } else { firsts.map(|(_, set)| set.clone()).collect() };
+    let cores = if threads.is_empty() { same.same_cores() } else { firsts.map(|(_, set)| set.clone()).collect() };
     for name in ["acpi_cppc/highest_perf", "cpu_capacity"] {
-        let number = |cpu| Some(Numbered { cpu, number: reader.number(&file(cpu, name))?, file: file(cpu, name) });
-        let given: Vec<Numbered> = online.iter().filter_map(number).collect();
+        let number =
+            |cpu| Some(NumberedCpu { cpu, number: reader.read_number(&file(cpu, name))?, file: file(cpu, name) });
+        let given: Vec<NumberedCpu> = online.iter().filter_map(number).collect();
         sharing::doubt_unequal(reader, "kinds of cores", &given, &cores);
     }
-    let nothing = |cpu: u32| CpuSet::of(cpu);
+    let nothing = |cpu: u32| CpuSet::from_cpu(cpu);
     let around = |cpu: u32| {
         let cache = caches.get(&cpu).into_iter().flatten().map(|cache| &cache.shared_with);
         let sets = threads.get(&cpu).into_iter().chain(cache);
@@ -98,13 +104,14 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
     };
     let largest =
         |sets: &Sets, cpu: u32| sets.get(&cpu).filter(|set| set.len() > 1).cloned().unwrap_or_else(|| around(cpu));
-    let package_numbers = sharing::numbers(reader, "packages", &same.package, |cpu| largest(&packages, cpu));
-    let die_numbers: Vec<Numbered> = die_numbers.into_iter().filter(|die| has_dies && die.number >= 0).collect();
-    let die_numbers = sharing::numbers(reader, "dies", &die_numbers, |cpu| largest(&dies, cpu));
-    let core_numbers =
-        sharing::numbers(reader, "cores", &same.core, |cpu| threads.get(&cpu).cloned().unwrap_or_else(|| nothing(cpu)));
+    let package_numbers = sharing::agreed_numbers(reader, "packages", &same.package, |cpu| largest(&packages, cpu));
+    let die_numbers: Vec<NumberedCpu> = die_numbers.into_iter().filter(|die| has_dies && die.number >= 0).collect();
+    let die_numbers = sharing::agreed_numbers(reader, "dies", &die_numbers, |cpu| largest(&dies, cpu));
+    let core_numbers = sharing::agreed_numbers(reader, "cores", &same.core, |cpu| {
+        threads.get(&cpu).cloned().unwrap_or_else(|| nothing(cpu))
+    });
     let cpu = |number: u32| {
-        let frequency = frequencies.of(number);
+        let frequency = frequencies.policy_of_cpu(number);
         CpuFacts {
             number,
             package: package_numbers.get(&number).copied(),
@@ -117,8 +124,8 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
             core: core_numbers.get(&number).copied(),
             thread_siblings: threads.get(&number).cloned(),
             caches: caches.get(&number).cloned().unwrap_or_default(),
-            capacity: reader.number(&file(number, "cpu_capacity")),
-            highest_performance: reader.number(&file(number, "acpi_cppc/highest_perf")),
+            capacity: reader.read_number(&file(number, "cpu_capacity")),
+            highest_performance: reader.read_number(&file(number, "acpi_cppc/highest_perf")),
             maximum_frequency_khz: frequency.and_then(|policy| policy.maximum_khz),
             base_frequency_khz: frequency.and_then(|policy| policy.base_khz),
         }
@@ -127,52 +134,52 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
 }
 
 /// Returns the numbers in a file of each cpu's topology, also negative ones.
-fn numbered(reader: &Reader, online: &CpuSet, name: &str) -> Vec<Numbered> {
+fn read_numbers(reader: &ValueReader, online: &CpuSet, name: &str) -> Vec<NumberedCpu> {
     let of = |cpu: u32| {
         let file = format!("{CPUS}/cpu{cpu}/topology/{name}");
-        Some(Numbered { cpu, number: reader.number(&file)?, file })
+        Some(NumberedCpu { cpu, number: reader.read_number(&file)?, file })
     };
     online.iter().filter_map(of).collect()
 }
 
 /// The packages' and cores' numbers from the files of the topology, then from /proc/cpuinfo.
 struct SameNumbers {
-    package: Vec<Numbered>,
-    core: Vec<Numbered>,
+    package: Vec<NumberedCpu>,
+    core: Vec<NumberedCpu>,
 }
 
 impl SameNumbers {
-    fn of(reader: &Reader, online: &CpuSet, info: &CpuInfo) -> Self {
-        let with = |name: &str, in_info: fn(&super::cpuinfo::Entry) -> Option<i64>| {
+    fn read_numbers(reader: &ValueReader, online: &CpuSet, info: &CpuInfo) -> Self {
+        let with = |name: &str, in_info: fn(&super::cpuinfo::CpuInfoEntry) -> Option<i64>| {
             let by_info = online.iter().filter_map(|cpu| {
-                Some(Numbered { cpu, number: in_info(info.of(cpu)?)?, file: "proc/cpuinfo".to_owned() })
+                Some(NumberedCpu { cpu, number: in_info(info.entry_of(cpu)?)?, file: "proc/cpuinfo".to_owned() })
             });
-            let known = numbered(reader, online, name).into_iter().filter(|numbered| numbered.number >= 0);
+            let known = read_numbers(reader, online, name).into_iter().filter(|numbered| numbered.number >= 0);
             known.chain(by_info).collect()
         };
         Self { package: with("physical_package_id", |entry| entry.package), core: with("core_id", |entry| entry.core) }
     }
 
     /// Returns the sets of cpus with equal package numbers.
-    fn packages(&self) -> Vec<CpuSet> {
-        together(first_of_each(&self.package).into_iter().map(|(cpu, package)| (package, cpu)))
+    fn same_packages(&self) -> Vec<CpuSet> {
+        group_by_keys(first_of_each(&self.package).into_iter().map(|(cpu, package)| (package, cpu)))
     }
 
     /// Returns the sets of cpus with equal package and core numbers.
-    fn cores(&self) -> Vec<CpuSet> {
+    fn same_cores(&self) -> Vec<CpuSet> {
         let packages = first_of_each(&self.package);
         let cores = first_of_each(&self.core).into_iter();
-        together(cores.map(|(cpu, core)| ((packages.get(&cpu).copied(), core), cpu)))
+        group_by_keys(cores.map(|(cpu, core)| ((packages.get(&cpu).copied(), core), cpu)))
     }
 }
 
-fn first_of_each(numbers: &[Numbered]) -> BTreeMap<u32, i64> {
+fn first_of_each(numbers: &[NumberedCpu]) -> BTreeMap<u32, i64> {
     let mut first = BTreeMap::new();
     numbers.iter().for_each(|number| _ = first.entry(number.cpu).or_insert(number.number));
     first
 }
 
-fn together<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<CpuSet> {
+fn group_by_keys<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<CpuSet> {
     let mut sets: BTreeMap<K, CpuSet> = BTreeMap::new();
     keys.for_each(|(key, cpu)| _ = sets.entry(key).or_default().insert(cpu));
     sets.into_values().collect()
@@ -180,11 +187,11 @@ fn together<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<CpuSet> {
 
 /// Returns the classes of core by the performance counters that the kernel registers for them. Every online cpu is in one, if there are
 /// any.
-fn named_kinds(reader: &Reader, online: &CpuSet) -> Vec<NamedKind> {
+fn named_kinds(reader: &ValueReader, online: &CpuSet) -> Vec<NamedKind> {
     let classes =
         [("cpu_core", CoreType::Performance), ("cpu_atom", CoreType::Efficiency), ("cpu_lowpower", CoreType::LowPower)];
     let kind = |(name, core_type): (&str, CoreType)| {
-        let cpus = reader.list(&format!("sys/devices/{name}/cpus"))?;
+        let cpus = reader.read_list(&format!("sys/devices/{name}/cpus"))?;
         Some(NamedKind { core_type, cpus, source: name.to_owned() })
     };
     let kinds: Vec<NamedKind> = classes.into_iter().filter_map(kind).collect();

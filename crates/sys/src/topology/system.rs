@@ -1,48 +1,48 @@
 //! Kernel, architecture and hypervisor.
 
-use corewise_machine::machine::System;
+use corewise_machine::machine::SystemFacts;
 
 use super::cpuinfo::CpuInfo;
-use super::reader::Reader;
-use crate::root::{EMULATOR, HYPERVISOR, SCHEDULING, called};
+use super::reader::ValueReader;
+use crate::root::{EMULATOR, HYPERVISOR, SCHEDULING, usual_name};
 
 /// Reads the kernel's facts and the hypervisor.
-pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System {
-    System {
-        architecture: architecture(reader, info),
-        kernel: kernel(reader),
-        hypervisor: hypervisor(reader, info),
+pub fn read_system(reader: &ValueReader, info: &CpuInfo, governors: Vec<String>) -> SystemFacts {
+    SystemFacts {
+        architecture: read_architecture(reader, info),
+        kernel: kernel_release(reader),
+        hypervisor: find_hypervisor(reader, info),
         emulated: by_processor(reader).1,
         governors,
         scheduling: SCHEDULING
             .iter()
-            .filter_map(|(name, file)| Some(((*name).to_owned(), reader.word(file)?)))
+            .filter_map(|(name, file)| Some(((*name).to_owned(), reader.read_word(file)?)))
             .collect(),
     }
 }
 
 /// Returns the hypervisor by the processor's report, and true for an emulator.
-pub fn by_processor(reader: &Reader) -> (Option<String>, bool) {
-    let emulated = reader.word(HYPERVISOR).as_deref() == Some(EMULATOR);
-    (processor(reader).map(str::to_owned), emulated)
+pub fn by_processor(reader: &ValueReader) -> (Option<String>, bool) {
+    let emulated = reader.read_word(HYPERVISOR).as_deref() == Some(EMULATOR);
+    (hypervisor_by_processor(reader).map(str::to_owned), emulated)
 }
 
 /// Returns the architecture: from the kernel (since 6.1), from hwloc's recorder, or by the form of /proc/cpuinfo.
-fn architecture(reader: &Reader, info: &CpuInfo) -> Option<String> {
+fn read_architecture(reader: &ValueReader, info: &CpuInfo) -> Option<String> {
     let by_form = || info.architecture().map(str::to_owned);
-    reader.word("proc/sys/kernel/arch").or_else(|| noted(reader, "Architecture")).or_else(by_form)
+    reader.read_word("proc/sys/kernel/arch").or_else(|| noted_value(reader, "Architecture")).or_else(by_form)
 }
 
 /// Returns the kernel's release: "6.18.2-arch1".
-fn kernel(reader: &Reader) -> Option<String> {
+fn kernel_release(reader: &ValueReader) -> Option<String> {
     let release = |text: &str| text.strip_prefix("Linux version ")?.split_whitespace().next().map(str::to_owned);
-    let version = || release(&reader.text("proc/version")?);
-    reader.word("proc/sys/kernel/osrelease").or_else(version).or_else(|| noted(reader, "OSRelease"))
+    let version = || release(&reader.read_text("proc/version")?);
+    reader.read_word("proc/sys/kernel/osrelease").or_else(version).or_else(|| noted_value(reader, "OSRelease"))
 }
 
 /// Returns a value of uname that hwloc-gather-topology notes in its recordings.
-fn noted(reader: &Reader, name: &str) -> Option<String> {
-    let notes = reader.text("proc/hwloc-nofile-info")?;
+fn noted_value(reader: &ValueReader, name: &str) -> Option<String> {
+    let notes = reader.read_text("proc/hwloc-nofile-info")?;
     let (_, value) = notes.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| *key == name)?;
     Some(value.trim().to_owned()).filter(|value| !value.is_empty())
 }
@@ -50,14 +50,15 @@ fn noted(reader: &Reader, name: &str) -> Option<String> {
 /// Returns the hypervisor by its traces in a guest: Xen's own file, the firmware's vendor, the processor, the available clock. An x86 cpu
 /// without the `hypervisor` flag is no guest; other architectures have no such flag and only the names decide. QEMU's firmware does not
 /// reveal what runs its cpus, so the processor takes precedence.
-fn hypervisor(reader: &Reader, info: &CpuInfo) -> Option<String> {
+fn find_hypervisor(reader: &ValueReader, info: &CpuInfo) -> Option<String> {
     if info.is_guest() == Some(false) {
         return None;
     }
-    let machine = firmware(reader);
-    let named = xen(reader).or_else(|| machine.filter(|name| *name != QEMU)).or_else(|| processor(reader));
+    let machine = hypervisor_by_firmware(reader);
+    let named =
+        xen_guest(reader).or_else(|| machine.filter(|name| *name != QEMU)).or_else(|| hypervisor_by_processor(reader));
     named
-        .or_else(|| clock(reader))
+        .or_else(|| hypervisor_by_clock(reader))
         .or(machine)
         .or_else(|| info.is_guest().map(|_| "a virtual machine"))
         .map(str::to_owned)
@@ -65,15 +66,15 @@ fn hypervisor(reader: &Reader, info: &CpuInfo) -> Option<String> {
 
 const QEMU: &str = "QEMU";
 
-fn xen(reader: &Reader) -> Option<&'static str> {
-    (reader.word("sys/hypervisor/type")? == "xen").then_some("Xen")
+fn xen_guest(reader: &ValueReader) -> Option<&'static str> {
+    (reader.read_word("sys/hypervisor/type")? == "xen").then_some("Xen")
 }
 
 /// Names a hypervisor by words in the firmware's vendor and product.
-fn firmware(reader: &Reader) -> Option<&'static str> {
+fn hypervisor_by_firmware(reader: &ValueReader) -> Option<&'static str> {
     let field = |name: &str| {
         let places = ["sys/devices/virtual/dmi/id", "sys/class/dmi/id"];
-        places.iter().find_map(|place| reader.word(&format!("{place}/{name}"))).unwrap_or_default()
+        places.iter().find_map(|place| reader.read_word(&format!("{place}/{name}"))).unwrap_or_default()
     };
     let words = format!("{} {}", field("sys_vendor"), field("product_name"));
     let names = [
@@ -96,13 +97,13 @@ fn firmware(reader: &Reader) -> Option<&'static str> {
     names.iter().find(|(word, _)| words.contains(word) && !metal).map(|(_, name)| *name)
 }
 
-fn processor(reader: &Reader) -> Option<&'static str> {
-    called(&reader.word(HYPERVISOR)?)
+fn hypervisor_by_processor(reader: &ValueReader) -> Option<&'static str> {
+    usual_name(&reader.read_word(HYPERVISOR)?)
 }
 
 /// Names a hypervisor by clocks that only its guests have.
-fn clock(reader: &Reader) -> Option<&'static str> {
-    let clocks = reader.word("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
+fn hypervisor_by_clock(reader: &ValueReader) -> Option<&'static str> {
+    let clocks = reader.read_word("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
     let names = [("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen")];
     names.iter().find(|(clock, _)| clocks.contains(clock)).map(|(_, name)| *name)
 }
@@ -118,10 +119,10 @@ mod tests {
     const VENDOR: &str = "sys/devices/virtual/dmi/id/sys_vendor";
     const PRODUCT: &str = "sys/class/dmi/id/product_name";
 
-    fn found(files: &[(&str, &str)]) -> System {
+    fn found(files: &[(&str, &str)]) -> SystemFacts {
         let root = Root::from_files(files.iter().copied());
-        let reader = Reader::new(&root);
-        system(&reader, &CpuInfo::parse(&reader.text("proc/cpuinfo").unwrap_or_default()), Vec::new())
+        let reader = ValueReader::new(&root);
+        read_system(&reader, &CpuInfo::parse(&reader.read_text("proc/cpuinfo").unwrap_or_default()), Vec::new())
     }
 
     fn hypervisor(files: &[(&str, &str)]) -> String {

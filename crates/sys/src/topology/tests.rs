@@ -7,7 +7,7 @@ use super::*;
 use crate::root::HWLOC_XML;
 
 fn machine(files: &[(&str, &str)]) -> Result<Machine, SysError> {
-    read(&Root::from_files(files.iter().copied()))
+    read_machine(&Root::from_files(files.iter().copied()))
 }
 
 fn gaps(machine: &Machine) -> Vec<&str> {
@@ -31,7 +31,7 @@ fn without_anything_else_the_allowed_cpus_are_the_machine() {
 fn one_cpu_is_a_machine() {
     let found = machine(&[("sys/devices/system/cpu/online", "0\n")]).unwrap();
     for level in Level::EVERYWHERE {
-        assert_eq!(found.objects(level).len(), 1, "{level}");
+        assert_eq!(found.objects_of(level).len(), 1, "{level}");
     }
 }
 
@@ -50,7 +50,8 @@ fn books_and_drawers_lie_around_packages_where_a_system_has_them() {
             (of("drawer_siblings_list"), "0-7".to_owned()),
         ]);
     }
-    let found = read(&Root::from_files(files.iter().map(|(path, text)| (path.as_str(), text.as_str())))).unwrap();
+    let found =
+        read_machine(&Root::from_files(files.iter().map(|(path, text)| (path.as_str(), text.as_str())))).unwrap();
     let export = r#"<topology version="2.0"><object type="Machine">
         <object type="Group" subtype="Drawer" cpuset="0xf">
             <object type="Group" subtype="Book" cpuset="0x3"><object type="Package" os_index="0">
@@ -59,18 +60,19 @@ fn books_and_drawers_lie_around_packages_where_a_system_has_them() {
                 <object type="PU" os_index="2"/><object type="PU" os_index="3"/></object></object>
         </object></object></topology>"#;
     let exported = machine(&[(HWLOC_XML, export)]).unwrap();
-    let sets =
-        |machine: &Machine, level| machine.objects(level).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let sets = |machine: &Machine, level| {
+        machine.objects_of(level).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
     assert_eq!(
         [Level::Drawer, Level::Book, Level::Package].map(|level| sets(&found, level)),
         ["0-7", "0-3 4-7", "0,1 2,3 4,5 6,7"]
     );
     assert_eq!([Level::Drawer, Level::Book].map(|level| sets(&exported, level)), ["0-3", "0,1 2,3"]);
-    assert_eq!(found.levels().count(), Level::EVERYWHERE.len() + 2);
+    assert_eq!(found.levels_present().count(), Level::EVERYWHERE.len() + 2);
     let without = machine(&[("sys/devices/system/cpu/online", "0-1\n")]).unwrap();
     assert_eq!(
-        (without.levels().count(), without.objects(Level::Drawer)),
-        (Level::EVERYWHERE.len(), without.objects(Level::Package))
+        (without.levels_present().count(), without.objects_of(Level::Drawer)),
+        (Level::EVERYWHERE.len(), without.objects_of(Level::Package))
     );
 }
 
@@ -99,7 +101,7 @@ fn cpus_beyond_the_largest_that_is_read_are_one_gap_whatever_names_them() {
 #[test]
 fn nothing_is_an_error_in_a_recording_only() {
     assert!(matches!(machine(&[("proc/version", "Linux")]), Err(SysError::NoCpu)));
-    assert!(!read(&Root::live()).unwrap().online.is_empty());
+    assert!(!read_machine(&Root::this_machine()).unwrap().online.is_empty());
 }
 
 #[test]
@@ -174,7 +176,7 @@ proptest! {
         let online = [("sys/devices/system/cpu/online", "0-3")];
         let found = machine(&[&online[..], &files[..]].concat()).unwrap();
         prop_assert!(!found.online.is_empty() && found.online.is_subset(&found.present));
-        prop_assert_eq!(found.objects(Level::Core).iter().map(corewise_machine::CpuSet::len).sum::<usize>(), found.online.len());
+        prop_assert_eq!(found.objects_of(Level::Core).iter().map(corewise_machine::CpuSet::len).sum::<usize>(), found.online.len());
     }
 
     #[test]

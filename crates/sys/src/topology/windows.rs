@@ -13,16 +13,16 @@ use corewise_machine::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, Machine
 use corewise_machine::{CpuSet, Gap};
 
 use super::limits::{LARGEST_CPU, larger_cpus};
-use super::reader::Reader;
+use super::reader::ValueReader;
 use super::system;
 use crate::error::SysError;
 use crate::logical_processors::bytes;
 use crate::logical_processors::cpu_sets::{self, CpuSetOf};
-use crate::logical_processors::numbering::Numbering;
-use crate::logical_processors::relations::{self, GroupMask, Relation};
+use crate::logical_processors::numbering::GroupNumbering;
+use crate::logical_processors::relations::{self, GroupMask, ProcessorRelation};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
-use about::About;
-use parts::Parts;
+use about::SystemDescription;
+use parts::DisjointSets;
 
 /// Plausible sizes of a cache; any other size counts as unknown.
 const CACHE_BYTES: RangeInclusive<u64> = 1 << 10..=2 << 30;
@@ -33,37 +33,37 @@ const MOST_NAMED: usize = 4;
 ///
 /// # Errors
 /// [`SysError::Damaged`] if a buffer is not hexadecimal, or names no cpu.
-pub fn facts(reader: &Reader) -> Result<Option<MachineFacts>, SysError> {
-    let Some(relations) = buffer(reader, LOGICAL_PROCESSORS)? else { return Ok(None) };
-    let (relations, mut wrong) = relations::relations(&relations);
-    let (sets, wrong_of_sets) = cpu_sets::cpu_sets(&buffer(reader, CPU_SETS)?.unwrap_or_default());
-    let numbering = Numbering::of(&relations, LARGEST_CPU);
-    if numbering.online().is_empty() {
-        return Err(damaged(LOGICAL_PROCESSORS, "no processor is in it"));
+pub fn read_facts(reader: &ValueReader) -> Result<Option<MachineFacts>, SysError> {
+    let Some(relations) = read_buffer(reader, LOGICAL_PROCESSORS)? else { return Ok(None) };
+    let (relations, mut wrong) = relations::parse_relations(&relations);
+    let (sets, wrong_of_sets) = cpu_sets::cpu_sets(&read_buffer(reader, CPU_SETS)?.unwrap_or_default());
+    let numbering = GroupNumbering::from_relations(&relations, LARGEST_CPU);
+    if numbering.online_cpus().is_empty() {
+        return Err(damaged_error(LOGICAL_PROCESSORS, "no processor is in it"));
     }
-    let about = about::about(&reader.text(ABOUT_WINDOWS).unwrap_or_default());
-    let mut read = Read::of(&relations, &numbering);
+    let about = about::parse_about(&reader.read_text(ABOUT_WINDOWS).unwrap_or_default());
+    let mut read = ProcessorParts::from_relations(&relations, &numbering);
     wrong.append(&mut read.wrong);
     let sets: BTreeMap<u32, &CpuSetOf> =
-        sets.iter().filter_map(|set| Some((numbering.cpu(set.group, set.index)?, set))).collect();
+        sets.iter().filter_map(|set| Some((numbering.cpu_number(set.group, set.index)?, set))).collect();
     let mut gaps = Vec::new();
-    gaps.extend(named("what GetLogicalProcessorInformationEx reports", wrong));
-    gaps.extend(named("what GetSystemCpuSetInformation reports", wrong_of_sets.into_iter().collect()));
-    gaps.extend(read.contradictions(&sets, &numbering));
+    gaps.extend(mistakes_gap("what GetLogicalProcessorInformationEx reports", wrong));
+    gaps.extend(mistakes_gap("what GetSystemCpuSetInformation reports", wrong_of_sets.into_iter().collect()));
+    gaps.extend(read.contradictions_gap(&sets, &numbering));
     gaps.extend(numbering.has_larger_cpus.then(larger_cpus));
     gaps.extend(not_reported(&about));
-    let online = numbering.online();
+    let online = numbering.online_cpus();
     let reserved: CpuSet = sets.iter().filter(|(_, set)| set.is_reserved).map(|(cpu, _)| *cpu).collect();
     let allowed = match about.affinity.as_slice() {
         [] => online.clone(),
-        affinity => numbering.cpus(affinity).0,
+        affinity => numbering.cpus_of_masks(affinity).0,
     };
     let mut system = about.system.clone();
     (system.hypervisor, system.emulated) = system::by_processor(reader);
     Ok(Some(MachineFacts {
-        cpus: online.iter().map(|cpu| read.cpu(cpu)).collect(),
-        nodes: read.nodes(&about, &mut gaps),
-        named_kinds: kinds(&read.efficiency_classes(&sets)),
+        cpus: online.iter().map(|cpu| read.cpu_facts(cpu)).collect(),
+        nodes: read.node_facts(&about, &mut gaps),
+        named_kinds: core_kinds(&read.efficiency_classes(&sets)),
         present: Some(online.clone()),
         online: Some(online),
         allowed: Some(allowed.difference(&reserved)),
@@ -75,17 +75,17 @@ pub fn facts(reader: &Reader) -> Result<Option<MachineFacts>, SysError> {
     }))
 }
 
-fn buffer(reader: &Reader, path: &str) -> Result<Option<Vec<u8>>, SysError> {
-    let Some(text) = reader.text(path) else { return Ok(None) };
-    bytes::from_hexadecimal(&text).map(Some).ok_or_else(|| damaged(path, "it is not hexadecimal"))
+fn read_buffer(reader: &ValueReader, path: &str) -> Result<Option<Vec<u8>>, SysError> {
+    let Some(text) = reader.read_text(path) else { return Ok(None) };
+    bytes::from_hexadecimal(&text).map(Some).ok_or_else(|| damaged_error(path, "it is not hexadecimal"))
 }
 
-fn damaged(path: &str, why: &str) -> SysError {
+fn damaged_error(path: &str, why: &str) -> SysError {
     SysError::Damaged { path: PathBuf::from(path), why: format!("{path}: {why}") }
 }
 
 /// Returns the gap of the defects, if there are any.
-fn named(what: &str, mut wrong: Vec<String>) -> Option<Gap> {
+fn mistakes_gap(what: &str, mut wrong: Vec<String>) -> Option<Gap> {
     let more = wrong.len().saturating_sub(MOST_NAMED);
     wrong.truncate(MOST_NAMED);
     wrong.extend((more > 0).then(|| format!("{more} more")));
@@ -93,7 +93,7 @@ fn named(what: &str, mut wrong: Vec<String>) -> Option<Gap> {
 }
 
 /// Returns the gaps of facts that Windows does not report, or that Wine makes up.
-fn not_reported(about: &About) -> Vec<Gap> {
+fn not_reported(about: &SystemDescription) -> Vec<Gap> {
     let wine = about.wine.as_ref().map(|version| {
         let why = format!("this is Wine {version}, which imitates Windows and may report something else");
         Gap::new("what Windows reports of this machine", why)
@@ -102,7 +102,7 @@ fn not_reported(about: &About) -> Vec<Gap> {
 }
 
 /// Returns the classes of core by efficiency class, of which the highest is the fastest; all below the second are one class.
-fn kinds(classes: &BTreeMap<u32, u8>) -> Vec<NamedKind> {
+fn core_kinds(classes: &BTreeMap<u32, u8>) -> Vec<NamedKind> {
     let mut found: Vec<u8> = classes.values().copied().collect::<BTreeSet<u8>>().into_iter().collect();
     found.reverse();
     let core_type = |class: u8| match found.iter().position(|other| *other == class) {
@@ -120,85 +120,85 @@ fn kinds(classes: &BTreeMap<u32, u8>) -> Vec<NamedKind> {
 
 /// The relations by type, as sets of cpu numbers.
 #[derive(Default)]
-struct Read {
-    cores: Parts,
-    modules: Parts,
-    dies: Parts,
-    packages: Parts,
+struct ProcessorParts {
+    cores: DisjointSets,
+    modules: DisjointSets,
+    dies: DisjointSets,
+    packages: DisjointSets,
     nodes: BTreeMap<u32, CpuSet>,
     /// Caches by level and kind, with the size of each.
-    caches: BTreeMap<(u8, CacheKind), (Parts, Vec<u64>)>,
+    caches: BTreeMap<(u8, CacheKind), (DisjointSets, Vec<u64>)>,
     /// Efficiency classes of the cores, in their order.
     efficiency_classes: Vec<u8>,
     wrong: Vec<String>,
 }
 
-impl Read {
-    fn of(relations: &[Relation], numbering: &Numbering) -> Self {
+impl ProcessorParts {
+    fn from_relations(relations: &[ProcessorRelation], numbering: &GroupNumbering) -> Self {
         let mut read = Self::default();
         for relation in relations {
-            read.add(relation, numbering);
+            read.add_relation(relation, numbering);
         }
         read
     }
 
-    fn add(&mut self, relation: &Relation, numbering: &Numbering) {
+    fn add_relation(&mut self, relation: &ProcessorRelation, numbering: &GroupNumbering) {
         match relation {
-            Relation::Core { efficiency_class, cpus } => {
-                let cpus = self.cpus("a core", cpus, numbering);
-                if self.cores.add(cpus, "a core", &mut self.wrong) {
+            ProcessorRelation::Core { efficiency_class, cpus } => {
+                let cpus = self.take_cpus("a core", cpus, numbering);
+                if self.cores.add_set(cpus, "a core", &mut self.wrong) {
                     self.efficiency_classes.push(*efficiency_class);
                 }
             }
-            Relation::Package(cpus) => {
-                let cpus = self.cpus("a package", cpus, numbering);
-                self.packages.add(cpus, "a package", &mut self.wrong);
+            ProcessorRelation::Package(cpus) => {
+                let cpus = self.take_cpus("a package", cpus, numbering);
+                self.packages.add_set(cpus, "a package", &mut self.wrong);
             }
-            Relation::Die(cpus) => {
-                let cpus = self.cpus("a die", cpus, numbering);
-                self.dies.add(cpus, "a die", &mut self.wrong);
+            ProcessorRelation::Die(cpus) => {
+                let cpus = self.take_cpus("a die", cpus, numbering);
+                self.dies.add_set(cpus, "a die", &mut self.wrong);
             }
-            Relation::Module(cpus) => {
-                let cpus = self.cpus("a module", cpus, numbering);
-                self.modules.add(cpus, "a module", &mut self.wrong);
+            ProcessorRelation::Module(cpus) => {
+                let cpus = self.take_cpus("a module", cpus, numbering);
+                self.modules.add_set(cpus, "a module", &mut self.wrong);
             }
-            Relation::Node { number, cpus } => {
+            ProcessorRelation::Node { number, cpus } => {
                 // A node comes a second time, with the cpus of all groups.
-                let cpus = self.cpus("a node", cpus, numbering);
+                let cpus = self.take_cpus("a node", cpus, numbering);
                 let node = self.nodes.entry(*number).or_default();
                 *node = node.union(&cpus);
             }
-            Relation::Cache { level, kind: Some(kind), size_bytes, cpus } if (1..=4).contains(level) => {
-                let cpus = self.cpus("a cache", cpus, numbering);
+            ProcessorRelation::Cache { level, kind: Some(kind), size_bytes, cpus } if (1..=4).contains(level) => {
+                let cpus = self.take_cpus("a cache", cpus, numbering);
                 let (parts, sizes) = self.caches.entry((*level, *kind)).or_default();
-                if parts.add(cpus, &format!("an L{level} cache"), &mut self.wrong) {
+                if parts.add_set(cpus, &format!("an L{level} cache"), &mut self.wrong) {
                     sizes.push(*size_bytes);
                 }
             }
-            Relation::Cache { .. } | Relation::Groups(_) => (),
+            ProcessorRelation::Cache { .. } | ProcessorRelation::Groups(_) => (),
         }
     }
 
-    fn cpus(&mut self, what: &str, masks: &[GroupMask], numbering: &Numbering) -> CpuSet {
-        let (cpus, are_known) = numbering.cpus(masks);
+    fn take_cpus(&mut self, what: &str, masks: &[GroupMask], numbering: &GroupNumbering) -> CpuSet {
+        let (cpus, are_known) = numbering.cpus_of_masks(masks);
         if !are_known {
             self.wrong.push(format!("{what} has cpus that are not active"));
         }
         cpus
     }
 
-    fn cpu(&self, number: u32) -> CpuFacts {
+    fn cpu_facts(&self, number: u32) -> CpuFacts {
         let caches = self.caches.iter().filter_map(|((level, kind), (parts, sizes))| {
-            let place = parts.place(number)?;
+            let place = parts.place_of(number)?;
             let size_bytes = sizes.get(place).copied().filter(|size| CACHE_BYTES.contains(size));
-            Some(CacheFacts { level: *level, kind: *kind, size_bytes, shared_with: parts.set(place).clone() })
+            Some(CacheFacts { level: *level, kind: *kind, size_bytes, shared_with: parts.set_at(place).clone() })
         });
         CpuFacts {
             number,
-            package: self.packages.place(number).map(|place| place as i64),
-            die_cpus: self.dies.of(number),
-            cluster_cpus: self.modules.of(number),
-            thread_siblings: self.cores.of(number),
+            package: self.packages.place_of(number).map(|place| place as i64),
+            die_cpus: self.dies.set_of(number),
+            cluster_cpus: self.modules.set_of(number),
+            thread_siblings: self.cores.set_of(number),
             caches: caches.collect(),
             ..CpuFacts::default()
         }
@@ -216,7 +216,7 @@ impl Read {
     }
 
     /// Returns the nodes. Windows reports only the free memory of a node; the only node has all of the machine's.
-    fn nodes(&self, about: &About, gaps: &mut Vec<Gap>) -> Vec<NodeFacts> {
+    fn node_facts(&self, about: &SystemDescription, gaps: &mut Vec<Gap>) -> Vec<NodeFacts> {
         let memory_bytes = |number: &u32| match self.nodes.len() {
             1 => about.memory_bytes,
             _ => about.free_bytes.get(number).copied().filter(|free| *free == 0),
@@ -234,7 +234,7 @@ impl Read {
     }
 
     /// Returns the gap of cpus for which the cpu sets contradict the relations about cores, caches or nodes; the relations are used.
-    fn contradictions(&self, sets: &BTreeMap<u32, &CpuSetOf>, numbering: &Numbering) -> Option<Gap> {
+    fn contradictions_gap(&self, sets: &BTreeMap<u32, &CpuSetOf>, numbering: &GroupNumbering) -> Option<Gap> {
         let last = self.caches.iter().rfind(|((level, kind), _)| *level >= 2 && *kind != CacheKind::Instruction);
         let node_of = |cpu: u32| self.nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(number, _)| *number);
         let mut differing = Vec::new();

@@ -2,7 +2,7 @@
 
 /// A thread's accounts since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct ThreadAccount {
     /// Time on cpus, in nanoseconds.
     pub on_cpu_ns: u64,
     /// Time for which it was runnable but did not run, in nanoseconds.

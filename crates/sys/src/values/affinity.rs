@@ -5,13 +5,13 @@ use std::io;
 use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::process::Process;
+use super::process::ProcessIdentity;
 
 /// A thread that has fewer cpus than its process, on systems with masks of processes, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnMask {
     /// The thread.
-    pub thread: Process,
+    pub thread: ProcessIdentity,
     /// Its cpus.
     pub cpus: CpuSet,
 }
@@ -21,7 +21,7 @@ pub struct OwnMask {
 /// # Errors
 /// An error with the cpus that the thread may use, or the cpu on which it runs, instead.
 pub fn check_pinned(cpu: u32, allowed: &CpuSet, running: Option<u32>) -> io::Result<()> {
-    if *allowed == CpuSet::of(cpu) && running == Some(cpu) {
+    if *allowed == CpuSet::from_cpu(cpu) && running == Some(cpu) {
         return Ok(());
     }
     let running = running.map_or("an unknown cpu".to_owned(), |running| format!("cpu {running}"));

@@ -10,12 +10,12 @@ pub struct AffinityEvent {
     /// The thread that asked.
     pub by: u32,
     /// The author, if it is still known.
-    pub author: Option<Author>,
+    pub author: Option<MaskCaller>,
 }
 
 /// The author of a mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Author {
+pub struct MaskCaller {
     /// The process.
     pub process: u32,
     /// Its name; its program's name if it has ended.

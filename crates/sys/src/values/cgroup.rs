@@ -69,7 +69,7 @@ pub enum CgroupRefusal {
 
 impl CgroupRefusal {
     /// Returns a command or an instruction that would change it.
-    pub fn cure(&self) -> String {
+    pub fn suggest_cure(&self) -> String {
         match self {
             Self::None => "Without --cgroup, the mask and a job hold the command.".to_owned(),
             Self::NotMounted => "Mount it: mount -t cgroup2 none /sys/fs/cgroup. Without --cgroup, only the affinity \
@@ -86,7 +86,7 @@ impl CgroupRefusal {
                 format!(
                     "Start it in its own group: systemd-run --scope -p Delegate=yes {} (as root; with --user if cpuset is delegated to the \
                      user's manager).",
-                    suggested_command::run_in_group().line()
+                    suggested_command::run_in_group().shell_line()
                 )
             }
             Self::GivesLess { given, .. } => {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use corewise_machine::counts::Counted;
+use corewise_machine::counts::EventCounts;
 
 /// A quantity that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CountKind {
     /// Interrupts of devices, timers and other cpus.
     Interrupts,
     /// Work that interrupts defer: soft interrupts, deferred procedure calls.
@@ -15,7 +15,7 @@ pub enum Kind {
     StolenTime,
 }
 
-impl Kind {
+impl CountKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Interrupts, Self::SoftInterrupts, Self::StolenTime];
 
@@ -31,11 +31,11 @@ impl Kind {
 
 /// Events on a cpu between two moments; `None` if the kernel does not report them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Happened {
+pub struct CountedInterval {
     /// Interrupts taken.
-    pub interrupts: Option<Counted>,
+    pub interrupts: Option<EventCounts>,
     /// Soft interrupts run.
-    pub softirqs: Option<Counted>,
+    pub softirqs: Option<EventCounts>,
     /// Seconds that a hypervisor stole.
     pub stolen_s: Option<f64>,
 }

@@ -2,7 +2,7 @@
 
 /// Events that a program can subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Interest {
+pub enum EventInterest {
     /// Begin and end of interrupt handlers: devices', soft ones, vectors, non-maskable ones.
     Interrupts,
     /// A cpu switches to another task.
@@ -21,9 +21,9 @@ pub enum Interest {
     Affinities,
 }
 
-impl Interest {
+impl EventInterest {
     /// Returns its name in a gap.
-    pub const fn what(self) -> &'static str {
+    pub const fn gap_name(self) -> &'static str {
         match self {
             Self::Interrupts => "names of interrupts",
             Self::Switches => "names of other tasks",
@@ -39,7 +39,7 @@ impl Interest {
 
 /// Result of draining a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drained {
+pub struct DrainedEvents {
     /// Number of lost events.
     pub lost: u64,
     /// The calling thread's number in the initial namespace, if an event contained it; 0 otherwise.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use corewise_machine::CpuSet;
 
-use crate::memory_policy::Policy;
+use crate::memory_policy::KernelMemoryPolicy;
 
 /// Default wait for processes that outlive a command: those still there afterwards were not meant to end with it.
 pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
@@ -18,7 +18,7 @@ pub const USUAL_GRACE: Duration = Duration::from_millis(500);
 
 /// A command and its options.
 #[derive(Debug)]
-pub struct Execution<'a> {
+pub struct CommandExecution<'a> {
     /// The program: a path, or a name to find in `PATH`.
     pub program: &'a OsString,
     /// Its arguments.
@@ -28,7 +28,7 @@ pub struct Execution<'a> {
     /// Its cpus; `None` to leave them as they are.
     pub cpus: Option<&'a CpuSet>,
     /// Its memory policy; `None` to leave it as it is.
-    pub memory: Option<&'a Policy>,
+    pub memory: Option<&'a KernelMemoryPolicy>,
     /// True to ask the system not to slow it down to save power.
     pub at_full_speed: bool,
     /// Time after which it is ended.
@@ -41,7 +41,7 @@ pub struct Execution<'a> {
     /// Time for each of its processes to end on request.
     pub grace: Duration,
     /// Called as soon as its first process is executed.
-    pub started: Option<&'a dyn Started>,
+    pub started: Option<&'a dyn StartListener>,
     /// Estimates the clock rate of cpus on which it computes, periodically, on a thread of ours. Not used if the kernel counts cycles,
     /// which is better.
     pub clock: Option<&'a dyn ClockProbe>,
@@ -49,7 +49,7 @@ pub struct Execution<'a> {
     pub stops: &'a [&'a AtomicBool],
 }
 
-impl<'a> Execution<'a> {
+impl<'a> CommandExecution<'a> {
     /// Creates a command with the defaults: on the cpus of the calling thread, without a time limit.
     pub fn new(program: &'a OsString, arguments: &'a [OsString], stops: &'a [&'a AtomicBool]) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Returns the command, without input, and with one pipe for all its output.
-    pub(crate) fn command(&self, output: PipeWriter) -> io::Result<Command> {
+    pub(crate) fn build_command(&self, output: PipeWriter) -> io::Result<Command> {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
         for (name, value) in self.environment {
@@ -90,26 +90,26 @@ impl<'a> Execution<'a> {
 }
 
 /// Callback for a command that was started.
-pub trait Started: Debug {
+pub trait StartListener: Debug {
     /// Called with the number of the process that all of its processes descend from, which exists as long as one of them does.
-    fn started(&self, process: u32);
+    fn on_start(&self, process: u32);
 }
 
 /// Estimates a clock rate; a visit calls it on a thread of this process that is pinned to a cpu.
 pub trait ClockProbe: Debug + Sync {
     /// Returns the clock rate of the calling thread's cpu in GHz. It takes at most a few milliseconds of the cpu, which a command that
     /// computes there loses. Returns `None` at once when `stop` becomes true.
-    fn gigahertz(&self, stop: &AtomicBool) -> Option<f64>;
+    fn estimate_gigahertz(&self, stop: &AtomicBool) -> Option<f64>;
 }
 
 /// Schedule of looks at a command's threads: first soon, then ever more rarely, and never for more than a hundredth of the time.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct VisitPace {
     /// Pause before the next look.
     pub pause: Duration,
 }
 
-impl Pace {
+impl VisitPace {
     /// Longest pause after a quick look.
     pub const RAREST: Duration = Duration::from_millis(100);
     const FIRST: Duration = Duration::from_millis(5);
@@ -120,14 +120,14 @@ impl Pace {
     }
 
     /// Adapts the pause after a look that took `cost`.
-    pub fn looked(&mut self, cost: Duration) {
+    pub fn after_visit(&mut self, cost: Duration) {
         self.pause = (self.pause * 2).min(Self::RAREST).max(cost * Self::SHARE);
     }
 }
 
 /// End of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ExecutionEnd {
     /// It exited with this status.
     Exited(i32),
     /// This signal killed it; it was not ours.
@@ -144,25 +144,25 @@ pub enum End {
 
 /// Result of a run.
 #[derive(Clone, Debug)]
-pub struct Executed {
+pub struct ExecutionResult {
     /// The way it ended.
-    pub end: End,
+    pub end: ExecutionEnd,
     /// Time from just before its first instruction to the end of its last process, provided that follows soon; processes left behind do not
     /// count. The end is noticed one wakeup late, which takes some 50 us.
     pub wall: Duration,
     /// True if this process was stopped meanwhile, so that the time of the end is unknown.
     pub was_held: bool,
     /// The kernel's accounts of it.
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// Cpu time of the process that supervised it, in seconds; 0 if it has none, or did not end.
     pub supervisor_s: f64,
     /// Observations of its threads while it ran.
-    pub observed: Observed,
+    pub observed: ThreadObservations,
     /// Number of migrations; `None` if the kernel does not count them.
     pub migrations: Option<u64>,
     /// Its mean clock rate while it computed, in GHz; `None` if there are no counters.
     pub gigahertz: Option<f64>,
-    /// The clock rates that [`Execution::clock`] estimated meanwhile, in GHz.
+    /// The clock rates that [`CommandExecution::clock`] estimated meanwhile, in GHz.
     pub estimated_gigahertz: Vec<f64>,
     /// Number of processes it left behind, which were killed.
     pub left_behind: u32,
@@ -174,7 +174,7 @@ pub struct Executed {
 
 /// The kernel's accounts of a command, including descendants that had been waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Usage {
+pub struct ResourceUsage {
     /// Time computing in user mode, in seconds.
     pub user_s: f64,
     /// Time in the kernel, in seconds.
@@ -193,7 +193,7 @@ pub struct Usage {
 
 /// Observations of the threads of a command and of its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed {
+pub struct ThreadObservations {
     /// The cpus on which a thread was seen.
     pub used: CpuSet,
     /// The cpus on which a thread computed, or waited to, at the last look.

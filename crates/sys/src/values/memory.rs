@@ -30,7 +30,7 @@ pub enum PageSize {
 
 /// The memory that is free now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Available {
+pub struct AvailableMemory {
     /// Memory that programs can have without swapping, in bytes.
     pub all_bytes: u64,
     /// Swapped-out memory, in bytes.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A process or thread of the running boot: its number and its start time. A number alone is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Process {
+pub struct ProcessIdentity {
     /// Its number: a pid, or a tid for one thread.
     pub id: u32,
     /// Start time, in kernel ticks since boot.
@@ -13,7 +13,7 @@ pub struct Process {
 
 /// The kernel's facts about a process or thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stat {
+pub struct ProcessStat {
     /// Its name, which it may have changed; at most 15 bytes.
     pub name: String,
     /// True if it has ended and was not waited for.

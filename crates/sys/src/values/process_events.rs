@@ -2,7 +2,7 @@
 
 /// Kind of event to subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ProcessEventKind {
     /// A process or a thread is made.
     Fork,
     /// A process executes another program.

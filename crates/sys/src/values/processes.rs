@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use corewise_machine::CpuSet;
 
-use super::process::Process;
+use super::process::ProcessIdentity;
 
 /// A process as it was seen at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct ProcessFacts {
     /// Its identity. Number and start time survive an exec; all other fields may change with one.
-    pub process: Process,
+    pub process: ProcessIdentity,
     /// Number of its parent; 0 if no parent is visible here.
     pub parent: u32,
     /// Its name: the executed program's, or set by itself; at most 15 bytes.
     pub name: String,
     /// The file that it executes.
-    pub executable: Executable,
+    pub executable: ExecutableFile,
     /// Its arguments, the program's own name first: at most 64 KiB of them. It may have changed them.
     pub arguments: Vec<String>,
     /// Its effective user.
@@ -37,7 +37,7 @@ pub struct Facts {
 
 /// The file that a process executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Executable {
+pub enum ExecutableFile {
     /// This file, by its path when it was executed, and by device and inode whatever its name is now.
     File {
         /// The path; it ends in " (deleted)" if the file is gone.
@@ -55,9 +55,9 @@ pub enum Executable {
 
 /// A thread as it was seen at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Thread {
+pub struct ThreadFacts {
     /// Its identity.
-    pub identity: Process,
+    pub identity: ProcessIdentity,
     /// Its name, at most 15 bytes.
     pub name: String,
     /// The cpus that it may use.

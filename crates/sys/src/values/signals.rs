@@ -2,7 +2,7 @@
 
 /// Sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sender {
+pub enum SignalSender {
     /// The kernel, for example for a key on the terminal; then every process of the foreground group gets it.
     Kernel,
     /// A process.
@@ -11,11 +11,11 @@ pub enum Sender {
 
 /// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signal {
+pub struct ReceivedSignal {
     /// Its number.
     pub number: i32,
     /// Its sender.
-    pub sender: Sender,
+    pub sender: SignalSender,
 }
 
 /// State change of a child.

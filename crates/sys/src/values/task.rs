@@ -6,7 +6,7 @@ use super::process;
 
 /// A process with its threads in the order in which they were started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessThreads {
     /// Its number.
     pub number: u32,
     /// Start time, in kernel ticks since boot.
@@ -17,27 +17,27 @@ pub struct Process {
     pub threads: Vec<u32>,
 }
 
-impl Process {
+impl ProcessThreads {
     /// Returns its identity, which stays valid if its number is reused.
-    pub const fn identity(&self) -> process::Process {
-        process::Process { id: self.number, start_ticks: self.start_ticks }
+    pub const fn identity(&self) -> process::ProcessIdentity {
+        process::ProcessIdentity { id: self.number, start_ticks: self.start_ticks }
     }
 }
 
 /// Unrelated descendants of a process: it had them before it started anything, as left by a shell that executes it in its own place, and
 /// all their descendants.
 #[derive(Clone, Debug, Default)]
-pub struct Others(HashSet<process::Process>);
+pub struct OtherProcesses(HashSet<process::ProcessIdentity>);
 
-impl Others {
+impl OtherProcesses {
     /// Records the present descendants, before anything is started.
-    pub fn new(present: &[Process]) -> Self {
-        Self(present.iter().map(Process::identity).collect())
+    pub fn new(present: &[ProcessThreads]) -> Self {
+        Self(present.iter().map(ProcessThreads::identity).collect())
     }
 
     /// Removes them and their descendants from the present descendants, in which parents come before children. Their children are recorded
     /// now, in case they lose their parents.
-    pub fn take_out(&mut self, mut all: Vec<Process>) -> Vec<Process> {
+    pub fn take_out(&mut self, mut all: Vec<ProcessThreads>) -> Vec<ProcessThreads> {
         let (mut there, mut numbers) = (HashSet::new(), HashSet::new());
         all.retain(|process| {
             let is_other = self.0.contains(&process.identity()) || numbers.contains(&process.parent);
@@ -58,9 +58,9 @@ mod tests {
 
     #[test]
     fn others_and_what_they_start_are_told_apart() {
-        let process = |(parent, number)| Process { number, start_ticks: 7, parent, threads: vec![number] };
-        let mut others = Others::new(&[(1, 5), (1, 4)].map(process));
-        let numbers = |own: Vec<Process>| own.iter().map(|process| process.number).collect::<Vec<_>>();
+        let process = |(parent, number)| ProcessThreads { number, start_ticks: 7, parent, threads: vec![number] };
+        let mut others = OtherProcesses::new(&[(1, 5), (1, 4)].map(process));
+        let numbers = |own: Vec<ProcessThreads>| own.iter().map(|process| process.number).collect::<Vec<_>>();
         let all = [(1, 5), (5, 6), (6, 9), (1, 7), (7, 8)].map(process).to_vec();
         assert_eq!(numbers(others.take_out(all)), [7, 8]);
         // 5 and 6 have ended, and 9 was adopted; 4 had ended before, and its number is another's, as is that of 6 now.

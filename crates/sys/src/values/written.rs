@@ -5,7 +5,7 @@ const KEPT_BYTES: usize = 16 << 10;
 
 /// Both ends of an output of any length.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct OutputEnds {
     /// Length of the whole output in bytes.
     pub bytes: u64,
     first: Vec<u8>,
@@ -13,9 +13,9 @@ pub struct Written {
     last: Vec<u8>,
 }
 
-impl Written {
+impl OutputEnds {
     /// Adds the next bytes.
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub fn add_bytes(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         let (first, rest) = bytes.split_at(bytes.len().min(KEPT_BYTES - self.first.len()));
         self.first.extend_from_slice(first);
@@ -27,7 +27,7 @@ impl Written {
     }
 
     /// Returns the first and the last part, with the number of bytes that are missing between them.
-    pub fn kept(self) -> Vec<u8> {
+    pub fn into_kept(self) -> Vec<u8> {
         let last = &self.last[self.last.len().saturating_sub(KEPT_BYTES)..];
         let missing = self.bytes - (self.first.len() + last.len()) as u64;
         let mut kept = self.first;
@@ -44,10 +44,10 @@ mod tests {
     use super::*;
 
     fn kept_in_pieces(text: &[u8], piece: usize) -> Vec<u8> {
-        let mut written = Written::default();
-        text.chunks(piece).for_each(|bytes| written.add(bytes));
+        let mut written = OutputEnds::default();
+        text.chunks(piece).for_each(|bytes| written.add_bytes(bytes));
         assert_eq!(written.bytes, text.len() as u64);
-        written.kept()
+        written.into_kept()
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! Kernel accounting: times of processes as a whole, in ticks of 1 to 16 ms.
 
-use super::opened::Opened;
-pub use crate::values::account::Account;
+use super::opened::OpenedTask;
+pub use crate::values::account::ThreadAccount;
 
-impl Account {
+impl ThreadAccount {
     /// Reads the account of a process; both arguments are its number. `None` for single threads; their switches are not counted either.
-    pub fn of(process: u32, thread: u32) -> Option<Self> {
+    pub fn read_account(process: u32, thread: u32) -> Option<Self> {
         if thread != process {
             return None;
         }
-        let [_, _, system, user] = Opened::to_look(process).ok()?.times().ok()?;
+        let [_, _, system, user] = OpenedTask::to_look(process).ok()?.read_times().ok()?;
         Some(Self { on_cpu_ns: (system + user).saturating_mul(100), ..Self::default() })
     }
 }

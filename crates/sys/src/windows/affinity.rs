@@ -6,18 +6,18 @@ use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Kernel::PROCESSOR_NUMBER;
 use windows_sys::Win32::System::Threading::{GetCurrentProcessorNumberEx, GetCurrentThread};
 
-use super::handle::Handle;
+use super::handle::KernelHandle;
 pub(super) use super::opened::one_mask;
-use super::opened::{self, Opened};
-use super::processors::{NUMBERING, masks};
+use super::opened::{self, OpenedTask};
+use super::processors::{NUMBERING, group_masks};
 use super::task;
 use crate::values::affinity as values;
 pub use crate::values::affinity::OwnMask;
 
 /// Returns a handle of this thread: a constant, which needs no closing.
-fn this_thread() -> Handle {
+fn this_thread() -> KernelHandle {
     // SAFETY: a call without memory.
-    Handle::constant(unsafe { GetCurrentThread() })
+    KernelHandle::from_constant(unsafe { GetCurrentThread() })
 }
 
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
@@ -25,17 +25,17 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
 }
 
 /// Restricts a thread or a process by its number.
-pub fn set(id: u32, cpus: &CpuSet) -> io::Result<()> {
-    if id == 0 { set_current(cpus) } else { Opened::to_place(id)?.restrict(cpus) }
+pub fn set_affinity(id: u32, cpus: &CpuSet) -> io::Result<()> {
+    if id == 0 { set_current(cpus) } else { OpenedTask::to_place(id)?.restrict_to(cpus) }
 }
 
-pub fn current() -> io::Result<CpuSet> {
+pub fn current_affinity() -> io::Result<CpuSet> {
     opened::mask_of_thread(&this_thread())
 }
 
 /// Returns the cpus of a thread or a process by its number.
-pub fn of(id: u32) -> io::Result<CpuSet> {
-    if id == 0 { current() } else { Opened::to_look(id)?.mask() }
+pub fn affinity_of(id: u32) -> io::Result<CpuSet> {
+    if id == 0 { current_affinity() } else { OpenedTask::to_look(id)?.read_mask() }
 }
 
 /// Returns true if the number is no longer in use.
@@ -45,9 +45,9 @@ pub fn has_ended(error: &io::Error) -> bool {
 
 /// Returns the threads of a process that have fewer cpus than it; setting its mask overrides theirs.
 pub fn own_masks(process: u32) -> Vec<OwnMask> {
-    let Ok(cpus) = of(process) else { return Vec::new() };
+    let Ok(cpus) = affinity_of(process) else { return Vec::new() };
     let own = opened::with_fewer_cpus(process, &cpus).into_iter();
-    own.filter_map(|(id, cpus)| Some(OwnMask { thread: task::thread(process, id)?, cpus })).collect()
+    own.filter_map(|(id, cpus)| Some(OwnMask { thread: task::thread_identity(process, id)?, cpus })).collect()
 }
 
 pub const WHO_PLACES_OTHERS: &str = "only an administrator";
@@ -55,7 +55,7 @@ pub const WHO_PLACES_OTHERS: &str = "only an administrator";
 /// Returns the PowerShell command that gives a process other cpus. A mask is a signed number there, and a hexadecimal one of 32 bits may
 /// become negative.
 pub fn by_hand(process: u32, cpus: &CpuSet) -> String {
-    let bits = masks(cpus).first().map_or(0, |mask| mask.bits);
+    let bits = group_masks(cpus).first().map_or(0, |mask| mask.bits);
     format!("(Get-Process -Id {process}).ProcessorAffinity = {}", bits as i64)
 }
 
@@ -63,14 +63,14 @@ pub fn running_on() -> Option<u32> {
     let mut place = PROCESSOR_NUMBER::default();
     // SAFETY: the call fills the structure.
     unsafe { GetCurrentProcessorNumberEx(&raw mut place) };
-    NUMBERING.cpu(place.Group, place.Number)
+    NUMBERING.cpu_number(place.Group, place.Number)
 }
 
 pub fn pin_current(cpu: u32) -> io::Result<()> {
-    set_current(&CpuSet::of(cpu))?;
+    set_current(&CpuSet::from_cpu(cpu))?;
     check_pinned(cpu)
 }
 
 pub fn check_pinned(cpu: u32) -> io::Result<()> {
-    values::check_pinned(cpu, &current()?, running_on())
+    values::check_pinned(cpu, &current_affinity()?, running_on())
 }

@@ -5,27 +5,27 @@ use std::marker::PhantomData;
 
 use corewise_machine::Gap;
 
-use super::missing::{Never, gap};
-pub use crate::values::affinity_events::{AffinityEvent, Author};
+use super::missing::{NeverValue, missing_gap};
+pub use crate::values::affinity_events::{AffinityEvent, MaskCaller};
 
 #[derive(Debug)]
-pub struct AffinityEvents(Never);
+pub struct AffinityEvents(NeverValue);
 
 impl AffinityEvents {
     pub fn open() -> Result<Self, Gap> {
-        gap("who sets whose affinity")
+        missing_gap("who sets whose affinity")
     }
 
-    pub fn watch(&self) -> io::Result<AffinityWatch<'_>> {
+    pub fn begin_watch(&self) -> io::Result<AffinityWatch<'_>> {
         match self.0 {}
     }
 }
 
 #[derive(Debug)]
-pub struct AffinityWatch<'a>(Never, PhantomData<&'a AffinityEvents>);
+pub struct AffinityWatch<'a>(NeverValue, PhantomData<&'a AffinityEvents>);
 
 impl AffinityWatch<'_> {
-    pub fn drain(&mut self, _: impl Fn(u32) -> bool, _: &mut Vec<AffinityEvent>) -> u64 {
+    pub fn drain_events(&mut self, _: impl Fn(u32) -> bool, _: &mut Vec<AffinityEvent>) -> u64 {
         match self.0 {}
     }
 }

@@ -14,7 +14,7 @@ impl ClockRates {
         Self::default()
     }
 
-    pub fn read(&mut self, cpus: usize) -> &[Option<u32>] {
+    pub fn read_rates(&mut self, cpus: usize) -> &[Option<u32>] {
         self.0.resize(cpus, None);
         &self.0
     }

@@ -2,20 +2,20 @@
 
 use corewise_machine::Gap;
 
-use super::missing::Never;
+use super::missing::NeverValue;
 
 #[derive(Debug)]
 pub struct CycleCounter {
-    never: Never,
+    never: NeverValue,
     pub counts_kernel: bool,
 }
 
 impl CycleCounter {
-    pub fn start() -> Result<Self, Gap> {
+    pub fn start_counting() -> Result<Self, Gap> {
         Err(Gap::new("hardware cycle counters", "Windows lets drivers and ETW alone read them"))
     }
 
-    pub fn cycles(&mut self) -> Option<f64> {
+    pub fn read_cycles(&mut self) -> Option<f64> {
         match self.never {}
     }
 }

@@ -6,15 +6,15 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use corewise_machine::Gap;
-use corewise_machine::counts::{Count, Counted};
+use corewise_machine::counts::{EventCounts, SourceCount};
 use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;
 use windows_sys::Win32::System::WindowsProgramming::SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION;
 
 use super::library::wine_version;
-use super::missing::Never;
+use super::missing::NeverValue;
 use super::processors::NUMBERING;
 use crate::values::counts::busy_share;
-pub use crate::values::counts::{Happened, Kind};
+pub use crate::values::counts::{CountKind, CountedInterval};
 
 /// SystemProcessorPerformanceInformation.
 const TIMES: i32 = 8;
@@ -41,12 +41,12 @@ unsafe extern "system" {
 /// that were not queued.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Events([u32; 6]);
+struct EventNumbers([u32; 6]);
 
 /// The kernel's counts of a cpu. Times are in units of 100 ns; the time in the kernel includes idle time, interrupts and deferred procedure
 /// calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct OfCpu {
+struct CpuCounters {
     busy: i64,
     in_deferred_calls: i64,
     in_interrupts: i64,
@@ -56,7 +56,7 @@ struct OfCpu {
 
 #[derive(Clone, Debug)]
 pub struct KernelCounts {
-    cpus: BTreeMap<u32, OfCpu>,
+    cpus: BTreeMap<u32, CpuCounters>,
     /// Version of Wine, which reports times of cpus, but zeros for interrupts and random numbers for deferred procedure calls.
     wine: Option<String>,
     at: Instant,
@@ -64,28 +64,29 @@ pub struct KernelCounts {
 }
 
 impl KernelCounts {
-    pub fn now() -> Self {
+    pub fn read_now() -> Self {
         let began = Instant::now();
-        let (times, events) = (of_all::<SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION>(TIMES), of_all::<Events>(EVENTS));
+        let (times, events) =
+            (of_all::<SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION>(TIMES), of_all::<EventNumbers>(EVENTS));
         let reading = began.elapsed();
-        let of_cpu = |(cpu, times)| (cpu, OfCpu::new(&times, &events.get(&cpu).copied().unwrap_or_default()));
+        let of_cpu = |(cpu, times)| (cpu, CpuCounters::new(&times, &events.get(&cpu).copied().unwrap_or_default()));
         let cpus = times.into_iter().map(of_cpu).collect();
         Self { cpus, wine: wine_version(), at: began + reading / 2, reading }
     }
 
-    pub fn since(&self, earlier: &Self, cpu: u32) -> Happened {
+    pub fn counts_since(&self, earlier: &Self, cpu: u32) -> CountedInterval {
         self.since_on(earlier, std::iter::once(cpu)).pop().unwrap_or_default()
     }
 
-    pub fn since_on(&self, earlier: &Self, cpus: impl Iterator<Item = u32>) -> Vec<Happened> {
+    pub fn since_on(&self, earlier: &Self, cpus: impl Iterator<Item = u32>) -> Vec<CountedInterval> {
         let elapsed_s = self.at.saturating_duration_since(earlier.at).as_secs_f64();
         let counted = |source: &str, count: u32, time: i64| {
-            let sources = (count > 0).then(|| Count { source: source.to_owned(), count: count.into() });
+            let sources = (count > 0).then(|| SourceCount { source: source.to_owned(), count: count.into() });
             let time_s = Some(time.max(0) as f64 * SECONDS);
-            Some(Counted { elapsed_s, sources: sources.into_iter().collect(), time_s })
+            Some(EventCounts { elapsed_s, sources: sources.into_iter().collect(), time_s })
         };
         let happened = |cpu| match (self.cpus.get(&cpu), earlier.cpus.get(&cpu)) {
-            (Some(now), Some(then)) if self.wine.is_none() => Happened {
+            (Some(now), Some(then)) if self.wine.is_none() => CountedInterval {
                 interrupts: counted(
                     "interrupts",
                     now.interrupts.wrapping_sub(then.interrupts),
@@ -98,7 +99,7 @@ impl KernelCounts {
                 ),
                 stolen_s: None,
             },
-            _ => Happened::default(),
+            _ => CountedInterval::default(),
         };
         cpus.map(happened).collect()
     }
@@ -108,9 +109,9 @@ impl KernelCounts {
         busy_share(busy.map(|busy| busy as f64 * SECONDS), self.at.saturating_duration_since(earlier.at), own)
     }
 
-    pub fn gap(&self, kind: Kind) -> Option<Gap> {
+    pub fn counting_gap(&self, kind: CountKind) -> Option<Gap> {
         let why = match (kind, &self.wine) {
-            (Kind::StolenTime, _) => "Windows does not report it".to_owned(),
+            (CountKind::StolenTime, _) => "Windows does not report it".to_owned(),
             (_, Some(version)) => format!("Wine {version} does not count them"),
             (_, None) if self.cpus.is_empty() => "Windows refuses NtQuerySystemInformation".to_owned(),
             (_, None) => return None,
@@ -119,8 +120,8 @@ impl KernelCounts {
     }
 }
 
-impl OfCpu {
-    fn new(times: &SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION, events: &Events) -> Self {
+impl CpuCounters {
+    fn new(times: &SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION, events: &EventNumbers) -> Self {
         let [in_deferred_calls, in_interrupts] = times.Reserved1;
         Self {
             busy: times.KernelTime + times.UserTime - times.IdleTime,
@@ -138,7 +139,7 @@ fn of_all<T: Copy + Default>(class: i32) -> BTreeMap<u32, T> {
     let of_group =
         |group| of_group::<T>(class, group).into_iter().zip(0_u8..).map(move |(of_cpu, index)| (group, index, of_cpu));
     let all = groups.flat_map(of_group);
-    all.filter_map(|(group, index, of_cpu)| Some((NUMBERING.cpu(group, index)?, of_cpu))).collect()
+    all.filter_map(|(group, index, of_cpu)| Some((NUMBERING.cpu_number(group, index)?, of_cpu))).collect()
 }
 
 /// Returns the structures of a group's processors, in their order. The call without a group answers for the calling thread's group.
@@ -160,10 +161,10 @@ fn of_group<T: Copy + Default>(class: i32, group: u16) -> Vec<T> {
 }
 
 #[derive(Clone, Debug)]
-pub struct StolenTime(Never);
+pub struct StolenTime(NeverValue);
 
 impl StolenTime {
-    pub fn now() -> Option<Self> {
+    pub fn read_now() -> Option<Self> {
         None
     }
 
@@ -176,7 +177,7 @@ impl StolenTime {
 mod tests {
     use super::*;
 
-    fn moment(of_cpu: OfCpu, wine: Option<&str>, second: u64) -> KernelCounts {
+    fn moment(of_cpu: CpuCounters, wine: Option<&str>, second: u64) -> KernelCounts {
         KernelCounts {
             cpus: BTreeMap::from([(3, of_cpu)]),
             wine: wine.map(str::to_owned),
@@ -195,26 +196,26 @@ mod tests {
                 Reserved1: [of_calls, of_interrupts],
                 Reserved2: interrupts,
             };
-        let events = |deferred_calls| Events([0, deferred_calls, 0, 0, 0, 0]);
+        let events = |deferred_calls| EventNumbers([0, deferred_calls, 0, 0, 0, 0]);
         // The counters are of 32 bits, and begin again.
-        let then = OfCpu::new(&times(0, 0, 0, 0, 0, u32::MAX - 9), &events(7));
-        let now = OfCpu::new(&times(15_000_000, 17_000_000, 3_000_000, 200_000, 400_000, 90), &events(57));
+        let then = CpuCounters::new(&times(0, 0, 0, 0, 0, u32::MAX - 9), &events(7));
+        let now = CpuCounters::new(&times(15_000_000, 17_000_000, 3_000_000, 200_000, 400_000, 90), &events(57));
         let (before, after) = (moment(then, None, 0), moment(now, None, 2));
-        let happened = after.since(&before, 3);
+        let happened = after.counts_since(&before, 3);
         let (interrupts, calls) = (happened.interrupts.unwrap(), happened.softirqs.unwrap());
-        assert_eq!((interrupts.total(), calls.total()), (100, 50));
+        assert_eq!((interrupts.total_count(), calls.total_count()), (100, 50));
         assert_eq!((interrupts.time_s, calls.time_s), (Some(0.04), Some(0.02)));
         assert_eq!(happened.stolen_s, None);
         let busy = after.busy_since(&before, Duration::from_millis(100)).unwrap();
         assert!((busy - 0.2).abs() < 0.01, "{busy}");
-        assert_eq!(after.since(&before, 4), Happened::default(), "another cpu");
+        assert_eq!(after.counts_since(&before, 4), CountedInterval::default(), "another cpu");
     }
 
     #[test]
     fn what_wine_counts_is_not_believed() {
-        let (before, after) = (moment(OfCpu::default(), None, 0), moment(OfCpu::default(), Some("8.0"), 1));
-        assert_eq!(after.since(&before, 3), Happened::default());
-        let why = |moment: &KernelCounts| Kind::ALL.map(|kind| moment.gap(kind).map(|gap| gap.why));
+        let (before, after) = (moment(CpuCounters::default(), None, 0), moment(CpuCounters::default(), Some("8.0"), 1));
+        assert_eq!(after.counts_since(&before, 3), CountedInterval::default());
+        let why = |moment: &KernelCounts| CountKind::ALL.map(|kind| moment.counting_gap(kind).map(|gap| gap.why));
         let [wine, stolen] =
             ["Wine 8.0 does not count them", "Windows does not report it"].map(|why| Some(why.to_owned()));
         assert_eq!(why(&after), [wine.clone(), wine, stolen.clone()]);
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_cpu_has_times() {
-        let now = KernelCounts::now();
-        assert_eq!(now.cpus.keys().copied().collect::<corewise_machine::CpuSet>(), NUMBERING.online());
+        let now = KernelCounts::read_now();
+        assert_eq!(now.cpus.keys().copied().collect::<corewise_machine::CpuSet>(), NUMBERING.online_cpus());
     }
 }

@@ -4,17 +4,17 @@ use std::fs::File;
 use std::io;
 use std::process::Command;
 
-use super::missing::{Never, missing};
+use super::missing::{NeverValue, missing_result};
 
-pub fn enter_first(_: &mut Command, _: File) -> io::Result<Entry> {
-    missing()
+pub fn enter_first(_: &mut Command, _: File) -> io::Result<GroupEntry> {
+    missing_result()
 }
 
 #[derive(Debug)]
-pub struct Entry(Never);
+pub struct GroupEntry(NeverValue);
 
-impl Entry {
-    pub fn refusal(&self) -> Option<io::Error> {
+impl GroupEntry {
+    pub fn entry_refusal(&self) -> Option<io::Error> {
         match self.0 {}
     }
 }

@@ -4,20 +4,20 @@ use std::io;
 use std::marker::PhantomData;
 
 use corewise_machine::Gap;
-use corewise_machine::event::{Event, EventSource};
+use corewise_machine::event::{EventSource, KernelEvent};
 
-use super::missing::{Never, answers, missing};
-use super::process::Process;
-pub use crate::values::events::{Drained, Interest};
+use super::missing::{NeverValue, answers, missing_result};
+use super::process::ProcessIdentity;
+pub use crate::values::events::{DrainedEvents, EventInterest};
 
 #[derive(Debug)]
-pub struct Recorder {
-    never: Never,
+pub struct EventRecorder {
+    never: NeverValue,
     pub gaps: Vec<Gap>,
 }
 
-impl Recorder {
-    pub fn open(_: EventSource, _: &[&[Interest]]) -> Result<Self, Gap> {
+impl EventRecorder {
+    pub fn open(_: EventSource, _: &[&[EventInterest]]) -> Result<Self, Gap> {
         Err(Gap::new("causes of stalls", "Windows reports them through ETW, which corewise does not read yet"))
     }
 
@@ -25,35 +25,35 @@ impl Recorder {
         match self.never {}
     }
 
-    pub fn enable(&self, _: &[Interest]) -> io::Result<Enabled<'_>> {
+    pub fn enable_events(&self, _: &[EventInterest]) -> io::Result<EnabledEvents<'_>> {
         match self.never {}
     }
 }
 
 #[derive(Debug)]
-pub struct Enabled<'a>(Never, PhantomData<&'a Recorder>);
+pub struct EnabledEvents<'a>(NeverValue, PhantomData<&'a EventRecorder>);
 
-impl<'a> Enabled<'a> {
-    pub fn stream(&self, _: u32, _: &[Interest], _: usize) -> io::Result<Stream<'a>> {
+impl<'a> EnabledEvents<'a> {
+    pub fn stream_events(&self, _: u32, _: &[EventInterest], _: usize) -> io::Result<EventStream<'a>> {
         match self.0 {}
     }
 }
 
 #[derive(Debug)]
-pub struct Stream<'a>(Never, PhantomData<&'a Recorder>);
+pub struct EventStream<'a>(NeverValue, PhantomData<&'a EventRecorder>);
 
-impl Stream<'_> {
-    pub fn drain(&mut self, _: &mut Vec<Event>) -> Drained {
+impl EventStream<'_> {
+    pub fn drain_events(&mut self, _: &mut Vec<KernelEvent>) -> DrainedEvents {
         match self.0 {}
     }
 
-    pub fn drain_now(&mut self, _: &mut Vec<Event>) -> Drained {
+    pub fn drain_now(&mut self, _: &mut Vec<KernelEvent>) -> DrainedEvents {
         match self.0 {}
     }
 }
 
 answers! {
     fn left_instances() -> Vec<String> = Vec::new();
-    fn owner_of_instance(&str) -> Option<Process> = None;
-    fn remove_left_instance(&str) -> io::Result<()> = missing();
+    fn owner_of_instance(&str) -> Option<ProcessIdentity> = None;
+    fn remove_left_instance(&str) -> io::Result<()> = missing_result();
 }

@@ -15,10 +15,10 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
-use super::handle::checked;
+use super::handle::check_result;
 use super::missing::answers;
 use super::users;
-use crate::access_list::{self, Foreign};
+use crate::access_list::{self, ForeignWriter};
 use crate::values::folder_handle::{FileIdentity, FoundFile};
 
 /// The largest access list is 64 KiB; an owner comes with it.
@@ -45,7 +45,7 @@ pub fn writers_of(file: &File) -> io::Result<Option<String>> {
 pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
     let mut found = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the kernel fills the structure.
-    checked(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) })?;
+    check_result(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) })?;
     let number = u64::from(found.nFileIndexHigh) << 32 | u64::from(found.nFileIndexLow);
     Ok(FileIdentity { volume: found.dwVolumeSerialNumber.into(), number })
 }
@@ -60,7 +60,7 @@ pub(super) fn others_with(file: &File, rights: u32) -> io::Result<Option<String>
     let mut descriptor = vec![0_u8; LARGEST_DESCRIPTOR_BYTES];
     let mut length = 0;
     // SAFETY: the kernel writes at most as many bytes as the buffer has.
-    checked(unsafe {
+    check_result(unsafe {
         GetKernelObjectSecurity(
             file.as_raw_handle(),
             OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
@@ -70,11 +70,11 @@ pub(super) fn others_with(file: &File, rights: u32) -> io::Result<Option<String>
         )
     })?;
     descriptor.truncate(length as usize);
-    Ok(access_list::foreign(&descriptor, users::own()?, rights).map(|foreign| match foreign {
-        Foreign::BelongsTo(user) => format!("belongs to {}", users::name(&user)),
-        Foreign::IsOpen => "may be changed by everybody".to_owned(),
-        Foreign::Writable(user) => format!("may be changed by {}", users::name(&user)),
-        Foreign::Unreadable => "has an access list that corewise does not understand".to_owned(),
+    Ok(access_list::foreign_writer(&descriptor, users::own_user()?, rights).map(|foreign| match foreign {
+        ForeignWriter::BelongsTo(user) => format!("belongs to {}", users::account_name(&user)),
+        ForeignWriter::IsOpen => "may be changed by everybody".to_owned(),
+        ForeignWriter::Writable(user) => format!("may be changed by {}", users::account_name(&user)),
+        ForeignWriter::Unreadable => "has an access list that corewise does not understand".to_owned(),
     }))
 }
 
@@ -112,7 +112,7 @@ fn locked_place() -> OVERLAPPED {
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     let (how, mut place) = (LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, locked_place());
     // SAFETY: the structure outlives the call, which does not wait.
-    let locked = checked(unsafe { LockFileEx(file.as_raw_handle(), how, 0, 1, 0, &raw mut place) });
+    let locked = check_result(unsafe { LockFileEx(file.as_raw_handle(), how, 0, 1, 0, &raw mut place) });
     let is_taken = |code: i32| [ERROR_LOCK_VIOLATION, ERROR_IO_PENDING].contains(&(code as u32));
     locked.map_err(|error| match error.raw_os_error() {
         Some(code) if is_taken(code) => TryLockError::WouldBlock,
@@ -120,10 +120,10 @@ pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     })
 }
 
-pub fn unlock(file: &File) -> io::Result<()> {
+pub fn unlock_file(file: &File) -> io::Result<()> {
     let mut place = locked_place();
     // SAFETY: the structure outlives the call.
-    checked(unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &raw mut place) })
+    check_result(unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &raw mut place) })
 }
 
 pub fn home_of_this_user() -> Option<PathBuf> {
@@ -150,7 +150,7 @@ pub fn is_executable(file: &Metadata) -> bool {
 
 answers! {
     fn is_device(FileType) -> bool = false;
-    fn special(FileType) -> &'static str = "it is neither a file nor a folder";
+    fn special_kind(FileType) -> &'static str = "it is neither a file nor a folder";
     fn is_refused_by_kernel(&io::Error) -> bool = false;
 }
 

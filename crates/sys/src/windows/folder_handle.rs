@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
 
 use super::files::{held_folder, identity_of, look_at, opened_to_ask, others_with, writers_of};
-use super::missing::missing;
+use super::missing::missing_result;
 use crate::access_list;
 pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, FoundFile, KernelFiles, ReachOptions};
 
@@ -35,27 +35,27 @@ pub struct FolderHandle {
 impl FolderHandle {
     /// Opens a folder in which no other user may write, and which no other user can replace: no folder above it lets others than this user,
     /// administrators and the system replace its contents.
-    pub fn own(path: &Path, make: bool) -> Result<Self, FolderError> {
+    pub fn open_private(path: &Path, make: bool) -> Result<Self, FolderError> {
         if make {
             fs::create_dir_all(path)?;
         }
-        let folder = Self::any(path)?;
-        if let Some(why) = folder.writers()? {
-            return Err(FolderError::Foreign(format!("{} {why}", shown(&folder.path))));
+        let folder = Self::open_any(path)?;
+        if let Some(why) = folder.other_writers()? {
+            return Err(FolderError::Foreign(format!("{} {why}", show_path(&folder.path))));
         }
-        match folder.strangers()? {
+        match folder.foreign_owners()? {
             Some(why) => Err(FolderError::Foreign(why)),
             None => Ok(folder),
         }
     }
 
     /// Returns why others may replace this folder.
-    fn strangers(&self) -> io::Result<Option<String>> {
+    fn foreign_owners(&self) -> io::Result<Option<String>> {
         for way in self.path.ancestors().skip(1) {
             let is_top = way.parent().is_none();
             let rights = if is_top { access_list::REPLACE & !access_list::DELETE } else { access_list::REPLACE };
             if let Some(why) = others_with(&opened_to_ask(way, false)?, rights)? {
-                return Ok(Some(format!("{} {why}", shown(way))));
+                return Ok(Some(format!("{} {why}", show_path(way))));
             }
         }
         // If its path still leads to it, the path is the one by which it was reached.
@@ -64,21 +64,21 @@ impl FolderHandle {
     }
 
     /// Reaches the folder of a file and holds it. Follows no link that others can have made.
-    pub fn reach(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
+    pub fn reach_folder(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
         let mut path = std::path::absolute(path)?;
         for _ in 0..MOST_LINKS {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-                let folder = Self::any(&path)?;
+                let folder = Self::open_any(&path)?;
                 return Ok(ReachedFolder { folder, name: ".".into(), path, strangers: None });
             };
             check_links(folder)?;
             if options.make.is_some() {
                 fs::create_dir_all(folder)?;
             }
-            let folder = Self::any(folder)?;
+            let folder = Self::open_any(folder)?;
             let place = folder.path.join(name);
             if !options.follows_last || !place.is_symlink() {
-                let (name, strangers) = (name.to_owned(), folder.strangers()?);
+                let (name, strangers) = (name.to_owned(), folder.foreign_owners()?);
                 return Ok(ReachedFolder { folder, name, path: dunce::simplified(&place).to_owned(), strangers });
             }
             check_links(&place)?;
@@ -87,7 +87,7 @@ impl FolderHandle {
         Err(io::Error::other("there are too many links on the way"))
     }
 
-    pub fn any(path: &Path) -> io::Result<Self> {
+    pub fn open_any(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let held = held_folder(&path)?;
         match held.metadata()?.is_dir() {
@@ -97,7 +97,7 @@ impl FolderHandle {
     }
 
     pub fn of_kernel(_: &Path, _: KernelFiles) -> io::Result<Self> {
-        missing()
+        missing_result()
     }
 
     pub fn let_through(&self) -> io::Result<()> {
@@ -105,20 +105,20 @@ impl FolderHandle {
     }
 
     pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
-        let file = options().open(self.path.join(name))?;
+        let file = open_options().open(self.path.join(name))?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
         writers_of(&file)?.map_or(Ok(file), |why| Err(io::Error::other(format!("it {why}"))))
     }
 
-    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+    pub fn create_file(&self, name: &OsStr) -> io::Result<File> {
         self.create_as(name, FileSharing::Private)
     }
 
     /// Makes a file. It gets the access list of its folder.
     pub fn create_as(&self, name: &OsStr, _: FileSharing) -> io::Result<File> {
-        options().create_new(true).open(self.path.join(name))
+        open_options().create_new(true).open(self.path.join(name))
     }
 
     pub fn open_to_read(&self, name: &OsStr) -> io::Result<File> {
@@ -134,22 +134,22 @@ impl FolderHandle {
         Err(io::Error::other("it is not a regular file"))
     }
 
-    pub fn writers(&self) -> io::Result<Option<String>> {
+    pub fn other_writers(&self) -> io::Result<Option<String>> {
         writers_of(&self.held)
     }
 
-    pub fn find(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
+    pub fn find_file(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
         match opened_to_ask(&self.path.join(name), false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             found => look_at(&found?).map(Some),
         }
     }
 
-    pub fn read(&self, name: &str) -> io::Result<String> {
+    pub fn read_file(&self, name: &str) -> io::Result<String> {
         fs::read_to_string(self.path.join(name))
     }
 
-    pub fn write(&self, name: &str, value: &str) -> io::Result<()> {
+    pub fn write_file(&self, name: &str, value: &str) -> io::Result<()> {
         fs::write(self.path.join(name), value)
     }
 
@@ -158,9 +158,9 @@ impl FolderHandle {
     }
 
     /// Opens a folder in it; a link is not followed.
-    pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
+    pub fn open_folder(&self, name: &OsStr) -> io::Result<Self> {
         let place = self.path.join(name);
-        let folder = Self::any(&place)?;
+        let folder = Self::open_any(&place)?;
         if place.is_symlink() { Err(io::Error::from(io::ErrorKind::NotADirectory)) } else { Ok(folder) }
     }
 
@@ -168,15 +168,15 @@ impl FolderHandle {
         fs::remove_dir(self.path.join(name))
     }
 
-    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+    pub fn remove_file(&self, name: &OsStr) -> io::Result<()> {
         fs::remove_file(self.path.join(name))
     }
 
-    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        self.replace(from, to)
+    pub fn rename_durably(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.replace_file(from, to)
     }
 
-    pub fn replace(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    pub fn replace_file(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         fs::rename(self.path.join(from), self.path.join(to))
     }
 
@@ -186,11 +186,11 @@ impl FolderHandle {
         named.and_then(|named| Ok(identity_of(&named)? == identity_of(file)?)).unwrap_or(false)
     }
 
-    pub fn has(&self, name: &OsStr) -> bool {
+    pub fn has_name(&self, name: &OsStr) -> bool {
         self.path.join(name).symlink_metadata().is_ok()
     }
 
-    pub fn names(&self) -> io::Result<Vec<(OsString, bool)>> {
+    pub fn list_names(&self) -> io::Result<Vec<(OsString, bool)>> {
         let name = |entry: io::Result<fs::DirEntry>| {
             let entry = entry?;
             Ok((entry.file_name(), entry.file_type()?.is_dir()))
@@ -204,7 +204,7 @@ fn check_links(path: &Path) -> io::Result<()> {
     for link in path.ancestors().filter(|way| way.is_symlink()) {
         let Some(folder) = link.parent() else { continue };
         if let Some(why) = writers_of(&opened_to_ask(folder, true)?)? {
-            let (link, folder) = (shown(link), shown(folder));
+            let (link, folder) = (show_path(link), show_path(folder));
             return Err(io::Error::other(format!(
                 "{link} is a link in a folder that others may write in: {folder} {why}"
             )));
@@ -214,12 +214,12 @@ fn check_links(path: &Path) -> io::Result<()> {
 }
 
 /// Formats a path without the prefix of extended paths.
-fn shown(path: &Path) -> String {
+fn show_path(path: &Path) -> String {
     let path = path.display().to_string();
     path.strip_prefix(r"\\?\").map_or(path.clone(), str::to_owned)
 }
 
-fn options() -> OpenOptions {
+fn open_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT);
     options

@@ -10,20 +10,20 @@ use windows_sys::Win32::System::Threading::WaitForSingleObject;
 
 /// A kernel object.
 #[derive(Debug)]
-pub struct Handle {
+pub struct KernelHandle {
     raw: HANDLE,
     is_owned: bool,
 }
 
 // SAFETY: kernel handles are valid in the whole process, for all of its threads.
-unsafe impl Send for Handle {}
+unsafe impl Send for KernelHandle {}
 // SAFETY: as above.
-unsafe impl Sync for Handle {}
+unsafe impl Sync for KernelHandle {}
 
-impl Handle {
+impl KernelHandle {
     /// Returns the handle of a child, valid until the child is dropped.
-    pub fn of(child: &Child) -> Self {
-        Self::constant(child.as_raw_handle())
+    pub fn of_child(child: &Child) -> Self {
+        Self::from_constant(child.as_raw_handle())
     }
 
     /// Returns true if a process ends within a time.
@@ -45,16 +45,16 @@ impl Handle {
     }
 
     /// Wraps a constant that stands for an object and is not closed.
-    pub const fn constant(raw: HANDLE) -> Self {
+    pub const fn from_constant(raw: HANDLE) -> Self {
         Self { raw, is_owned: false }
     }
 
-    pub const fn raw(&self) -> HANDLE {
+    pub const fn as_raw(&self) -> HANDLE {
         self.raw
     }
 }
 
-impl Drop for Handle {
+impl Drop for KernelHandle {
     fn drop(&mut self) {
         if self.is_owned {
             // SAFETY: the handle belongs to this value only.
@@ -64,6 +64,6 @@ impl Drop for Handle {
 }
 
 /// Returns the error of a call that returned zero.
-pub fn checked(result: i32) -> io::Result<()> {
+pub fn check_result(result: i32) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

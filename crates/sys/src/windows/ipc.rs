@@ -4,13 +4,13 @@ use std::io::{self, PipeReader, PipeWriter};
 pub use std::net::TcpStream as Socket;
 use std::process::{Child, Stdio};
 
-use super::missing::{answers, missing};
+use super::missing::{answers, missing_result};
 
 answers! {
-    fn sockets() -> io::Result<(Socket, Socket)> = missing();
+    fn socket_pair() -> io::Result<(Socket, Socket)> = missing_result();
     fn as_input(Socket) -> Stdio = Stdio::null();
-    fn own_socket() -> io::Result<Socket> = missing();
-    fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> = missing();
-    fn pipes_of(&mut Child) -> io::Result<(PipeReader, PipeWriter)> = missing();
-    fn error_as_output() -> io::Result<Stdio> = missing();
+    fn own_socket() -> io::Result<Socket> = missing_result();
+    fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> = missing_result();
+    fn pipes_of(&mut Child) -> io::Result<(PipeReader, PipeWriter)> = missing_result();
+    fn error_as_output() -> io::Result<Stdio> = missing_result();
 }

@@ -6,10 +6,10 @@ use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
 use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleW, GetProcAddress};
 use windows_sys::Win32::System::SystemInformation::OSVERSIONINFOW;
 
-use super::text::wide;
+use super::text::to_wide;
 
 /// Returns the version, independent of the manifest: "10.0.26100".
-pub fn version() -> Option<String> {
+pub fn windows_version() -> Option<String> {
     let mut version =
         OSVERSIONINFOW { dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32, ..OSVERSIONINFOW::default() };
     // SAFETY: the call fills the structure, and was given its size.
@@ -19,7 +19,7 @@ pub fn version() -> Option<String> {
 
 /// Returns the version of Wine, if Windows is imitated by it: its ntdll exports wine_get_version.
 pub fn wine_version() -> Option<String> {
-    let library = wide("ntdll.dll");
+    let library = to_wide("ntdll.dll");
     // SAFETY: the name ends in zero; every process has this library.
     let function = unsafe {
         let module = GetModuleHandleW(library.as_ptr());

@@ -2,18 +2,18 @@
 
 use std::io;
 
-use corewise_machine::placement::memory::Mode;
+use corewise_machine::placement::memory::MemoryMode;
 
-use super::missing::missing;
+use super::missing::missing_result;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
-    mode: Mode,
+pub struct KernelMemoryPolicy {
+    mode: MemoryMode,
     nodes: Vec<u32>,
 }
 
-impl Policy {
-    pub fn new(mode: Mode, nodes: Vec<u32>) -> Self {
+impl KernelMemoryPolicy {
+    pub fn new(mode: MemoryMode, nodes: Vec<u32>) -> Self {
         Self { mode, nodes }
     }
 
@@ -26,23 +26,23 @@ impl Policy {
         &self.nodes
     }
 
-    pub fn since(&self) -> Option<&'static str> {
+    pub fn first_kernel(&self) -> Option<&'static str> {
         None
     }
 
-    pub fn current() -> io::Result<Self> {
-        missing()
+    pub fn current_policy() -> io::Result<Self> {
+        missing_result()
     }
 
     pub fn set_current(&self) -> io::Result<()> {
-        self.check()
+        self.check_accepted()
     }
 
     /// Accepts only the local policy. The node that CreateProcess can be given (PROC_THREAD_ATTRIBUTE_PREFERRED_NODE) is documented as the
     /// process's, not as its memory's alone, and its descendants do not inherit it.
-    pub fn check(&self) -> io::Result<()> {
+    pub fn check_accepted(&self) -> io::Result<()> {
         match self.mode {
-            Mode::Local => Ok(()),
+            MemoryMode::Local => Ok(()),
             _ => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "Windows has no memory policy that a command and its children keep",
@@ -51,10 +51,10 @@ impl Policy {
     }
 }
 
-pub fn weights(_: &[u32]) -> Option<Vec<u32>> {
+pub fn interleave_weights(_: &[u32]) -> Option<Vec<u32>> {
     None
 }
 
 pub fn allowed_nodes() -> io::Result<Vec<u32>> {
-    missing()
+    missing_result()
 }

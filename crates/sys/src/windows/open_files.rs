@@ -7,7 +7,7 @@ use std::process::Command;
 pub struct OpenFiles;
 
 impl OpenFiles {
-    pub fn raise() -> io::Result<Self> {
+    pub fn raise_limit() -> io::Result<Self> {
         Ok(Self)
     }
 

@@ -6,8 +6,8 @@ use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, Re
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
 use windows_sys::Win32::System::Threading::{GetNumaAvailableMemoryNodeEx, GetNumaHighestNodeNumber};
 
-use super::library::{version, wine_version};
-use super::text::{from_wide, wide};
+use super::library::{windows_version, wine_version};
+use super::text::{from_wide, to_wide};
 use super::{cpuset, processors};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 
@@ -15,48 +15,48 @@ use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 pub const FOLDER: Option<&str> = None;
 
 /// Returns results of calls as a recording keeps them.
-pub fn text(path: &str) -> Option<String> {
+pub fn described_text(path: &str) -> Option<String> {
     match path {
-        LOGICAL_PROCESSORS => processors::all_relations().map(|bytes| hexadecimal(&bytes)),
-        CPU_SETS => processors::cpu_sets().map(|bytes| hexadecimal(&bytes)),
-        ABOUT_WINDOWS => Some(about()),
+        LOGICAL_PROCESSORS => processors::all_relations().map(|bytes| format_hexadecimal(&bytes)),
+        CPU_SETS => processors::cpu_sets().map(|bytes| format_hexadecimal(&bytes)),
+        ABOUT_WINDOWS => Some(describe_system()),
         _ => None,
     }
 }
 
 /// Formats bytes as two digits each, a line for every 32 bytes.
-fn hexadecimal(bytes: &[u8]) -> String {
+fn format_hexadecimal(bytes: &[u8]) -> String {
     let line = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
     bytes.chunks(32).map(line).collect()
 }
 
-fn about() -> String {
+fn describe_system() -> String {
     const PROCESSOR: &str = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0";
     let mut text = String::new();
     let mut line = |key: &str, value: Option<String>| {
         let value = value.map(|value| value.replace(['\r', '\n'], " ")).filter(|value| !value.trim().is_empty());
         value.into_iter().for_each(|value| _ = writeln!(text, "{key}: {value}"));
     };
-    line("version", version());
+    line("version", windows_version());
     line("wine", wine_version());
-    line("processor", registry(PROCESSOR, "ProcessorNameString"));
-    line("vendor", registry(PROCESSOR, "VendorIdentifier"));
-    line("identifier", registry(PROCESSOR, "Identifier"));
+    line("processor", read_registry(PROCESSOR, "ProcessorNameString"));
+    line("vendor", read_registry(PROCESSOR, "VendorIdentifier"));
+    line("identifier", read_registry(PROCESSOR, "Identifier"));
     line("architecture", Some(std::env::consts::ARCH.to_owned()));
     line("memory", memory_bytes().map(|bytes| bytes.to_string()));
     for (node, bytes) in free_bytes() {
         line(&format!("free node {node}"), Some(bytes.to_string()));
     }
-    if let Ok(cpus) = cpuset::reachable() {
-        for mask in processors::masks(&cpus) {
+    if let Ok(cpus) = cpuset::reachable_cpus() {
+        for mask in processors::group_masks(&cpus) {
             line(&format!("affinity group {}", mask.group), Some(format!("{:x}", mask.bits)));
         }
     }
     text
 }
 
-fn registry(key: &str, value: &str) -> Option<String> {
-    let (key, value) = (wide(key), wide(value));
+fn read_registry(key: &str, value: &str) -> Option<String> {
+    let (key, value) = (to_wide(key), to_wide(value));
     let mut buffer = [0_u16; 256];
     let mut length = size_of_val(&buffer) as u32;
     // SAFETY: both names end in zero, and the kernel writes at most `length` bytes into the buffer.

@@ -5,18 +5,19 @@ use std::io;
 use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::{OpenProcess, PROCESS_SET_LIMITED_INFORMATION, SetProcessDefaultCpuSets};
 
-use super::handle::{Handle, checked};
+use super::handle::{KernelHandle, check_result};
 use super::processors::{self, NUMBERING};
 use crate::logical_processors::cpu_sets::{CpuSetOf, cpu_sets};
 
 /// The cpu sets of some cpus, of any groups.
 #[derive(Debug)]
-pub struct Preferred(Vec<u32>);
+pub struct PreferredSets(Vec<u32>);
 
-impl Preferred {
+impl PreferredSets {
     pub fn new(cpus: &CpuSet) -> io::Result<Self> {
         let (sets, _) = cpu_sets(&processors::cpu_sets().unwrap_or_default());
-        let is_wanted = |set: &&CpuSetOf| NUMBERING.cpu(set.group, set.index).is_some_and(|cpu| cpus.contains(cpu));
+        let is_wanted =
+            |set: &&CpuSetOf| NUMBERING.cpu_number(set.group, set.index).is_some_and(|cpu| cpus.contains(cpu));
         let identifiers: Vec<u32> = sets.iter().filter(is_wanted).map(|set| set.identifier).collect();
         if identifiers.len() < cpus.len() {
             return Err(io::Error::other(format!("the system has no cpu set for each of cpus {cpus}")));
@@ -25,14 +26,14 @@ impl Preferred {
     }
 
     /// Makes a process prefer them.
-    pub fn set(&self, process: &Handle) -> io::Result<()> {
+    pub fn set_preferred(&self, process: &KernelHandle) -> io::Result<()> {
         // SAFETY: the kernel reads `self.0.len()` numbers, which outlive the call.
-        checked(unsafe { SetProcessDefaultCpuSets(process.raw(), self.0.as_ptr(), self.0.len() as u32) })
+        check_result(unsafe { SetProcessDefaultCpuSets(process.as_raw(), self.0.as_ptr(), self.0.len() as u32) })
     }
 
-    /// As [`Self::set`], by the process's number.
+    /// As [`Self::set_preferred`], by the process's number.
     pub fn set_by_number(&self, process: u32) -> io::Result<()> {
         // SAFETY: a call without memory.
-        self.set(&Handle::new(unsafe { OpenProcess(PROCESS_SET_LIMITED_INFORMATION, 0, process) })?)
+        self.set_preferred(&KernelHandle::new(unsafe { OpenProcess(PROCESS_SET_LIMITED_INFORMATION, 0, process) })?)
     }
 }

@@ -12,41 +12,41 @@ use windows_sys::Win32::System::Threading::{
     PROCESS_BASIC_INFORMATION, PROCESS_NAME_WIN32, QueryFullProcessImageNameW,
 };
 
-use super::handle::{Handle, checked};
+use super::handle::{KernelHandle, check_result};
 use super::missing::answers;
-use super::opened::{Birth, HUNDREDS_OF_NS, Opened, gone, is_gone};
+use super::opened::{HUNDREDS_OF_NS, OpenedTask, ProcessBirth, gone_error, is_gone};
 use super::snapshot;
 use super::text::from_wide;
 use super::thread::hundreds_of_ns;
 use super::users;
-pub use crate::values::process::{Process, Stat};
+pub use crate::values::process::{ProcessIdentity, ProcessStat};
 
 /// Maximum length of a path in UTF-16 units, with its zero.
 const LONGEST_PATH: usize = 32_768;
 
-impl Stat {
+impl ProcessStat {
     /// Reads the state; a thread has its process's name.
-    pub fn of(id: u32) -> io::Result<Option<Self>> {
-        match Opened::to_look(id).and_then(|opened| stat(&opened)) {
+    pub fn read_stat(id: u32) -> io::Result<Option<Self>> {
+        match OpenedTask::to_look(id).and_then(|opened| stat_of_opened(&opened)) {
             Err(error) if is_gone(&error) => Ok(None),
             other => other.map(Some),
         }
     }
 }
 
-fn stat(opened: &Opened) -> io::Result<Stat> {
-    let birth = opened.birth()?;
+fn stat_of_opened(opened: &OpenedTask) -> io::Result<ProcessStat> {
+    let birth = opened.read_birth()?;
     let owner;
     let process = match opened {
-        Opened::Process(process) => process,
-        Opened::Thread(_) => {
-            owner = Opened::to_look(opened.process())?;
-            let Opened::Process(process) = &owner else { return Err(gone()) };
+        OpenedTask::Process(process) => process,
+        OpenedTask::Thread(_) => {
+            owner = OpenedTask::to_look(opened.process_id())?;
+            let OpenedTask::Process(process) = &owner else { return Err(gone_error()) };
             process
         }
     };
-    let name = executable(process).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    Ok(Stat {
+    let name = executable_path(process).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    Ok(ProcessStat {
         name: name.unwrap_or_default(),
         has_ended: birth.has_ended,
         parent: parent_of(process, birth.start_ticks),
@@ -57,24 +57,24 @@ fn stat(opened: &Opened) -> io::Result<Stat> {
 }
 
 /// Returns the file that a process executes, with `/` between folders, so that patterns of rules need not write each `\` twice.
-pub(super) fn executable(process: &Handle) -> io::Result<PathBuf> {
+pub(super) fn executable_path(process: &KernelHandle) -> io::Result<PathBuf> {
     let mut path = vec![0_u16; LONGEST_PATH];
     let mut length = path.len() as u32;
     // SAFETY: the kernel writes at most `length` units into the buffer.
     let call =
-        unsafe { QueryFullProcessImageNameW(process.raw(), PROCESS_NAME_WIN32, path.as_mut_ptr(), &raw mut length) };
-    checked(call)?;
+        unsafe { QueryFullProcessImageNameW(process.as_raw(), PROCESS_NAME_WIN32, path.as_mut_ptr(), &raw mut length) };
+    check_result(call)?;
     Ok(from_wide(&path).replace('\\', "/").into())
 }
 
 /// Returns the parent of a process started at `start_ticks`; 0 if the parent has ended: a process that reuses its number is younger.
-pub(super) fn parent_of(process: &Handle, start_ticks: u64) -> u32 {
+pub(super) fn parent_of(process: &KernelHandle, start_ticks: u64) -> u32 {
     let mut basic = PROCESS_BASIC_INFORMATION::default();
     let mut length = 0;
     // SAFETY: the kernel fills the structure of this class, and is given its size.
     let status = unsafe {
         NtQueryInformationProcess(
-            process.raw(),
+            process.as_raw(),
             ProcessBasicInformation,
             (&raw mut basic).cast(),
             size_of_val(&basic) as u32,
@@ -82,32 +82,32 @@ pub(super) fn parent_of(process: &Handle, start_ticks: u64) -> u32 {
         )
     };
     let parent = if status == 0 { basic.InheritedFromUniqueProcessId as u32 } else { 0 };
-    let is_older = |birth: Birth| birth.start_ticks <= start_ticks;
-    if parent > 0 && Birth::of(parent).is_ok_and(is_older) { parent } else { 0 }
+    let is_older = |birth: ProcessBirth| birth.start_ticks <= start_ticks;
+    if parent > 0 && ProcessBirth::read_birth(parent).is_ok_and(is_older) { parent } else { 0 }
 }
 
-impl Process {
-    pub fn this() -> io::Result<Self> {
+impl ProcessIdentity {
+    pub fn this_process() -> io::Result<Self> {
         let id = std::process::id();
-        Birth::of(id).map(|birth| Self { id, start_ticks: birth.start_ticks })
+        ProcessBirth::read_birth(id).map(|birth| Self { id, start_ticks: birth.start_ticks })
     }
 
     pub fn is_alive(&self) -> bool {
-        Birth::of(self.id).is_ok_and(|birth| self.is_it(birth))
+        ProcessBirth::read_birth(self.id).is_ok_and(|birth| self.is_it(birth))
     }
 
-    fn is_it(&self, birth: Birth) -> bool {
+    fn is_it(&self, birth: ProcessBirth) -> bool {
         !birth.has_ended && birth.start_ticks == self.start_ticks
     }
 
     /// Restricts it. It stays open from the check of its identity to the change, so both are of the same one.
-    pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
-        let opened = Opened::to_place(self.id)?;
-        if !self.is_it(opened.birth()?) {
-            return Err(gone());
+    pub fn restrict_thread(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
+        let opened = OpenedTask::to_place(self.id)?;
+        if !self.is_it(opened.read_birth()?) {
+            return Err(gone_error());
         }
-        match opened.restrict(cpus).and_then(|()| opened.mask()) {
-            Err(_) if !self.is_it(opened.birth()?) => Err(gone()),
+        match opened.restrict_to(cpus).and_then(|()| opened.read_mask()) {
+            Err(_) if !self.is_it(opened.read_birth()?) => Err(gone_error()),
             other => other,
         }
     }
@@ -115,9 +115,9 @@ impl Process {
 
 /// Returns the process of a thread; the number itself for a process.
 pub fn process_of(id: u32) -> io::Result<Option<u32>> {
-    match Opened::to_look(id) {
+    match OpenedTask::to_look(id) {
         Err(error) if is_gone(&error) => Ok(None),
-        opened => opened.map(|opened| Some(opened.process())),
+        opened => opened.map(|opened| Some(opened.process_id())),
     }
 }
 
@@ -156,7 +156,7 @@ pub fn host_name() -> String {
 }
 
 pub fn is_descendant_of(process: u32) -> bool {
-    let processes = snapshot::processes().unwrap_or_default();
+    let processes = snapshot::list_processes().unwrap_or_default();
     let parent =
         |id: &u32| processes.iter().find(|entry| entry.id == *id).map(|entry| entry.parent).filter(|id| *id > 0);
     // Numbers are reused, so parents may form a cycle.
@@ -165,7 +165,7 @@ pub fn is_descendant_of(process: u32) -> bool {
 
 /// Returns the user of this process, by the user's number in it.
 pub fn effective_user() -> u32 {
-    users::own().map_or(0, users::number_of)
+    users::own_user().map_or(0, users::number_of)
 }
 
 answers! {

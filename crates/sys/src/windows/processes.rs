@@ -7,11 +7,11 @@ use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessComm
 use windows_sys::Win32::Foundation::{LocalFree, UNICODE_STRING};
 use windows_sys::Win32::UI::Shell::CommandLineToArgvW;
 
-use super::handle::Handle;
-use super::opened::{Birth, Opened, is_gone};
-use super::process::{self, Process};
+use super::handle::KernelHandle;
+use super::opened::{OpenedTask, ProcessBirth, is_gone};
+use super::process::{self, ProcessIdentity};
 use super::{snapshot, task, users};
-pub use crate::values::processes::{Executable, Facts, Thread};
+pub use crate::values::processes::{ExecutableFile, ProcessFacts, ThreadFacts};
 
 /// Maximum size of a command line: at most 32,767 units, after the structure that points to it.
 const LONGEST_COMMAND_LINE_BYTES: usize = (32 << 10) * 2 + size_of::<UNICODE_STRING>();
@@ -19,40 +19,40 @@ const LONGEST_COMMAND_LINE_BYTES: usize = (32 << 10) * 2 + size_of::<UNICODE_STR
 pub const HAVE_CONTROL_GROUPS: bool = false;
 
 /// Returns the numbers of all processes.
-pub fn all() -> Vec<u32> {
-    snapshot::processes().unwrap_or_default().into_iter().map(|entry| entry.id).collect()
+pub fn all_processes() -> Vec<u32> {
+    snapshot::list_processes().unwrap_or_default().into_iter().map(|entry| entry.id).collect()
 }
 
-impl Facts {
+impl ProcessFacts {
     /// Reads the facts about a process. Fails for other users' processes, except for administrators.
-    pub fn of(id: u32) -> io::Result<Option<Self>> {
-        let opened = match Opened::to_look(id) {
+    pub fn read_facts(id: u32) -> io::Result<Option<Self>> {
+        let opened = match OpenedTask::to_look(id) {
             Err(error) if is_gone(&error) => return Ok(None),
             other => other?,
         };
-        let birth = opened.birth()?;
+        let birth = opened.read_birth()?;
         match &opened {
-            Opened::Process(process) if !birth.has_ended => facts(id, birth, process).map(Some),
+            OpenedTask::Process(process) if !birth.has_ended => build_facts(id, birth, process).map(Some),
             _ => Ok(None),
         }
     }
 }
 
-fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
-    let executable = process::executable(process);
+fn build_facts(id: u32, birth: ProcessBirth, process: &KernelHandle) -> io::Result<ProcessFacts> {
+    let executable = process::executable_path(process);
     let name = executable.as_ref().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let user = users::number_of(&users::of_process(process)?);
-    Ok(Facts {
-        process: Process { id, start_ticks: birth.start_ticks },
+    Ok(ProcessFacts {
+        process: ProcessIdentity { id, start_ticks: birth.start_ticks },
         parent: process::parent_of(process, birth.start_ticks),
         name: name.unwrap_or_default(),
         executable: match executable {
-            Ok(path) => Executable::File { path, device: 0, inode: 0 },
+            Ok(path) => ExecutableFile::File { path, device: 0, inode: 0 },
             // The process System, which belongs to the kernel.
-            Err(_) if id <= task::SYSTEM => Executable::Kernel,
-            Err(error) => Executable::Unreadable(error.to_string()),
+            Err(_) if id <= task::SYSTEM => ExecutableFile::Kernel,
+            Err(error) => ExecutableFile::Unreadable(error.to_string()),
         },
-        arguments: command_line(process).map_or_else(Vec::new, |line| words(&line)),
+        arguments: command_line(process).map_or_else(Vec::new, |line| command_words(&line)),
         user,
         real_user: user,
         cgroup: String::new(),
@@ -64,13 +64,13 @@ fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
 }
 
 /// Returns the command line of a process, with its zero; `None` if this version does not report it.
-fn command_line(process: &Handle) -> Option<Vec<u16>> {
+fn command_line(process: &KernelHandle) -> Option<Vec<u16>> {
     let mut words = vec![0_u64; LONGEST_COMMAND_LINE_BYTES.div_ceil(8)];
     let mut length = 0;
     // SAFETY: the kernel writes at most as many bytes as the words have.
     let status = unsafe {
         NtQueryInformationProcess(
-            process.raw(),
+            process.as_raw(),
             ProcessCommandLineInformation,
             words.as_mut_ptr().cast(),
             size_of_val(words.as_slice()) as u32,
@@ -92,7 +92,7 @@ fn command_line(process: &Handle) -> Option<Vec<u16>> {
 }
 
 /// Splits a command line into arguments, as most programs do.
-fn words(line: &[u16]) -> Vec<String> {
+fn command_words(line: &[u16]) -> Vec<String> {
     // For an empty line the call would return the name of this program.
     if line.iter().all(|unit| *unit == 0) {
         return Vec::new();
@@ -119,12 +119,12 @@ fn words(line: &[u16]) -> Vec<String> {
 }
 
 /// Returns the process itself: its threads have its mask, and those with fewer cpus of their own keep them. Names of threads are not read.
-pub fn threads(process: u32) -> Vec<Thread> {
+pub fn process_threads(process: u32) -> Vec<ThreadFacts> {
     let seen = |id: u32| {
-        let opened = Opened::to_look(id).ok()?;
-        let birth = opened.birth().ok().filter(|birth| !birth.has_ended)?;
-        let identity = Process { id, start_ticks: birth.start_ticks };
-        Some(Thread { identity, name: String::new(), cpus: opened.mask().ok()? })
+        let opened = OpenedTask::to_look(id).ok()?;
+        let birth = opened.read_birth().ok().filter(|birth| !birth.has_ended)?;
+        let identity = ProcessIdentity { id, start_ticks: birth.start_ticks };
+        Some(ThreadFacts { identity, name: String::new(), cpus: opened.read_mask().ok()? })
     };
     seen(process).into_iter().collect()
 }

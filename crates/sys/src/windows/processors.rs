@@ -10,8 +10,8 @@ use windows_sys::Win32::System::SystemInformation::{
 };
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-use crate::logical_processors::numbering::Numbering;
-use crate::logical_processors::relations::{GroupMask, relations};
+use crate::logical_processors::numbering::GroupNumbering;
+use crate::logical_processors::relations::{GroupMask, parse_relations};
 
 /// Largest cpu number in masks: 128 groups.
 const LARGEST_CPU: u32 = 8_191;
@@ -19,13 +19,13 @@ const LARGEST_CPU: u32 = 8_191;
 const MOST_TRIES: usize = 4;
 
 /// Numbering of cpus at the first use: groups stay as they are while the system runs.
-pub static NUMBERING: LazyLock<Numbering> = LazyLock::new(|| {
-    let bytes = relation(RelationGroup).unwrap_or_default();
-    Numbering::of(&relations(&bytes).0, LARGEST_CPU)
+pub static NUMBERING: LazyLock<GroupNumbering> = LazyLock::new(|| {
+    let bytes = read_relation(RelationGroup).unwrap_or_default();
+    GroupNumbering::from_relations(&parse_relations(&bytes).0, LARGEST_CPU)
 });
 
 /// Returns the masks of a set, one for each group that has cpus of it.
-pub fn masks(cpus: &CpuSet) -> Vec<GroupMask> {
+pub fn group_masks(cpus: &CpuSet) -> Vec<GroupMask> {
     let masks =
         NUMBERING.groups.iter().zip(0..).map(|(group, number)| GroupMask { group: number, bits: group.mask(cpus) });
     masks.filter(|mask| mask.bits != 0).collect()
@@ -33,26 +33,26 @@ pub fn masks(cpus: &CpuSet) -> Vec<GroupMask> {
 
 /// Returns all relations, and the nodes again with all their groups, if this version has them.
 pub fn all_relations() -> Option<Vec<u8>> {
-    let mut bytes = relation(RelationAll)?;
-    bytes.extend(relation(RelationNumaNodeEx).unwrap_or_default());
+    let mut bytes = read_relation(RelationAll)?;
+    bytes.extend(read_relation(RelationNumaNodeEx).unwrap_or_default());
     Some(bytes)
 }
 
-fn relation(relation: LOGICAL_PROCESSOR_RELATIONSHIP) -> Option<Vec<u8>> {
+fn read_relation(relation: LOGICAL_PROCESSOR_RELATIONSHIP) -> Option<Vec<u8>> {
     // SAFETY: the kernel writes at most `length` bytes into the buffer, and says how many it needs.
-    filled(|buffer, length| unsafe { GetLogicalProcessorInformationEx(relation, buffer.cast(), length) })
+    fill_buffer(|buffer, length| unsafe { GetLogicalProcessorInformationEx(relation, buffer.cast(), length) })
 }
 
 /// Returns the cpu sets, including those reserved for this process.
 pub fn cpu_sets() -> Option<Vec<u8>> {
     // SAFETY: the kernel writes at most `length` bytes into the buffer, and says how many it needs.
-    filled(|buffer, length| unsafe {
+    fill_buffer(|buffer, length| unsafe {
         GetSystemCpuSetInformation(buffer.cast(), *length, length, GetCurrentProcess(), 0)
     })
 }
 
 /// Returns a buffer of the length that a call asks for.
-fn filled(call: impl Fn(*mut u64, *mut u32) -> i32) -> Option<Vec<u8>> {
+fn fill_buffer(call: impl Fn(*mut u64, *mut u32) -> i32) -> Option<Vec<u8>> {
     let mut words: Vec<u64> = Vec::new();
     for _ in 0..MOST_TRIES {
         let mut length = (words.len() * 8) as u32;

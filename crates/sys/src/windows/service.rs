@@ -7,7 +7,7 @@ use std::io;
 ///
 /// # Errors
 /// Always.
-pub fn notify(_: &OsStr, _: &str) -> io::Result<()> {
+pub fn notify_service(_: &OsStr, _: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use super::missing::{Never, missing};
+use super::missing::{NeverValue, missing_result};
 
 #[derive(Debug)]
-pub struct SharedWords(Never);
+pub struct SharedWords(NeverValue);
 
 impl SharedWords {
     pub fn of_file(_: &File, _: usize, _: bool) -> io::Result<Self> {
-        missing()
+        missing_result()
     }
 
     pub fn words(&self) -> &[AtomicU64] {

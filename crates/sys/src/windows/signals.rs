@@ -13,12 +13,12 @@ use windows_sys::Win32::System::Threading::{
     CreateEventW, EVENT_MODIFY_STATE, OpenEventW, SetEvent, WaitForSingleObject,
 };
 
-use super::attended::{self, attended};
-use super::handle::{Handle, checked};
+use super::attended::{self, attended_command};
+use super::handle::{KernelHandle, check_result};
 use super::missing::answers;
-use super::process::Process;
-use super::text::wide;
-pub use crate::values::signals::{Sender, Signal};
+use super::process::ProcessIdentity;
+use super::text::to_wide;
+pub use crate::values::signals::{ReceivedSignal, SignalSender};
 
 pub const RELOAD: i32 = 1;
 pub const INTERRUPT: i32 = 2;
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The last key, or the end of the session, as a signal; 0 if none is pending.
 static PRESSED: AtomicI32 = AtomicI32::new(0);
 /// Set when a signal is pending: [`PRESSED`], or else a request to read all again.
-static CALLED: OnceLock<Handle> = OnceLock::new();
+static CALLED: OnceLock<KernelHandle> = OnceLock::new();
 
 answers! {
     fn is_ignored(i32) -> bool = false;
@@ -51,7 +51,7 @@ pub(super) fn leave_to_the_command() -> io::Result<()> {
     let mut is_left = IS_LEFT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if !*is_left {
         // SAFETY: the handler touches no memory, and lives as long as the program.
-        checked(unsafe { SetConsoleCtrlHandler(Some(is_dealt_with), TRUE) })?;
+        check_result(unsafe { SetConsoleCtrlHandler(Some(is_dealt_with), TRUE) })?;
         *is_left = true;
     }
     Ok(())
@@ -61,46 +61,46 @@ pub(super) fn leave_to_the_command() -> io::Result<()> {
 unsafe extern "system" fn is_dealt_with(what: u32) -> i32 {
     let is_key = [CTRL_C_EVENT, CTRL_BREAK_EVENT].contains(&what);
     PRESSED.store(if is_key { INTERRUPT } else { TERMINATE }, Ordering::SeqCst);
-    call(CALLED.get());
+    call_handler(CALLED.get());
     if !is_key {
         std::thread::sleep(PATIENCE);
     }
     TRUE
 }
 
-fn call(event: Option<&Handle>) {
+fn call_handler(event: Option<&KernelHandle>) {
     if let Some(event) = event {
         // SAFETY: the handle is an event's.
-        unsafe { SetEvent(event.raw()) };
+        unsafe { SetEvent(event.as_raw()) };
     }
 }
 
 /// Returns the name of a process's event, in the session of its user.
-fn name_of_event(process: &Process) -> Vec<u16> {
-    wide(&format!(r"Local\corewise-{}-{}", process.id, process.start_ticks))
+fn name_of_event(process: &ProcessIdentity) -> Vec<u16> {
+    to_wide(&format!(r"Local\corewise-{}-{}", process.id, process.start_ticks))
 }
 
 #[derive(Debug)]
-pub struct Held(());
+pub struct HeldSignals(());
 
-impl Held {
+impl HeldSignals {
     pub fn new() -> io::Result<Self> {
-        let name = name_of_event(&Process::this()?);
+        let name = name_of_event(&ProcessIdentity::this_process()?);
         // SAFETY: the name ends with a zero; the event gets the default access list of this user's objects.
-        let event = Handle::new(unsafe { CreateEventW(ptr::null(), FALSE, FALSE, name.as_ptr()) })?;
+        let event = KernelHandle::new(unsafe { CreateEventW(ptr::null(), FALSE, FALSE, name.as_ptr()) })?;
         CALLED.get_or_init(|| event);
         leave_to_the_command().map(|()| Self(()))
     }
 
     /// Waits for the end of the command; without a command, for keys, the end of the session, and requests.
-    pub fn next(&self, timeout: Duration) -> Option<Signal> {
-        let of_kernel = |number| Signal { number, sender: Sender::Kernel };
-        if attended().is_some() {
+    pub fn next(&self, timeout: Duration) -> Option<ReceivedSignal> {
+        let of_kernel = |number| ReceivedSignal { number, sender: SignalSender::Kernel };
+        if attended_command().is_some() {
             return attended::has_ended(timeout).then_some(of_kernel(CHILD));
         }
         let milliseconds = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX).min(u32::MAX - 1);
         // SAFETY: the handle is an event's, which lives as long as the program.
-        let is_called = unsafe { WaitForSingleObject(CALLED.get()?.raw(), milliseconds) } == WAIT_OBJECT_0;
+        let is_called = unsafe { WaitForSingleObject(CALLED.get()?.as_raw(), milliseconds) } == WAIT_OBJECT_0;
         match PRESSED.swap(0, Ordering::SeqCst) {
             0 => is_called.then_some(of_kernel(RELOAD)),
             pressed => Some(of_kernel(pressed)),
@@ -111,23 +111,23 @@ impl Held {
         false
     }
 
-    pub fn stop(&self, _: i32) {}
+    pub fn stop_self(&self, _: i32) {}
 
-    pub fn end(&self, _: i32) {}
+    pub fn end_self(&self, _: i32) {}
 }
 
 /// Makes a process read all again; other signals are not sent.
-pub fn send_to(process: &Process, signal: i32) {
+pub fn send_to(process: &ProcessIdentity, signal: i32) {
     if signal == RELOAD {
         let name = name_of_event(process);
         // SAFETY: the name ends with a zero.
-        call(Handle::new(unsafe { OpenEventW(EVENT_MODIFY_STATE, FALSE, name.as_ptr()) }).ok().as_ref());
+        call_handler(KernelHandle::new(unsafe { OpenEventW(EVENT_MODIFY_STATE, FALSE, name.as_ptr()) }).ok().as_ref());
     }
 }
 
 answers! {
-    fn send(u32, i32) -> () = ();
-    fn ends(i32) -> bool = true;
+    fn send_signal(u32, i32) -> () = ();
+    fn ends_process(i32) -> bool = true;
     fn is_from_terminal(i32) -> bool = false;
     fn is_meant_for_one(i32) -> bool = false;
     fn has_job_control() -> bool = false;

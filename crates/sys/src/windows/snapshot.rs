@@ -8,58 +8,58 @@ use windows_sys::Win32::System::Diagnostics::ToolHelp::{
 };
 use windows_sys::Win32::System::Threading::{OpenThread, ResumeThread, THREAD_SUSPEND_RESUME};
 
-use super::handle::Handle;
+use super::handle::KernelHandle;
 
 /// A process.
-pub struct Entry {
+pub struct SnapshotEntry {
     pub id: u32,
     pub parent: u32,
 }
 
 /// Returns all processes.
-pub fn processes() -> io::Result<Vec<Entry>> {
+pub fn list_processes() -> io::Result<Vec<SnapshotEntry>> {
     // SAFETY: a call without memory.
-    let snapshot = Handle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) })?;
+    let snapshot = KernelHandle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) })?;
     let mut entry = PROCESSENTRY32W { dwSize: size_of::<PROCESSENTRY32W>() as u32, ..PROCESSENTRY32W::default() };
     let mut found = Vec::new();
     // SAFETY: the calls fill the structure, and were given its size.
-    let mut is_there = unsafe { Process32FirstW(snapshot.raw(), &raw mut entry) } != 0;
+    let mut is_there = unsafe { Process32FirstW(snapshot.as_raw(), &raw mut entry) } != 0;
     while is_there {
-        found.push(Entry { id: entry.th32ProcessID, parent: entry.th32ParentProcessID });
+        found.push(SnapshotEntry { id: entry.th32ProcessID, parent: entry.th32ParentProcessID });
         // SAFETY: as above.
-        is_there = unsafe { Process32NextW(snapshot.raw(), &raw mut entry) } != 0;
+        is_there = unsafe { Process32NextW(snapshot.as_raw(), &raw mut entry) } != 0;
     }
     Ok(found)
 }
 
 /// Returns all threads: the number of the process, and the thread's own.
-pub fn threads() -> io::Result<Vec<(u32, u32)>> {
+pub fn list_threads() -> io::Result<Vec<(u32, u32)>> {
     // SAFETY: a call without memory.
-    let snapshot = Handle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
+    let snapshot = KernelHandle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
     let mut entry = THREADENTRY32 { dwSize: size_of::<THREADENTRY32>() as u32, ..THREADENTRY32::default() };
     let mut found = Vec::new();
     // SAFETY: the calls fill the structure, and were given its size.
-    let mut is_there = unsafe { Thread32First(snapshot.raw(), &raw mut entry) } != 0;
+    let mut is_there = unsafe { Thread32First(snapshot.as_raw(), &raw mut entry) } != 0;
     while is_there {
         found.push((entry.th32OwnerProcessID, entry.th32ThreadID));
         // SAFETY: as above.
-        is_there = unsafe { Thread32Next(snapshot.raw(), &raw mut entry) } != 0;
+        is_there = unsafe { Thread32Next(snapshot.as_raw(), &raw mut entry) } != 0;
     }
     Ok(found)
 }
 
 /// Resumes a process that was started suspended: its first and only thread.
-pub fn resume(process: u32) -> io::Result<()> {
-    let mut threads = threads()?;
+pub fn resume_process(process: u32) -> io::Result<()> {
+    let mut threads = list_threads()?;
     threads.retain(|(owner, _)| *owner == process);
     if threads.is_empty() {
         return Err(io::Error::other("the command has no thread to be continued"));
     }
     for (_, thread) in threads {
         // SAFETY: a call without memory.
-        let thread = Handle::new(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, thread) })?;
+        let thread = KernelHandle::new(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, thread) })?;
         // SAFETY: the handle is a thread's, with the right to resume it.
-        if unsafe { ResumeThread(thread.raw()) } == u32::MAX {
+        if unsafe { ResumeThread(thread.as_raw()) } == u32::MAX {
             return Err(io::Error::last_os_error());
         }
     }

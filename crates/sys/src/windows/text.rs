@@ -1,7 +1,7 @@
 //! Texts in Windows' form: UTF-16, with a zero at the end.
 
 /// Converts a text, adding the zero.
-pub fn wide(text: &str) -> Vec<u16> {
+pub fn to_wide(text: &str) -> Vec<u16> {
     text.encode_utf16().chain([0]).collect()
 }
 

@@ -10,8 +10,8 @@ use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThread, GetCurrentThreadId, GetProcessTimes, GetThreadTimes,
 };
 
-use super::handle::checked;
-pub use crate::values::thread::{Glance, Switches};
+use super::handle::check_result;
+pub use crate::values::thread::{SwitchCounts, ThreadGlance};
 
 pub const IS_ACCOUNTED: bool = false;
 
@@ -24,18 +24,18 @@ pub struct ThreadMoment {
 }
 
 impl ThreadMoment {
-    pub fn now() -> io::Result<Self> {
+    pub fn read_now() -> io::Result<Self> {
         // SAFETY: it returns a constant for the calling thread, which needs no closing.
         let thread = unsafe { GetCurrentThread() };
         let times = |created: *mut _, ended: *mut _, system: *mut _, user: *mut _| {
             // SAFETY: the kernel fills the four times.
             unsafe { GetThreadTimes(thread, created, ended, system, user) }
         };
-        let (system, user) = used(times)?;
+        let (system, user) = used_times(times)?;
         Ok(Self { at: Instant::now(), user, system })
     }
 
-    pub fn since(&self, earlier: &Self) -> ThreadUse {
+    pub fn use_since(&self, earlier: &Self) -> ThreadUse {
         let elapsed = self.at.saturating_duration_since(earlier.at);
         let user = self.user.saturating_sub(earlier.user);
         let system = self.system.saturating_sub(earlier.system);
@@ -49,27 +49,27 @@ impl ThreadMoment {
     }
 }
 
-impl Glance {
-    pub fn now() -> Self {
-        let cpu_time = ThreadMoment::now().map_or(Duration::ZERO, |moment| moment.user + moment.system);
+impl ThreadGlance {
+    pub fn read_now() -> Self {
+        let cpu_time = ThreadMoment::read_now().map_or(Duration::ZERO, |moment| moment.user + moment.system);
         Self { cpu_time_ns: cpu_time.as_nanos() as u64, ..Self::default() }
     }
 }
 
-impl Switches {
-    pub fn now() -> Self {
+impl SwitchCounts {
+    pub fn read_now() -> Self {
         Self::default()
     }
 }
 
 /// Returns the system and user time of a call that fills four times.
-pub(super) fn used(
+pub(super) fn used_times(
     times: impl Fn(*mut FILETIME, *mut FILETIME, *mut FILETIME, *mut FILETIME) -> i32,
 ) -> io::Result<(Duration, Duration)> {
     let mut filled = [FILETIME::default(); 4];
     let [created, ended, system, user] = &mut filled;
-    checked(times(created, ended, system, user))?;
-    Ok((duration(filled[2]), duration(filled[3])))
+    check_result(times(created, ended, system, user))?;
+    Ok((filetime_duration(filled[2]), filetime_duration(filled[3])))
 }
 
 /// Converts a time to units of 100 ns.
@@ -77,7 +77,7 @@ pub(super) fn hundreds_of_ns(time: FILETIME) -> u64 {
     u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
 }
 
-fn duration(time: FILETIME) -> Duration {
+fn filetime_duration(time: FILETIME) -> Duration {
     Duration::from_nanos(hundreds_of_ns(time).saturating_mul(100))
 }
 
@@ -113,5 +113,5 @@ pub fn process_cpu_time() -> io::Result<Duration> {
         // SAFETY: the kernel fills the four times.
         unsafe { GetProcessTimes(process, created, ended, system, user) }
     };
-    used(times).map(|(system, user)| system + user)
+    used_times(times).map(|(system, user)| system + user)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use corewise_machine::thread::ThreadLook;
+use corewise_machine::thread::ThreadSnapshot;
 
 #[derive(Debug)]
 pub struct ThreadReader;
@@ -16,7 +16,7 @@ impl ThreadReader {
         Self
     }
 
-    pub fn read(&mut self, _: &mut Vec<ThreadLook>) -> bool {
+    pub fn read_threads(&mut self, _: &mut Vec<ThreadSnapshot>) -> bool {
         false
     }
 }

@@ -52,7 +52,7 @@ pub fn not_a_recording(name: &str) -> Option<&'static str> {
 
 /// The machine of a recording.
 pub fn machine(folder: &Path, name: &str) -> Result<Machine, Failed> {
-    Ok(topology::read(&Root::open(folder.join(name))?)?)
+    Ok(topology::read_machine(&Root::open(folder.join(name))?)?)
 }
 
 /// A name in the list that fits no file would hide a mistake in it.

@@ -62,12 +62,12 @@ pub fn agreements(folder: &Path) -> Vec<Trial> {
 
 fn agree(folder: &Path, name: &str) -> Result<(), Failed> {
     let root = Root::open(folder.join(name))?;
-    let paths = root.list("cpuid").into_iter().map(|name| format!("cpuid/{name}"));
+    let paths = root.list_folder("cpuid").into_iter().map(|name| format!("cpuid/{name}"));
     let dump =
-        Root::from_files(paths.filter_map(|path| root.read(&path).map(|text| (path.clone(), text.into_owned()))));
-    let (by_kernel, by_cpuid) = (topology::read(&root)?, topology::read(&dump)?);
+        Root::from_files(paths.filter_map(|path| root.read_text(&path).map(|text| (path.clone(), text.into_owned()))));
+    let (by_kernel, by_cpuid) = (topology::read_machine(&root)?, topology::read_machine(&dump)?);
     for level in [Level::Package, Level::Die, Level::Llc, Level::Cluster, Level::Core, Level::Cpu] {
-        assert_eq!(by_cpuid.objects(level), by_kernel.objects(level), "{level}");
+        assert_eq!(by_cpuid.objects_of(level), by_kernel.objects_of(level), "{level}");
     }
     assert_eq!(by_cpuid.caches, by_kernel.caches);
     assert_eq!(by_cpuid.kinds, by_kernel.kinds);
@@ -77,9 +77,9 @@ fn agree(folder: &Path, name: &str) -> Result<(), Failed> {
 /// What is shown of every machine.
 fn shown(machine: &Machine) -> String {
     let mut text = format!("{}\n", machine.processor.model_name.as_deref().unwrap_or("unnamed"));
-    let count = |level: Level| format!("{} {level}", machine.objects(level).len());
+    let count = |level: Level| format!("{} {level}", machine.objects_of(level).len());
     writeln!(text, "{}", Level::EVERYWHERE.map(count).join(", ")).unwrap();
-    for (name, set) in [("offline", machine.offline()), ("isolated", machine.isolated.clone())] {
+    for (name, set) in [("offline", machine.offline_cpus()), ("isolated", machine.isolated.clone())] {
         if !set.is_empty() {
             writeln!(text, "{name} {set}").unwrap();
         }
@@ -101,7 +101,7 @@ fn shown(machine: &Machine) -> String {
 
 /// The first three objects of a level.
 fn first(machine: &Machine, level: Level) -> String {
-    machine.objects(level).iter().take(3).map(CpuSet::to_string).collect::<Vec<_>>().join(" | ")
+    machine.objects_of(level).iter().take(3).map(CpuSet::to_string).collect::<Vec<_>>().join(" | ")
 }
 
 fn mebibytes(machine: &Machine) -> Vec<u64> {
@@ -144,7 +144,7 @@ fn i7_1370p(machine: &Machine) {
     efficiency 12-19 (acpi_cppc 39)
     ");
     assert_eq!(
-        machine.objects(Level::Cluster)[6..].iter().map(CpuSet::to_string).collect::<Vec<_>>(),
+        machine.objects_of(Level::Cluster)[6..].iter().map(CpuSet::to_string).collect::<Vec<_>>(),
         ["12-15", "16-19"]
     );
 }
@@ -277,10 +277,14 @@ fn persistent_memory(machine: &Machine) {
 
 /// The recording has masks of local cpus and no nodes of devices; the second package is not allowed.
 fn gpus(machine: &Machine) {
-    let near = |name: &str| device::near(device::find(machine, name).unwrap(), machine);
+    let near = |name: &str| device::cpus_near(device::find_device(machine, name).unwrap(), machine);
     let told: Vec<String> = (0..6).map(|number| near(&format!("gpu:{number}")).cpus.to_string()).collect();
     assert_eq!(told, ["0-15", "0-15", "0-15", "88-103", "88-103", "88-103"]);
     assert_eq!(near("pci:0035:04:00.0").cpus.to_string(), "88-103");
-    assert!(device::find(machine, "gpu:6").is_err());
-    assert_eq!(device_findings::findings(machine, &[]).len(), 3, "three are at a package that may not be used");
+    assert!(device::find_device(machine, "gpu:6").is_err());
+    assert_eq!(
+        device_findings::list_device_findings(machine, &[]).len(),
+        3,
+        "three are at a package that may not be used"
+    );
 }

@@ -75,7 +75,7 @@ fn compare(folder: &Path, name: &str) -> Result<(), Failed> {
     let place = place()?;
     unpack(&folder.join(name), &place)?;
     let ours: Vec<Vec<CpuSet>> = LEVELS.iter().map(|level| ours(&machine, level)).collect();
-    let theirs = Asked::of(place.path())?.about(&ours)?;
+    let theirs = AskedLocation::of(place.path())?.about(&ours)?;
     let mut wrong = Vec::new();
     for ((level, ours), theirs) in LEVELS.iter().zip(ours).zip(theirs) {
         let differ = ours.iter().collect::<BTreeSet<_>>() != theirs.iter().collect::<BTreeSet<_>>();
@@ -112,12 +112,12 @@ fn ours(machine: &Machine, level: &str) -> Vec<CpuSet> {
 }
 
 /// hwloc-calc with a recording.
-struct Asked {
+struct AskedLocation {
     /// The variables that make it read the recording, not this machine.
     variables: [(&'static str, String); 3],
 }
 
-impl Asked {
+impl AskedLocation {
     /// Sysfs where the recording has it, a dump of cpuid otherwise.
     fn of(place: &Path) -> Result<Self, Failed> {
         let (variable, folder, component) = match (find(place, "sys/devices/system"), find(place, "pu0")) {

@@ -1,6 +1,6 @@
 //! What holds on every machine, whatever its source said.
 
-use corewise_machine::machine::Object;
+use corewise_machine::machine::MachineObject;
 use corewise_machine::{CpuSet, Level, Machine};
 use libtest_mimic::Failed;
 
@@ -22,7 +22,7 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
 
 /// Every online cpu is in exactly one object of the level, none is empty, and they are in order of their lowest cpu.
 fn partition(machine: &Machine, level: Level) -> Result<(), Failed> {
-    let objects = machine.objects(level);
+    let objects = machine.objects_of(level);
     ensure(objects.iter().all(|cpus| !cpus.is_empty()), || format!("an empty {level}"))?;
     ensure(objects.is_sorted_by_key(CpuSet::lowest), || format!("{level} out of order"))?;
     let count: usize = objects.iter().map(CpuSet::len).sum();
@@ -48,8 +48,9 @@ fn nodes(machine: &Machine) -> Result<(), Failed> {
 /// Cores are inside clusters, clusters inside last-level caches, dies inside packages.
 fn nesting(machine: &Machine) -> Result<(), Failed> {
     let inside = |inner: Level, outer: Level| {
-        let outer_objects = machine.objects(outer);
-        let lonely = machine.objects(inner).into_iter().find(|cpus| !outer_objects.iter().any(|o| cpus.is_subset(o)));
+        let outer_objects = machine.objects_of(outer);
+        let lonely =
+            machine.objects_of(inner).into_iter().find(|cpus| !outer_objects.iter().any(|o| cpus.is_subset(o)));
         ensure(lonely.is_none(), || format!("{inner} {} is in no {outer}", lonely.unwrap_or_default()))
     };
     inside(Level::Core, Level::Cluster)?;
@@ -73,7 +74,7 @@ fn kinds(machine: &Machine) -> Result<(), Failed> {
     ensure(kinds.is_empty() || (kinds.len() >= 2 && all == machine.online), || format!("kinds cover {all}"))?;
     ensure(count == all.len(), || "a cpu is of two kinds".into())?;
     ensure(kinds.is_sorted_by(|a, b| a.core_type < b.core_type), || "kinds are not best first".into())?;
-    let whole = |core: &Object| kinds.iter().filter(|kind| !kind.cpus.is_disjoint(&core.cpus)).count() <= 1;
+    let whole = |core: &MachineObject| kinds.iter().filter(|kind| !kind.cpus.is_disjoint(&core.cpus)).count() <= 1;
     ensure(machine.cores.iter().all(whole), || "a core of two kinds".into())
 }
 

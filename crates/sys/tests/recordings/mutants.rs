@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use corewise_machine::{CpuSet, Machine};
-use corewise_sys::record::{Packing, record};
+use corewise_sys::record::{RecordingPacking, record_machine};
 use corewise_sys::{Root, topology};
 use libtest_mimic::Failed;
 
@@ -21,7 +21,7 @@ type Files = BTreeMap<String, String>;
 type SharedBy = fn(u32) -> &'static str;
 
 /// What a recording of a small machine has.
-struct Recording {
+struct MutantRecording {
     cpus: u32,
     /// The sets of each level: of the threads of a core and so on, by cpu.
     core: SharedBy,
@@ -36,7 +36,7 @@ struct Recording {
 }
 
 /// Two packages of four cores with two threads each.
-const SERVER: Recording = Recording {
+const SERVER: MutantRecording = MutantRecording {
     cpus: 16,
     core: pair_of_sixteen,
     cluster: None,
@@ -53,7 +53,7 @@ const SERVER: Recording = Recording {
 };
 
 /// Two packages of two cores with two threads each, on a kernel that has masks only and no list of online cpus.
-const OLD: Recording = Recording {
+const OLD: MutantRecording = MutantRecording {
     cpus: 8,
     core: pair_of_eight,
     cluster: None,
@@ -65,7 +65,7 @@ const OLD: Recording = Recording {
 };
 
 /// Two clusters of four cores that share an L2.
-const ARM: Recording = Recording {
+const ARM: MutantRecording = MutantRecording {
     cpus: 8,
     core: alone,
     cluster: Some(half_of_eight),
@@ -77,7 +77,7 @@ const ARM: Recording = Recording {
 };
 
 /// Two fast cores with two threads each, and four efficient ones.
-const HYBRID: Recording = Recording {
+const HYBRID: MutantRecording = MutantRecording {
     cpus: 8,
     core: |cpu| HYBRID_CORES[cpu as usize],
     cluster: Some(module_of_eight),
@@ -122,10 +122,10 @@ fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a list")
 }
 
-impl Recording {
+impl MutantRecording {
     fn files(&self) -> Files {
         let mut files = Files::new();
-        let all = CpuSet::first(self.cpus);
+        let all = CpuSet::first_cpus(self.cpus);
         let mut add = |path: String, text: String| _ = files.insert(path, format!("{text}\n"));
         let package = |cpu: u32| set((self.package)(cpu)).lowest().expect("a cpu") / 4;
         let mut cpuinfo = String::new();
@@ -198,8 +198,8 @@ impl Recording {
 /// What must be the same.
 fn shape(machine: &Machine) -> String {
     let mut text = format!("{} {} {:?}\n", machine.online, machine.allowed, machine.allowed_memory);
-    for level in machine.levels() {
-        let _ = writeln!(text, "{level} {:?}", machine.objects(level));
+    for level in machine.levels_present() {
+        let _ = writeln!(text, "{level} {:?}", machine.objects_of(level));
     }
     for cache in &machine.caches {
         let size = cache.size_bytes.filter(|_| cache.cpus.len() > 1);
@@ -215,9 +215,9 @@ fn shape(machine: &Machine) -> String {
 }
 
 /// Numbers below a bound from a seed, by the constants of Knuth's MMIX generator.
-struct Numbers(u64);
+struct MutantNumbers(u64);
 
-impl Numbers {
+impl MutantNumbers {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound
@@ -225,7 +225,7 @@ impl Numbers {
 }
 
 /// The files with one of them changed, and what was done to which.
-fn mutant(files: &Files, numbers: &mut Numbers) -> (Files, String, String) {
+fn mutant(files: &Files, numbers: &mut MutantNumbers) -> (Files, String, String) {
     let mut files = files.clone();
     let path = files.keys().nth(numbers.below(files.len())).expect("a file").clone();
     let text = files[&path].clone();
@@ -255,7 +255,7 @@ const DELETED: &str = "deleted";
 
 /// What became of some mutants of a recording.
 #[derive(Debug, Default)]
-struct Outcome {
+struct MutantOutcome {
     /// Those that give the original machine.
     equal: usize,
     /// Those that give another one, and a gap that names the file.
@@ -265,13 +265,13 @@ struct Outcome {
     wrong: Vec<String>,
 }
 
-impl Outcome {
-    fn of(files: &Files, count: usize, numbers: &mut Numbers) -> Result<Self, Failed> {
-        let original = shape(&topology::read(&Root::from_files(files.clone()))?);
+impl MutantOutcome {
+    fn of(files: &Files, count: usize, numbers: &mut MutantNumbers) -> Result<Self, Failed> {
+        let original = shape(&topology::read_machine(&Root::from_files(files.clone()))?);
         let mut outcome = Self::default();
         for _ in 0..count {
             let (changed, path, what) = mutant(files, numbers);
-            let Ok(machine) = topology::read(&Root::from_files(changed)) else {
+            let Ok(machine) = topology::read_machine(&Root::from_files(changed)) else {
                 outcome.refused += 1;
                 continue;
             };
@@ -306,12 +306,12 @@ impl Outcome {
 
 /// A thousand mutants of made-up recordings.
 pub fn of_made_up() -> Result<(), Failed> {
-    let mut numbers = Numbers(19);
+    let mut numbers = MutantNumbers(19);
     for recording in [SERVER, OLD, ARM, HYBRID] {
         let files = recording.files();
-        let gaps = topology::read(&Root::from_files(files.clone()))?.gaps;
+        let gaps = topology::read_machine(&Root::from_files(files.clone()))?.gaps;
         assert_eq!(gaps, [], "the original has no gap");
-        Outcome::of(&files, 250, &mut numbers)?.check()?;
+        MutantOutcome::of(&files, 250, &mut numbers)?.check()?;
     }
     Ok(())
 }
@@ -322,7 +322,7 @@ pub fn of_recorded(folder: &Path, name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    record(&Root::open(folder.join(name))?, &mut bytes, Packing::Tar)?;
+    record_machine(&Root::open(folder.join(name))?, &mut bytes, RecordingPacking::Tar)?;
     let mut files = Files::new();
     for entry in tar::Archive::new(bytes.as_slice()).entries()? {
         let mut entry = entry?;
@@ -340,7 +340,7 @@ pub fn of_recorded(folder: &Path, name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let count = (MOST_FILES / files.len()).clamp(2, 40);
-    Outcome::of(&files, count, &mut Numbers(name.len() as u64))?.check()
+    MutantOutcome::of(&files, count, &mut MutantNumbers(name.len() as u64))?.check()
 }
 
 /// So many files are read of a recording for its mutants, together.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use corewise_machine::generate::expression;
-use corewise_machine::placement::{Context, parse};
-use corewise_machine::random::Random;
+use corewise_machine::generate::random_expression;
+use corewise_machine::placement::{ResolveContext, parse};
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
 use libtest_mimic::Failed;
 
@@ -24,7 +24,7 @@ pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
 /// The same on the machines that are built in.
 pub fn check_built_in() -> Result<(), Failed> {
     for built_in in corewise_machine::machine_file::BUILT_IN {
-        let mut machine = built_in.read()?.machine;
+        let mut machine = built_in.read_machine()?.machine;
         (machine.allowed, machine.isolated) = (machine.online.clone(), CpuSet::new());
         check_machine(&machine, EXPRESSIONS)?;
     }
@@ -32,9 +32,9 @@ pub fn check_built_in() -> Result<(), Failed> {
 }
 
 fn check_machine(machine: &Machine, expressions: usize) -> Result<(), Failed> {
-    let mut random = Random::new(20);
+    let mut random = RandomGenerator::new(20);
     for _ in 0..expressions {
-        let [a, b] = [2, 2].map(|depth| expression(&mut random, machine, depth));
+        let [a, b] = [2, 2].map(|depth| random_expression(&mut random, machine, depth));
         laws(machine, &a, &b)?;
     }
     Ok(())
@@ -46,7 +46,7 @@ pub fn cpus(machine: &Machine, text: &str) -> Result<CpuSet, Failed> {
     if parse(&parsed.to_string())?.to_string() != parsed.to_string() {
         return Err(format!("{text} prints as {parsed}").into());
     }
-    match parsed.resolve(&Context { machine, reachable: &machine.online, quiet: None, worth: None }) {
+    match parsed.resolve_on(&ResolveContext { machine, reachable: &machine.online, quiet: None, worth: None }) {
         Ok(resolution) => Ok(resolution.cpus),
         Err(error) if error.what.contains("no cpu") => Ok(CpuSet::new()),
         Err(error) => Err(format!("{text}: {error}").into()),

@@ -4,14 +4,14 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
-use corewise_machine::machine_file::{BUILT_IN, Found, find, parse};
+use corewise_machine::machine_file::{BUILT_IN, MachineMatch, find_built_in, parse};
 use corewise_machine::placement::notation::{self, Notation};
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_sys::{Root, topology};
 use libtest_mimic::{Failed, Trial};
 
 use super::data;
-use writer::{Groups, Written};
+use writer::{WriterGroups, WrittenBuffers};
 
 /// The levels that Windows knows.
 const LEVELS: [Level; 6] = [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster, Level::Core];
@@ -37,7 +37,7 @@ pub fn built_in() -> Vec<Trial> {
     let mut trials: Vec<Trial> = BUILT_IN
         .iter()
         .map(|machine| {
-            Trial::test(format!("Windows' buffers::{}", machine.name), || come_back(&machine.read()?.machine))
+            Trial::test(format!("Windows' buffers::{}", machine.name), || come_back(&machine.read_machine()?.machine))
         })
         .collect();
     trials.push(Trial::test("Windows' buffers::one cpu", || come_back(&one_cpu())));
@@ -52,20 +52,22 @@ fn one_cpu() -> Machine {
 }
 
 fn described(name: &str) -> Machine {
-    let (Found::Exactly(machine) | Found::ByPart(machine)) = find(name) else { panic!("no machine {name}") };
-    machine.read().expect("a machine").machine
+    let (MachineMatch::Exactly(machine) | MachineMatch::ByPart(machine)) = find_built_in(name) else {
+        panic!("no machine {name}")
+    };
+    machine.read_machine().expect("a machine").machine
 }
 
 fn committed_machine(name: &str) -> Machine {
     if name == TWO_GROUPS { parse(TWO_GROUPS_DESCRIBED).expect("a machine").machine } else { described(name) }
 }
 
-fn read(written: &Written) -> Result<Machine, Failed> {
-    Ok(topology::read(&Root::from_files(written.files.iter().map(|(path, text)| (*path, text.as_str()))))?)
+fn read(written: &WrittenBuffers) -> Result<Machine, Failed> {
+    Ok(topology::read_machine(&Root::from_files(written.files.iter().map(|(path, text)| (*path, text.as_str()))))?)
 }
 
 fn come_back(machine: &Machine) -> Result<(), Failed> {
-    for groups in [Groups::ByNode, Groups::Filled] {
+    for groups in [WriterGroups::ByNode, WriterGroups::Filled] {
         let written = writer::write(machine, groups);
         let back = read(&written)?;
         super::invariants::check(&back)?;
@@ -83,7 +85,7 @@ fn name(machine: &Machine) -> String {
 }
 
 /// Whether the second machine is the first in the numbering of Windows.
-fn same(machine: &Machine, back: &Machine, written: &Written) -> Result<(), String> {
+fn same(machine: &Machine, back: &Machine, written: &WrittenBuffers) -> Result<(), String> {
     let there = |cpus: &CpuSet| written.there(cpus);
     let sorted = |mut sets: Vec<CpuSet>| {
         sets.sort();
@@ -91,7 +93,7 @@ fn same(machine: &Machine, back: &Machine, written: &Written) -> Result<(), Stri
     };
     for level in LEVELS {
         let (expected, found) =
-            (sorted(machine.objects(level).iter().map(there).collect()), sorted(back.objects(level)));
+            (sorted(machine.objects_of(level).iter().map(there).collect()), sorted(back.objects_of(level)));
         if expected != found {
             let first = expected.iter().zip(&found).find(|(one, other)| one != other);
             return Err(format!("{level}: {} and {} objects, first {first:?}", expected.len(), found.len()));
@@ -120,7 +122,7 @@ fn same(machine: &Machine, back: &Machine, written: &Written) -> Result<(), Stri
     equal("kinds", kinds(machine, &there), kinds(back, &CpuSet::clone))?;
     let nodes = |machine: &Machine, there: &dyn Fn(&CpuSet) -> CpuSet| {
         let node =
-            |node: &corewise_machine::machine::Node| (node.number, there(&node.cpus), node.memory_bytes == Some(0));
+            |node: &corewise_machine::machine::NumaNode| (node.number, there(&node.cpus), node.memory_bytes == Some(0));
         format!("{:?}", machine.nodes.iter().map(node).collect::<Vec<_>>())
     };
     equal("nodes", nodes(machine, &there), nodes(back, &CpuSet::clone))?;
@@ -134,12 +136,12 @@ fn same(machine: &Machine, back: &Machine, written: &Written) -> Result<(), Stri
 
 /// Whatever a byte of the buffers is, and wherever they end: an error, or a machine that is sound.
 fn lies() -> Result<(), Failed> {
-    let written = writer::write(&described("fx-8150"), Groups::ByNode);
+    let written = writer::write(&described("fx-8150"), WriterGroups::ByNode);
     let read = |changed: usize, text: String| {
         let text_of = |(place, (path, whole)): (usize, &(&'static str, String))| {
             (*path, if place == changed { text.clone() } else { whole.clone() })
         };
-        topology::read(&Root::from_files(written.files.iter().enumerate().map(text_of)))
+        topology::read_machine(&Root::from_files(written.files.iter().enumerate().map(text_of)))
     };
     let (mut machines, mut errors) = (0, 0);
     for (file, (_, text)) in written.files.iter().enumerate().skip(1) {
@@ -170,10 +172,10 @@ fn masks_of_articles() -> Result<(), Failed> {
         ("fx-8150", "pack(4, cluster)", "start /affinity F"),
         ("ryzen-9-9950x3d", "vcache", "start /affinity FFFF"),
     ] {
-        let machine = read(&writer::write(&described(name), Groups::ByNode))?;
+        let machine = read(&writer::write(&described(name), WriterGroups::ByNode))?;
         let cpus = super::placements::cpus(&machine, expression)?;
         let order: Vec<u32> = cpus.iter().collect();
-        let lines = notation::print(Notation::Windows, &cpus, &order, &machine);
+        let lines = notation::print_notation(Notation::Windows, &cpus, &order, &machine);
         let texts: Vec<_> = lines.iter().filter_map(|line| line.text.as_deref()).collect();
         assert_eq!(texts, [expected], "{expression} on {name}");
     }
@@ -184,7 +186,7 @@ fn committed(name: &str) -> Result<(), Failed> {
     let file: PathBuf =
         [env!("CARGO_MANIFEST_DIR"), "../cli/tests/recordings/windows", &format!("{name}.txt")].iter().collect();
     let machine = committed_machine(name);
-    let written = writer::write(&machine, Groups::Filled);
+    let written = writer::write(&machine, WriterGroups::Filled);
     let line = |(path, text): &(&str, String)| format!("ro|/{path}|{}\n", text.replace('\n', "\\n"));
     let text: String = written.files.iter().map(line).collect();
     if std::env::var_os(UPDATE).is_some() {
@@ -192,6 +194,6 @@ fn committed(name: &str) -> Result<(), Failed> {
         std::fs::write(&file, &text)?;
     }
     assert!(std::fs::read_to_string(&file)? == text, "{} is not what is written now: set {UPDATE}", file.display());
-    same(&machine, &topology::read(&Root::open(&file)?)?, &written)?;
+    same(&machine, &topology::read_machine(&Root::open(&file)?)?, &written)?;
     Ok(())
 }

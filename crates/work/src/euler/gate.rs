@@ -7,48 +7,48 @@ use std::sync::{Condvar, Mutex, PoisonError};
 const LOOKS: u32 = 1000;
 
 /// A barrier that can be broken.
-pub struct Gate {
+pub struct StepGate {
     members: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<GateState>,
     changed: Condvar,
     /// Number of times all have passed; outside the lock, so that it can be read without it.
     passed: AtomicU64,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct GateState {
     count: usize,
     is_broken: bool,
 }
 
-/// A member of the gate. Dropping it before [`Member::leave`], also by an error or a panic, breaks the gate.
-pub struct Member<'a> {
-    gate: &'a Gate,
+/// A member of the gate. Dropping it before [`GateMember::leave_gate`], also by an error or a panic, breaks the gate.
+pub struct GateMember<'a> {
+    gate: &'a StepGate,
     has_left: bool,
 }
 
-impl Gate {
+impl StepGate {
     /// Creates a gate for a number of members.
     pub fn new(members: usize) -> Self {
         Self { members, waiting: Mutex::default(), changed: Condvar::new(), passed: AtomicU64::new(0) }
     }
 
     /// Returns one of the members. Each must be created, or the others wait for ever.
-    pub const fn member(&self) -> Member<'_> {
-        Member { gate: self, has_left: false }
+    pub const fn new_member(&self) -> GateMember<'_> {
+        GateMember { gate: self, has_left: false }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn lock_waiting(&self) -> std::sync::MutexGuard<'_, GateState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Member<'_> {
+impl GateMember<'_> {
     /// Waits until all are here; returns true if they came.
-    pub fn wait(&self) -> bool {
+    pub fn wait_for_all(&self) -> bool {
         let gate = self.gate;
         let before = {
-            let mut waiting = gate.lock();
+            let mut waiting = gate.lock_waiting();
             if waiting.is_broken {
                 return false;
             }
@@ -68,21 +68,21 @@ impl Member<'_> {
             }
             std::hint::spin_loop();
         }
-        let waits = |waiting: &mut Waiting| !has_passed() && !waiting.is_broken;
-        drop(gate.changed.wait_while(gate.lock(), waits).unwrap_or_else(PoisonError::into_inner));
+        let waits = |waiting: &mut GateState| !has_passed() && !waiting.is_broken;
+        drop(gate.changed.wait_while(gate.lock_waiting(), waits).unwrap_or_else(PoisonError::into_inner));
         has_passed()
     }
 
     /// Leaves after the work is done, without breaking the gate.
-    pub fn leave(mut self) {
+    pub fn leave_gate(mut self) {
         self.has_left = true;
     }
 }
 
-impl Drop for Member<'_> {
+impl Drop for GateMember<'_> {
     fn drop(&mut self) {
         if !self.has_left {
-            self.gate.lock().is_broken = true;
+            self.gate.lock_waiting().is_broken = true;
             self.gate.changed.notify_all();
         }
     }
@@ -94,18 +94,18 @@ mod tests {
 
     #[test]
     fn all_pass_together_every_time() {
-        let (gate, sums) = (Gate::new(4), AtomicU64::new(0));
+        let (gate, sums) = (StepGate::new(4), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let member = gate.member();
+                    let member = gate.new_member();
                     for round in 1..=500 {
                         sums.fetch_add(1, Ordering::Relaxed);
-                        assert!(member.wait());
+                        assert!(member.wait_for_all());
                         assert_eq!(sums.load(Ordering::Relaxed), 4 * round);
-                        assert!(member.wait());
+                        assert!(member.wait_for_all());
                     }
-                    member.leave();
+                    member.leave_gate();
                 });
             }
         });
@@ -113,18 +113,18 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_one_that_has_failed() {
-        let gate = Gate::new(3);
+        let gate = StepGate::new(3);
         std::thread::scope(|scope| {
             let waits = [(); 2].map(|()| {
                 scope.spawn(|| {
-                    let member = gate.member();
-                    member.wait()
+                    let member = gate.new_member();
+                    member.wait_for_all()
                 })
             });
             std::thread::sleep(std::time::Duration::from_millis(5));
-            drop(gate.member());
+            drop(gate.new_member());
             assert_eq!(waits.map(|waits| waits.join().unwrap()), [false; 2]);
         });
-        assert!(!gate.member().wait(), "and it stays so");
+        assert!(!gate.new_member().wait_for_all(), "and it stays so");
     }
 }

@@ -2,32 +2,32 @@
 //!
 //! After E. F. Toro, Riemann Solvers and Numerical Methods for Fluid Dynamics, chapter 4.
 
-use super::gas::{GAMMA, sound};
+use super::gas::{GAMMA, sound_speed};
 
 /// Density, velocity and pressure.
-pub type Gas = [f64; 3];
+pub type GasState = [f64; 3];
 
 /// Left gas of Sod's tube.
-pub const SOD_LEFT: Gas = [1.0, 0.0, 1.0];
+pub const SOD_LEFT: GasState = [1.0, 0.0, 1.0];
 /// Right gas of Sod's tube.
-pub const SOD_RIGHT: Gas = [0.125, 0.0, 0.1];
+pub const SOD_RIGHT: GasState = [0.125, 0.0, 0.1];
 
 /// Bisections of the pressure's interval: to the last bit.
 const HALVINGS: u32 = 200;
 
 /// Returns the velocity change across the wave between a gas and the given pressure behind it.
-fn speed_change([density, _, own]: Gas, pressure: f64) -> f64 {
+fn speed_change([density, _, own]: GasState, pressure: f64) -> f64 {
     if pressure > own {
         let (a, b) = (2.0 / ((GAMMA + 1.0) * density), (GAMMA - 1.0) / (GAMMA + 1.0) * own);
         (pressure - own) * (a / (pressure + b)).sqrt()
     } else {
         let power = (GAMMA - 1.0) / (2.0 * GAMMA);
-        2.0 * sound(density, own) / (GAMMA - 1.0) * ((pressure / own).powf(power) - 1.0)
+        2.0 * sound_speed(density, own) / (GAMMA - 1.0) * ((pressure / own).powf(power) - 1.0)
     }
 }
 
 /// Returns pressure and velocity between the two outer waves, for gases that do not part so fast that a vacuum forms.
-pub fn between(left: Gas, right: Gas) -> (f64, f64) {
+pub fn state_between(left: GasState, right: GasState) -> (f64, f64) {
     let excess = |pressure| speed_change(left, pressure) + speed_change(right, pressure) + right[1] - left[1];
     let (mut low, mut high) = (0.0, left[2].max(right[2]));
     while excess(high) < 0.0 {
@@ -43,8 +43,8 @@ pub fn between(left: Gas, right: Gas) -> (f64, f64) {
 }
 
 /// Returns the gas at a place, given as distance per time from the initial boundary.
-pub fn at(left: Gas, right: Gas, place: f64) -> Gas {
-    let (pressure, velocity) = between(left, right);
+pub fn gas_at(left: GasState, right: GasState, place: f64) -> GasState {
+    let (pressure, velocity) = state_between(left, right);
     if place <= velocity {
         return left_of_contact(left, pressure, velocity, place);
     }
@@ -53,9 +53,9 @@ pub fn at(left: Gas, right: Gas, place: f64) -> Gas {
     [mirrored[0], -mirrored[1], mirrored[2]]
 }
 
-fn left_of_contact(gas: Gas, pressure: f64, velocity: f64, place: f64) -> Gas {
+fn left_of_contact(gas: GasState, pressure: f64, velocity: f64, place: f64) -> GasState {
     let [density, own_velocity, own] = gas;
-    let (own_sound, ratio) = (sound(density, own), pressure / own);
+    let (own_sound, ratio) = (sound_speed(density, own), pressure / own);
     let small = (GAMMA - 1.0) / (GAMMA + 1.0);
     if pressure > own {
         let shock =
@@ -67,7 +67,7 @@ fn left_of_contact(gas: Gas, pressure: f64, velocity: f64, place: f64) -> Gas {
         };
     }
     let behind = [density * ratio.powf(1.0 / GAMMA), velocity, pressure];
-    let (head, tail) = (own_velocity - own_sound, velocity - sound(behind[0], pressure));
+    let (head, tail) = (own_velocity - own_sound, velocity - sound_speed(behind[0], pressure));
     if place < head {
         return gas;
     }
@@ -94,7 +94,7 @@ mod tests {
             ([1.0, 0.0, 0.01], [1.0, 0.0, 100.0], 46.0950, -6.19633),
             ([5.99924, 19.5975, 460.894], [5.99242, -6.19633, 46.0950], 1691.64, 8.68975),
         ] {
-            let (p, u) = between(left, right);
+            let (p, u) = state_between(left, right);
             assert!((p - pressure).abs() < 6e-6 * pressure.max(1.0), "{p} {pressure}");
             assert!((u - velocity).abs() < 6e-6 * velocity.abs().max(1.0), "{u} {velocity}");
         }
@@ -103,13 +103,13 @@ mod tests {
     /// Densities on both sides of the contact, and mass and momentum that do not pile up at the shock.
     #[test]
     fn sods_tube_has_its_waves() {
-        let gas = |place| at(SOD_LEFT, SOD_RIGHT, place);
+        let gas = |place| gas_at(SOD_LEFT, SOD_RIGHT, place);
         assert_eq!((gas(-1.2), gas(1.8)), (SOD_LEFT, SOD_RIGHT));
         assert!((gas(0.9)[0] - 0.42632).abs() < 1e-5 && (gas(1.0)[0] - 0.26557).abs() < 1e-5);
         let shock = 1.75216;
         let ([density, velocity, pressure], before) = (gas(1.75), SOD_RIGHT);
         assert!((density * (velocity - shock) - before[0] * (before[1] - shock)).abs() < 1e-5);
-        let push = |[density, velocity, pressure]: Gas| density * (velocity - shock).powi(2) + pressure;
+        let push = |[density, velocity, pressure]: GasState| density * (velocity - shock).powi(2) + pressure;
         assert!((push([density, velocity, pressure]) - push(before)).abs() < 1e-5);
         // Inside the fan nothing jumps.
         for place in [-1.1832, -0.0703] {

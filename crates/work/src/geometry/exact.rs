@@ -2,7 +2,7 @@
 
 use glam::Vec3A;
 
-use super::{Mesh, Ray};
+use super::{RaySegment, TriangleMesh};
 
 /// Relative tolerance of distances.
 pub const TOLERANCE: f64 = 1e-4;
@@ -13,7 +13,7 @@ const LOST: f64 = 1e-6;
 /// Possible hits of a ray. Single precision cannot decide on which side of a close edge a ray passes, so such a ray has several right
 /// answers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ExactAnswer {
     /// Distance of the nearest triangle that it hits well inside; `None` if there is no such triangle.
     pub surely: Option<f64>,
     /// Nearer triangles that it hits too close to an edge, or at too flat an angle, to be sure: their distances, and the uncertainty of
@@ -21,9 +21,9 @@ pub struct Answer {
     pub perhaps: Vec<(f64, f64)>,
 }
 
-impl Answer {
+impl ExactAnswer {
     /// Returns true if a distance, or `None` for no hit, is right.
-    pub fn allows(&self, distance: Option<f32>) -> bool {
+    pub fn allows_distance(&self, distance: Option<f32>) -> bool {
         let Some(distance) = distance.map(f64::from) else { return self.surely.is_none() };
         let is = |exact: f64, uncertain: f64| (exact - distance).abs() <= uncertain.max(TOLERANCE * exact);
         self.surely.is_some_and(|exact| is(exact, 0.0)) || self.perhaps.iter().any(|(exact, by)| is(*exact, *by))
@@ -36,9 +36,9 @@ impl Answer {
 }
 
 /// Finds a ray's first hit by testing every triangle.
-pub fn nearest(mesh: &Mesh, ray: &Ray) -> Answer {
-    let mut answer = Answer::default();
-    for met in mesh.all_corners().filter_map(|corners| meet(corners, ray)) {
+pub fn nearest_exact(mesh: &TriangleMesh, ray: &RaySegment) -> ExactAnswer {
+    let mut answer = ExactAnswer::default();
+    for met in mesh.all_corners().filter_map(|corners| meet_triangle(corners, ray)) {
         if !met.is_certain {
             answer.perhaps.push((met.distance, met.uncertain));
         } else if answer.surely.is_none_or(|surely| met.distance < surely) {
@@ -50,7 +50,7 @@ pub fn nearest(mesh: &Mesh, ray: &Ray) -> Answer {
     answer
 }
 
-struct Met {
+struct ExactHit {
     distance: f64,
     uncertain: f64,
     /// True if well inside the triangle and the ray's ends.
@@ -58,7 +58,7 @@ struct Met {
 }
 
 /// Intersects one triangle: Moeller and Trumbore, "Fast, minimum storage ray/triangle intersection", Journal of Graphics Tools 2(1), 1997.
-fn meet(corners: [Vec3A; 3], ray: &Ray) -> Option<Met> {
+fn meet_triangle(corners: [Vec3A; 3], ray: &RaySegment) -> Option<ExactHit> {
     let [a, b, c] = corners.map(|corner| corner.as_dvec3());
     let (origin, direction) = (ray.origin.as_dvec3(), ray.direction.as_dvec3());
     let (side_b, side_c, from_a) = (b - a, c - a, origin - a);
@@ -78,7 +78,7 @@ fn meet(corners: [Vec3A; 3], ray: &Ray) -> Option<Met> {
     let is_met = inner >= -edge && distance >= near - uncertain && distance <= far + uncertain;
     let is_inside = inner > edge && distance > near + uncertain && distance < far - uncertain;
     let is_certain = is_inside && uncertain < TOLERANCE * distance;
-    is_met.then_some(Met { distance, uncertain, is_certain })
+    is_met.then_some(ExactHit { distance, uncertain, is_certain })
 }
 
 #[cfg(test)]

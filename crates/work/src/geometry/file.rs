@@ -3,30 +3,30 @@
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
-use corewise_sys::input::{Input, InputKind};
+use corewise_sys::input::{InputFile, InputKind};
 use glam::Vec3A;
 use ply_rs_bw::parser::Parser;
 use ply_rs_bw::ply::{Property, PropertyAccess, PropertyAccessResult};
 
-use super::Mesh;
-use crate::Error;
+use super::TriangleMesh;
+use crate::WorkError;
 
 /// Reads the mesh in a file; the first bytes decide the format. Polygons are split into triangles at their first corner; other contents
 /// (normals, colours, materials, lines) are ignored.
 ///
 /// # Errors
-/// [`Error::Input`] if it cannot be read, has neither format, is damaged, or holds no triangle.
-pub fn read(path: &Path) -> Result<Mesh, Error> {
-    let wrong = |why: String| Error::Input { what: path.display().to_string(), why };
-    let open = || Input::open(path, InputKind::WorkloadMesh).map_err(|error| wrong(error.to_string()));
+/// [`WorkError::Input`] if it cannot be read, has neither format, is damaged, or holds no triangle.
+pub fn read_mesh(path: &Path) -> Result<TriangleMesh, WorkError> {
+    let wrong = |why: String| WorkError::Input { what: path.display().to_string(), why };
+    let open = || InputFile::open(path, InputKind::WorkloadMesh).map_err(|error| wrong(error.to_string()));
     let mut start = Vec::new();
     open()?.take(4).read_to_end(&mut start).map_err(|error| wrong(error.to_string()))?;
     let file = BufReader::new(open()?);
-    let mesh = if start.starts_with(b"ply") { ply(file) } else { obj(file) };
+    let mesh = if start.starts_with(b"ply") { read_ply(file) } else { read_obj(file) };
     mesh.map_err(wrong)
 }
 
-fn obj(mut file: BufReader<Input>) -> Result<Mesh, String> {
+fn read_obj(mut file: BufReader<InputFile>) -> Result<TriangleMesh, String> {
     let options =
         tobj::LoadOptions { triangulate: true, ignore_points: true, ignore_lines: true, ..Default::default() };
     // Materials are not needed, so they are not read.
@@ -38,11 +38,11 @@ fn obj(mut file: BufReader<Input>) -> Result<Mesh, String> {
         points.extend(model.mesh.positions.chunks_exact(3).map(Vec3A::from_slice));
         triangles.extend(model.mesh.indices.chunks_exact(3).map(|corners| [0, 1, 2].map(|at| first + corners[at])));
     }
-    Mesh::new(points, triangles)
+    TriangleMesh::new(points, triangles)
 }
 
-fn ply(mut file: BufReader<Input>) -> Result<Mesh, String> {
-    let read = Parser::<Element>::new().read_ply(&mut file).map_err(|error| format!("as a PLY file: {error}"))?;
+fn read_ply(mut file: BufReader<InputFile>) -> Result<TriangleMesh, String> {
+    let read = Parser::<PlyElement>::new().read_ply(&mut file).map_err(|error| format!("as a PLY file: {error}"))?;
     let elements = |name: &str| read.payload.get(name).map_or(&[][..], Vec::as_slice);
     let points = elements("vertex").iter().map(|vertex| vertex.point).collect();
     let mut triangles = Vec::new();
@@ -51,34 +51,34 @@ fn ply(mut file: BufReader<Input>) -> Result<Mesh, String> {
         let fan = corners.windows(2).skip(1).map(|edge| [corners[0], edge[0], edge[1]]);
         triangles.extend(fan);
     }
-    Mesh::new(points, triangles)
+    TriangleMesh::new(points, triangles)
 }
 
 /// A vertex, a face, or another element of a PLY file. A missing coordinate is NaN, which a mesh refuses.
-struct Element {
+struct PlyElement {
     point: Vec3A,
     /// Numbers of a face's points, or the first invalid one.
     corners: Result<Vec<u32>, i64>,
 }
 
-impl PropertyAccess for Element {
+impl PropertyAccess for PlyElement {
     fn new() -> Self {
         Self { point: Vec3A::NAN, corners: Ok(Vec::new()) }
     }
 
     fn set_property(&mut self, name: &str, property: Property) -> PropertyAccessResult {
-        match (name, number(&property)) {
+        match (name, read_number(&property)) {
             ("x", Some(value)) => self.point.x = value,
             ("y", Some(value)) => self.point.y = value,
             ("z", Some(value)) => self.point.z = value,
-            ("vertex_indices" | "vertex_index", None) => self.corners = corners(property),
+            ("vertex_indices" | "vertex_index", None) => self.corners = read_corners(property),
             _ => return PropertyAccessResult::Ignored,
         }
         PropertyAccessResult::Set
     }
 }
 
-fn number(property: &Property) -> Option<f32> {
+fn read_number(property: &Property) -> Option<f32> {
     match *property {
         Property::Char(value) => Some(value.into()),
         Property::UChar(value) => Some(value.into()),
@@ -93,16 +93,16 @@ fn number(property: &Property) -> Option<f32> {
 }
 
 /// Returns the numbers of a face's points; the error is the first invalid one.
-fn corners(property: Property) -> Result<Vec<u32>, i64> {
-    fn all<T: Into<i64>>(values: Vec<T>) -> Result<Vec<u32>, i64> {
+fn read_corners(property: Property) -> Result<Vec<u32>, i64> {
+    fn to_corners<T: Into<i64>>(values: Vec<T>) -> Result<Vec<u32>, i64> {
         values.into_iter().map(|value| value.into()).map(|value| u32::try_from(value).map_err(|_| value)).collect()
     }
     match property {
-        Property::ListChar(values) => all(values),
-        Property::ListUChar(values) => all(values),
-        Property::ListShort(values) => all(values),
-        Property::ListUShort(values) => all(values),
-        Property::ListInt(values) => all(values),
+        Property::ListChar(values) => to_corners(values),
+        Property::ListUChar(values) => to_corners(values),
+        Property::ListShort(values) => to_corners(values),
+        Property::ListUShort(values) => to_corners(values),
+        Property::ListInt(values) => to_corners(values),
         Property::ListUInt(values) => Ok(values),
         _ => Ok(Vec::new()),
     }

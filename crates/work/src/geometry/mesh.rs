@@ -7,12 +7,12 @@ pub const MOST_TRIANGLES: usize = 10_000_000;
 
 /// Points, and triangles between them; at least one triangle, all numbers finite.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mesh {
+pub struct TriangleMesh {
     points: Vec<Vec3A>,
     triangles: Vec<[u32; 3]>,
 }
 
-impl Mesh {
+impl TriangleMesh {
     /// Creates a mesh of triangles that name points by their numbers from zero.
     ///
     /// # Errors
@@ -46,18 +46,18 @@ impl Mesh {
     /// Returns the corners of a triangle by its number.
     ///
     /// # Panics
-    /// If the number is not below [`Mesh::len`].
-    pub fn corners(&self, triangle: usize) -> [Vec3A; 3] {
+    /// If the number is not below [`TriangleMesh::len`].
+    pub fn triangle_corners(&self, triangle: usize) -> [Vec3A; 3] {
         self.triangles[triangle].map(|point| self.points[point as usize])
     }
 
     /// Iterates over the corners of all triangles, in order of their numbers.
     pub fn all_corners(&self) -> impl Iterator<Item = [Vec3A; 3]> + '_ {
-        (0..self.len()).map(|triangle| self.corners(triangle))
+        (0..self.len()).map(|triangle| self.triangle_corners(triangle))
     }
 
     /// Returns the lowest and the highest coordinates of its triangles.
-    pub fn bounds(&self) -> [Vec3A; 2] {
+    pub fn bounding_box(&self) -> [Vec3A; 2] {
         let start = [Vec3A::splat(f32::INFINITY), Vec3A::splat(f32::NEG_INFINITY)];
         self.all_corners().flatten().fold(start, |[low, high], point| [low.min(point), high.max(point)])
     }
@@ -65,8 +65,8 @@ impl Mesh {
     /// Moves and scales it so that its longest side is from -1 to 1 and the centre of its box at zero. A shape without extent is only
     /// moved.
     #[must_use]
-    pub fn fitted(mut self) -> Self {
-        let [low, high] = self.bounds();
+    pub fn fit_to_unit(mut self) -> Self {
+        let [low, high] = self.bounding_box();
         let (middle, half) = ((low + high) * 0.5, (high - low).max_element() * 0.5);
         let scale = if half > f32::MIN_POSITIVE { 1.0 / half } else { 1.0 };
         for point in &mut self.points {
@@ -76,7 +76,7 @@ impl Mesh {
     }
 
     /// Appends another mesh's triangles.
-    pub fn append(&mut self, other: &Self) {
+    pub fn append_mesh(&mut self, other: &Self) {
         let first = self.points.len() as u32;
         self.points.extend(&other.points);
         self.triangles.extend(other.triangles.iter().map(|corners| corners.map(|point| point + first)));
@@ -84,7 +84,7 @@ impl Mesh {
 
     /// Maps each point.
     #[must_use]
-    pub fn map(mut self, to: impl Fn(Vec3A) -> Vec3A) -> Self {
+    pub fn map_points(mut self, to: impl Fn(Vec3A) -> Vec3A) -> Self {
         for point in &mut self.points {
             *point = to(*point);
         }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn what_is_no_mesh_is_told() {
         let three = || points(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]);
-        let error = |points, triangles| Mesh::new(points, triangles).unwrap_err();
+        let error = |points, triangles| TriangleMesh::new(points, triangles).unwrap_err();
         assert_eq!(error(three(), vec![]), "it contains no triangle");
         assert_eq!(error(three(), vec![[0, 1, 3]]), "a triangle names point 3, and the last is 2");
         assert_eq!(error(vec![], vec![[0, 0, 0]]), "a triangle names point 0, and the last is -1");
@@ -116,10 +116,11 @@ mod tests {
 
     #[test]
     fn a_fitted_mesh_fills_its_box_and_one_without_extent_stays_finite() {
-        let mesh = Mesh::new(points(&[[5.0, 5.0, 5.0], [9.0, 5.0, 6.0], [5.0, 7.0, 5.0]]), vec![[0, 1, 2]]).unwrap();
-        let [low, high] = mesh.fitted().bounds();
+        let mesh =
+            TriangleMesh::new(points(&[[5.0, 5.0, 5.0], [9.0, 5.0, 6.0], [5.0, 7.0, 5.0]]), vec![[0, 1, 2]]).unwrap();
+        let [low, high] = mesh.fit_to_unit().bounding_box();
         assert_eq!((low, high), (Vec3A::new(-1.0, -0.5, -0.25), Vec3A::new(1.0, 0.5, 0.25)));
-        let dot = Mesh::new(points(&[[5.0; 3]]), vec![[0, 0, 0]]).unwrap().fitted();
-        assert_eq!(dot.bounds(), [Vec3A::ZERO; 2]);
+        let dot = TriangleMesh::new(points(&[[5.0; 3]]), vec![[0, 0, 0]]).unwrap().fit_to_unit();
+        assert_eq!(dot.bounding_box(), [Vec3A::ZERO; 2]);
     }
 }

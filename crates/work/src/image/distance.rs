@@ -1,7 +1,7 @@
 //! Distance of each bright pixel from the dark ones.
 
-use super::planes::{Member, Planes};
-use crate::Error;
+use super::planes::{ImagePlanes, TeamMember};
+use crate::WorkError;
 
 /// The squared distance if nothing is dark.
 pub const NEVER: u32 = u32::MAX;
@@ -9,30 +9,30 @@ pub const NEVER: u32 = u32::MAX;
 /// Computes the exact squared Euclidean distance between the centres of each pixel and the nearest dark one. Along rows it walks forth and
 /// back; along columns it uses the lower envelope of parabolas in integers (P. Felzenszwalb and D. Huttenlocher, Distance Transforms of
 /// Sampled Functions, 2012). A member transposes columns to rows, and back.
-pub fn transform(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
+pub fn transform_distances(member: &TeamMember<'_>, planes: &ImagePlanes) -> Result<(), WorkError> {
     let dark = planes.darkest_bright();
     {
-        let source = planes.source.around(member.band, 0);
-        let mut squares = planes.squares.write(member.band);
-        for (y, row) in planes.source.rows(member.band).zip(squares.chunks_exact_mut(planes.source.width())) {
-            member.go_on()?;
-            along_row(source.row(y), dark, row);
+        let source = planes.source.read_around(member.band, 0);
+        let mut squares = planes.squares.write_band(member.band);
+        for (y, row) in planes.source.band_rows(member.band).zip(squares.chunks_exact_mut(planes.source.width())) {
+            member.check_stop()?;
+            along_row(source.row_at(y), dark, row);
         }
     }
-    member.meet()?;
+    member.meet_others()?;
     {
         let height = planes.turned_squares.width();
-        let mut columns = planes.turned_squares.write(member.band);
-        planes.squares.all().turn(planes.turned_squares.rows(member.band), &mut columns);
-        let mut envelope = Envelope::new(height);
+        let mut columns = planes.turned_squares.write_band(member.band);
+        planes.squares.read_all().turn_columns(planes.turned_squares.band_rows(member.band), &mut columns);
+        let mut envelope = LowerEnvelope::new(height);
         for column in columns.chunks_exact_mut(height) {
-            member.go_on()?;
-            envelope.along(column);
+            member.check_stop()?;
+            envelope.transform_row(column);
         }
     }
-    member.meet()?;
-    let mut distances = planes.distances.write(member.band);
-    planes.turned_squares.all().turn(planes.distances.rows(member.band), &mut distances);
+    member.meet_others()?;
+    let mut distances = planes.distances.write_band(member.band);
+    planes.turned_squares.read_all().turn_columns(planes.distances.band_rows(member.band), &mut distances);
     Ok(())
 }
 
@@ -51,22 +51,22 @@ fn along_row(pixels: &[u8], bright: u16, squares: &mut [u32]) {
 }
 
 /// Lower envelope of parabolas.
-struct Envelope {
+struct LowerEnvelope {
     /// Each parabola's position, height, and the first place at which it is the lowest.
     parabolas: Vec<(i64, i64, i64)>,
 }
 
-impl Envelope {
+impl LowerEnvelope {
     fn new(length: usize) -> Self {
         Self { parabolas: Vec::with_capacity(length) }
     }
 
     /// Replaces the values `f` by the minimum of `f(i) + (x - i)^2` over all `i`, for each `x`.
-    fn along(&mut self, values: &mut [u32]) {
+    fn transform_row(&mut self, values: &mut [u32]) {
         self.parabolas.clear();
         let length = values.len() as i64;
         for (place, &height) in (0..length).zip(values.iter()).filter(|(_, height)| **height != NEVER) {
-            self.add(place, i64::from(height), length);
+            self.add_parabola(place, i64::from(height), length);
         }
         let mut parabolas = self.parabolas.iter().copied().peekable();
         let Some(mut lowest) = parabolas.next() else { return };
@@ -79,7 +79,7 @@ impl Envelope {
     }
 
     /// Adds a parabola to the right of all others.
-    fn add(&mut self, place: i64, height: i64, length: i64) {
+    fn add_parabola(&mut self, place: i64, height: i64, length: i64) {
         while let Some(&(other, its_height, its_begin)) = self.parabolas.last() {
             let difference = (height + place * place) - (its_height + other * other);
             // The first integer at which the new one is lower.

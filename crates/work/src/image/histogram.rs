@@ -2,28 +2,28 @@
 
 use std::sync::atomic::Ordering;
 
-use super::planes::{Histogram, Member, Planes};
-use crate::Error;
+use super::planes::{GreyHistogram, ImagePlanes, TeamMember};
+use crate::WorkError;
 
 /// Counts grey values, each thread in its band, and finds Otsu's threshold in the sum.
-pub fn otsu(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
-    let source = planes.source.around(member.band, 0);
+pub fn find_threshold(member: &TeamMember<'_>, planes: &ImagePlanes) -> Result<(), WorkError> {
+    let source = planes.source.read_around(member.band, 0);
     // Four histograms in turn: neighbouring pixels are often equal, and each increment would wait for the store of the one before.
     let mut counts = [[0_u32; 256]; 4];
-    for y in planes.source.rows(member.band) {
-        member.go_on()?;
-        count(source.row(y), &mut counts);
+    for y in planes.source.band_rows(member.band) {
+        member.check_stop()?;
+        count_pixels(source.row_at(y), &mut counts);
     }
     let sums = std::array::from_fn(|value| counts.iter().map(|counts| u64::from(counts[value])).sum());
     planes.set_histogram(member.band, sums);
-    member.meet()?;
+    member.meet_others()?;
     if member.band == 0 {
-        planes.threshold.store(threshold(&planes.histogram()), Ordering::Relaxed);
+        planes.threshold.store(otsu_threshold(&planes.sum_histogram()), Ordering::Relaxed);
     }
     Ok(())
 }
 
-fn count(pixels: &[u8], counts: &mut [[u32; 256]; 4]) {
+fn count_pixels(pixels: &[u8], counts: &mut [[u32; 256]; 4]) {
     let mut fours = pixels.chunks_exact(4);
     for four in fours.by_ref() {
         for (counts, &pixel) in counts.iter_mut().zip(four) {
@@ -35,7 +35,7 @@ fn count(pixels: &[u8], counts: &mut [[u32; 256]; 4]) {
 
 /// Returns the brightest dark value that maximises the variance between dark and bright; the least of several (N. Otsu, A Threshold
 /// Selection Method from Gray-Level Histograms, 1979).
-pub fn threshold(histogram: &Histogram) -> u8 {
+pub fn otsu_threshold(histogram: &GreyHistogram) -> u8 {
     let all: u64 = histogram.iter().sum();
     let sum: u64 = (0..).zip(histogram).map(|(value, count)| value * count).sum();
     let (mut dark, mut dark_sum, mut best) = (0, 0, (0, 0.0));

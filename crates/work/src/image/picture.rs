@@ -3,11 +3,11 @@
 use std::io::{Cursor, Read as _};
 use std::path::Path;
 
-use corewise_machine::random::Random;
-use corewise_sys::input::{Input, InputKind};
+use corewise_machine::random::RandomGenerator;
+use corewise_sys::input::{InputFile, InputKind};
 use png::{ColorType, Decoder, Transformations};
 
-use crate::Error;
+use crate::WorkError;
 
 /// Maximum pixels: results and intermediate planes take about 60 bytes for each.
 const MOST_PIXELS: usize = 1 << 24;
@@ -18,7 +18,7 @@ const PIXELS_PER_DISC: usize = 4000;
 
 /// Grey values, row by row; neither side is zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub struct GreyPicture {
     /// Pixels in a row.
     pub width: usize,
     /// Number of rows.
@@ -27,26 +27,30 @@ pub struct Picture {
     pub pixels: Vec<u8>,
 }
 
-impl Picture {
+impl GreyPicture {
     /// Draws bright discs on a ground that brightens from left to right and from top to bottom, with noise. Each row has its own random
     /// numbers.
     ///
     /// # Errors
     /// If there are no pixels, more than 2 to the power of 24, or more than 16384 in a row or a column.
-    pub fn draw(width: usize, height: usize, seed: u64) -> Result<Self, Error> {
+    pub fn draw_discs(width: usize, height: usize, seed: u64) -> Result<Self, WorkError> {
         check_size("size of the image", width, height)?;
-        let mut random = Random::new(seed);
-        let disc = |_| Disc { x: random.below(width), y: random.below(height), radius: 5 + random.below(30) };
-        let discs: Vec<Disc> = (0..(width * height).div_ceil(PIXELS_PER_DISC)).map(disc).collect();
-        let row_seed = random.bits();
+        let mut random = RandomGenerator::new(seed);
+        let disc = |_| PictureDisc {
+            x: random.next_below(width),
+            y: random.next_below(height),
+            radius: 5 + random.next_below(30),
+        };
+        let discs: Vec<PictureDisc> = (0..(width * height).div_ceil(PIXELS_PER_DISC)).map(disc).collect();
+        let row_seed = random.next_bits();
         let mut pixels = vec![0; width * height];
         for (y, row) in pixels.chunks_exact_mut(width).enumerate() {
             row.fill(40 + (30 * y / height) as u8);
-            discs.iter().for_each(|disc| disc.draw(y, row));
-            let mut random = Random::new(row_seed.wrapping_add(y as u64));
+            discs.iter().for_each(|disc| disc.draw_row(y, row));
+            let mut random = RandomGenerator::new(row_seed.wrapping_add(y as u64));
             for (x, pixel) in row.iter_mut().enumerate() {
                 // Sum of 32 coins of three grey values each: nearly normal, with a standard deviation of 8.5.
-                let noise = 3 * ((random.bits() >> 32).count_ones() as i32 - 16);
+                let noise = 3 * ((random.next_bits() >> 32).count_ones() as i32 - 16);
                 *pixel = (i32::from(*pixel) + (20 * x / width) as i32 + noise).clamp(0, 255) as u8;
             }
         }
@@ -57,11 +61,11 @@ impl Picture {
     ///
     /// # Errors
     /// If it cannot be read, is no PNG, or is too large.
-    pub fn read(path: &Path) -> Result<Self, Error> {
+    pub fn read_png(path: &Path) -> Result<Self, WorkError> {
         let what = path.display().to_string();
-        let wrong = |why: String| Error::Input { what: what.clone(), why };
+        let wrong = |why: String| WorkError::Input { what: what.clone(), why };
         let mut packed = Vec::new();
-        let file = Input::open(path, InputKind::WorkloadPicture).map_err(|error| wrong(error.to_string()));
+        let file = InputFile::open(path, InputKind::WorkloadPicture).map_err(|error| wrong(error.to_string()));
         file?.read_to_end(&mut packed).map_err(|error| wrong(error.to_string()))?;
         let mut decoder = Decoder::new(Cursor::new(packed));
         decoder.set_transformations(Transformations::normalize_to_color8());
@@ -75,8 +79,8 @@ impl Picture {
         let pixels: Vec<u8> = match frame.color_type {
             ColorType::Grayscale => samples.to_vec(),
             ColorType::GrayscaleAlpha => samples.chunks_exact(2).map(|pixel| pixel[0]).collect(),
-            ColorType::Rgb => samples.chunks_exact(3).map(luma).collect(),
-            ColorType::Rgba => samples.chunks_exact(4).map(luma).collect(),
+            ColorType::Rgb => samples.chunks_exact(3).map(pixel_luma).collect(),
+            ColorType::Rgba => samples.chunks_exact(4).map(pixel_luma).collect(),
             ColorType::Indexed => return Err(wrong("its palette was not expanded".into())),
         };
         if pixels.len() != width * height {
@@ -87,13 +91,13 @@ impl Picture {
 
     /// Returns the pixel of a column and a row; outside the image, the nearest one.
     #[inline]
-    pub fn clamped(&self, x: isize, y: isize) -> u8 {
+    pub fn clamped_pixel(&self, x: isize, y: isize) -> u8 {
         let clamp = |value: isize, length: usize| value.clamp(0, length as isize - 1) as usize;
         self.pixels[clamp(y, self.height) * self.width + clamp(x, self.width)]
     }
 }
 
-fn check_size(what: &str, width: usize, height: usize) -> Result<(), Error> {
+fn check_size(what: &str, width: usize, height: usize) -> Result<(), WorkError> {
     let fits = width.max(height) <= LONGEST_SIDE && (1..=MOST_PIXELS).contains(&(width * height));
     let why = || {
         format!(
@@ -101,23 +105,23 @@ fn check_size(what: &str, width: usize, height: usize) -> Result<(), Error> {
                 all"
         )
     };
-    if fits { Ok(()) } else { Err(Error::Input { what: what.into(), why: why() }) }
+    if fits { Ok(()) } else { Err(WorkError::Input { what: what.into(), why: why() }) }
 }
 
-fn luma(pixel: &[u8]) -> u8 {
+fn pixel_luma(pixel: &[u8]) -> u8 {
     let [red, green, blue] = [pixel[0], pixel[1], pixel[2]].map(u32::from);
     ((299 * red + 587 * green + 114 * blue + 500) / 1000) as u8
 }
 
-struct Disc {
+struct PictureDisc {
     x: usize,
     y: usize,
     radius: usize,
 }
 
-impl Disc {
+impl PictureDisc {
     /// Draws its part in a row.
-    fn draw(&self, y: usize, row: &mut [u8]) {
+    fn draw_row(&self, y: usize, row: &mut [u8]) {
         let away = self.y.abs_diff(y);
         if away <= self.radius {
             let half = (self.radius * self.radius - away * away).isqrt();

@@ -5,22 +5,26 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 
-const SMALL: Size = Size::Share(0.03);
+const SMALL: WorkloadSize = WorkloadSize::Share(0.03);
 
-fn options(width: usize, height: usize) -> Options {
-    Options { input: None, width, height }
+fn options(width: usize, height: usize) -> ImageOptions {
+    ImageOptions { input: None, width, height }
 }
 
-fn run_with(threads: usize, size: Size, options: &Options) -> Result<Report, Error> {
+fn run_with(threads: usize, size: WorkloadSize, options: &ImageOptions) -> Result<WorkloadReport, WorkError> {
     let stop = AtomicBool::new(false);
-    run(&Settings { size, ..Settings::new(threads) }, options, &mut Company { stop: &stop, progress: &mut |_| () })
+    run(
+        &WorkloadSettings { size, ..WorkloadSettings::new(threads) },
+        options,
+        &mut WorkloadHost { stop: &stop, progress: &mut |_| () },
+    )
 }
 
 /// One round with a picture.
-fn analysed(picture: &Picture, threads: usize) -> (Planes, Spectrum) {
-    let planes = Planes::new(picture.width, picture.height, threads);
-    let settings = Settings { size: SMALL, ..Settings::new(threads) };
-    let (rounds, spectrum) = analyse(&settings, picture, &planes, &AtomicBool::new(false)).unwrap();
+fn analysed(picture: &GreyPicture, threads: usize) -> (ImagePlanes, ImageSpectrum) {
+    let planes = ImagePlanes::new(picture.width, picture.height, threads);
+    let settings = WorkloadSettings { size: SMALL, ..WorkloadSettings::new(threads) };
+    let (rounds, spectrum) = analyse_picture(&settings, picture, &planes, &AtomicBool::new(false)).unwrap();
     assert_eq!(rounds.count, 1);
     (planes, spectrum)
 }
@@ -40,7 +44,7 @@ fn the_result_is_the_same_with_any_threads() {
 
 #[test]
 fn each_function_has_a_rate_and_their_geometric_mean_is_first() {
-    let report = run_with(2, Size::Time(Duration::from_millis(5)), &options(50, 50)).unwrap();
+    let report = run_with(2, WorkloadSize::Time(Duration::from_millis(5)), &options(50, 50)).unwrap();
     assert_eq!((report.metrics.len(), report.checksum), (9, None));
     assert!(report.metrics.iter().all(|metric| metric.name.ends_with("pixels_per_second") && metric.value > 0.0));
     let product: f64 = report.metrics[1..].iter().map(|metric| metric.value.ln()).sum();
@@ -50,10 +54,10 @@ fn each_function_has_a_rate_and_their_geometric_mean_is_first() {
 
 #[test]
 fn the_blur_of_an_impulse_is_the_kernel() {
-    let mut picture = Picture { width: 40, height: 31, pixels: vec![0; 40 * 31] };
+    let mut picture = GreyPicture { width: 40, height: 31, pixels: vec![0; 40 * 31] };
     picture.pixels[15 * 40 + 20] = 200;
     let (planes, _) = analysed(&picture, 3);
-    let (blurred, kernel) = (planes.blurred.values(), stencil::blur_kernel());
+    let (blurred, kernel) = (planes.blurred.copy_values(), stencil::blur_kernel());
     for (number, &found) in blurred.iter().enumerate() {
         let weight = |place: usize, centre: usize| kernel.get((place + 9).wrapping_sub(centre)).copied().unwrap_or(0.0);
         let expected = 200.0 * weight(number % 40, 20) * weight(number / 40, 15);
@@ -64,19 +68,19 @@ fn the_blur_of_an_impulse_is_the_kernel() {
 #[test]
 fn pictures_without_contrast_have_no_bright_pixels_or_no_dark_ones() {
     for grey in [0, 7, 255] {
-        let picture = Picture { width: 20, height: 9, pixels: vec![grey; 180] };
+        let picture = GreyPicture { width: 20, height: 9, pixels: vec![grey; 180] };
         let (planes, spectrum) = analysed(&picture, 2);
         let stop = AtomicBool::new(false);
-        let company = Company { stop: &stop, progress: &mut |_| () };
-        check::all(&picture, &planes, &spectrum, &company).unwrap();
+        let company = WorkloadHost { stop: &stop, progress: &mut |_| () };
+        check::check_all(&picture, &planes, &spectrum, &company).unwrap();
         let (distance, label) = if grey == 0 { (0, 0) } else { (distance::NEVER, 1) };
-        assert_eq!((planes.distances.values()[5], planes.labels.values()[5]), (distance, label));
+        assert_eq!((planes.distances.copy_values()[5], planes.labels.copy_values()[5]), (distance, label));
     }
 }
 
 #[test]
 fn each_check_finds_a_result_that_is_wrong() {
-    let picture = Picture::draw(150, 90, 5).unwrap();
+    let picture = GreyPicture::draw_discs(150, 90, 5).unwrap();
     let (planes, spectrum) = analysed(&picture, 2);
     let threshold = planes.threshold.load(Ordering::Relaxed);
     // Pixel 499 is one that is looked at.
@@ -84,28 +88,28 @@ fn each_check_finds_a_result_that_is_wrong() {
         values[499] = change(values[499]);
         values
     }
-    let float = |plane: &plane::Plane<f32>, by: f32| spoil(plane.values(), |value| value + by);
+    let float = |plane: &plane::BandedPlane<f32>, by: f32| spoil(plane.copy_values(), |value| value + by);
     #[track_caller]
-    fn wrong(result: Result<(), Error>) {
-        assert!(matches!(result, Err(Error::Wrong(_))), "{result:?}");
+    fn wrong(result: Result<(), WorkError>) {
+        assert!(matches!(result, Err(WorkError::Wrong(_))), "{result:?}");
     }
-    wrong(check::blur(&picture, &float(&planes.blurred, 0.002)));
-    wrong(check::blur(&picture, &float(&planes.blurred, f32::NAN)));
-    wrong(check::sobel(&picture, &float(&planes.edges, -0.01)));
-    wrong(check::median(&picture, &spoil(planes.median.values(), |value| value ^ 1)));
-    wrong(check::open(&picture, &spoil(planes.opened.values(), |value| value ^ 1)));
-    wrong(check::distances(&picture, threshold, &spoil(planes.distances.values(), |square| square + 1)));
-    wrong(check::distances(&picture, threshold, &spoil(planes.distances.values(), |_| distance::NEVER)));
-    wrong(check::labels(&picture, threshold, &spoil(planes.labels.values(), |label| label + 1)));
+    wrong(check::check_blur(&picture, &float(&planes.blurred, 0.002)));
+    wrong(check::check_blur(&picture, &float(&planes.blurred, f32::NAN)));
+    wrong(check::check_sobel(&picture, &float(&planes.edges, -0.01)));
+    wrong(check::check_median(&picture, &spoil(planes.median.copy_values(), |value| value ^ 1)));
+    wrong(check::open(&picture, &spoil(planes.opened.copy_values(), |value| value ^ 1)));
+    wrong(check::check_distances(&picture, threshold, &spoil(planes.distances.copy_values(), |square| square + 1)));
+    wrong(check::check_distances(&picture, threshold, &spoil(planes.distances.copy_values(), |_| distance::NEVER)));
+    wrong(check::check_labels(&picture, threshold, &spoil(planes.labels.copy_values(), |label| label + 1)));
     wrong(check::low_pass(&picture, &float(&planes.filtered, 0.03)));
-    wrong(spectrum.check(&picture, &float(&planes.between, 0.03)));
-    wrong(Spectrum::default().check(&picture, &planes.between.values()));
-    let mut counts = planes.histogram();
+    wrong(spectrum.check_squares(&picture, &float(&planes.between, 0.03)));
+    wrong(ImageSpectrum::default().check_squares(&picture, &planes.between.copy_values()));
+    let mut counts = planes.sum_histogram();
     // Some brighter than the threshold are as good: no pixel is between the ground and the discs.
-    wrong(check::histogram(&picture, &counts, threshold + 60));
-    wrong(check::histogram(&picture, &counts, threshold - 20));
+    wrong(check::check_histogram(&picture, &counts, threshold + 60));
+    wrong(check::check_histogram(&picture, &counts, threshold - 20));
     counts.swap(50, 51);
-    wrong(check::histogram(&picture, &counts, threshold));
+    wrong(check::check_histogram(&picture, &counts, threshold));
 }
 
 proptest! {
@@ -121,12 +125,12 @@ proptest! {
         threads in 1_usize..7,
     ) {
         let pixels: Vec<u8> = pixels.into_iter().map(|pixel| if inverted { 210 - pixel } else { pixel }).collect();
-        let picture = Picture { width, height: pixels.len() / width, pixels };
+        let picture = GreyPicture { width, height: pixels.len() / width, pixels };
         let (planes, _) = analysed(&picture, threads);
         let threshold = planes.threshold.load(Ordering::Relaxed);
-        check::labels(&picture, threshold, &planes.labels.values()).unwrap();
+        check::check_labels(&picture, threshold, &planes.labels.copy_values()).unwrap();
         let dark = |&(number, _): &(usize, &u8)| picture.pixels[number] <= threshold;
-        for (number, &found) in planes.distances.values().iter().enumerate() {
+        for (number, &found) in planes.distances.copy_values().iter().enumerate() {
             let square = |(other, _): (usize, &u8)| {
                 (number % width).abs_diff(other % width).pow(2) + (number / width).abs_diff(other / width).pow(2)
             };
@@ -137,10 +141,10 @@ proptest! {
 }
 
 /// A file with an image, that is deleted in the end.
-fn file(bytes: &[u8]) -> (tempfile::NamedTempFile, Options) {
+fn file(bytes: &[u8]) -> (tempfile::NamedTempFile, ImageOptions) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
-    let options = Options { input: Some(file.path().to_path_buf()), ..Options::default() };
+    let options = ImageOptions { input: Some(file.path().to_path_buf()), ..ImageOptions::default() };
     (file, options)
 }
 
@@ -161,7 +165,7 @@ fn pictures_of_every_kind_become_grey() {
     use png::{BitDepth, ColorType};
     let grey = |width, height, color, depth, data: &[u8]| {
         let (_file, options) = file(&png(width, height, color, depth, data));
-        Picture::read(&options.input.unwrap()).unwrap().pixels
+        GreyPicture::read_png(&options.input.unwrap()).unwrap().pixels
     };
     assert_eq!(grey(2, 1, ColorType::Grayscale, BitDepth::Eight, &[3, 250]), [3, 250]);
     assert_eq!(grey(1, 2, ColorType::Grayscale, BitDepth::Sixteen, &[3, 0, 250, 0]), [3, 250]);
@@ -169,7 +173,7 @@ fn pictures_of_every_kind_become_grey() {
     assert_eq!(grey(2, 1, ColorType::Rgb, BitDepth::Eight, &[255, 0, 0, 9, 9, 9]), [76, 9]);
     assert_eq!(grey(2, 1, ColorType::Rgba, BitDepth::Eight, &[0, 255, 0, 1, 255, 255, 255, 0]), [150, 255]);
     assert_eq!(grey(8, 1, ColorType::Indexed, BitDepth::One, &[0b0100_0001]), [0, 100, 0, 0, 0, 0, 0, 100]);
-    let drawn = Picture::draw(70, 50, 1).unwrap();
+    let drawn = GreyPicture::draw_discs(70, 50, 1).unwrap();
     let (_file, options) = file(&png(70, 50, ColorType::Grayscale, BitDepth::Eight, &drawn.pixels));
     assert_eq!(
         run_with(2, SMALL, &options).unwrap().checksum,
@@ -179,22 +183,23 @@ fn pictures_of_every_kind_become_grey() {
 
 #[test]
 fn what_is_no_picture_or_too_large_is_told() {
-    let why = |options: &Options| {
+    let why = |options: &ImageOptions| {
         let error = run_with(1, SMALL, options).unwrap_err();
-        assert!(matches!(error, Error::Input { .. }), "{error}");
+        assert!(matches!(error, WorkError::Input { .. }), "{error}");
         error.to_string()
     };
     why(&file(b"no picture").1);
     let whole = png(30, 30, png::ColorType::Grayscale, png::BitDepth::Eight, &[5; 900]);
     (0..whole.len() - 16).step_by(7).for_each(|end| drop(why(&file(&whole[..end]).1)));
     assert!(
-        why(&Options { input: Some("/nowhere/at all".into()), ..Options::default() }).starts_with("/nowhere/at all: ")
+        why(&ImageOptions { input: Some("/nowhere/at all".into()), ..ImageOptions::default() })
+            .starts_with("/nowhere/at all: ")
     );
     for (width, height) in [(0, 5), (5, 0), (1 << 15, 1), (1 << 13, 1 << 12), (usize::MAX, usize::MAX)] {
         assert!(why(&options(width, height)).starts_with("size of the image: "));
     }
     for share in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(run_with(1, Size::Share(share), &options(9, 9)), Err(Error::Input { .. })));
+        assert!(matches!(run_with(1, WorkloadSize::Share(share), &options(9, 9)), Err(WorkError::Input { .. })));
     }
 }
 
@@ -202,19 +207,19 @@ fn what_is_no_picture_or_too_large_is_told() {
 fn it_ends_when_it_is_stopped_or_a_thread_cannot_be_pinned() {
     for threads in [1, 2, 5] {
         let stop = AtomicBool::new(false);
-        let settings = Settings { size: Size::Share(1e5), ..Settings::new(threads) };
+        let settings = WorkloadSettings { size: WorkloadSize::Share(1e5), ..WorkloadSettings::new(threads) };
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(40));
                 stop.store(true, Ordering::Relaxed);
             });
-            let company = &mut Company { stop: &stop, progress: &mut |_| () };
-            assert!(matches!(run(&settings, &options(300, 300), company), Err(Error::Stopped)));
+            let company = &mut WorkloadHost { stop: &stop, progress: &mut |_| () };
+            assert!(matches!(run(&settings, &options(300, 300), company), Err(WorkError::Stopped)));
         });
     }
-    let cpu = corewise_sys::affinity::current().unwrap().lowest().unwrap();
-    let settings = Settings { cpus: vec![cpu, cpu, 8000], ..Settings::new(3) };
+    let cpu = corewise_sys::affinity::current_affinity().unwrap().lowest().unwrap();
+    let settings = WorkloadSettings { cpus: vec![cpu, cpu, 8000], ..WorkloadSettings::new(3) };
     let stop = AtomicBool::new(false);
-    let error = run(&settings, &options(30, 30), &mut Company { stop: &stop, progress: &mut |_| () }).unwrap_err();
+    let error = run(&settings, &options(30, 30), &mut WorkloadHost { stop: &stop, progress: &mut |_| () }).unwrap_err();
     assert!(error.to_string().starts_with("pinning a thread to cpu 8000"), "{error}");
 }

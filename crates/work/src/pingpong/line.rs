@@ -12,7 +12,7 @@ use std::time::Duration;
 use corewise_sys::ipc::Socket;
 use corewise_sys::{atomic_wait, ipc};
 
-use super::By;
+use super::WakeupMeans;
 
 /// Number that ends a line; no count reaches it.
 pub const OVER: u32 = u32::MAX;
@@ -24,12 +24,12 @@ const SLEEP: Duration = Duration::from_secs(1);
 /// A word in a cache line, or a pair of lines, of its own.
 #[repr(align(128))]
 #[derive(Default)]
-pub struct Word(AtomicU32);
+pub struct FutexWord(AtomicU32);
 
 /// One end of a line.
-pub enum End {
+pub enum LineEnd {
     /// The word; both ends have the same.
-    Futex(Arc<Word>),
+    Futex(Arc<FutexWord>),
     /// Reader of the other end's pipe, and writer to the other end.
     Pipe(PipeReader, PipeWriter),
     /// One of a connected pair.
@@ -37,9 +37,9 @@ pub enum End {
 }
 
 /// Handle that ends a line.
-pub enum Ender {
+pub enum LineEnder {
     /// The word.
-    Futex(Arc<Word>),
+    Futex(Arc<FutexWord>),
     /// Second handles of the pipes that the ends read.
     Pipe([PipeWriter; 2]),
     /// A second handle of either socket.
@@ -49,7 +49,7 @@ pub enum Ender {
 }
 
 /// Returns the next number; zero after [`LAST`].
-pub const fn after(number: u32) -> u32 {
+pub const fn number_after(number: u32) -> u32 {
     number.wrapping_add(1) & LAST
 }
 
@@ -57,44 +57,44 @@ pub const fn after(number: u32) -> u32 {
 ///
 /// # Errors
 /// If the operating system provides no pipe or socket.
-pub fn line(by: By) -> io::Result<([End; 2], Ender)> {
+pub fn open_line(by: WakeupMeans) -> io::Result<([LineEnd; 2], LineEnder)> {
     Ok(match by {
-        By::Futex => {
-            let word = Arc::new(Word::default());
-            ([End::Futex(word.clone()), End::Futex(word.clone())], Ender::Futex(word))
+        WakeupMeans::Futex => {
+            let word = Arc::new(FutexWord::default());
+            ([LineEnd::Futex(word.clone()), LineEnd::Futex(word.clone())], LineEnder::Futex(word))
         }
-        By::Pipe => {
+        WakeupMeans::Pipe => {
             let ((a_reads, b_writes), (b_reads, a_writes)) = (io::pipe()?, io::pipe()?);
-            let ender = Ender::Pipe([a_writes.try_clone()?, b_writes.try_clone()?]);
-            ([End::Pipe(a_reads, a_writes), End::Pipe(b_reads, b_writes)], ender)
+            let ender = LineEnder::Pipe([a_writes.try_clone()?, b_writes.try_clone()?]);
+            ([LineEnd::Pipe(a_reads, a_writes), LineEnd::Pipe(b_reads, b_writes)], ender)
         }
-        By::Socket => {
-            let (a, b) = ipc::sockets()?;
-            let ender = Ender::Socket(a.try_clone()?);
-            ([End::Socket(a), End::Socket(b)], ender)
+        WakeupMeans::Socket => {
+            let (a, b) = ipc::socket_pair()?;
+            let ender = LineEnder::Socket(a.try_clone()?);
+            ([LineEnd::Socket(a), LineEnd::Socket(b)], ender)
         }
     })
 }
 
-impl End {
+impl LineEnd {
     /// Sends the number after the last one heard (initially zero); false if the line was ended.
     ///
     /// # Errors
     /// If the operating system fails.
     #[inline]
     pub fn say_after(&mut self, heard: u32) -> io::Result<bool> {
-        let number = after(heard);
+        let number = number_after(heard);
         let said = match self {
             Self::Futex(word) => {
                 // An ended word stays ended.
                 let said = word.0.compare_exchange(heard, number, Ordering::AcqRel, Ordering::Acquire).is_ok();
-                atomic_wait::wake(&word.0);
+                atomic_wait::wake_one(&word.0);
                 return Ok(said);
             }
             Self::Pipe(_, writer) => writer.write_all(&number.to_ne_bytes()),
             Self::Socket(stream) => stream.write_all(&number.to_ne_bytes()),
         };
-        said.map_or_else(|error| gone(error).map(|_| false), |()| Ok(true))
+        said.map_or_else(|error| accept_end(error).map(|_| false), |()| Ok(true))
     }
 
     /// Sleeps until the other end sends another number than the last one sent; returns [`OVER`] if the line was ended.
@@ -109,12 +109,12 @@ impl End {
             Self::Pipe(reader, _) => reader.read_exact(&mut number),
             Self::Socket(stream) => stream.read_exact(&mut number),
         };
-        heard.map_or_else(gone, |()| Ok(u32::from_ne_bytes(number)))
+        heard.map_or_else(accept_end, |()| Ok(u32::from_ne_bytes(number)))
     }
 }
 
 /// Dropping an end, for whatever reason, ends the line.
-impl Drop for End {
+impl Drop for LineEnd {
     fn drop(&mut self) {
         match self {
             Self::Futex(word) => end_word(word),
@@ -125,7 +125,7 @@ impl Drop for End {
 }
 
 /// Converts the loss of the other end to [`OVER`]: it ends the line, and is no error.
-fn gone(error: io::Error) -> io::Result<u32> {
+fn accept_end(error: io::Error) -> io::Result<u32> {
     match error.kind() {
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => Ok(OVER),
         _ => Err(error),
@@ -138,13 +138,13 @@ fn sleep_on(word: &AtomicU32, said: u32) -> io::Result<u32> {
         if number != said {
             return Ok(number);
         }
-        atomic_wait::wait(word, said, SLEEP)?;
+        atomic_wait::wait_on_word(word, said, SLEEP)?;
     }
 }
 
-impl Ender {
+impl LineEnder {
     /// Ends the line: neither end waits after that.
-    pub fn end(&mut self) {
+    pub fn end_line(&mut self) {
         match self {
             Self::Futex(word) => end_word(word),
             Self::Pipe(writers) => writers.iter_mut().for_each(end_pipe),
@@ -154,11 +154,11 @@ impl Ender {
     }
 }
 
-fn end_word(word: &Word) {
+fn end_word(word: &FutexWord) {
     word.0.store(OVER, Ordering::Release);
     // Both may sleep on it for a moment: one has sent its number and the other has not yet read it.
-    atomic_wait::wake(&word.0);
-    atomic_wait::wake(&word.0);
+    atomic_wait::wake_one(&word.0);
+    atomic_wait::wake_one(&word.0);
 }
 
 /// Ends a pipe. A missing reader is no error. The pipe never fills up: it holds two numbers at most.
@@ -175,35 +175,35 @@ fn end_socket(stream: &Socket) {
 mod tests {
     use super::*;
 
-    const KINDS: [By; 3] = [By::Futex, By::Pipe, By::Socket];
+    const KINDS: [WakeupMeans; 3] = [WakeupMeans::Futex, WakeupMeans::Pipe, WakeupMeans::Socket];
 
     #[test]
     fn numbers_go_back_and_forth_and_begin_again_after_the_last() {
         for by in KINDS {
-            let ([mut a, mut b], _ender) = line(by).unwrap();
+            let ([mut a, mut b], _ender) = open_line(by).unwrap();
             assert!(a.say_after(0).unwrap());
             assert_eq!(b.hear_after(0).unwrap(), 1, "{by:?}");
             assert!(b.say_after(1).unwrap());
             assert_eq!(a.hear_after(1).unwrap(), 2, "{by:?}");
         }
-        assert_eq!([after(LAST - 1), after(LAST), after(0)], [LAST, 0, 1]);
+        assert_eq!([number_after(LAST - 1), number_after(LAST), number_after(0)], [LAST, 0, 1]);
     }
 
     #[test]
     fn whoever_waits_hears_that_the_other_has_gone_or_that_the_line_was_ended() {
         for by in KINDS {
-            let ([a, mut b], _ender) = line(by).unwrap();
+            let ([a, mut b], _ender) = open_line(by).unwrap();
             std::thread::scope(|scope| {
                 let waits = scope.spawn(move || b.hear_after(0).unwrap());
                 drop(a);
                 assert_eq!(waits.join().unwrap(), OVER, "{by:?}");
             });
-            let ([mut a, mut b], mut ender) = line(by).unwrap();
+            let ([mut a, mut b], mut ender) = open_line(by).unwrap();
             std::thread::scope(|scope| {
                 let wait =
                     [scope.spawn(move || a.hear_after(0).unwrap()), scope.spawn(move || b.hear_after(0).unwrap())];
                 std::thread::sleep(Duration::from_millis(5));
-                ender.end();
+                ender.end_line();
                 assert_eq!(wait.map(|wait| wait.join().unwrap()), [OVER; 2], "{by:?}");
             });
         }
@@ -211,8 +211,8 @@ mod tests {
 
     #[test]
     fn what_is_said_on_a_line_that_was_ended_is_not_heard() {
-        let ([mut a, mut b], mut ender) = line(By::Futex).unwrap();
-        ender.end();
+        let ([mut a, mut b], mut ender) = open_line(WakeupMeans::Futex).unwrap();
+        ender.end_line();
         assert!(!a.say_after(0).unwrap());
         assert_eq!(b.hear_after(0).unwrap(), OVER);
     }

@@ -4,35 +4,35 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_sys::input::{Input as File, InputKind};
+use corewise_sys::input::{InputFile as File, InputKind};
 
 use super::generate;
 use super::stage::parse;
-use crate::Error;
+use crate::WorkError;
 
 const LONGEST_LINE_BYTES: usize = 64 << 10;
 
 /// Lines of JSON in memory, at least one.
 #[derive(Debug)]
-pub struct Input {
+pub struct PipelineInput {
     text: Vec<u8>,
-    lines: Vec<Line>,
+    lines: Vec<InputLine>,
     /// Name of the file, or `None` if the lines are generated.
     file: Option<String>,
 }
 
 /// Position of a line. Blank lines are left out, so each keeps its line number.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct InputLine {
     begin: u32,
     end: u32,
     number: u32,
 }
 
-impl Input {
+impl PipelineInput {
     /// Generates the events of a seed, always [`super::EVENTS`].
-    pub fn generated(seed: u64) -> Self {
-        Self::new(generate::text(seed), None).unwrap_or_else(|_| unreachable!("events are short and some"))
+    pub fn from_seed(seed: u64) -> Self {
+        Self::new(generate::generate_text(seed), None).unwrap_or_else(|_| unreachable!("events are short and some"))
     }
 
     /// Reads the lines of a file; blank ones are left out.
@@ -40,49 +40,49 @@ impl Input {
     /// # Errors
     /// If it cannot be read, is larger than 256 MiB, or has no line. If a line is longer than 64 KiB or is not a JSON object; the error
     /// names the line.
-    pub fn read(path: &Path, stop: &AtomicBool) -> Result<Self, Error> {
+    pub fn read_file(path: &Path, stop: &AtomicBool) -> Result<Self, WorkError> {
         let name = path.display().to_string();
-        let wrong = |why: String| Error::Input { what: name.clone(), why };
+        let wrong = |why: String| WorkError::Input { what: name.clone(), why };
         let mut text = Vec::new();
         let mut file = File::open(path, InputKind::WorkloadLines).map_err(|error| wrong(error.to_string()))?;
         file.read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
         let input = Self::new(text, Some(name))?;
-        for line in 0..input.lines() {
-            parse(input.line(line)).map_err(|error| input.broken(line, &error))?;
+        for line in 0..input.line_count() {
+            parse(input.line_at(line)).map_err(|error| input.broken_line(line, &error))?;
             if stop.load(Ordering::Relaxed) {
-                return Err(Error::Stopped);
+                return Err(WorkError::Stopped);
             }
         }
         Ok(input)
     }
 
     /// Splits a text that has not been parsed yet.
-    pub(super) fn new(text: Vec<u8>, file: Option<String>) -> Result<Self, Error> {
+    pub(super) fn new(text: Vec<u8>, file: Option<String>) -> Result<Self, WorkError> {
         let what = || file.clone().unwrap_or_default();
         let (mut lines, mut begin) = (Vec::new(), 0);
         for (number, line) in (1..).zip(text.split(|&byte| byte == b'\n')) {
             if line.len() > LONGEST_LINE_BYTES {
                 let why = format!("longer than {} KiB", LONGEST_LINE_BYTES >> 10);
-                return Err(Error::Input { what: format!("{}, line {number}", what()), why });
+                return Err(WorkError::Input { what: format!("{}, line {number}", what()), why });
             }
             if !line.trim_ascii().is_empty() {
-                lines.push(Line { begin, end: begin + line.len() as u32, number });
+                lines.push(InputLine { begin, end: begin + line.len() as u32, number });
             }
             begin += line.len() as u32 + 1;
         }
         if lines.is_empty() {
-            return Err(Error::Input { what: what(), why: "it has no line".into() });
+            return Err(WorkError::Input { what: what(), why: "it has no line".into() });
         }
         Ok(Self { text, lines, file })
     }
 
     /// Returns the number of lines.
-    pub const fn lines(&self) -> u64 {
+    pub const fn line_count(&self) -> u64 {
         self.lines.len() as u64
     }
 
     /// Returns the bytes of all lines, without line ends.
-    pub fn bytes(&self) -> u64 {
+    pub fn total_bytes(&self) -> u64 {
         self.lines.iter().map(|line| u64::from(line.end - line.begin)).sum()
     }
 
@@ -92,20 +92,20 @@ impl Input {
     }
 
     /// Returns a line without its end; positions wrap around.
-    pub fn line(&self, position: u64) -> &[u8] {
-        let line = self.place(position);
+    pub fn line_at(&self, position: u64) -> &[u8] {
+        let line = self.line_place(position);
         &self.text[line.begin as usize..line.end as usize]
     }
 
     /// Returns the error for an invalid line.
-    pub(super) fn broken(&self, position: u64, error: &serde_json::Error) -> Error {
+    pub(super) fn broken_line(&self, position: u64, error: &serde_json::Error) -> WorkError {
         let file = self.file.as_deref().unwrap_or("generated events");
         // Each line is parsed alone, so serde always reports line 1.
         let why = error.to_string().replace(" at line 1 column ", " at column ");
-        Error::Input { what: format!("{file}, line {}", self.place(position).number), why }
+        WorkError::Input { what: format!("{file}, line {}", self.line_place(position).number), why }
     }
 
-    fn place(&self, position: u64) -> Line {
-        self.lines[(position % self.lines()) as usize]
+    fn line_place(&self, position: u64) -> InputLine {
+        self.lines[(position % self.line_count()) as usize]
     }
 }

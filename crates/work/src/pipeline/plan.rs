@@ -20,16 +20,16 @@ pub const SINK: usize = 4;
 
 /// Work of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Role {
+pub struct StageRole {
     /// Number of its lane.
     pub lane: usize,
     /// Numbers of its stages; never empty.
     pub stages: Range<usize>,
 }
 
-impl Role {
+impl StageRole {
     /// Returns the name of its most expensive stage with its lane: "parse 0".
-    pub fn name(&self) -> String {
+    pub fn role_name(&self) -> String {
         let dearest = [PARSE, SERIALISE].into_iter().find(|stage| self.stages.contains(stage));
         let name =
             if self.stages.len() == LANE_THREADS { "pipeline" } else { STAGES[dearest.unwrap_or(self.stages.start)] };
@@ -38,15 +38,16 @@ impl Role {
 }
 
 /// Returns the role of each thread, lane by lane: the fewest lanes with at most `lane_threads` threads each, of nearly equal length.
-pub fn roles(threads: usize, lane_threads: usize) -> Vec<Role> {
+pub fn assign_roles(threads: usize, lane_threads: usize) -> Vec<StageRole> {
     let lanes = threads.div_ceil(lane_threads);
     let length = |lane: usize| (lane + 1) * threads / lanes - lane * threads / lanes;
-    let lane = |lane: usize| cuts(length(lane)).windows(2).map(move |cut| Role { lane, stages: cut[0]..cut[1] });
+    let lane =
+        |lane: usize| stage_cuts(length(lane)).windows(2).map(move |cut| StageRole { lane, stages: cut[0]..cut[1] });
     (0..lanes).flat_map(lane).collect()
 }
 
 /// Returns the cuts in the chain of stages for a number of threads. Parse and serialise are the most expensive, and are separated first.
-const fn cuts(threads: usize) -> &'static [usize] {
+const fn stage_cuts(threads: usize) -> &'static [usize] {
     match threads {
         1 => &[0, 5],
         2 => &[0, 2, 5],
@@ -63,7 +64,7 @@ mod tests {
     #[test]
     fn each_lane_does_each_stage_once_and_its_threads_follow_each_other() {
         for (threads, lane_threads) in (1..40).flat_map(|threads| (1..=5).map(move |most| (threads, most))) {
-            let roles = roles(threads, lane_threads);
+            let roles = assign_roles(threads, lane_threads);
             assert_eq!(roles.len(), threads);
             for lane in 0..=roles[threads - 1].lane {
                 let stages: Vec<usize> =
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn threads_are_named_after_what_they_do_and_their_lane() {
-        let names = |threads, most| roles(threads, most).iter().map(Role::name).collect::<Vec<_>>();
+        let names = |threads, most| assign_roles(threads, most).iter().map(StageRole::role_name).collect::<Vec<_>>();
         assert_eq!(names(1, 3), ["pipeline 0"]);
         assert_eq!(names(3, 3), ["parse 0", "transform 0", "serialise 0"]);
         assert_eq!(names(4, 3), ["parse 0", "serialise 0", "parse 1", "serialise 1"]);

@@ -9,13 +9,13 @@ use std::time::Instant;
 use crossbeam_channel::bounded;
 use serde_json::Value;
 
-use super::input::Input;
-use super::stage::{Tallies, Tally, hash};
-use crate::Error;
+use super::input::PipelineInput;
+use super::stage::{ServiceTallies, ServiceTally, hash_line};
+use crate::WorkError;
 
 /// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct StraightOutcome {
     /// Number of lines.
     pub lines: u64,
     /// Bytes of the input lines, without line ends.
@@ -23,12 +23,12 @@ pub struct Outcome {
     /// Sum of the hashes of the output lines.
     pub checksum: u64,
     /// Tallies of each service.
-    pub tallies: Tallies,
+    pub tallies: ServiceTallies,
     /// Elapsed seconds, without creating the input.
     pub seconds: f64,
 }
 
-impl Outcome {
+impl StraightOutcome {
     /// Returns the metric of [`super::run`]: millions of bytes of input per second.
     pub fn megabytes_per_second(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.seconds
@@ -40,31 +40,32 @@ impl Outcome {
 ///
 /// # Panics
 /// If the capacity is zero.
-pub fn lanes(input: &Input, lines: u64, lanes: u64, capacity: usize) -> Outcome {
+pub fn run_lanes(input: &PipelineInput, lines: u64, lanes: u64, capacity: usize) -> StraightOutcome {
     let begin = Instant::now();
-    let found: Vec<Outcome> = thread::scope(|scope| {
-        let start =
-            |lane| scope.spawn(move || self::lane(input, lane * lines / lanes..(lane + 1) * lines / lanes, capacity));
+    let found: Vec<StraightOutcome> = thread::scope(|scope| {
+        let start = |lane| {
+            scope.spawn(move || self::run_lane(input, lane * lines / lanes..(lane + 1) * lines / lanes, capacity))
+        };
         let threads: Vec<_> = (0..lanes).map(start).collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    let mut all = found.into_iter().fold(Outcome::default(), add);
+    let mut all = found.into_iter().fold(StraightOutcome::default(), add_outcomes);
     all.seconds = begin.elapsed().as_secs_f64();
     all
 }
 
 /// Runs one lane: the calling thread parses, and two more do the rest.
-fn lane(input: &Input, lines: std::ops::Range<u64>, capacity: usize) -> Outcome {
+fn run_lane(input: &PipelineInput, lines: std::ops::Range<u64>, capacity: usize) -> StraightOutcome {
     let (to_transform, parsed) = bounded::<Value>(capacity);
     let (to_serialise, changed) = bounded::<Value>(capacity);
-    let mut outcome = Outcome::default();
+    let mut outcome = StraightOutcome::default();
     thread::scope(|scope| {
         let transform = scope.spawn(move || {
-            let mut tallies = Tallies::new();
+            let mut tallies = ServiceTallies::new();
             for mut event in parsed {
-                change(&mut event);
-                let (service, bytes) = told(&event);
-                tally(&mut tallies, service, 1, bytes);
+                change_event(&mut event);
+                let (service, bytes) = tallied_values(&event);
+                tally_event(&mut tallies, service, 1, bytes);
                 if to_serialise.send(event).is_err() {
                     break;
                 }
@@ -75,10 +76,10 @@ fn lane(input: &Input, lines: std::ops::Range<u64>, capacity: usize) -> Outcome 
             changed
                 .iter()
                 .filter_map(|event| serde_json::to_vec(&event).ok())
-                .fold((0, 0_u64), |(lines, sum), line| (lines + 1, sum.wrapping_add(hash(&line))))
+                .fold((0, 0_u64), |(lines, sum), line| (lines + 1, sum.wrapping_add(hash_line(&line))))
         });
         for position in lines {
-            let line = input.line(position).to_vec();
+            let line = input.line_at(position).to_vec();
             outcome.bytes += line.len() as u64;
             // A broken line is missing at the end.
             let Ok(event) = serde_json::from_slice(&line) else { break };
@@ -98,30 +99,30 @@ fn lane(input: &Input, lines: std::ops::Range<u64>, capacity: usize) -> Outcome 
 ///
 /// # Errors
 /// If a line is broken; if it was stopped.
-pub fn alone(input: &Input, lines: u64, stop: &AtomicBool) -> Result<Outcome, Error> {
+pub fn run_alone(input: &PipelineInput, lines: u64, stop: &AtomicBool) -> Result<StraightOutcome, WorkError> {
     let begin = Instant::now();
-    let mut outcome = Outcome::default();
-    for number in 0..input.lines().min(lines) {
+    let mut outcome = StraightOutcome::default();
+    for number in 0..input.line_count().min(lines) {
         if stop.load(Ordering::Relaxed) {
-            return Err(Error::Stopped);
+            return Err(WorkError::Stopped);
         }
-        let times = lines / input.lines() + u64::from(number < lines % input.lines());
-        let broken = |error: &serde_json::Error| input.broken(number, error);
-        let mut event: Value = serde_json::from_slice(input.line(number)).map_err(|error| broken(&error))?;
-        change(&mut event);
+        let times = lines / input.line_count() + u64::from(number < lines % input.line_count());
+        let broken = |error: &serde_json::Error| input.broken_line(number, error);
+        let mut event: Value = serde_json::from_slice(input.line_at(number)).map_err(|error| broken(&error))?;
+        change_event(&mut event);
         let text = serde_json::to_string(&event).map_err(|error| broken(&error))?;
         outcome.lines += times;
-        outcome.bytes += times * input.line(number).len() as u64;
-        outcome.checksum = outcome.checksum.wrapping_add(hash(text.as_bytes()).wrapping_mul(times));
-        let (service, bytes) = told(&event);
-        tally(&mut outcome.tallies, service, times, bytes.wrapping_mul(times));
+        outcome.bytes += times * input.line_at(number).len() as u64;
+        outcome.checksum = outcome.checksum.wrapping_add(hash_line(text.as_bytes()).wrapping_mul(times));
+        let (service, bytes) = tallied_values(&event);
+        tally_event(&mut outcome.tallies, service, times, bytes.wrapping_mul(times));
     }
     outcome.seconds = begin.elapsed().as_secs_f64();
     Ok(outcome)
 }
 
 /// Transforms an event.
-fn change(event: &mut Value) {
+fn change_event(event: &mut Value) {
     if let Some(fields) = event.as_object_mut() {
         fields.remove("debug");
         if let Some(time) = fields.remove("ts") {
@@ -136,24 +137,24 @@ fn change(event: &mut Value) {
 }
 
 /// Returns the service and the bytes to tally.
-fn told(event: &Value) -> (&str, u64) {
+fn tallied_values(event: &Value) -> (&str, u64) {
     (event["service"].as_str().unwrap_or_default(), event["bytes"].as_u64().unwrap_or_default())
 }
 
-fn tally(tallies: &mut Tallies, service: &str, lines: u64, bytes: u64) {
+fn tally_event(tallies: &mut ServiceTallies, service: &str, lines: u64, bytes: u64) {
     if let Some(tally) = tallies.get_mut(service) {
-        tally.add(lines, bytes);
+        tally.add_events(lines, bytes);
     } else {
-        tallies.insert(service.to_owned(), Tally { lines, bytes });
+        tallies.insert(service.to_owned(), ServiceTally { lines, bytes });
     }
 }
 
-fn add(one: Outcome, other: Outcome) -> Outcome {
+fn add_outcomes(one: StraightOutcome, other: StraightOutcome) -> StraightOutcome {
     let mut tallies = one.tallies;
     for (service, sums) in other.tallies {
-        tally(&mut tallies, &service, sums.lines, sums.bytes);
+        tally_event(&mut tallies, &service, sums.lines, sums.bytes);
     }
-    Outcome {
+    StraightOutcome {
         lines: one.lines + other.lines,
         bytes: one.bytes + other.bytes,
         checksum: one.checksum.wrapping_add(other.checksum),

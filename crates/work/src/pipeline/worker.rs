@@ -4,19 +4,19 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::batch::Batch;
-use super::input::Input;
-use super::plan::{PARSE, Role, SERIALISE, SINK, SOURCE, TRANSFORM};
-use super::port::{Halt, Port, Ports};
-use super::stage::{Tallies, hash, parse, serialise, transform};
-use crate::Error;
+use super::batch::LineBatch;
+use super::input::PipelineInput;
+use super::plan::{PARSE, SERIALISE, SINK, SOURCE, StageRole, TRANSFORM};
+use super::port::{LanePorts, PipelineHalt, StagePort};
+use super::stage::{ServiceTallies, hash_line, parse, serialise_event, transform_event};
+use crate::WorkError;
 
 /// Lines that a lane takes at a time; a message's lines if that is more.
 const BLOCK_LINES: u64 = 64;
 
 /// The lines to process, shared by all threads.
-pub struct Job<'a> {
-    input: &'a Input,
+pub struct PipelineJob<'a> {
+    input: &'a PipelineInput,
     /// Number of lines; positions behind the input's last line wrap around.
     lines: u64,
     /// Time after which no block is taken.
@@ -24,17 +24,23 @@ pub struct Job<'a> {
     batch: u64,
     /// Position of the next block.
     next: AtomicU64,
-    halt: &'a Halt<'a>,
+    halt: &'a PipelineHalt<'a>,
 }
 
-impl<'a> Job<'a> {
+impl<'a> PipelineJob<'a> {
     /// Creates a job of `lines` lines of an input, in messages of `batch`.
-    pub const fn new(input: &'a Input, lines: u64, until: Option<Instant>, batch: usize, halt: &'a Halt<'a>) -> Self {
+    pub const fn new(
+        input: &'a PipelineInput,
+        lines: u64,
+        until: Option<Instant>,
+        batch: usize,
+        halt: &'a PipelineHalt<'a>,
+    ) -> Self {
         Self { input, lines, until, batch: batch as u64, next: AtomicU64::new(0), halt }
     }
 
     /// Returns the next block of lines; empty if there is none.
-    fn block(&self) -> Range<u64> {
+    fn next_block(&self) -> Range<u64> {
         if self.until.is_some_and(|until| self.next.load(Ordering::Relaxed) > 0 && Instant::now() >= until) {
             return 0..0;
         }
@@ -46,13 +52,13 @@ impl<'a> Job<'a> {
 
 /// Results of one thread, or of all threads together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct WorkerResult {
     /// Lines that sources took.
     pub taken: u64,
     /// Bytes of these lines.
     pub bytes: u64,
     /// Tallies of the transformation.
-    pub tallies: Tallies,
+    pub tallies: ServiceTallies,
     /// Lines that sinks counted.
     pub lines: u64,
     /// Sum of their hashes.
@@ -61,15 +67,15 @@ pub struct Found {
     pub times: Option<(Instant, Instant)>,
 }
 
-impl Found {
+impl WorkerResult {
     /// Combines two results.
-    pub fn merge(mut self, other: Self) -> Self {
+    pub fn merge_with(mut self, other: Self) -> Self {
         self.taken += other.taken;
         self.bytes += other.bytes;
         self.lines += other.lines;
         self.checksum = self.checksum.wrapping_add(other.checksum);
         for (service, tally) in other.tallies {
-            self.tallies.entry(service).or_default().add(tally.lines, tally.bytes);
+            self.tallies.entry(service).or_default().add_events(tally.lines, tally.bytes);
         }
         let both = self.times.zip(other.times);
         self.times = both.map(|((begin, end), other)| (begin.min(other.0), end.max(other.1)));
@@ -77,21 +83,21 @@ impl Found {
     }
 
     /// Returns the total time in seconds.
-    pub fn seconds(&self) -> f64 {
+    pub fn total_seconds(&self) -> f64 {
         self.times.map_or(f64::NAN, |(begin, end)| (end - begin).as_secs_f64())
     }
 }
 
-impl Ports<'_> {
+impl LanePorts<'_> {
     /// Does a role until the lines end.
     ///
     /// # Errors
-    /// The error of a stage; [`Error::Stopped`].
-    pub fn serve(self, job: &Job<'_>, role: &Role) -> Result<Found, Error> {
+    /// The error of a stage; [`WorkError::Stopped`].
+    pub fn serve_role(self, job: &PipelineJob<'_>, role: &StageRole) -> Result<WorkerResult, WorkError> {
         match self {
-            Self::Alone(port) => serve(job, role, port),
-            Self::Channel(port) => serve(job, role, port),
-            Self::Ring(port) => serve(job, role, *port),
+            Self::Alone(port) => serve_port(job, role, port),
+            Self::Channel(port) => serve_port(job, role, port),
+            Self::Ring(port) => serve_port(job, role, *port),
         }
     }
 }
@@ -99,51 +105,51 @@ impl Ports<'_> {
 /// Does the stages of a role with each message until no more come.
 ///
 /// # Errors
-/// The error of a stage; [`Error::Stopped`].
-fn serve(job: &Job<'_>, role: &Role, mut port: impl Port) -> Result<Found, Error> {
+/// The error of a stage; [`WorkError::Stopped`].
+fn serve_port(job: &PipelineJob<'_>, role: &StageRole, mut port: impl StagePort) -> Result<WorkerResult, WorkError> {
     let begin = Instant::now();
-    let mut worker = Worker { job, block: 0..0, found: Found::default() };
-    while let Some(mut token) = port.next()? {
-        if !port.work(&mut token, |batch| worker.stages(&role.stages, batch))? {
+    let mut worker = PipelineWorker { job, block: 0..0, found: WorkerResult::default() };
+    while let Some(mut token) = port.next_message()? {
+        if !port.work_on(&mut token, |batch| worker.run_stages(&role.stages, batch))? {
             break;
         }
-        port.pass(token)?;
+        port.pass_message(token)?;
     }
-    port.finish()?;
-    Ok(Found { times: Some((begin, Instant::now())), ..worker.found })
+    port.finish_messages()?;
+    Ok(WorkerResult { times: Some((begin, Instant::now())), ..worker.found })
 }
 
-struct Worker<'a> {
-    job: &'a Job<'a>,
+struct PipelineWorker<'a> {
+    job: &'a PipelineJob<'a>,
     /// Lines that are taken and not yet sent.
     block: Range<u64>,
-    found: Found,
+    found: WorkerResult,
 }
 
-impl Worker<'_> {
+impl PipelineWorker<'_> {
     /// Does some stages; false if there are no more lines.
-    fn stages(&mut self, stages: &Range<usize>, batch: &mut Batch) -> Result<bool, Error> {
+    fn run_stages(&mut self, stages: &Range<usize>, batch: &mut LineBatch) -> Result<bool, WorkError> {
         for stage in stages.clone() {
-            self.job.halt.go_on()?;
+            self.job.halt.check_halt()?;
             match stage {
-                SOURCE if !self.source(batch) => return Ok(false),
+                SOURCE if !self.fill_batch(batch) => return Ok(false),
                 PARSE => self.parse(batch)?,
-                TRANSFORM => self.transform(batch)?,
-                SERIALISE => self.serialise(batch)?,
-                SINK => self.sink(batch),
+                TRANSFORM => self.transform_batch(batch)?,
+                SERIALISE => self.serialise_batch(batch)?,
+                SINK => self.take_batch(batch),
                 _ => {}
             }
         }
         Ok(true)
     }
 
-    fn source(&mut self, batch: &mut Batch) -> bool {
+    fn fill_batch(&mut self, batch: &mut LineBatch) -> bool {
         if self.block.is_empty() {
-            self.block = self.job.block();
+            self.block = self.job.next_block();
         }
         batch.first = self.block.start;
         for position in self.block.by_ref().take(self.job.batch as usize) {
-            batch.text.extend_from_slice(self.job.input.line(position));
+            batch.text.extend_from_slice(self.job.input.line_at(position));
             batch.ends.push(batch.text.len());
         }
         self.found.taken += batch.ends.len() as u64;
@@ -151,39 +157,39 @@ impl Worker<'_> {
         !batch.ends.is_empty()
     }
 
-    fn parse(&self, batch: &mut Batch) -> Result<(), Error> {
+    fn parse(&self, batch: &mut LineBatch) -> Result<(), WorkError> {
         let mut events = std::mem::take(&mut batch.events);
-        for (position, line) in (batch.first..).zip(batch.lines()) {
-            self.job.halt.go_on()?;
-            events.push(parse(line).map_err(|error| self.job.input.broken(position, &error))?);
+        for (position, line) in (batch.first..).zip(batch.text_lines()) {
+            self.job.halt.check_halt()?;
+            events.push(parse(line).map_err(|error| self.job.input.broken_line(position, &error))?);
         }
         batch.events = events;
         Ok(())
     }
 
-    fn transform(&mut self, batch: &mut Batch) -> Result<(), Error> {
+    fn transform_batch(&mut self, batch: &mut LineBatch) -> Result<(), WorkError> {
         for event in &mut batch.events {
-            self.job.halt.go_on()?;
-            transform(event, &mut self.found.tallies);
+            self.job.halt.check_halt()?;
+            transform_event(event, &mut self.found.tallies);
         }
         Ok(())
     }
 
-    fn serialise(&self, batch: &mut Batch) -> Result<(), Error> {
+    fn serialise_batch(&self, batch: &mut LineBatch) -> Result<(), WorkError> {
         batch.text.clear();
         batch.ends.clear();
         for event in batch.events.drain(..) {
-            self.job.halt.go_on()?;
-            serialise(&event, &mut batch.text);
+            self.job.halt.check_halt()?;
+            serialise_event(&event, &mut batch.text);
             batch.ends.push(batch.text.len());
         }
         Ok(())
     }
 
-    fn sink(&mut self, batch: &Batch) {
-        for line in batch.lines() {
+    fn take_batch(&mut self, batch: &LineBatch) {
+        for line in batch.text_lines() {
             self.found.lines += 1;
-            self.found.checksum = self.found.checksum.wrapping_add(hash(line));
+            self.found.checksum = self.found.checksum.wrapping_add(hash_line(line));
         }
     }
 }

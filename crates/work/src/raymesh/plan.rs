@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Error, Settings, Size};
+use crate::{WorkError, WorkloadSettings, WorkloadSize};
 
 /// Cells of the three tables together, equal to the tests in one of the article's tables.
 pub const TESTS: u64 = 975_065;
@@ -16,7 +16,7 @@ const MOST: f64 = 1_000.0;
 
 /// Tests of a run, or of one of its rounds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct RaymeshPlan {
     /// Cells of each table.
     pub cells: [usize; 3],
     /// Tests of each cell.
@@ -27,32 +27,32 @@ pub struct Plan {
     pub until: Option<Duration>,
 }
 
-impl Plan {
+impl RaymeshPlan {
     /// Plans the tests of a size.
     ///
     /// # Errors
-    /// [`Error::Input`] for no threads, or a share that is not a number above zero or is too large.
-    pub fn new(settings: &Settings) -> Result<Self, Error> {
-        let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
+    /// [`WorkError::Input`] for no threads, or a share that is not a number above zero or is too large.
+    pub fn new(settings: &WorkloadSettings) -> Result<Self, WorkError> {
+        let wrong = |what: &str, why: String| Err(WorkError::Input { what: what.into(), why });
         if settings.threads == 0 {
             return wrong("threads", "there are none".into());
         }
         let (tests, samples, until) = match settings.size {
             // Long enough that saving and waking are a small part of it with many threads too.
-            Size::Time(time) => (ROUND, settings.threads.clamp(1, MOST_SAMPLES) as u32, Some(time)),
-            Size::Share(share) if share > 0.0 && share <= MOST => {
+            WorkloadSize::Time(time) => (ROUND, settings.threads.clamp(1, MOST_SAMPLES) as u32, Some(time)),
+            WorkloadSize::Share(share) if share > 0.0 && share <= MOST => {
                 let wanted = share * f64::from(PASSES);
                 let tests = if wanted < 1.0 { (wanted * TESTS as f64).ceil() as u64 } else { TESTS };
                 (tests, (wanted.round() as u32).max(1), None)
             }
-            Size::Share(share) => return wrong("size", format!("{share} is not above 0 and at most {MOST}")),
+            WorkloadSize::Share(share) => return wrong("size", format!("{share} is not above 0 and at most {MOST}")),
         };
         let cells = [0, 1, 2].map(|number| (tests.saturating_sub(number).div_ceil(3) as usize).max(1));
         Ok(Self { cells, samples, seed: settings.seed, until })
     }
 
     /// Returns the number of tests of all cells.
-    pub fn rays(&self) -> u64 {
+    pub fn ray_count(&self) -> u64 {
         self.cells.iter().sum::<usize>() as u64 * u64::from(self.samples)
     }
 }
@@ -61,31 +61,31 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn plan(size: Size) -> Result<Plan, Error> {
-        Plan::new(&Settings { size, ..Settings::new(1) })
+    fn plan(size: WorkloadSize) -> Result<RaymeshPlan, WorkError> {
+        RaymeshPlan::new(&WorkloadSettings { size, ..WorkloadSettings::new(1) })
     }
 
     #[test]
     fn the_usual_size_has_the_tests_of_the_article_in_each_pass() {
-        let usual = plan(Size::Share(1.0)).unwrap();
+        let usual = plan(WorkloadSize::Share(1.0)).unwrap();
         assert_eq!((usual.cells, usual.samples), ([325_022, 325_022, 325_021], PASSES));
-        assert_eq!(usual.rays(), TESTS * u64::from(PASSES));
-        assert_eq!(plan(Size::Share(2.0)).unwrap().rays(), 2 * usual.rays());
+        assert_eq!(usual.ray_count(), TESTS * u64::from(PASSES));
+        assert_eq!(plan(WorkloadSize::Share(2.0)).unwrap().ray_count(), 2 * usual.ray_count());
     }
 
     #[test]
     fn less_than_a_pass_has_smaller_tables() {
-        let tenth = plan(Size::Share(0.1 / f64::from(PASSES))).unwrap();
-        assert_eq!((tenth.rays(), tenth.samples), (97_507, 1));
-        assert_eq!(plan(Size::Share(1e-300)).unwrap().cells, [1, 1, 1]);
+        let tenth = plan(WorkloadSize::Share(0.1 / f64::from(PASSES))).unwrap();
+        assert_eq!((tenth.ray_count(), tenth.samples), (97_507, 1));
+        assert_eq!(plan(WorkloadSize::Share(1e-300)).unwrap().cells, [1, 1, 1]);
     }
 
     #[test]
     fn sizes_out_of_range_are_told() {
         for share in [0.0, -1.0, f64::NAN, f64::INFINITY, 1_001.0] {
-            assert!(matches!(plan(Size::Share(share)), Err(Error::Input { .. })), "{share}");
+            assert!(matches!(plan(WorkloadSize::Share(share)), Err(WorkError::Input { .. })), "{share}");
         }
-        let none = Plan::new(&Settings { threads: 0, ..Settings::new(1) });
-        assert!(matches!(none, Err(Error::Input { .. })));
+        let none = RaymeshPlan::new(&WorkloadSettings { threads: 0, ..WorkloadSettings::new(1) });
+        assert!(matches!(none, Err(WorkError::Input { .. })));
     }
 }

@@ -9,38 +9,38 @@ use obvhs::ray::{Ray, RayHit};
 use obvhs::rt_triangle::RtTriangle;
 use obvhs::triangle::Triangle;
 
-use super::plan::Plan;
-use super::scene::{Scene, rays};
-use super::table::Table;
-use super::{Options, TESTS, mesh_of};
-use crate::{Error, Settings};
+use super::plan::RaymeshPlan;
+use super::scene::{RaymeshScene, cell_rays};
+use super::table::LightTable;
+use super::{RaymeshOptions, TESTS, build_mesh};
+use crate::{WorkError, WorkloadSettings};
 
 /// Rays of a workload, and the crate's own hierarchy of its mesh.
-pub struct Reference {
+pub struct ReferenceMesh {
     rays: Vec<Ray>,
     hierarchy: obvhs::bvh2::Bvh2,
     triangles: Vec<RtTriangle>,
 }
 
-impl Reference {
+impl ReferenceMesh {
     /// Builds the rays of [`super::run`], in its order. It takes all of them if they are at most one pass ([`super::TESTS`]). Otherwise it
     /// takes whole rows at equal distances, about as many rays as in a pass; 80 MB at most.
     ///
     /// # Errors
     /// As [`super::run`] for its input.
-    pub fn new(settings: &Settings, options: &Options) -> Result<Self, Error> {
-        let plan = Plan::new(settings)?;
-        let apart = plan.rays().div_ceil(TESTS) as usize;
-        let scene = Scene::new(&options.mesh)?;
-        let inner = |ray: crate::geometry::Ray| Ray::new(ray.origin, ray.direction, ray.near, ray.far);
+    pub fn new(settings: &WorkloadSettings, options: &RaymeshOptions) -> Result<Self, WorkError> {
+        let plan = RaymeshPlan::new(settings)?;
+        let apart = plan.ray_count().div_ceil(TESTS) as usize;
+        let scene = RaymeshScene::new(&options.mesh)?;
+        let inner = |ray: crate::geometry::RaySegment| Ray::new(ray.origin, ray.direction, ray.near, ray.far);
         let mut all = Vec::new();
         for (number, cells) in plan.cells.into_iter().enumerate() {
-            let table = Table::new(cells);
-            let rows = (apart / 2..table.rows()).step_by(apart);
-            let cells = rows.flat_map(|row| table.row(row));
-            all.extend(cells.flat_map(|cell| rays(&scene, &plan, &table, number, cell).map(inner)));
+            let table = LightTable::new(cells);
+            let rows = (apart / 2..table.row_count()).step_by(apart);
+            let cells = rows.flat_map(|row| table.row_cells(row));
+            all.extend(cells.flat_map(|cell| cell_rays(&scene, &plan, &table, number, cell).map(inner)));
         }
-        let mesh = mesh_of(&options.mesh)?;
+        let mesh = build_mesh(&options.mesh)?;
         let corners: Vec<Triangle> = mesh.all_corners().map(|[v0, v1, v2]| Triangle { v0, v1, v2 }).collect();
         let hierarchy = build_bvh2_from_tris(&corners, BvhBuildParams::medium_build(), &mut Duration::default());
         let triangles = hierarchy.primitive_indices.iter().map(|number| (&corners[*number as usize]).into()).collect();
@@ -63,12 +63,16 @@ impl Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Size;
-    use crate::raymesh::{Mesh, PASSES};
+    use crate::WorkloadSize;
+    use crate::raymesh::{MeshSource, PASSES};
 
     fn rays(share: f64) -> usize {
-        let options = Options { mesh: Mesh::Procedural { triangles: 1_000 }, ..Options::default() };
-        let reference = Reference::new(&Settings { size: Size::Share(share), ..Settings::new(1) }, &options).unwrap();
+        let options = RaymeshOptions { mesh: MeshSource::Procedural { triangles: 1_000 }, ..RaymeshOptions::default() };
+        let reference = ReferenceMesh::new(
+            &WorkloadSettings { size: WorkloadSize::Share(share), ..WorkloadSettings::new(1) },
+            &options,
+        )
+        .unwrap();
         assert!(reference.rays_per_second() > 0.0);
         reference.rays.len()
     }

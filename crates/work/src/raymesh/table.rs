@@ -8,7 +8,7 @@ const UNWRITTEN: u64 = u64::MAX;
 
 /// Light of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Light {
+pub struct CellLight {
     /// Number of its tests with a free way to the light.
     pub free: u32,
     /// Mean length of the free way, up to the light at most.
@@ -17,12 +17,12 @@ pub struct Light {
 
 /// Table of cells that is about square; the last row may be shorter.
 #[derive(Debug)]
-pub struct Table {
+pub struct LightTable {
     width: usize,
     cells: Vec<AtomicU64>,
 }
 
-impl Table {
+impl LightTable {
     /// Creates a table of unwritten cells, at least one.
     pub fn new(cells: usize) -> Self {
         let written = std::iter::repeat_with(|| AtomicU64::new(UNWRITTEN)).take(cells).collect();
@@ -35,29 +35,29 @@ impl Table {
     }
 
     /// Returns the number of rows; the last may lack cells.
-    pub fn rows(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.cells.len().div_ceil(self.width)
     }
 
     /// Returns the number of cells.
-    pub fn cells(&self) -> usize {
+    pub fn cell_count(&self) -> usize {
         self.cells.len()
     }
 
     /// Returns the numbers of a row's cells.
-    pub fn row(&self, row: usize) -> Range<usize> {
+    pub fn row_cells(&self, row: usize) -> Range<usize> {
         row * self.width..self.cells.len().min((row + 1) * self.width)
     }
 
     /// Writes a cell.
-    pub fn set(&self, cell: usize, light: Light) {
+    pub fn set_cell(&self, cell: usize, light: CellLight) {
         self.cells[cell].store(u64::from(light.free) << 32 | u64::from(light.way.to_bits()), Ordering::Relaxed);
     }
 
     /// Reads a cell.
-    pub fn get(&self, cell: usize) -> Light {
+    pub fn get_cell(&self, cell: usize) -> CellLight {
         let bits = self.cells[cell].load(Ordering::Relaxed);
-        Light { free: (bits >> 32) as u32, way: f32::from_bits(bits as u32) }
+        CellLight { free: (bits >> 32) as u32, way: f32::from_bits(bits as u32) }
     }
 
     /// Returns the first unwritten cell.
@@ -67,9 +67,9 @@ impl Table {
 }
 
 /// Returns a number that depends on every bit of some tables: the 64-bit FNV-1a hash of their cells.
-pub fn checksum(tables: &[Table]) -> u64 {
+pub fn tables_checksum(tables: &[LightTable]) -> u64 {
     let bits = tables.iter().flat_map(|table| &table.cells).map(|cell| cell.load(Ordering::Relaxed));
-    crate::picture::checksum(bits)
+    crate::picture::words_checksum(bits)
 }
 
 #[cfg(test)]
@@ -81,20 +81,20 @@ mod tests {
         for (cells, width, rows) in
             [(1, 1, 1), (2, 1, 2), (3, 1, 3), (12, 3, 4), (325_022, 570, 571), (325_021, 570, 571)]
         {
-            let table = Table::new(cells);
-            assert_eq!((table.width(), table.rows()), (width, rows), "{cells}");
-            assert!((0..rows).flat_map(|row| table.row(row)).eq(0..cells));
+            let table = LightTable::new(cells);
+            assert_eq!((table.width(), table.row_count()), (width, rows), "{cells}");
+            assert!((0..rows).flat_map(|row| table.row_cells(row)).eq(0..cells));
         }
     }
 
     #[test]
     fn what_is_written_is_read_and_what_is_not_is_found() {
-        let table = Table::new(2);
-        table.set(0, Light { free: 7, way: 2.5 });
-        assert_eq!((table.get(0), table.first_unwritten()), (Light { free: 7, way: 2.5 }, Some(1)));
-        let before = checksum(&[table]);
-        let table = Table::new(2);
-        table.set(0, Light { free: 7, way: 2.500_000_2 });
-        assert_ne!(checksum(&[table]), before);
+        let table = LightTable::new(2);
+        table.set_cell(0, CellLight { free: 7, way: 2.5 });
+        assert_eq!((table.get_cell(0), table.first_unwritten()), (CellLight { free: 7, way: 2.5 }, Some(1)));
+        let before = tables_checksum(&[table]);
+        let table = LightTable::new(2);
+        table.set_cell(0, CellLight { free: 7, way: 2.500_000_2 });
+        assert_ne!(tables_checksum(&[table]), before);
     }
 }

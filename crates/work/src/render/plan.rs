@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use glam::Vec3A;
 
-use super::Options;
-use super::path::radiance;
-use super::scene::Scene;
-use crate::geometry::Ray;
-use crate::{Error, Settings, Size};
+use super::RenderOptions;
+use super::path::path_radiance;
+use super::scene::RenderScene;
+use crate::geometry::RaySegment;
+use crate::{WorkError, WorkloadSettings, WorkloadSize};
 
 /// Largest share.
 const MOST: f64 = 1_000.0;
@@ -21,7 +21,7 @@ const OPENING: f32 = 0.42;
 
 /// Paths of a run, or of one of its rounds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct RenderPlan {
     /// Points in a row.
     pub width: usize,
     /// Number of rows.
@@ -34,12 +34,12 @@ pub struct Plan {
     pub until: Option<Duration>,
 }
 
-impl Plan {
+impl RenderPlan {
     /// Plans the paths of a size.
     ///
     /// # Errors
-    /// [`Error::Input`] for no threads, options out of range, or a share that is not a number above zero or is too large.
-    pub fn new(settings: &Settings, options: &Options) -> Result<Self, Error> {
+    /// [`WorkError::Input`] for no threads, options out of range, or a share that is not a number above zero or is too large.
+    pub fn new(settings: &WorkloadSettings, options: &RenderOptions) -> Result<Self, WorkError> {
         for (what, value, most) in [
             ("threads", settings.threads, usize::MAX),
             ("width", options.width as usize, 16_384),
@@ -48,7 +48,10 @@ impl Plan {
             ("triangles", options.triangles, 5_000_000),
         ] {
             if value == 0 || value > most {
-                return Err(Error::Input { what: what.into(), why: format!("{value} is not between 1 and {most}") });
+                return Err(WorkError::Input {
+                    what: what.into(),
+                    why: format!("{value} is not between 1 and {most}"),
+                });
             }
         }
         let whole = |samples, until| Self {
@@ -59,15 +62,15 @@ impl Plan {
             until,
         };
         match settings.size {
-            Size::Time(time) => Ok(whole(1, Some(time))),
-            Size::Share(share) if share > 0.0 && share <= MOST => {
+            WorkloadSize::Time(time) => Ok(whole(1, Some(time))),
+            WorkloadSize::Share(share) if share > 0.0 && share <= MOST => {
                 let samples = share * f64::from(options.samples);
                 let side = |side: u32| (f64::from(side) * samples.min(1.0).sqrt()).ceil() as usize;
                 let (width, height) = (side(options.width), side(options.height));
                 Ok(Self { width, height, ..whole((samples.round() as u32).max(1), None) })
             }
-            Size::Share(share) => {
-                Err(Error::Input { what: "size".into(), why: format!("{share} is not above 0 and at most {MOST}") })
+            WorkloadSize::Share(share) => {
+                Err(WorkError::Input { what: "size".into(), why: format!("{share} is not above 0 and at most {MOST}") })
             }
         }
     }
@@ -78,27 +81,27 @@ impl Plan {
     }
 
     /// Returns the random numbers of a point in a round; they depend on these and the seed alone.
-    fn random(&self, point: usize, round: u64) -> Random {
+    fn point_random(&self, point: usize, round: u64) -> RandomGenerator {
         let item = (point as u64) << 32 | round;
-        Random::new(self.seed.wrapping_add(item.wrapping_mul(0xd134_2543_de82_ef95)))
+        RandomGenerator::new(self.seed.wrapping_add(item.wrapping_mul(0xd134_2543_de82_ef95)))
     }
 
     /// Returns the sum of the light of a point's paths in a round.
-    pub fn trace(&self, scene: &Scene, point: usize, round: u64) -> Vec3A {
-        let mut random = self.random(point, round);
-        (0..self.samples).map(|_| radiance(scene, self.ray(point, &mut random), &mut random)).sum()
+    pub fn trace_point(&self, scene: &RenderScene, point: usize, round: u64) -> Vec3A {
+        let mut random = self.point_random(point, round);
+        (0..self.samples).map(|_| path_radiance(scene, self.camera_ray(point, &mut random), &mut random)).sum()
     }
 
     /// Returns a ray from the camera through a random place in a point of the picture.
-    fn ray(&self, point: usize, random: &mut Random) -> Ray {
+    fn camera_ray(&self, point: usize, random: &mut RandomGenerator) -> RaySegment {
         let ahead = (SUBJECT - CAMERA).normalize();
         let right = ahead.cross(Vec3A::Y).normalize();
         let up = right.cross(ahead);
-        let mut within = |at: usize, side: usize| ((at as f64 + random.unit()) / side as f64 * 2.0 - 1.0) as f32;
+        let mut within = |at: usize, side: usize| ((at as f64 + random.next_unit()) / side as f64 * 2.0 - 1.0) as f32;
         let (across, down) = (within(point % self.width, self.width), within(point / self.width, self.height));
         let wide = OPENING * self.width as f32 / self.height as f32;
         let direction = (ahead + right * (across * wide) - up * (down * OPENING)).normalize();
-        Ray { origin: CAMERA, direction, near: 0.0, far: f32::INFINITY }
+        RaySegment { origin: CAMERA, direction, near: 0.0, far: f32::INFINITY }
     }
 }
 
@@ -106,44 +109,48 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn plan(size: Size) -> Result<Plan, Error> {
-        Plan::new(&Settings { size, ..Settings::new(1) }, &Options::default())
+    fn plan(size: WorkloadSize) -> Result<RenderPlan, WorkError> {
+        RenderPlan::new(&WorkloadSettings { size, ..WorkloadSettings::new(1) }, &RenderOptions::default())
     }
 
     #[test]
     fn shares_change_the_paths_and_then_the_picture() {
-        let shape = |share| plan(Size::Share(share)).map(|plan| (plan.width, plan.height, plan.samples)).unwrap();
+        let shape =
+            |share| plan(WorkloadSize::Share(share)).map(|plan| (plan.width, plan.height, plan.samples)).unwrap();
         assert_eq!(shape(1.0), (400, 300, 32));
         assert_eq!(shape(2.5), (400, 300, 80));
         assert_eq!(shape(1.0 / 32.0), (400, 300, 1));
         assert_eq!(shape(1.0 / 128.0), (200, 150, 1));
         assert_eq!(shape(1e-300), (1, 1, 1));
-        assert_eq!(plan(Size::Time(Duration::ZERO)).unwrap().samples_of_a_round(), 400 * 300);
+        assert_eq!(plan(WorkloadSize::Time(Duration::ZERO)).unwrap().samples_of_a_round(), 400 * 300);
     }
 
     #[test]
     fn each_point_has_random_numbers_of_its_own_in_each_round() {
-        let plan = plan(Size::Share(1.0)).unwrap();
+        let plan = plan(WorkloadSize::Share(1.0)).unwrap();
         let pairs = (0..1_000).flat_map(|point| (0..10).map(move |round| (point, round)));
         let first: std::collections::BTreeSet<u64> =
-            pairs.map(|(point, round)| plan.random(point, round).bits()).collect();
+            pairs.map(|(point, round)| plan.point_random(point, round).next_bits()).collect();
         assert_eq!(first.len(), 10_000);
     }
 
     #[test]
     fn what_is_out_of_range_is_told() {
         for share in [0.0, -1.0, f64::NAN, f64::INFINITY, 1_001.0] {
-            assert!(matches!(plan(Size::Share(share)), Err(Error::Input { .. })), "{share}");
+            assert!(matches!(plan(WorkloadSize::Share(share)), Err(WorkError::Input { .. })), "{share}");
         }
-        let usual = Options::default;
+        let usual = RenderOptions::default;
         for options in [
-            Options { width: 0, ..usual() },
-            Options { height: 20_000, ..usual() },
-            Options { samples: 0, ..usual() },
-            Options { triangles: 0, ..usual() },
+            RenderOptions { width: 0, ..usual() },
+            RenderOptions { height: 20_000, ..usual() },
+            RenderOptions { samples: 0, ..usual() },
+            RenderOptions { triangles: 0, ..usual() },
         ] {
-            assert!(matches!(Plan::new(&Settings::new(1), &options), Err(Error::Input { .. })), "{options:?}");
+            assert!(
+                matches!(RenderPlan::new(&WorkloadSettings::new(1), &options), Err(WorkError::Input { .. })),
+                "{options:?}"
+            );
         }
-        assert!(Plan::new(&Settings { threads: 0, ..Settings::new(1) }, &usual()).is_err());
+        assert!(RenderPlan::new(&WorkloadSettings { threads: 0, ..WorkloadSettings::new(1) }, &usual()).is_err());
     }
 }

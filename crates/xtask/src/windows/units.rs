@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use xtask::cargo;
+use xtask::cargo_command;
 
 use super::PROFILE;
-use crate::programs::{self, How};
+use crate::programs::{self, ProgramOptions};
 use crate::setup::{WINDOWS, WINE};
-use crate::summary::Summary;
+use crate::summary::TestSummary;
 
 /// The crates with tests that depend on the system; `machine` and `model` are the same everywhere, and testing `model` takes minutes.
 const PACKAGES: [&str; 6] =
@@ -55,14 +55,14 @@ const LEFT_OUT: [(&str, &[&str]); 6] = [
 ];
 
 /// Builds and runs them.
-pub fn run(prefix: &Path) -> Result<Summary> {
+pub fn run(prefix: &Path) -> Result<TestSummary> {
     let packages = PACKAGES.iter().flat_map(|name| ["--package", name]);
-    let mut test = cargo();
+    let mut test = cargo_command();
     test.args(["test", "--lib", "--bins", "--target", WINDOWS, "--profile", PROFILE]).args(packages);
-    let programs = programs::build(&mut test)?;
+    let programs = programs::build_programs(&mut test)?;
     let left_out = || LEFT_OUT.iter().flat_map(|(why, names)| names.iter().map(move |name| (*name, *why)));
     let prefix = prefix.to_str().context("the folder of Wine is no text")?;
-    let how = How {
+    let how = ProgramOptions {
         under: &[WINE],
         arguments: &left_out().flat_map(|(name, _)| ["--skip", name]).collect::<Vec<_>>(),
         variables: &[("WINEPREFIX", prefix), ("WINEARCH", "win64"), ("WINEDEBUG", "-all")],

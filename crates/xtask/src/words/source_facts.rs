@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
 use regex_lite::Regex;
-use xtask::root;
+use xtask::repository_root;
 
 /// Folders left out wherever they are: tests, and crates that are not shipped.
 const FOLDERS_LEFT_OUT: [&str; 9] =
@@ -115,7 +115,7 @@ pub fn read_product_code(folder: &Path) -> Result<SourceFacts> {
     let mut facts = SourceFacts::default();
     for path in list_product_files(folder)? {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let file = path.strip_prefix(root()).unwrap_or(&path);
+        let file = path.strip_prefix(repository_root()).unwrap_or(&path);
         facts.add_file(&file.display().to_string(), &text);
     }
     Ok(facts)
@@ -191,7 +191,7 @@ mod tests {
         ] {
             assert_eq!(is_product_file(name), expected, "{name}");
         }
-        let folder = root().join("crates");
+        let folder = repository_root().join("crates");
         let files = list_product_files(&folder).unwrap();
         assert!(files.contains(&folder.join("cli/src/main.rs")));
         let is_left_out = |path: &PathBuf| {

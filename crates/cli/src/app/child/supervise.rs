@@ -4,68 +4,70 @@ use std::ffi::OsStr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use corewise_lab::placing::Place;
-use corewise_machine::placement::hold::Policy;
-use corewise_sys::signals::{self, Held, Sender, Signal};
+use corewise_lab::placing::ResolvedPlacement;
+use corewise_machine::placement::hold::HoldPolicy;
+use corewise_sys::signals::{self, HeldSignals, ReceivedSignal, SignalSender};
 use corewise_sys::spawn::{self, StateChange};
 use corewise_sys::task;
 
-use super::group::{self, Group};
-use super::watch::{Tells, Watch};
+use super::group::{self, CommandGroup};
+use super::watch::{NoticePolicy, ThreadWatch};
 use super::words;
 use crate::app::child::task::RunTask;
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
-use crate::app::output::say;
-use crate::app::settings::Settings;
+use crate::app::output::print_message;
+use crate::app::settings::ProgramSettings;
 
 /// Longest wait for signals if no threads are watched; the end of the command is a signal, too.
 pub const UNWATCHED: Duration = Duration::from_secs(3600);
 
 /// Runs a command and attends it until it ends. Then corewise exits in the same way, so this returns only on failure.
-pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
+pub fn run(task: &RunTask, command: &mut Command, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     if task.is_watched() && !task::is_available() {
         let what = "threads cannot be watched: there is no /proc here";
-        return Err(Failure::unavailable(what).next("Mount it, or leave out the options that need it (see --help)."));
+        return Err(CommandFailure::unavailable_error(what)
+            .with_hint("Mount it, or leave out the options that need it (see --help)."));
     }
-    let place = task.wish.find(&this_machine()?, settings)?;
-    let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
-    let group = task.wish.in_group.then(|| Group::prepare(&place, settings)).transpose()?;
-    let mut watch = task.is_watched().then(|| watch(task, &place));
+    let place = task.wish.resolve_placement(&this_machine()?, settings)?;
+    let held = HeldSignals::new().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
+    let group = task.wish.in_group.then(|| CommandGroup::make_group(&place, settings)).transpose()?;
+    let mut watch = task.is_watched().then(|| watch_threads(task, &place));
     if watch.is_some() {
         spawn::adopt_orphans();
     }
-    let child = match start(&task.program, command, Some(&place), &held, group.as_ref())? {
-        Started::Child(child) => child,
-        Started::Ended(signal) => {
+    let child = match start_command(&task.program, command, Some(&place), &held, group.as_ref())? {
+        StartedCommand::Child(child) => child,
+        StartedCommand::Ended(signal) => {
             drop(group);
-            leave(&held, End::Killed(signal))
+            exit_like(&held, CommandEnd::Killed(signal))
         }
     };
     if task.verbose {
-        say(&words::in_force(task, &place));
-        group.iter().for_each(|group| say(&group.words()));
+        print_message(&words::describe_in_force(task, &place));
+        group.iter().for_each(|group| print_message(&group.describe_group()));
     }
-    let end = Supervisor { held: &held, child }.wait(watch.as_mut().map(|watch| watch as &mut dyn Look));
+    let end = CommandSupervisor { held: &held, child }
+        .wait_for_end(watch.as_mut().map(|watch| watch as &mut dyn CommandObserver));
     if let Some(watch) = watch.as_ref().filter(|_| task.verbose) {
-        watch.end();
+        watch.report_notices();
     }
     if let Some(group) = group {
-        group.finish(task.verbose);
+        group.remove_group(task.verbose);
     }
-    leave(&held, end)
+    exit_like(&held, end)
 }
 
 /// Handles signals that came before the command was started. Returns the first that would have ended corewise; stops
 /// for a stop signal.
-pub fn came_early(held: &Held) -> Option<i32> {
-    while let Some(Signal { number, .. }) = held.next(Duration::ZERO) {
+pub fn take_early_signals(held: &HeldSignals) -> Option<i32> {
+    while let Some(ReceivedSignal { number, .. }) = held.next(Duration::ZERO) {
         if signals::is_ignored(number) {
             continue;
         }
         if signals::is_from_terminal(number) {
-            held.stop(number);
-        } else if signals::ends(number) {
+            held.stop_self(number);
+        } else if signals::ends_process(number) {
             return Some(number);
         }
     }
@@ -73,25 +75,25 @@ pub fn came_early(held: &Held) -> Option<i32> {
 }
 
 /// Observer of a running command.
-pub trait Look {
+pub trait CommandObserver {
     /// Looks at the command and returns the time until the next look.
-    fn look(&mut self) -> Duration;
+    fn look_once(&mut self) -> Duration;
 
     /// Called when a child may have ended, just before it is waited for.
     fn before_end(&mut self) {}
 
     /// Called when a signal came that ends a process by default; the command gets it, too.
-    fn told_to_end(&mut self) {}
+    fn note_end_request(&mut self) {}
 }
 
-impl Look for Watch {
-    fn look(&mut self) -> Duration {
-        Self::look(self)
+impl CommandObserver for ThreadWatch {
+    fn look_once(&mut self) -> Duration {
+        Self::look_at_threads(self)
     }
 }
 
 /// Result of starting the command.
-pub enum Started {
+pub enum StartedCommand {
     /// It runs, with this process number.
     Child(u32),
     /// This signal came first.
@@ -99,41 +101,41 @@ pub enum Started {
 }
 
 /// Starts a command, on `place` if given.
-pub fn start(
+pub fn start_command(
     program: &OsStr,
     command: &mut Command,
-    place: Option<&Place>,
-    held: &Held,
-    group: Option<&Group>,
-) -> Result<Started, Failure> {
-    let entry = group.map(|group| group.hold(command)).transpose()?;
-    let before = place.map(Place::put_in_force).transpose()?;
-    if let Some(signal) = came_early(held) {
-        return Ok(Started::Ended(signal));
+    place: Option<&ResolvedPlacement>,
+    held: &HeldSignals,
+    group: Option<&CommandGroup>,
+) -> Result<StartedCommand, CommandFailure> {
+    let entry = group.map(|group| group.enter_command(command)).transpose()?;
+    let before = place.map(ResolvedPlacement::apply_to_thread).transpose()?;
+    if let Some(signal) = take_early_signals(held) {
+        return Ok(StartedCommand::Ended(signal));
     }
-    let started = spawn::start(command, held);
+    let started = spawn::start_command(command, held);
     if let (Some(before), Some(place)) = (before, place) {
-        before.give_back(&place.resolution.cpus);
+        before.restore_outside(&place.resolution.cpus);
     }
-    started.map(Started::Child).map_err(|error| match entry.and_then(|entry| entry.refusal()) {
-        Some(refusal) => group::not_entered(&refusal),
-        None => words::not_started(program, &error),
+    started.map(StartedCommand::Child).map_err(|error| match entry.and_then(|entry| entry.entry_refusal()) {
+        Some(refusal) => group::explain_not_entered(&refusal),
+        None => words::explain_not_started(program, &error),
     })
 }
 
-fn watch(task: &RunTask, place: &Place) -> Watch {
+fn watch_threads(task: &RunTask, place: &ResolvedPlacement) -> ThreadWatch {
     let tells = match (task.enforcement.is_some(), task.verbose) {
-        (true, _) => Tells::AtOnce,
-        (false, true) => Tells::AtTheEnd,
-        (false, false) => Tells::Never,
+        (true, _) => NoticePolicy::AtOnce,
+        (false, true) => NoticePolicy::AtTheEnd,
+        (false, false) => NoticePolicy::Never,
     };
     let (boundary, threads) = (place.resolution.cpus.clone(), place.threads.clone());
-    Watch::new(Policy { boundary, threads, enforcement: task.enforcement }, tells)
+    ThreadWatch::new(HoldPolicy { boundary, threads, enforcement: task.enforcement }, tells)
 }
 
 /// End of the command.
 #[derive(Clone, Copy)]
-pub enum End {
+pub enum CommandEnd {
     /// It exited with this status.
     Exited(i32),
     /// It was killed by this signal.
@@ -141,20 +143,20 @@ pub enum End {
 }
 
 /// Parent of a command.
-pub struct Supervisor<'a> {
+pub struct CommandSupervisor<'a> {
     /// Signals that are held back.
-    pub held: &'a Held,
+    pub held: &'a HeldSignals,
     /// Process number of the command.
     pub child: u32,
 }
 
-impl Supervisor<'_> {
+impl CommandSupervisor<'_> {
     /// Waits until the command ends. Meanwhile it calls `look` and handles signals.
-    pub fn wait(&self, mut look: Option<&mut dyn Look>) -> End {
+    pub fn wait_for_end(&self, mut look: Option<&mut dyn CommandObserver>) -> CommandEnd {
         let mut next_look = Instant::now();
         loop {
             if next_look <= Instant::now() {
-                next_look = Instant::now() + look.as_mut().map_or(UNWATCHED, |look| look.look());
+                next_look = Instant::now() + look.as_mut().map_or(UNWATCHED, |look| look.look_once());
             }
             // After the look: a command that has ended stays visible until it is waited for.
             if let Some(end) = self.take_changes() {
@@ -162,13 +164,13 @@ impl Supervisor<'_> {
             }
             let pause = next_look.saturating_duration_since(Instant::now());
             if let Some(signal) = self.held.next(pause.max(Duration::from_micros(1))) {
-                self.pass_on(signal);
+                self.pass_signal_on(signal);
                 match look.as_mut() {
                     Some(look) if signals::is_about_children(signal.number) => {
                         look.before_end();
                         spawn::reap_all_but(self.child);
                     }
-                    Some(look) if signals::ends(signal.number) => look.told_to_end(),
+                    Some(look) if signals::ends_process(signal.number) => look.note_end_request(),
                     _ => {}
                 }
             }
@@ -176,49 +178,49 @@ impl Supervisor<'_> {
     }
 
     /// Takes the command's changes of state since the last call; returns its end, if it ended.
-    fn take_changes(&self) -> Option<End> {
+    fn take_changes(&self) -> Option<CommandEnd> {
         let mut stopped = None;
         while let Some(change) = spawn::change_of(self.child) {
             match change {
-                StateChange::Exited(status) => return Some(End::Exited(status)),
-                StateChange::Killed(signal) => return Some(End::Killed(signal)),
+                StateChange::Exited(status) => return Some(CommandEnd::Exited(status)),
+                StateChange::Killed(signal) => return Some(CommandEnd::Killed(signal)),
                 StateChange::Stopped(signal) => stopped = Some(signal),
                 StateChange::Continued => stopped = None,
             }
         }
         if let Some(signal) = stopped.filter(|_| !self.held.is_to_go_on()) {
-            self.stop(signal);
+            self.stop_self(signal);
         }
         None
     }
 
     /// Stops corewise as the command was stopped, so that the shell sees it. Without job control and a signal from the
     /// terminal, corewise keeps waiting: no shell would continue it.
-    fn stop(&self, signal: i32) {
+    fn stop_self(&self, signal: i32) {
         if signals::is_from_terminal(signal) || signals::has_job_control() {
-            self.held.stop(signal);
+            self.held.stop_self(signal);
         }
     }
 
     /// Passes a signal on, unless the command already has it. The terminal sends to the whole group, and the command
     /// may have sent it itself.
-    fn pass_on(&self, signal: Signal) {
+    fn pass_signal_on(&self, signal: ReceivedSignal) {
         let is_for_us = match signal.sender {
-            Sender::Kernel => signals::is_meant_for_one(signal.number),
-            Sender::Process(process) => process != self.child,
+            SignalSender::Kernel => signals::is_meant_for_one(signal.number),
+            SignalSender::Process(process) => process != self.child,
         };
         if is_for_us && !signals::is_about_children(signal.number) {
-            signals::send(self.child, signal.number);
+            signals::send_signal(self.child, signal.number);
         }
     }
 }
 
 /// Ends corewise as the command ended.
-pub fn leave(held: &Held, end: End) -> ! {
+pub fn exit_like(held: &HeldSignals, end: CommandEnd) -> ! {
     match end {
-        End::Exited(status) => std::process::exit(status),
-        End::Killed(signal) => {
-            held.end(signal);
+        CommandEnd::Exited(status) => std::process::exit(status),
+        CommandEnd::Killed(signal) => {
+            held.end_self(signal);
             // The signal may not end us: the first process of a container is immune.
             std::process::exit(128 + signal)
         }

@@ -2,16 +2,16 @@
 
 use std::ffi::OsString;
 
-use corewise_lab::placing::{Spread, Wish};
-use corewise_machine::placement::hold::Enforcement;
+use corewise_lab::placing::{PlacementRequest, ThreadSpread};
+use corewise_machine::placement::hold::MaskEnforcement;
 
 /// A command, and where it is to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunTask {
     /// Requested placement.
-    pub wish: Wish,
+    pub wish: PlacementRequest,
     /// Treatment of threads that set their own cpus.
-    pub enforcement: Option<Enforcement>,
+    pub enforcement: Option<MaskEnforcement>,
     /// Whether the cpus are a preference and not a restriction.
     pub is_soft: bool,
     /// Whether to ask the system not to slow it down to save power.
@@ -32,6 +32,6 @@ impl RunTask {
 
     /// Returns true if the command's threads are watched while it runs.
     pub fn is_watched(&self) -> bool {
-        self.verbose || self.enforcement.is_some() || !matches!(self.wish.spread, Spread::Together)
+        self.verbose || self.enforcement.is_some() || !matches!(self.wish.spread, ThreadSpread::Together)
     }
 }

@@ -15,19 +15,19 @@ pub struct ArticlesDocument<'a> {
     /// True if the steps were run with `--quick`.
     quick: bool,
     /// The articles in the order in which they were run.
-    articles: &'a [Made],
+    articles: &'a [MadeArticle],
 }
 
 impl<'a> ArticlesDocument<'a> {
     /// Creates the document.
-    pub fn new(quick: bool, articles: &'a [Made]) -> Self {
+    pub fn new(quick: bool, articles: &'a [MadeArticle]) -> Self {
         Self { schema: "corewise/article/1", quick, articles }
     }
 }
 
 /// An article with its repeated experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Made {
+pub struct MadeArticle {
     /// Its name.
     pub name: String,
     /// The question of the article.

@@ -1,18 +1,18 @@
-//! Screens of articles: their list, the text before and after their steps, and the constructor of [`Made`].
+//! Screens of articles: their list, the text before and after their steps, and the constructor of [`MadeArticle`].
 
 use corewise_machine::suggested_command;
 use corewise_model::article::Article;
 
-use super::document::{Made, MadeStep};
+use super::document::{MadeArticle, MadeStep};
 use crate::draw::suggestion;
-use crate::draw::suggestion::{in_shell, words_in_shell};
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::wrap;
+use crate::draw::suggestion::{quote_word, quote_words};
+use crate::draw::text::{StyledLine, TextScreen, TextTone};
+use crate::draw::wrap::wrap_line;
 
 /// Width of the column of names in the list.
 const NAME_WIDTH: usize = 10;
 
-impl Made {
+impl MadeArticle {
     /// Combines the text of an article and its steps.
     pub fn new(article: &Article, steps: Vec<MadeStep>) -> Self {
         let Article { name, question, source, published, look, .. } = article.clone();
@@ -21,19 +21,19 @@ impl Made {
 }
 
 /// Returns the list of articles.
-pub fn list(articles: &[Article], width: usize) -> Screen {
-    let mut screen = Screen::new();
+pub fn draw_list(articles: &[Article], width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
     for article in articles {
-        let line = Line::new().strong(format!("{:<NAME_WIDTH$}", article.name)).plain(&article.question);
-        screen.extend(wrap(&line, width, NAME_WIDTH));
-        screen.extend(wrap(&Line::new().faint(&article.source).indented(NAME_WIDTH), width, NAME_WIDTH));
+        let line = StyledLine::new().strong(format!("{:<NAME_WIDTH$}", article.name)).plain(&article.question);
+        screen.extend(wrap_line(&line, width, NAME_WIDTH));
+        screen.extend(wrap_line(&StyledLine::new().faint(&article.source).indent_by(NAME_WIDTH), width, NAME_WIDTH));
     }
-    screen.block(wrap(
-        &Line::new().plain(format!(
+    screen.add_block(wrap_line(
+        &StyledLine::new().plain(format!(
             "{}; {}; {}",
-            suggestion::typed(&suggested_command::article()),
-            suggestion::typed(&suggested_command::article_quickly()),
-            suggestion::typed(&suggested_command::article_all())
+            suggestion::format_typed(&suggested_command::article()),
+            suggestion::format_typed(&suggested_command::article_quickly()),
+            suggestion::format_typed(&suggested_command::article_all())
         )),
         width,
         2,
@@ -42,38 +42,38 @@ pub fn list(articles: &[Article], width: usize) -> Screen {
 }
 
 /// Returns the text above an article's steps.
-pub fn head(article: &Article, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    screen.extend(wrap(&Line::new().strong(&article.name).plain("  ").plain(&article.question), width, 2));
-    screen.extend(wrap(&Line::new().faint(&article.source), width, 2));
+pub fn draw_head(article: &Article, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    screen.extend(wrap_line(&StyledLine::new().strong(&article.name).plain("  ").plain(&article.question), width, 2));
+    screen.extend(wrap_line(&StyledLine::new().faint(&article.source), width, 2));
     screen
 }
 
 /// Returns the text above a step: its title and its command line, or why it is left out.
-pub fn step(step: &MadeStep, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    let mut title = Line::new().strong(format!("── {}", step.title));
+pub fn draw_step(step: &MadeStep, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    let mut title = StyledLine::new().strong(format!("── {}", step.title));
     if let Some(remark) = &step.remark {
         title = title.plain(format!(": {remark}"));
     }
-    screen.block(wrap(&title, width, 3));
+    screen.add_block(wrap_line(&title, width, 3));
     if let Some(why) = &step.left_out {
-        screen.extend(wrap(&Line::new().with(Tone::Warn, "left out: ").plain(why), width, 2));
+        screen.extend(wrap_line(&StyledLine::new().with(TextTone::Warn, "left out: ").plain(why), width, 2));
     } else {
         let variables: String =
-            step.environment.iter().map(|(name, value)| format!("{name}={} ", in_shell(value))).collect();
-        let words = words_in_shell(&step.command);
-        screen.extend(wrap(&Line::new().faint(format!("   {variables}corewise {words}")), width, 5));
+            step.environment.iter().map(|(name, value)| format!("{name}={} ", quote_word(value))).collect();
+        let words = quote_words(&step.command);
+        screen.extend(wrap_line(&StyledLine::new().faint(format!("   {variables}corewise {words}")), width, 5));
     }
-    screen.push(Line::new());
+    screen.push(StyledLine::new());
     screen
 }
 
 /// Returns the text below an article's steps.
-pub fn foot(article: &Article, width: usize) -> Screen {
-    let mut screen = Screen::new();
+pub fn draw_foot(article: &Article, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
     for (word, text) in [("Published  ", &article.published), ("Look at  ", &article.look)] {
-        screen.block(wrap(&Line::new().strong(word).plain(text.trim()), width, 2));
+        screen.add_block(wrap_line(&StyledLine::new().strong(word).plain(text.trim()), width, 2));
     }
     screen
 }
@@ -97,8 +97,10 @@ mod tests {
                 exit: None,
                 document: serde_json::Value::Null,
             };
-            for screen in [head(&article, 40), step(&made, 40), foot(&article, 40), list(&[article], 40)] {
-                assert!(screen.width() <= 40, "{}", screen.plain());
+            for screen in
+                [draw_head(&article, 40), draw_step(&made, 40), draw_foot(&article, 40), draw_list(&[article], 40)]
+            {
+                assert!(screen.width() <= 40, "{}", screen.to_plain());
             }
         }
     }
@@ -114,7 +116,7 @@ mod tests {
             exit: None,
             document: serde_json::Value::Null,
         };
-        assert!(step(&made, 80).plain().contains("left out: this machine does not have two modules"));
+        assert!(draw_step(&made, 80).to_plain().contains("left out: this machine does not have two modules"));
     }
 
     #[test]
@@ -134,8 +136,10 @@ mod tests {
                 document: serde_json::Value::Null,
             };
             let left_out = MadeStep { left_out: Some(text()), ..made.clone() };
-            let list = list(std::slice::from_ref(&article), 40);
-            for screen in [head(&article, 40), step(&made, 40), step(&left_out, 40), foot(&article, 40), list] {
+            let list = draw_list(std::slice::from_ref(&article), 40);
+            for screen in
+                [draw_head(&article, 40), draw_step(&made, 40), draw_step(&left_out, 40), draw_foot(&article, 40), list]
+            {
                 crate::draw::fixtures::hostile::check_screen(&screen, 40);
             }
         }

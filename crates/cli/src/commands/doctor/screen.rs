@@ -1,11 +1,11 @@
 //! The screen of `corewise doctor`: gaps of this machine, their reasons and their cures.
 
-use super::document::{Check, State};
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::wrap;
+use super::document::{CheckState, DoctorCheck};
+use crate::draw::text::{StyledLine, TextScreen, TextTone};
+use crate::draw::wrap::wrap_line;
 
-impl State {
-    const fn word(self) -> &'static str {
+impl CheckState {
+    const fn state_word(self) -> &'static str {
         match self {
             Self::Good => "good",
             Self::Note => "note",
@@ -13,38 +13,40 @@ impl State {
         }
     }
 
-    const fn tone(self) -> Tone {
+    const fn state_tone(self) -> TextTone {
         match self {
-            Self::Good => Tone::Good,
-            Self::Note => Tone::Plain,
-            Self::Gap => Tone::Warn,
+            Self::Good => TextTone::Good,
+            Self::Note => TextTone::Plain,
+            Self::Gap => TextTone::Warn,
         }
     }
 }
 
 /// Returns the list of checks: gaps first, then notes, then the rest.
-pub fn screen(checks: &[Check], width: usize) -> Screen {
-    let mut screen = Screen::new();
-    for state in [State::Gap, State::Note, State::Good] {
+pub fn draw_screen(checks: &[DoctorCheck], width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    for state in [CheckState::Gap, CheckState::Note, CheckState::Good] {
         for check in checks.iter().filter(|check| check.state == state) {
-            screen.extend(lines(check, width));
+            screen.extend(draw_check(check, width));
         }
     }
-    let gaps = checks.iter().filter(|check| check.state == State::Gap).count();
+    let gaps = checks.iter().filter(|check| check.state == CheckState::Gap).count();
     let summary = match gaps {
         0 => "corewise can measure everything here.".to_owned(),
         1 => "One thing cannot be measured here; a survey lists it as not measured.".to_owned(),
         _ => format!("{gaps} things cannot be measured here; a survey lists them as not measured."),
     };
-    screen.block(wrap(&Line::new().plain(summary), width, 0));
+    screen.add_block(wrap_line(&StyledLine::new().plain(summary), width, 0));
     screen
 }
 
-fn lines(check: &Check, width: usize) -> Vec<Line> {
-    let head = Line::new().with(check.state.tone(), format!("{:<6}", check.state.word())).strong(&check.what);
-    let mut lines = wrap(&head.plain(format!(": {}", check.why)), width, 6);
+fn draw_check(check: &DoctorCheck, width: usize) -> Vec<StyledLine> {
+    let head = StyledLine::new()
+        .with(check.state.state_tone(), format!("{:<6}", check.state.state_word()))
+        .strong(&check.what);
+    let mut lines = wrap_line(&head.plain(format!(": {}", check.why)), width, 6);
     if let Some(cure) = &check.cure {
-        lines.extend(wrap(&Line::new().plain(" ".repeat(8)).strong(cure), width, 8));
+        lines.extend(wrap_line(&StyledLine::new().plain(" ".repeat(8)).strong(cure), width, 8));
     }
     lines
 }

@@ -7,9 +7,9 @@ use super::*;
 use crate::draw::fixtures::fabricated::{ryzen_9950x3d, small_guest};
 use crate::draw::fixtures::hostile;
 
-fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
+fn found(counters: Result<bool, Gap>, clock: &'static str) -> DoctorFindings {
     let causes = Ok(EventSource::Perf);
-    Found {
+    DoctorFindings {
         uncounted: Vec::new(),
         counters,
         causes,
@@ -20,15 +20,15 @@ fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
     }
 }
 
-fn shown(files: &[(&str, &str)], machine: &Machine, found: &Found, width: usize) -> String {
+fn shown(files: &[(&str, &str)], machine: &Machine, found: &DoctorFindings, width: usize) -> String {
     let root = Root::from_files(files.iter().map(|(path, text)| (*path, *text)));
-    screen(&checks(&root, machine, found), width).plain()
+    draw_screen(&make_checks(&root, machine, found), width).to_plain()
 }
 
 #[test]
 fn a_guest_is_told_what_it_lacks_and_why() {
     let mut machine = small_guest();
-    machine.allowed = CpuSet::of(0);
+    machine.allowed = CpuSet::from_cpu(0);
     machine.system.governors.clear();
     let files = [
         ("proc/sys/kernel/perf_event_paranoid", "3\n"),
@@ -38,9 +38,9 @@ fn a_guest_is_told_what_it_lacks_and_why() {
     ];
     let denied = Gap::new("hardware cycle counters", "the kernel does not allow this user to count cycles")
         .cured_by("sudo sysctl kernel.perf_event_paranoid=1");
-    let unread = |kind: Kind, why: &str| (kind, Gap::new(kind.name(), why).cured_by("mount /proc"));
-    let uncounted = vec![unread(Kind::Interrupts, "/proc/interrupts cannot be read")];
-    let found = Found { uncounted, ..found(Err(denied), "operating system clock") };
+    let unread = |kind: CountKind, why: &str| (kind, Gap::new(kind.name(), why).cured_by("mount /proc"));
+    let uncounted = vec![unread(CountKind::Interrupts, "/proc/interrupts cannot be read")];
+    let found = DoctorFindings { uncounted, ..found(Err(denied), "operating system clock") };
     assert_snapshot!(shown(&files, &machine, &found, 80), @r"
     gap   hardware counters: the kernel does not allow this user to count cycles
           (perf_event_paranoid is 3)
@@ -119,23 +119,23 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
 fn moved_interrupts_are_told_and_who_else_moves_them() {
     let said = |name: &str, moved| {
         let root = Root::from_files([("proc/812/comm", name)]);
-        crate::commands::doctor::moved(&root, moved).map(|check| (check.state, check.why, check.cure))
+        crate::commands::doctor::check_moved_interrupts(&root, moved).map(|check| (check.state, check.why, check.cure))
     };
     assert_eq!(said("bash", 0), None);
     let balanced = "`corewise irq` has moved none; irqbalance is running and may move interrupts";
-    assert_eq!(said("irqbalance", 0), Some((State::Good, balanced.into(), None)));
+    assert_eq!(said("irqbalance", 0), Some((CheckState::Good, balanced.into(), None)));
     let (state, why, cure) = said("bash", 2).unwrap();
-    assert_eq!((state, cure.as_deref()), (State::Note, Some("corewise undo")));
+    assert_eq!((state, cure.as_deref()), (CheckState::Note, Some("corewise undo")));
     assert_eq!(why, "2 interrupts were moved to other cpus by `corewise irq`");
 }
 
 #[test]
 fn no_check_steers_or_hides() {
     for name in hostile::names() {
-        let states = [State::Gap, State::Note, State::Good];
-        let check = |state| Check { what: name.clone(), state, why: name.clone(), cure: Some(name.clone()) };
+        let states = [CheckState::Gap, CheckState::Note, CheckState::Good];
+        let check = |state| DoctorCheck { what: name.clone(), state, why: name.clone(), cure: Some(name.clone()) };
         let checks = states.map(check);
-        [40, 80].into_iter().for_each(|width| hostile::check_screen(&screen(&checks, width), width));
+        [40, 80].into_iter().for_each(|width| hostile::check_screen(&draw_screen(&checks, width), width));
         hostile::check_json(&DoctorDocument::new(&checks));
     }
 }

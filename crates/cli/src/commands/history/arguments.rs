@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
-use crate::app::artifact::Form;
-use crate::app::values::between;
+use crate::app::artifact::ArtifactForm;
+use crate::app::values::duration_between;
 use crate::commands::KINDS;
 
 const AFTER: &str = "Examples:
@@ -62,7 +62,7 @@ pub enum HistoryCommand {
         number: i64,
         /// Output form.
         #[command(flatten)]
-        form: Form,
+        form: ArtifactForm,
     },
     /// Show the changes between two stored surveys, or two maps of links or of memory
     Compare {
@@ -91,7 +91,7 @@ pub enum HistoryCommand {
     /// Delete results older than a given age, as `delete` does
     Prune {
         /// Minimum age, such as 90d or 12w
-        #[arg(long, value_name = "DURATION", value_parser = between("1s", "10000d"))]
+        #[arg(long, value_name = "DURATION", value_parser = duration_between("1s", "10000d"))]
         older_than: Duration,
         /// Show what would be deleted, and delete nothing
         #[arg(long)]

@@ -1,6 +1,6 @@
 //! The JSON document of deleted artifacts.
 
-use corewise_store::Entry;
+use corewise_store::StoredEntry;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,12 +13,12 @@ pub struct DeletionDocument<'a> {
     /// True for a dry run, which changes nothing.
     dry_run: bool,
     /// The artifacts that were deleted, or would be, as lists showed them before.
-    artifacts: &'a [Entry],
+    artifacts: &'a [StoredEntry],
 }
 
 impl<'a> DeletionDocument<'a> {
     /// Creates the document.
-    pub fn new(dry_run: bool, artifacts: &'a [Entry]) -> Self {
+    pub fn new(dry_run: bool, artifacts: &'a [StoredEntry]) -> Self {
         Self { schema: "corewise/deletion/1", dry_run, artifacts }
     }
 }

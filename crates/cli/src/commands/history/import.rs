@@ -5,22 +5,22 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use corewise_machine::suggested_command;
-use corewise_sys::input::{Input, InputKind};
+use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::limits::limit_this_process;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::app::artifact::Kind;
-use crate::app::embedded::{Element, Unpacker, elements};
-use crate::app::failure::{Exit, Failure};
+use crate::app::artifact::ArtifactKind;
+use crate::app::embedded::{DocumentElement, PageUnpacker, find_elements};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::history::to_write;
-use crate::app::output::show;
-use crate::app::settings::{History, Settings};
+use crate::app::output::show_result;
+use crate::app::settings::{HistoryPlace, ProgramSettings};
 use crate::commands::KINDS;
-use crate::draw::number::count;
+use crate::draw::number::format_count;
 use crate::draw::suggestion;
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::wrap;
+use crate::draw::text::{StyledLine, TextScreen};
+use crate::draw::wrap::wrap_line;
 
 /// The size limit of a page in bytes: a hundred results of the largest size that a page holds.
 const PAGE_BYTES: u64 = 64 << 20;
@@ -40,52 +40,57 @@ pub struct ImportDocument {
 }
 
 /// Imports the results of a page into this user's history. Imports nothing if one of them is broken, unknown, or too large to show.
-pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
+pub fn import_page(file: &Path, settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let name = file.display().to_string();
-    let History::At(path) = &settings.history else {
-        return Err(Failure::usage("a history is needed to import into").next("Name one with --store PATH."));
+    let HistoryPlace::At(path) = &settings.history else {
+        return Err(
+            CommandFailure::usage_error("a history is needed to import into").with_hint("Name one with --store PATH.")
+        );
     };
-    let page = Input::open(file, InputKind::ReportPage).and_then(Input::text).map_err(Failure::unavailable)?;
-    if elements(&page).next().is_none() {
-        return Err(Failure::unavailable(format!("{name} holds no result")).next(format!(
+    let page = InputFile::open(file, InputKind::ReportPage)
+        .and_then(InputFile::read_text)
+        .map_err(CommandFailure::unavailable_error)?;
+    if find_elements(&page).next().is_none() {
+        return Err(CommandFailure::unavailable_error(format!("{name} holds no result")).with_hint(format!(
             "A page of {} holds the results that it shows.",
-            suggestion::mention(&suggested_command::report())
+            suggestion::format_mention(&suggested_command::report())
         )));
     }
-    let refused = |why: String| Failure::unavailable(format!("{name}: {why}")).next("Nothing was imported.");
-    rehearse_apart(&page)?.map_err(refused)?;
-    let mut store =
-        to_write(path, settings).map_err(|error| Failure::unavailable(format!("cannot import: {error}")))?;
-    let mut unpacker = Unpacker::new();
-    let stored = |element: Element<'_>| {
+    let refused =
+        |why: String| CommandFailure::unavailable_error(format!("{name}: {why}")).with_hint("Nothing was imported.");
+    rehearse_in_child(&page)?.map_err(refused)?;
+    let mut store = to_write(path, settings)
+        .map_err(|error| CommandFailure::unavailable_error(format!("cannot import: {error}")))?;
+    let mut unpacker = PageUnpacker::new();
+    let stored = |element: DocumentElement<'_>| {
         let number =
-            kind_of(element.schema).and_then(|kind| (kind.import)(&mut store, &mut unpacker.open(&element), &name));
+            find_kind(element.schema).and_then(|kind| (kind.import)(&mut store, &mut unpacker.open(&element), &name));
         number.map_err(|why| {
-            Failure::unavailable(format!("cannot import {name}: {why}")).next(format!(
+            CommandFailure::unavailable_error(format!("cannot import {name}: {why}")).with_hint(format!(
                 "Earlier results are kept; {} lists them.",
-                suggestion::mention(&suggested_command::history())
+                suggestion::format_mention(&suggested_command::history())
             ))
         })
     };
-    let numbers = elements(&page).map(stored).collect::<Result<Vec<i64>, Failure>>()?;
+    let numbers = find_elements(&page).map(stored).collect::<Result<Vec<i64>, CommandFailure>>()?;
     let screen = || {
         let listed: Vec<String> = numbers.iter().map(i64::to_string).collect();
-        let what = format!("{} imported: {}", count(numbers.len(), "result"), listed.join(", "));
-        let mut screen = Screen::new();
-        screen.extend(wrap(&Line::new().plain(what), settings.width, 2));
+        let what = format!("{} imported: {}", format_count(numbers.len(), "result"), listed.join(", "));
+        let mut screen = TextScreen::new();
+        screen.extend(wrap_line(&StyledLine::new().plain(what), settings.width, 2));
         screen
     };
-    show(settings, || ImportDocument { schema: "corewise/import/1", numbers: numbers.clone() }, screen)
+    show_result(settings, || ImportDocument { schema: "corewise/import/1", numbers: numbers.clone() }, screen)
 }
 
-fn kind_of(schema: &str) -> Result<&'static Kind, String> {
+fn find_kind(schema: &str) -> Result<&'static ArtifactKind, String> {
     let known = KINDS.iter().find(|kind| kind.schema == schema);
     known.ok_or_else(|| format!("it holds a document {schema}, which this corewise does not know"))
 }
 
 /// Prints the results of a page in every form, in a separate process with limited memory and time.
-fn rehearse_apart(page: &str) -> Result<Result<(), String>, Failure> {
-    let internal = |error| Failure::new(Exit::Internal, error);
+fn rehearse_in_child(page: &str) -> Result<Result<(), String>, CommandFailure> {
+    let internal = |error| CommandFailure::new(CommandExit::Internal, error);
     let mut command = Command::new(std::env::current_exe().map_err(internal)?);
     command.args(["history", "import", "--rehearse", "-", "--no-store", "--color", "never"]);
     let mut child =
@@ -97,8 +102,8 @@ fn rehearse_apart(page: &str) -> Result<Result<(), String>, Failure> {
     let done = child.wait_with_output().map_err(internal)?;
     let said = String::from_utf8_lossy(&done.stderr);
     Ok(match done.status.code() {
-        Some(code) if code == Exit::Done as i32 => Ok(()),
-        Some(code) if code == Exit::Unavailable as i32 => {
+        Some(code) if code == CommandExit::Done as i32 => Ok(()),
+        Some(code) if code == CommandExit::Unavailable as i32 => {
             Err(said.trim_end().split_once("error: ").map_or(&*said, |(_, why)| why).to_owned())
         }
         _ => Err(format!(
@@ -108,15 +113,15 @@ fn rehearse_apart(page: &str) -> Result<Result<(), String>, Failure> {
     })
 }
 
-/// Reads a page from standard input and prints its results in every form, within the limits of [`rehearse_apart`].
-pub fn rehearse(settings: &Settings) -> Result<(), Failure> {
+/// Reads a page from standard input and prints its results in every form, within the limits of [`rehearse_in_child`].
+pub fn rehearse_page(settings: &ProgramSettings) -> Result<(), CommandFailure> {
     // Some systems have no such limits; the size limits of the input apply there too.
     let _ = limit_this_process(ADDRESS_SPACE_BYTES, PROCESSOR_S);
     let mut page = String::new();
-    io::stdin().lock().take(PAGE_BYTES).read_to_string(&mut page).map_err(Failure::unavailable)?;
-    let mut unpacker = Unpacker::new();
-    elements(&page).try_for_each(|element| {
-        let kind = kind_of(element.schema).map_err(Failure::unavailable)?;
-        (kind.rehearse)(&mut unpacker.open(&element), settings).map_err(Failure::unavailable)
+    io::stdin().lock().take(PAGE_BYTES).read_to_string(&mut page).map_err(CommandFailure::unavailable_error)?;
+    let mut unpacker = PageUnpacker::new();
+    find_elements(&page).try_for_each(|element| {
+        let kind = find_kind(element.schema).map_err(CommandFailure::unavailable_error)?;
+        (kind.rehearse)(&mut unpacker.open(&element), settings).map_err(CommandFailure::unavailable_error)
     })
 }

@@ -1,17 +1,17 @@
 //! The list of stored artifacts.
 
 use corewise_machine::SuggestedCommand;
-use corewise_store::Entry;
+use corewise_store::StoredEntry;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::app::failure::Failure;
-use crate::app::history::{broken, opened};
+use crate::app::failure::CommandFailure;
+use crate::app::history::{explain_store_error, open_store};
 use crate::app::machine::this_machine;
-use crate::app::output::show;
-use crate::app::settings::Settings;
-use crate::draw::entries::{Listed, screen};
+use crate::app::output::show_result;
+use crate::app::settings::ProgramSettings;
+use crate::draw::entries::{ListContext, draw_screen};
 
 /// The output of `corewise history --json`.
 #[derive(Serialize, JsonSchema)]
@@ -20,13 +20,18 @@ pub struct HistoryDocument<'a> {
     #[schemars(extend("const" = "corewise/history/2"))]
     schema: &'static str,
     /// The artifacts in the order in which they were begun, with an entry for each deleted one.
-    artifacts: &'a [Entry],
+    artifacts: &'a [StoredEntry],
 }
 
 /// Lists the artifacts of this machine or of all, of one kind or of every kind.
-pub fn list(kind: Option<&str>, first: SuggestedCommand, all: bool, settings: &Settings) -> Result<(), Failure> {
-    let mut entries = match opened(settings)? {
-        Some(store) => store.entries(None).map_err(broken)?,
+pub fn list_artifacts(
+    kind: Option<&str>,
+    first: SuggestedCommand,
+    all: bool,
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
+    let mut entries = match open_store(settings)? {
+        Some(store) => store.list_entries(None).map_err(explain_store_error)?,
         None => Vec::new(),
     };
     entries.retain(|entry| kind.is_none_or(|kind| entry.kind == kind));
@@ -35,10 +40,10 @@ pub fn list(kind: Option<&str>, first: SuggestedCommand, all: bool, settings: &S
         let fingerprint = this_machine()?.fingerprint();
         entries.retain(|entry| entry.fingerprint.as_ref() == Some(&fingerprint));
     }
-    let listed = Listed { kind, first, all, others: total - entries.len() };
-    show(
+    let listed = ListContext { kind, first, all, others: total - entries.len() };
+    show_result(
         settings,
         || HistoryDocument { schema: "corewise/history/2", artifacts: &entries },
-        || screen(&entries, &listed, &TimeZone::system(), settings.width),
+        || draw_screen(&entries, &listed, &TimeZone::system(), settings.width),
     )
 }

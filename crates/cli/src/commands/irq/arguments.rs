@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Parser};
 
 use crate::app::machine::MachineArguments;
-use crate::app::values::between;
+use crate::app::values::duration_between;
 
 pub const AFTER: &str = "Examples:
   corewise irq                           where each device's interrupts go, and how often
@@ -37,7 +37,7 @@ pub struct IrqArguments {
     #[arg(long, requires = "moving")]
     pub dry_run: bool,
     /// Count interrupts for this long, such as 500ms or 10s [default: 1s]
-    #[arg(long, value_name = "DURATION", value_parser = between("100ms", "1h"), conflicts_with = "moving")]
+    #[arg(long, value_name = "DURATION", value_parser = duration_between("100ms", "1h"), conflicts_with = "moving")]
     pub budget: Option<Duration>,
     /// Machine to read.
     #[command(flatten)]

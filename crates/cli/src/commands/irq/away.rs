@@ -3,29 +3,29 @@
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
-use corewise_machine::device::{self, Near};
-use corewise_machine::interrupt::away::{Move, NoCpuLeft, Plan, plan};
+use corewise_machine::device::{self, NearCpus};
+use corewise_machine::interrupt::away::{InterruptMove, InterruptPlan, NoCpuLeft, plan_moves_away};
 use corewise_machine::interrupt::near;
-use corewise_machine::placement::{Expression, LeftOut, Resolution};
+use corewise_machine::placement::{ExcludedCpus, PlacementExpression, ResolvedExpression};
 use corewise_machine::suggested_command;
 use corewise_model::device_findings;
-use corewise_sys::change::Journal;
-use corewise_sys::irq::{self, Arrival, Refusal};
+use corewise_sys::change::ChangeJournal;
+use corewise_sys::irq::{self, InterruptArrival, MoveRefusal};
 use corewise_sys::process::is_root;
 use corewise_sys::{Root, SysError};
 
-use super::Here;
+use super::MachineInterrupts;
 use super::document::IrqDocument;
-use super::document::{AwayReport, Fate, MoveReport};
-use super::screen::away::screen;
-use super::task::{Aim, IrqTask, Moving};
-use crate::app::failure::{Exit, Failure};
-use crate::app::interruption::Interruption;
+use super::document::{AwayReport, MoveFate, MoveReport};
+use super::screen::away::draw_screen;
+use super::task::{IrqTask, MoveAim, MoveRequest};
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::interruption::InterruptionWatch;
 use crate::app::machine::MachineChoice;
-use crate::app::output::show;
-use crate::app::placing::{resolve_elsewhere, resolve_for_all, shortened, with_memory_costs};
-use crate::app::settings::Settings;
-use crate::draw::printable::named;
+use crate::app::output::show_result;
+use crate::app::placing::{resolve_elsewhere, resolve_for_all, shorten_message, with_memory_costs};
+use crate::app::settings::ProgramSettings;
+use crate::draw::printable::printable_name;
 use crate::draw::suggestion;
 
 /// Maximum time to wait for interrupts to move. Most move at once; the others move when they next occur.
@@ -33,24 +33,29 @@ const WAITING: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Moves the interrupts, or shows what would be moved.
-pub fn run(moving: &Moving, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Exit, Failure> {
-    let Aimed { plan, cpus, left_out, near } = match &moving.aim {
-        Aim::AwayFrom(expression) => away(expression, moving, task, here, settings)?,
-        Aim::Near => near_device(&moving.text, task, here, settings)?,
+pub fn run(
+    moving: &MoveRequest,
+    task: &IrqTask,
+    here: &MachineInterrupts,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
+    let PlannedMoves { plan, cpus, left_out, near } = match &moving.aim {
+        MoveAim::AwayFrom(expression) => plan_away(expression, moving, task, here, settings)?,
+        MoveAim::Near => plan_near_device(&moving.text, task, here, settings)?,
     };
     let mut moves = match moving.dry_run {
-        true => plan.moves.iter().map(|step| report(step, Fate::WouldMove)).collect(),
-        false => moved(moving, &plan, settings)?,
+        true => plan.moves.iter().map(|step| report_move(step, MoveFate::WouldMove)).collect(),
+        false => move_planned(moving, &plan, settings)?,
     };
-    moves.extend(plan.waiting.iter().map(|step| report(step, Fate::Waits)));
+    moves.extend(plan.waiting.iter().map(|step| report_move(step, MoveFate::Waits)));
     moves.sort_by_key(|moved| moved.planned.number);
-    follow(&mut moves, &here.root);
+    follow_moves(&mut moves, &here.root);
     let spared = here.machine.isolated.union(&here.machine.nohz_full);
     let report = AwayReport {
         expression: moving.text.clone(),
         device: near.is_some().then(|| moving.text.clone()),
         near,
-        command: moving.command(),
+        command: moving.suggest_command(),
         to_ban: cpus.union(&spared),
         cpus,
         left_out,
@@ -59,135 +64,151 @@ pub fn run(moving: &Moving, task: &IrqTask, here: &Here, settings: &Settings) ->
         staying: plan.staying,
     };
     let document = || IrqDocument::new(&here.listing, Some(&report));
-    show(settings, document, || screen(&here.listing, &report, settings.width))?;
-    Ok(exit(&report))
+    show_result(settings, document, || draw_screen(&here.listing, &report, settings.width))?;
+    Ok(choose_exit(&report))
 }
 
 /// The planned moves, and the cpus concerned.
-struct Aimed {
-    plan: Plan,
+struct PlannedMoves {
+    plan: InterruptPlan,
     cpus: CpuSet,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<ExcludedCpus>,
     /// Why these cpus are near a device; `None` for `--away-from`.
-    near: Option<Near>,
+    near: Option<NearCpus>,
 }
 
-fn away(
-    expression: &Expression,
-    moving: &Moving,
+fn plan_away(
+    expression: &PlacementExpression,
+    moving: &MoveRequest,
     task: &IrqTask,
-    here: &Here,
-    settings: &Settings,
-) -> Result<Aimed, Failure> {
+    here: &MachineInterrupts,
+    settings: &ProgramSettings,
+) -> Result<PlannedMoves, CommandFailure> {
     let resolution = match task.machine {
         // Interrupts also go to cpus outside of our cpuset: a shell may be confined to keep these cpus free.
         MachineChoice::Here => resolve_for_all(expression, &here.machine, settings)?,
         _ => resolve_elsewhere(expression, &here.machine)?,
     };
-    let plan = plan(&here.listing.interrupts, &resolution.cpus, &here.machine)
-        .map_err(|error| refused(moving, &resolution, error))?;
-    Ok(Aimed { plan, cpus: resolution.cpus, left_out: resolution.left_out, near: None })
+    let plan = plan_moves_away(&here.listing.interrupts, &resolution.cpus, &here.machine)
+        .map_err(|error| explain_refusal(moving, &resolution, error))?;
+    Ok(PlannedMoves { plan, cpus: resolution.cpus, left_out: resolution.left_out, near: None })
 }
 
-fn near_device(name: &str, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Aimed, Failure> {
-    let unavailable = |what: &str| Failure::unavailable(format!("near({}): {what}", named(name)));
-    let device =
-        device::find(&here.machine, name).map_err(|error| unavailable(&error.what).next(shortened(&error.hint)))?;
+fn plan_near_device(
+    name: &str,
+    task: &IrqTask,
+    here: &MachineInterrupts,
+    settings: &ProgramSettings,
+) -> Result<PlannedMoves, CommandFailure> {
+    let unavailable = |what: &str| CommandFailure::unavailable_error(format!("near({}): {what}", printable_name(name)));
+    let device = device::find_device(&here.machine, name)
+        .map_err(|error| unavailable(&error.what).with_hint(shorten_message(&error.hint)))?;
     let near = match task.machine {
-        MachineChoice::Here => device::near(device, &with_memory_costs(here.machine.clone(), settings)),
-        _ => device::near(device, &here.machine),
+        MachineChoice::Here => device::cpus_near(device, &with_memory_costs(here.machine.clone(), settings)),
+        _ => device::cpus_near(device, &here.machine),
     };
     if !near.is_known {
         let doubt = near.doubt.unwrap_or(near.reason);
         return Err(unavailable(&format!("it is not known where it is: {doubt}"))
-            .next("Move its interrupts away from some cpus instead, with --away-from."));
+            .with_hint("Move its interrupts away from some cpus instead, with --away-from."));
     }
     let own = device_findings::interrupts_of(device, &here.listing.interrupts);
     if own.is_empty() {
-        return Err(unavailable("no interrupts of it are known").next(format!(
+        return Err(unavailable("no interrupts of it are known").with_hint(format!(
             "{} lists the interrupts; older controllers do not report their devices.",
-            suggestion::mention(&suggested_command::irq())
+            suggestion::format_mention(&suggested_command::irq())
         )));
     }
-    let plan = near::plan(&own, &near.cpus, &here.machine).map_err(|error| {
-        unavailable(&format!("{error} ({})", near.cpus)).next("Isolated cpus are given no interrupts.")
+    let plan = near::plan_moves_near(&own, &near.cpus, &here.machine).map_err(|error| {
+        unavailable(&format!("{error} ({})", near.cpus)).with_hint("Isolated cpus are given no interrupts.")
     })?;
-    Ok(Aimed { plan, cpus: near.cpus.clone(), left_out: Vec::new(), near: Some(near) })
+    Ok(PlannedMoves { plan, cpus: near.cpus.clone(), left_out: Vec::new(), near: Some(near) })
 }
 
 /// Returns `Done` if an interrupt was moved or there was none to move, otherwise `Unavailable`.
-fn exit(report: &AwayReport) -> Exit {
-    let is_done = report.moves.iter().any(|moved| !matches!(moved.fate, Fate::Refused | Fate::Elsewhere));
+fn choose_exit(report: &AwayReport) -> CommandExit {
+    let is_done = report.moves.iter().any(|moved| !matches!(moved.fate, MoveFate::Refused | MoveFate::Elsewhere));
     let is_nothing_to_do = report.moves.is_empty() && report.staying.is_empty();
-    if is_done || is_nothing_to_do { Exit::Done } else { Exit::Unavailable }
+    if is_done || is_nothing_to_do { CommandExit::Done } else { CommandExit::Unavailable }
 }
 
-fn refused(moving: &Moving, resolution: &Resolution, error: NoCpuLeft) -> Failure {
+fn explain_refusal(moving: &MoveRequest, resolution: &ResolvedExpression, error: NoCpuLeft) -> CommandFailure {
     let cpus = resolution.cpus.to_string();
     let what = if moving.text == cpus { cpus } else { format!("{} ({cpus})", moving.text) };
-    Failure::usage(format!("{what} {error}")).next("Interrupts must go somewhere: leave out a cpu, as in 'all - 0'.")
+    CommandFailure::usage_error(format!("{what} {error}"))
+        .with_hint("Interrupts must go somewhere: leave out a cpu, as in 'all - 0'.")
 }
 
-fn report(planned: &Move, fate: Fate) -> MoveReport {
+fn report_move(planned: &InterruptMove, fate: MoveFate) -> MoveReport {
     MoveReport { planned: planned.clone(), fate, effective: None, why: None }
 }
 
 /// Makes the planned moves, which stay after this process ends. On failure or interruption, reverts all of them.
-fn moved(moving: &Moving, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport>, Failure> {
+fn move_planned(
+    moving: &MoveRequest,
+    plan: &InterruptPlan,
+    settings: &ProgramSettings,
+) -> Result<Vec<MoveReport>, CommandFailure> {
     let Some(first) = plan.moves.first() else { return Ok(Vec::new()) };
     // Checked before the journal exists: without permission to move interrupts, problems of the journal do not matter.
     if let Err(error) = irq::may_move(first) {
-        not_moved(first, &error, moving)?;
+        report_refused_move(first, &error, moving)?;
     }
-    let interruption = Interruption::watch()?;
-    let mut journal = Journal::in_folder(settings.journal_folder()?);
+    let interruption = InterruptionWatch::watch_signals()?;
+    let mut journal = ChangeJournal::in_folder(settings.journal_folder()?);
     let mut reports = Vec::new();
     for step in &plan.moves {
         if interruption.was_seen() {
-            return Err(Failure::new(Exit::Interrupted, "interrupted: all moves were reverted"));
+            return Err(CommandFailure::new(CommandExit::Interrupted, "interrupted: all moves were reverted"));
         }
         reports.push(match irq::move_away(&mut journal, step) {
-            Ok(()) => report(step, Fate::Untold),
-            Err(error) => not_moved(step, &error, moving)?,
+            Ok(()) => report_move(step, MoveFate::Untold),
+            Err(error) => report_refused_move(step, &error, moving)?,
         });
     }
-    journal.keep(&suggested_command::irq().line());
+    journal.keep_changes(&suggested_command::irq().shell_line());
     Ok(reports)
 }
 
 /// Returns the report of a refused move. Fails if the kernel refuses all moves, or if the journal cannot be written.
-fn not_moved(step: &Move, error: &SysError, moving: &Moving) -> Result<MoveReport, Failure> {
-    let command = moving.command();
-    let next = match (Refusal::of(error), is_root()) {
+fn report_refused_move(
+    step: &InterruptMove,
+    error: &SysError,
+    moving: &MoveRequest,
+) -> Result<MoveReport, CommandFailure> {
+    let command = moving.suggest_command();
+    let next = match (MoveRefusal::from_error(error), is_root()) {
         (None, _) => "Changes need a journal, so that they can be undone.".to_owned(),
-        (Some(Refusal::NotPermitted), true) => {
+        (Some(MoveRefusal::NotPermitted), true) => {
             format!("This root user may not. On the host, outside the container:  {command}")
         }
-        (Some(Refusal::NotPermitted), _) => format!("Only root may:  sudo {command}"),
-        (Some(Refusal::ReadOnly), _) => format!("Outside the container:  {command}"),
-        (Some(refusal), _) => return Ok(MoveReport { why: Some(refusal.words()), ..report(step, Fate::Refused) }),
+        (Some(MoveRefusal::NotPermitted), _) => format!("Only root may:  sudo {command}"),
+        (Some(MoveRefusal::ReadOnly), _) => format!("Outside the container:  {command}"),
+        (Some(refusal), _) => {
+            return Ok(MoveReport { why: Some(refusal.describe_refusal()), ..report_move(step, MoveFate::Refused) });
+        }
     };
-    let what = Refusal::of(error).map_or_else(|| error.to_string(), |refusal| refusal.words());
-    Err(Failure::unavailable(what).next(next))
+    let what = MoveRefusal::from_error(error).map_or_else(|| error.to_string(), |refusal| refusal.describe_refusal());
+    Err(CommandFailure::unavailable_error(what).with_hint(next))
 }
 
 /// Waits for a while until the moved interrupts go to their new cpus. The moves stay even if the process is ended meanwhile.
-fn follow(reports: &mut [MoveReport], root: &Root) {
+fn follow_moves(reports: &mut [MoveReport], root: &Root) {
     if !reports.iter().any(|report| report.fate.is_in_force()) {
         return;
     }
-    let (then, begun) = (irq::counts(root), Instant::now());
+    let (then, begun) = (irq::read_counts(root), Instant::now());
     loop {
-        let now = irq::counts(root);
+        let now = irq::read_counts(root);
         for report in reports.iter_mut().filter(|report| report.fate.is_in_force()) {
-            (report.fate, report.effective) = match irq::arrival(root, &report.planned, &then, &now) {
-                Arrival::There(cpus) => (Fate::Moved, Some(cpus)),
-                Arrival::Waits(cpus) => (Fate::Waits, Some(cpus)),
-                Arrival::Elsewhere(cpus) => (Fate::Elsewhere, Some(cpus)),
-                Arrival::Untold => (Fate::Untold, None),
+            (report.fate, report.effective) = match irq::check_arrival(root, &report.planned, &then, &now) {
+                InterruptArrival::There(cpus) => (MoveFate::Moved, Some(cpus)),
+                InterruptArrival::Waits(cpus) => (MoveFate::Waits, Some(cpus)),
+                InterruptArrival::Elsewhere(cpus) => (MoveFate::Elsewhere, Some(cpus)),
+                InterruptArrival::Untold => (MoveFate::Untold, None),
             };
         }
-        let is_open = reports.iter().any(|report| matches!(report.fate, Fate::Waits | Fate::Elsewhere));
+        let is_open = reports.iter().any(|report| matches!(report.fate, MoveFate::Waits | MoveFate::Elsewhere));
         if !is_open || begun.elapsed() >= WAITING {
             return;
         }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::device::Near;
-use corewise_machine::interrupt::away::{Move, Staying};
+use corewise_machine::device::NearCpus;
+use corewise_machine::interrupt::away::{InterruptMove, StayingInterrupt};
 use corewise_machine::interrupt::device::DeviceInterrupt;
-use corewise_machine::placement::LeftOut;
+use corewise_machine::placement::ExcludedCpus;
 use corewise_model::survey::devices::DeviceCost;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,8 +32,8 @@ pub struct IrqDocument<'a> {
 
 impl<'a> IrqDocument<'a> {
     /// Creates the document.
-    pub fn new(listing: &'a Listing, away: Option<&'a AwayReport>) -> Self {
-        let Listing { counted_s, costs, irqbalance, interrupts } = listing;
+    pub fn new(listing: &'a InterruptListing, away: Option<&'a AwayReport>) -> Self {
+        let InterruptListing { counted_s, costs, irqbalance, interrupts } = listing;
         let (counted_s, irqbalance) = (*counted_s, *irqbalance);
         Self { schema: "corewise/irq/1", counted_s, costs: costs.as_ref(), irqbalance, interrupts, away }
     }
@@ -49,14 +49,14 @@ pub struct AwayReport {
     pub device: Option<String>,
     /// Why these cpus are near the device, and any doubt; absent without a device.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub near: Option<Near>,
+    pub near: Option<NearCpus>,
     /// The command that moves them.
     #[serde(skip)]
     pub command: String,
     /// The cpus of the expression, or near the device.
     pub cpus: CpuSet,
     /// Cpus of the expression that were left out.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<ExcludedCpus>,
     /// The cpus to ban in irqbalance: these, and cpus that it avoids by default but not once a list is set.
     pub to_ban: CpuSet,
     /// True for a dry run, which changes nothing.
@@ -64,16 +64,16 @@ pub struct AwayReport {
     /// The movable interrupts, with the result of each.
     pub moves: Vec<MoveReport>,
     /// The interrupts that cannot be moved.
-    pub staying: Vec<Staying>,
+    pub staying: Vec<StayingInterrupt>,
 }
 
 /// An interrupt that was to be moved, and the result.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MoveReport {
     /// The planned move; if it got the same cpus, it was sent there before and has not moved yet.
-    pub planned: Move,
+    pub planned: InterruptMove,
     /// The result.
-    pub fate: Fate,
+    pub fate: MoveFate,
     /// The cpus that handle it now; null if it was not moved, or if the kernel does not report them.
     pub effective: Option<CpuSet>,
     /// Why it was refused; null if it was not.
@@ -83,7 +83,7 @@ pub struct MoveReport {
 /// The result for an interrupt that was to be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum MoveFate {
     /// Not changed: it would be moved.
     WouldMove,
     /// It moved to its new cpus.
@@ -100,7 +100,7 @@ pub enum Fate {
 
 /// The interrupts of a machine's devices.
 #[derive(Clone, Debug)]
-pub struct Listing {
+pub struct InterruptListing {
     /// Seconds for which they were counted; `None` if they were not.
     pub counted_s: Option<f64>,
     /// The cost of each interrupt, by number, to the cpu that lost most to it, in the latest survey that named

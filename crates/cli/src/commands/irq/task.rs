@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use corewise_machine::placement::Expression;
+use corewise_machine::placement::PlacementExpression;
 use corewise_machine::suggested_command;
 
 use super::arguments::IrqArguments;
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 use crate::app::machine::MachineChoice;
 use crate::app::placing;
 use crate::draw::suggestion;
@@ -20,37 +20,37 @@ pub struct IrqTask {
     /// Duration of counting them, if they are shown.
     pub counting: Duration,
     /// The move; `None` if they are only shown.
-    pub moving: Option<Moving>,
+    pub moving: Option<MoveRequest>,
     /// The machine.
     pub machine: MachineChoice,
 }
 
 /// Interrupts to move.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moving {
+pub struct MoveRequest {
     /// The expression or device as typed.
     pub text: String,
     /// Its meaning.
-    pub aim: Aim,
+    pub aim: MoveAim,
     /// True for a dry run.
     pub dry_run: bool,
 }
 
 /// The destination of moved interrupts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Aim {
+pub enum MoveAim {
     /// Any cpus but these.
-    AwayFrom(Expression),
+    AwayFrom(PlacementExpression),
     /// The cpus near the device that the text names, for its interrupts only.
     Near,
 }
 
-impl Moving {
+impl MoveRequest {
     /// Returns the command that moves them.
-    pub fn command(&self) -> String {
-        suggestion::typed(&match self.aim {
-            Aim::AwayFrom(_) => suggested_command::irq_away_from(&self.text),
-            Aim::Near => suggested_command::irq_near(&self.text),
+    pub fn suggest_command(&self) -> String {
+        suggestion::format_typed(&match self.aim {
+            MoveAim::AwayFrom(_) => suggested_command::irq_away_from(&self.text),
+            MoveAim::Near => suggested_command::irq_near(&self.text),
         })
     }
 }
@@ -60,17 +60,19 @@ impl IrqTask {
     ///
     /// # Errors
     /// The expression cannot be read, the machine is not known, or another machine's interrupts would be moved.
-    pub fn new(typed: IrqArguments) -> Result<Self, Failure> {
+    pub fn new(typed: IrqArguments) -> Result<Self, CommandFailure> {
         let machine = MachineChoice::new(&typed.machine)?;
         let dry_run = typed.dry_run;
         let moving = match (typed.away_from, typed.near) {
-            (Some(text), _) => Some(Moving { aim: Aim::AwayFrom(placing::expression(&text)?), text, dry_run }),
-            (None, Some(text)) => Some(Moving { aim: Aim::Near, text, dry_run }),
+            (Some(text), _) => {
+                Some(MoveRequest { aim: MoveAim::AwayFrom(placing::parse_expression(&text)?), text, dry_run })
+            }
+            (None, Some(text)) => Some(MoveRequest { aim: MoveAim::Near, text, dry_run }),
             (None, None) => None,
         };
         if machine != MachineChoice::Here && moving.as_ref().is_some_and(|moving| !moving.dry_run) {
-            return Err(Failure::usage("interrupts can only be moved on this machine")
-                .next("--dry-run shows what would be moved on another."));
+            return Err(CommandFailure::usage_error("interrupts can only be moved on this machine")
+                .with_hint("--dry-run shows what would be moved on another."));
         }
         Ok(Self { counting: typed.budget.unwrap_or(COUNTING), moving, machine })
     }

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use corewise_machine::vocabulary::one_of;
 use corewise_model::keep::MatchField;
 
-use crate::app::values::{between, budget};
+use crate::app::values::{duration_between, parse_budget};
 
 const AFTER: &str = "Examples:
   corewise keep add redis --match 'exe=*/redis-server' --on 'vcache - 0'
@@ -44,11 +44,11 @@ pub struct KeepArguments {
 #[derive(Clone, Debug, Subcommand)]
 pub enum KeepCommand {
     /// Add a rule
-    Add(AddArguments),
+    Add(KeepAddArguments),
     /// Show what the rules would do now, and change nothing
     Plan,
     /// Keep the rules in force until interrupted, then give everything back
-    Run(RunArguments),
+    Run(KeepRunArguments),
     /// Explain why a process runs where it does: its rule, the evidence, each change and its time
     Why {
         /// Number of the process
@@ -56,7 +56,7 @@ pub enum KeepCommand {
         process: u32,
     },
     /// Repeat a rule's experiment here and now, and renew or withdraw the rule's evidence
-    Prove(ProveArguments),
+    Prove(KeepProveArguments),
     /// Leave a process alone until it ends, and give it back its old cpus
     Release {
         /// Number of the process
@@ -88,12 +88,12 @@ pub struct NameArgument {
 
 /// Arguments of `keep prove`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct ProveArguments {
+pub struct KeepProveArguments {
     /// Name of the rule
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Maximum duration, such as 90s or 10m [default: as for `try`]
-    #[arg(long, value_name = "DURATION", value_parser = budget)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,
 }
 
@@ -107,7 +107,7 @@ fn match_help() -> String {
 
 /// Arguments of `keep add`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct AddArguments {
+pub struct KeepAddArguments {
     /// Name of the rule; with --from, by default the name of the experiment's program
     #[arg(value_name = "NAME", required_unless_present = "from")]
     pub name: Option<String>,
@@ -146,11 +146,11 @@ pub enum StrengthName {
 
 /// Arguments of `keep run`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct RunArguments {
+pub struct KeepRunArguments {
     /// Write metrics to this file (Prometheus text format), at most once a second
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
     /// Update the map of each cpu's worth at this interval, between 100ms and 1s; `corewise worth` shows it
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = between("100ms", "1s"))]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration_between("100ms", "1s"))]
     pub worth_every: Duration,
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_model::keep::{Action, Evidence, Held, Process, ResolvedRule, WaitingProcess};
+use corewise_model::keep::{KeepAction, KeptProcess, ObservedProcess, ResolvedRule, RuleEvidence, WaitingProcess};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::app::keeper::State;
+use crate::app::keeper::KeeperState;
 
 /// The output of `corewise keep --json`.
 #[derive(Serialize, JsonSchema)]
@@ -20,24 +20,24 @@ pub struct KeepDocument<'a> {
     /// The rules on this machine.
     pub rules: &'a [ResolvedRule],
     /// The `keep run` that keeps them in force; null if none runs.
-    pub running: Option<&'a State<'a>>,
+    pub running: Option<&'a KeeperState<'a>>,
 }
 
 /// The output of `corewise keep plan --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-plan/1")]
-pub struct PlanDocument<'a> {
+pub struct KeepPlanDocument<'a> {
     #[schemars(extend("const" = "corewise/keep-plan/1"))]
     pub schema: &'static str,
     /// The processes that rules match.
-    pub processes: &'a [Planned],
+    pub processes: &'a [PlannedActions],
     /// Number of processes, by rule name, that a rule could not decide on because their executable cannot be read.
     pub unreadable: &'a BTreeMap<String, u32>,
 }
 
 /// The plan for a process.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Planned {
+pub struct PlannedActions {
     /// Its number.
     pub process: u32,
     /// Its name.
@@ -49,7 +49,7 @@ pub struct Planned {
     /// Its number of threads.
     pub threads: usize,
     /// The planned actions.
-    pub actions: Vec<Action>,
+    pub actions: Vec<KeepAction>,
     /// Reasons against an action.
     pub notes: Vec<String>,
 }
@@ -57,15 +57,15 @@ pub struct Planned {
 /// The output of `corewise keep why --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-why/1")]
-pub struct WhyDocument<'a> {
+pub struct KeepWhyDocument<'a> {
     #[schemars(extend("const" = "corewise/keep-why/1"))]
     pub schema: &'static str,
     /// The process as it is now.
-    pub process: &'a Process,
+    pub process: &'a ObservedProcess,
     /// The rule that applies to it; null without one.
     pub rule: Option<&'a ResolvedRule>,
     /// The record of it in the running `keep run`; null without one.
-    pub held: Option<&'a Held>,
+    pub held: Option<&'a KeptProcess>,
     /// The process as the keeper lists it if there is no room to hold it; null otherwise.
     pub waiting: Option<&'a WaitingProcess>,
     /// When that `keep run` began, in milliseconds since 1970-01-01 UTC. Times in `held` and `waiting` count from then.
@@ -73,12 +73,12 @@ pub struct WhyDocument<'a> {
     /// The owner of its control group, such as "kubelet", if the group has fewer cpus than are online.
     pub limited_by: Option<&'a str>,
     /// The origin of its mask, if no rule set it and it has fewer cpus than its control group; null otherwise.
-    pub origin: Option<Origin>,
+    pub origin: Option<MaskOrigin>,
 }
 
 /// The process at which a mask begins: its descendants inherit the mask, and its parent has another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Origin {
+pub struct MaskOrigin {
     /// Its number and name.
     pub process: (u32, String),
     /// Its parent's number, name and cpus; null if the parent is not visible.
@@ -88,7 +88,7 @@ pub struct Origin {
 /// The output of `corewise keep prove --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-prove/1")]
-pub struct ProveDocument<'a> {
+pub struct KeepProveDocument<'a> {
     #[schemars(extend("const" = "corewise/keep-prove/1"))]
     pub schema: &'static str,
     /// The rule.
@@ -96,9 +96,9 @@ pub struct ProveDocument<'a> {
     /// The new experiment.
     pub experiment: i64,
     /// The result for the rule's evidence.
-    pub fate: Fate,
+    pub fate: EvidenceFate,
     /// The rule's evidence now; null if it has none any more.
-    pub evidence: Option<&'a Evidence>,
+    pub evidence: Option<&'a RuleEvidence>,
     /// True if the rule was disabled because of its `unproven = "release"`.
     pub disabled: bool,
     /// True if a running `keep run` was notified.
@@ -108,7 +108,7 @@ pub struct ProveDocument<'a> {
 /// The result for a rule's evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum EvidenceFate {
     /// The rule's placement won again.
     Renewed,
     /// The experiment decided that the placement does not win.
@@ -120,7 +120,7 @@ pub enum Fate {
 /// The output of commands that change a file of rules.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-change/1")]
-pub struct ChangeDocument<'a> {
+pub struct KeepChangeDocument<'a> {
     #[schemars(extend("const" = "corewise/keep-change/1"))]
     pub schema: &'static str,
     /// The rule.

@@ -5,39 +5,40 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 use corewise_machine::suggested_command;
 use corewise_model::keep::{
-    ChargedUser, Evidence, Held, MAX_HELD_THREADS, Process, ResolvedRule, Standing, Strength, Unproven, WaitingProcess,
+    ChargedUser, KeptProcess, MAX_HELD_THREADS, ObservedProcess, ProcessStanding, ResolvedRule, RuleEvidence,
+    RuleStrength, UnprovenPolicy, WaitingProcess,
 };
 use jiff::tz::TimeZone;
 
-use super::document::{Fate, Origin, Planned, ProveDocument, WhyDocument};
-use crate::app::keeper::State;
-use crate::draw::grid::{Column, Grid};
-use crate::draw::number::{count, when_exactly};
+use super::document::{EvidenceFate, KeepProveDocument, KeepWhyDocument, MaskOrigin, PlannedActions};
+use crate::app::keeper::KeeperState;
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::number::{format_count, format_exact_time};
 use crate::draw::suggestion;
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::wrap;
+use crate::draw::text::{StyledLine, TextScreen, TextTone};
+use crate::draw::wrap::wrap_line;
 
 /// Returns the rules with the processes that each holds.
-pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    let say = |screen: &mut Screen, line: Line| screen.extend(wrap(&line, width, 2));
+pub fn draw_list(place: &str, rules: &[ResolvedRule], running: Option<&KeeperState<'_>>, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    let say = |screen: &mut TextScreen, line: StyledLine| screen.extend(wrap_line(&line, width, 2));
     if rules.is_empty() {
-        say(&mut screen, Line::new().plain(format!("No rules in {place}.")));
-        let next = suggestion::typed(&suggested_command::keep_add());
-        say(&mut screen, Line::new().plain("Next:  ").strong(next));
+        say(&mut screen, StyledLine::new().plain(format!("No rules in {place}.")));
+        let next = suggestion::format_typed(&suggested_command::keep_add());
+        say(&mut screen, StyledLine::new().plain("Next:  ").strong(next));
         return screen;
     }
-    say(&mut screen, summary(running));
-    let mut grid = Grid::new(vec![
-        Column::text("rule", 0),
-        Column::text("on", 1).shrinking_to(8),
-        Column::text("holds", 0).shrinking_to(12),
-        Column::text("evidence", 2).shrinking_to(12),
-        Column::number("corrected", "", 3),
-        Column::text("state", 0),
+    say(&mut screen, draw_summary(running));
+    let mut grid = TextGrid::new(vec![
+        GridColumn::text("rule", 0),
+        GridColumn::text("on", 1).shrinking_to(8),
+        GridColumn::text("holds", 0).shrinking_to(12),
+        GridColumn::text("evidence", 2).shrinking_to(12),
+        GridColumn::number("corrected", "", 3),
+        GridColumn::text("state", 0),
     ]);
     for rule in rules {
-        let held = of_rule(rule, running);
+        let held = held_by_rule(rule, running);
         let corrected: u32 = held.iter().map(|(_, held)| held.corrections).sum();
         let (written, cpus) = (rule.rule.on.0.to_string(), rule.cpus.to_string());
         let on = match rule.cpus.is_empty() {
@@ -45,16 +46,16 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
             false if written == cpus => written,
             false => format!("{written} ({cpus})"),
         };
-        grid.row(vec![
-            Line::new().strong(&rule.rule.name),
-            Line::new().plain(on),
-            Line::new().plain(holds(&held)),
-            Line::new().plain(rule.rule.evidence.as_ref().map_or_else(|| "none".to_owned(), evidence)),
-            Line::new().plain(if running.is_some() { corrected.to_string() } else { "–".to_owned() }),
-            standing(rule),
+        grid.add_row(vec![
+            StyledLine::new().strong(&rule.rule.name),
+            StyledLine::new().plain(on),
+            StyledLine::new().plain(format_held(&held)),
+            StyledLine::new().plain(rule.rule.evidence.as_ref().map_or_else(|| "none".to_owned(), format_evidence)),
+            StyledLine::new().plain(if running.is_some() { corrected.to_string() } else { "–".to_owned() }),
+            draw_standing(rule),
         ]);
     }
-    screen.block(grid.lines(width));
+    screen.add_block(grid.draw_lines(width));
     let mut remarks = Vec::new();
     for rule in rules {
         let name = &rule.rule.name;
@@ -66,7 +67,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
         remarks.extend(unreadable.map(|number| {
             format!(
                 "{name} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
-                processes(*number as usize)
+                format_processes(*number as usize)
             )
         }));
     }
@@ -74,12 +75,14 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     let left = running
         .iter()
         .flat_map(|state| state.status.processes.iter())
-        .filter(|(_, held)| held.standing != Standing::Held);
+        .filter(|(_, held)| held.standing != ProcessStanding::Held);
     remarks.extend(left.map(|(id, held)| format!("{} ({id}) is left alone: {}", held.name, last_note(held))));
     remarks.extend(
         running.and_then(|state| state.status.broken.clone()).map(|why| format!("The old rules are in force: {why}")),
     );
-    screen.block(remarks.into_iter().flat_map(|remark| wrap(&Line::new().plain(remark), width, 2)).collect());
+    screen.add_block(
+        remarks.into_iter().flat_map(|remark| wrap_line(&StyledLine::new().plain(remark), width, 2)).collect(),
+    );
     screen
 }
 
@@ -87,7 +90,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
 const MAX_WAITING_ROWS: usize = 5;
 
 /// Lists the processes that have no room, by rule and user.
-fn waiting_remarks(state: &State<'_>) -> Vec<String> {
+fn waiting_remarks(state: &KeeperState<'_>) -> Vec<String> {
     let mut rows: BTreeMap<(&str, &ChargedUser), (usize, usize)> = BTreeMap::new();
     for waiting in state.status.waiting.values() {
         let (processes, threads) = rows.entry((&waiting.rule, &waiting.charged_to)).or_default();
@@ -95,8 +98,8 @@ fn waiting_remarks(state: &State<'_>) -> Vec<String> {
     }
     let more = rows.len().saturating_sub(MAX_WAITING_ROWS);
     let row = |((rule, user), (number, threads)): ((&str, &ChargedUser), (usize, usize))| {
-        let (processes, threads, user) = (processes(number), count(threads, "thread"), &user.name);
-        let most = count(MAX_HELD_THREADS, "thread");
+        let (processes, threads, user) = (format_processes(number), format_count(threads, "thread"), &user.name);
+        let most = format_count(MAX_HELD_THREADS, "thread");
         format!("{rule}: no room for {processes} of {user} with {threads}; at most {most} are held")
     };
     let listed = rows.into_iter().take(MAX_WAITING_ROWS).map(row);
@@ -105,36 +108,36 @@ fn waiting_remarks(state: &State<'_>) -> Vec<String> {
 
 /// Describes why a process has no room.
 pub fn describe_waiting(waiting: &WaitingProcess) -> String {
-    let (threads, most) = (count(waiting.threads, "thread"), count(MAX_HELD_THREADS, "thread"));
+    let (threads, most) = (format_count(waiting.threads, "thread"), format_count(MAX_HELD_THREADS, "thread"));
     format!(
         "no room for its {threads}: at most {most} are held, shared among users and rules; it is placed when others leave room"
     )
 }
 
-fn summary(running: Option<&State<'_>>) -> Line {
-    let Some(State { status, .. }) = running else {
-        return Line::new()
+fn draw_summary(running: Option<&KeeperState<'_>>) -> StyledLine {
+    let Some(KeeperState { status, .. }) = running else {
+        return StyledLine::new()
             .plain("Nothing keeps these rules in force. Next:  ")
-            .strong(suggestion::typed(&suggested_command::keep_run()));
+            .strong(suggestion::format_typed(&suggested_command::keep_run()));
     };
-    let held = || status.processes.values().filter(|held| held.standing == Standing::Held);
+    let held = || status.processes.values().filter(|held| held.standing == ProcessStanding::Held);
     let threads: usize = held().map(|held| held.threads.len()).sum();
-    let (threads, held) = (count(threads, "thread"), processes(held().count()));
+    let (threads, held) = (format_count(threads, "thread"), format_processes(held().count()));
     let text = format!("{threads} of {held} held; processes are seen {}", status.sight);
-    Line::new().plain(text)
+    StyledLine::new().plain(text)
 }
 
-fn processes(number: usize) -> String {
+fn format_processes(number: usize) -> String {
     if number == 1 { "1 process".to_owned() } else { format!("{number} processes") }
 }
 
-fn of_rule<'a>(rule: &ResolvedRule, running: Option<&'a State<'a>>) -> Vec<(u32, &'a Held)> {
+fn held_by_rule<'a>(rule: &ResolvedRule, running: Option<&'a KeeperState<'a>>) -> Vec<(u32, &'a KeptProcess)> {
     let processes = running.iter().flat_map(|state| state.status.processes.iter());
-    let own = processes.filter(|(_, held)| held.rule == rule.rule.name && held.standing == Standing::Held);
+    let own = processes.filter(|(_, held)| held.rule == rule.rule.name && held.standing == ProcessStanding::Held);
     own.map(|(id, held)| (*id, held)).collect()
 }
 
-fn holds(held: &[(u32, &Held)]) -> String {
+fn format_held(held: &[(u32, &KeptProcess)]) -> String {
     match held {
         [] => "–".to_owned(),
         [(id, held)] => format!("{} {id}", held.name),
@@ -142,102 +145,108 @@ fn holds(held: &[(u32, &Held)]) -> String {
     }
 }
 
-fn standing(rule: &ResolvedRule) -> Line {
+fn draw_standing(rule: &ResolvedRule) -> StyledLine {
     match () {
-        () if rule.rule.disabled => Line::new().faint("disabled"),
-        () if rule.cpus.is_empty() => Line::new().with(Tone::Warn, "no cpu here"),
-        () if !rule.changes.is_empty() && rule.rule.unproven == Unproven::Release => {
-            Line::new().with(Tone::Warn, "unproven, released")
+        () if rule.rule.disabled => StyledLine::new().faint("disabled"),
+        () if rule.cpus.is_empty() => StyledLine::new().with(TextTone::Warn, "no cpu here"),
+        () if !rule.changes.is_empty() && rule.rule.unproven == UnprovenPolicy::Release => {
+            StyledLine::new().with(TextTone::Warn, "unproven, released")
         }
-        () if !rule.changes.is_empty() => Line::new().with(Tone::Warn, "unproven"),
-        () => Line::new().plain("in force"),
+        () if !rule.changes.is_empty() => StyledLine::new().with(TextTone::Warn, "unproven"),
+        () => StyledLine::new().plain("in force"),
     }
 }
 
 /// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12".
-fn evidence(evidence: &Evidence) -> String {
+fn format_evidence(evidence: &RuleEvidence) -> String {
     let [low, high] =
         evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
     format!("{:+.1} % [{low}, {high}], experiment {}", 100.0 * evidence.effect, evidence.experiment)
 }
 
 /// Returns the result of `keep prove`.
-pub fn proven(made: &ProveDocument<'_>, width: usize) -> Screen {
-    let ProveDocument { rule, experiment, .. } = made;
-    let mut screen = Screen::new();
-    let mut say = |line: Line| screen.extend(wrap(&line, width, 2));
-    let named = Line::new().plain("Rule ").strong(*rule);
+pub fn draw_proof(made: &KeepProveDocument<'_>, width: usize) -> TextScreen {
+    let KeepProveDocument { rule, experiment, .. } = made;
+    let mut screen = TextScreen::new();
+    let mut say = |line: StyledLine| screen.extend(wrap_line(&line, width, 2));
+    let named = StyledLine::new().plain("Rule ").strong(*rule);
     match (made.fate, made.evidence) {
-        (Fate::Renewed, Some(found)) => say(named.plain(format!(" is proven again: {}.", evidence(found)))),
-        (Fate::Withdrawn, _) => {
+        (EvidenceFate::Renewed, Some(found)) => {
+            say(named.plain(format!(" is proven again: {}.", format_evidence(found))))
+        }
+        (EvidenceFate::Withdrawn, _) => {
             say(named.plain(format!(
                 " does not beat the OS default here by the margin: its evidence is withdrawn (experiment {experiment})."
             )));
-            let next = Line::new().plain(match made.disabled {
+            let next = StyledLine::new().plain(match made.disabled {
                 true => "It is disabled, as `unproven = \"release\"` asks for. Next:  ",
                 false => "It stays in force. Next:  ",
             });
             let command = if made.disabled { suggested_command::keep_remove } else { suggested_command::keep_disable };
-            say(next.strong(suggestion::typed(&command(rule))));
+            say(next.strong(suggestion::format_typed(&command(rule))));
         }
         _ => {
             say(named.plain(format!(": nothing was decided (experiment {experiment}), and its evidence is as it was.")));
-            say(Line::new().plain("Next:  ").strong(suggestion::typed(&suggested_command::try_resume(*experiment))));
+            say(StyledLine::new()
+                .plain("Next:  ")
+                .strong(suggestion::format_typed(&suggested_command::try_resume(*experiment))));
         }
     }
     screen
 }
 
-fn last_note(held: &Held) -> &str {
+fn last_note(held: &KeptProcess) -> &str {
     held.notes.last().map_or("", |note| &note.what)
 }
 
 /// Returns the plan.
-pub fn plan(planned: &[Planned], unreadable: &BTreeMap<String, u32>, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    let mut say = |line: Line| screen.extend(wrap(&line, width, 4));
+pub fn draw_plan(planned: &[PlannedActions], unreadable: &BTreeMap<String, u32>, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    let mut say = |line: StyledLine| screen.extend(wrap_line(&line, width, 4));
     for process in planned {
         let rule = format!("  rule {}", process.rule);
-        say(Line::new().strong(format!("{} ({})", process.name, process.process)).faint(rule));
+        say(StyledLine::new().strong(format!("{} ({})", process.name, process.process)).faint(rule));
         let placed: Vec<&CpuSet> = process.actions.iter().filter_map(|action| action.cpus.as_ref()).collect();
         let mut kinds: Vec<&CpuSet> = placed.clone();
         kinds.sort_by_key(|cpus| cpus.to_string());
         kinds.dedup();
         for cpus in kinds {
             let number = placed.iter().filter(|own| **own == cpus).count();
-            say(Line::new().plain(format!("  {} to cpus {cpus}", count(number, "thread"))));
+            say(StyledLine::new().plain(format!("  {} to cpus {cpus}", format_count(number, "thread"))));
         }
         if placed.is_empty() && process.notes.is_empty() {
-            say(Line::new().faint("  nothing to do: each thread is inside"));
+            say(StyledLine::new().faint("  nothing to do: each thread is inside"));
         }
-        process.notes.iter().for_each(|note| say(Line::new().plain(format!("  {note}"))));
+        process.notes.iter().for_each(|note| say(StyledLine::new().plain(format!("  {note}"))));
     }
     if planned.is_empty() {
-        say(Line::new().plain("No process matches a rule in force."));
+        say(StyledLine::new().plain("No process matches a rule in force."));
     }
     for (rule, number) in unreadable {
         let what = format!(
             "{rule} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
-            processes(*number as usize)
+            format_processes(*number as usize)
         );
-        say(Line::new().plain(what));
+        say(StyledLine::new().plain(what));
     }
-    say(Line::new().plain("Nothing was changed. Next:  ").strong(suggestion::typed(&suggested_command::keep_run())));
+    say(StyledLine::new()
+        .plain("Nothing was changed. Next:  ")
+        .strong(suggestion::format_typed(&suggested_command::keep_run())));
     screen
 }
 
 /// Explains the cpus of a process.
-pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
-    let WhyDocument { process, rule, held, waiting, limited_by, .. } = made;
-    let mut screen = Screen::new();
-    let mut say = |line: Line| screen.extend(wrap(&line, width, 2));
+pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usize) -> TextScreen {
+    let KeepWhyDocument { process, rule, held, waiting, limited_by, .. } = made;
+    let mut screen = TextScreen::new();
+    let mut say = |line: StyledLine| screen.extend(wrap_line(&line, width, 2));
     let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
     let who = format!("{} ({})", process.name, process.id);
-    let is_left = held.is_some_and(Held::is_left_alone);
+    let is_left = held.is_some_and(KeptProcess::is_left_alone);
     let is_placed = held.is_some() && !is_left;
     let because = match (rule, held) {
         (Some(rule), Some(_)) if !is_left => {
-            format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength(rule))
+            format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength_word(rule))
         }
         (Some(rule), Some(_)) => format!(". Rule {} matches, but leaves it alone.", rule.rule.name),
         (Some(rule), None) if waiting.is_some() => format!(". Rule {} matches, but there is no room.", rule.rule.name),
@@ -245,74 +254,74 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
             format!(
                 ". Rule {} matches, but no {} of this user holds it.",
                 rule.rule.name,
-                suggestion::mention(&suggested_command::keep_run())
+                suggestion::format_mention(&suggested_command::keep_run())
             )
         }
         (None, _) => ". No rule in force matches.".to_owned(),
     };
-    let threads = count(process.threads.len(), "thread");
-    say(Line::new().strong(who).plain(format!(" may run on cpus {all} ({threads}){because}")));
+    let threads = format_count(process.threads.len(), "thread");
+    say(StyledLine::new().strong(who).plain(format!(" may run on cpus {all} ({threads}){because}")));
     if let Some(rule) = rule {
-        say(Line::new().plain(match &rule.rule.evidence {
+        say(StyledLine::new().plain(match &rule.rule.evidence {
             None => format!(
                 "Evidence: none. It was never measured whether this helps; {} would.",
-                suggestion::mention(&suggested_command::try_placement(&rule.rule.on.0.to_string()))
+                suggestion::format_mention(&suggested_command::try_placement(&rule.rule.on.0.to_string()))
             ),
             Some(found) => {
                 format!(
                     "Proven: {}, error rate {} %, on machine {}.",
-                    evidence(found),
+                    format_evidence(found),
                     100.0 * found.error_rate,
                     found.fingerprint
                 )
             }
         }));
         for change in &rule.changes {
-            say(Line::new()
-                .with(Tone::Warn, "Unproven since: ")
+            say(StyledLine::new()
+                .with(TextTone::Warn, "Unproven since: ")
                 .plain(format!("{} was {}, is {}.", change.what, change.was, change.is)));
         }
     }
     if let Some(waiting) = waiting {
         let at = made.since_unix_ms.unwrap_or_default() + waiting.since.as_millis() as i64;
-        say(Line::new().faint(format!("{}  ", when_exactly(at, zone))).plain(describe_waiting(waiting)));
+        say(StyledLine::new().faint(format!("{}  ", format_exact_time(at, zone))).plain(describe_waiting(waiting)));
     }
     for note in held.iter().flat_map(|held| &held.notes) {
         let at = made.since_unix_ms.unwrap_or_default() + note.at.as_millis() as i64;
-        say(Line::new().faint(format!("{}  ", when_exactly(at, zone))).plain(&note.what));
+        say(StyledLine::new().faint(format!("{}  ", format_exact_time(at, zone))).plain(&note.what));
     }
     if let Some(origin) = &made.origin {
-        say(Line::new().plain(came_from(process, origin)));
+        say(StyledLine::new().plain(describe_origin(process, origin)));
     } else if !is_placed && all == process.reachable {
-        say(Line::new().plain("Nothing restricts it: these are all cpus that its control group lets it use."));
+        say(StyledLine::new().plain("Nothing restricts it: these are all cpus that its control group lets it use."));
     }
     if let Some(held) = held.filter(|_| is_placed) {
         let own = held.threads.values().filter(|thread| thread.is_own).count();
         if own > 0 {
-            say(Line::new().plain(format!("{} set cpus of their own inside.", count(own, "thread"))));
+            say(StyledLine::new().plain(format!("{} set cpus of their own inside.", format_count(own, "thread"))));
         }
         let originals: std::collections::BTreeSet<String> = held
             .threads
             .values()
             .filter(|thread| thread.given.is_some())
             .map(|thread| match &thread.original {
-                corewise_model::keep::Original::All => "all of its control group".to_owned(),
-                corewise_model::keep::Original::Only(cpus) => cpus.to_string(),
+                corewise_model::keep::OriginalMask::All => "all of its control group".to_owned(),
+                corewise_model::keep::OriginalMask::Only(cpus) => cpus.to_string(),
             })
             .collect();
         if !originals.is_empty() {
-            say(Line::new().plain(format!("Before: {}.", originals.into_iter().collect::<Vec<_>>().join("; "))));
+            say(StyledLine::new().plain(format!("Before: {}.", originals.into_iter().collect::<Vec<_>>().join("; "))));
         }
     }
     if let Some(owner) = limited_by {
-        say(Line::new()
+        say(StyledLine::new()
             .plain(format!("{owner} lets {} use cpus {}; corewise stays inside.", process.cgroup, process.reachable)));
     }
     screen
 }
 
 /// Describes the origin of a mask that no rule set.
-fn came_from(process: &Process, origin: &Origin) -> String {
+fn describe_origin(process: &ObservedProcess, origin: &MaskOrigin) -> String {
     let (id, name) = &origin.process;
     let set = format!("set by {name} itself, by what started it, or by another program since");
     let before = match &origin.parent {
@@ -325,10 +334,10 @@ fn came_from(process: &Process, origin: &Origin) -> String {
     }
 }
 
-fn strength(rule: &ResolvedRule) -> &'static str {
+fn strength_word(rule: &ResolvedRule) -> &'static str {
     match rule.rule.strength {
-        Strength::Once => "once",
-        Strength::Boundary => "boundary",
-        Strength::Exact => "exact",
+        RuleStrength::Once => "once",
+        RuleStrength::Boundary => "boundary",
+        RuleStrength::Exact => "exact",
     }
 }

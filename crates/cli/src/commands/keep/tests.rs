@@ -1,7 +1,9 @@
-use corewise_keep::Status;
-use corewise_machine::placement::Context;
+use corewise_keep::KeepStatus;
+use corewise_machine::placement::ResolveContext;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::keep::{Change, ChargedUser, ResolvedRule, Thread, WaitingProcess, resolve, rules};
+use corewise_model::keep::{
+    ChargedUser, EvidenceChange, ObservedThread, ResolvedRule, WaitingProcess, parse_rules, resolve_rules,
+};
 use insta::assert_snapshot;
 
 use super::*;
@@ -25,7 +27,7 @@ on = "node:3"
 "#;
 
 fn resolved() -> Vec<ResolvedRule> {
-    let all = CpuSet::first(4);
+    let all = CpuSet::first_cpus(4);
     let machine = Machine {
         possible: all.clone(),
         present: all.clone(),
@@ -33,43 +35,44 @@ fn resolved() -> Vec<ResolvedRule> {
         allowed: all,
         ..Machine::default()
     };
-    let mut found = resolve(
-        &rules(RULES).unwrap(),
-        &Context { machine: &machine, reachable: &machine.online, quiet: None, worth: None },
+    let mut found = resolve_rules(
+        &parse_rules(RULES).unwrap(),
+        &ResolveContext { machine: &machine, reachable: &machine.online, quiet: None, worth: None },
     );
-    found[0].changes = vec![Change { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() }];
+    found[0].changes = vec![EvidenceChange { what: "kernel".into(), was: "7.1".into(), is: "7.2".into() }];
     found
 }
 
-fn process(name: &str) -> Process {
-    let thread = |id| Thread { id, name: name.into(), cpus: CpuSet::first(4), start_ticks: 1 };
-    Process {
+fn process(name: &str) -> ObservedProcess {
+    let thread = |id| ObservedThread { id, name: name.into(), cpus: CpuSet::first_cpus(4), start_ticks: 1 };
+    ObservedProcess {
         id: 4711,
         name: name.into(),
         exe: Some(format!("/usr/bin/{name}")),
         cgroup: "/kubepods/pod1".into(),
-        reachable: CpuSet::first(4),
+        reachable: CpuSet::first_cpus(4),
         threads: vec![thread(4711), thread(4712)],
-        ..Process::default()
+        ..ObservedProcess::default()
     }
 }
 
 /// A keeper that holds a process, and its state.
-fn held(name: &str) -> State<'static> {
-    let mut keeper = Keeper::new(resolved());
-    keeper.look(&process(name), Duration::from_secs(3), &|_| Author::Unknown);
-    let status = Status {
+fn held(name: &str) -> KeeperState<'static> {
+    let mut keeper = RuleKeeper::new(resolved());
+    keeper.plan_actions(&process(name), Duration::from_secs(3), &|_| MaskAuthor::Unknown);
+    let status = KeepStatus {
         sight: "by events".into(),
         processes: std::borrow::Cow::Owned(keeper.processes().clone()),
-        ..Status::default()
+        ..KeepStatus::default()
     };
-    State { process: 1, start_ticks: 1, started_unix_ms: 0, boot: String::new(), of_system: false, status }
+    KeeperState { process: 1, start_ticks: 1, started_unix_ms: 0, boot: String::new(), of_system: false, status }
 }
 
 #[test]
 fn rules_and_what_they_hold() {
     let rules = resolved();
-    let plain = |running: Option<&State<'_>>, width| screen::list("rules.toml", &rules, running, width).plain();
+    let plain =
+        |running: Option<&KeeperState<'_>>, width| screen::draw_list("rules.toml", &rules, running, width).to_plain();
     assert_snapshot!(plain(Some(&held("redis-server")), 100), @r"
     2 threads of 1 process held; processes are seen by events
 
@@ -93,21 +96,22 @@ fn rules_and_what_they_hold() {
     redis is unproven here: kernel was 7.1, is 7.2
     far: node:3: this machine has node:0 only
     ");
-    assert_snapshot!(screen::list("rules.toml", &[], None, 80).plain(), @r"
+    assert_snapshot!(screen::draw_list("rules.toml", &[], None, 80).to_plain(), @r"
     No rules in rules.toml.
     Next:  corewise keep add NAME --match 'exe=*/PROGRAM' --on EXPR
     ");
 }
 
 /// A keeper with room for one of two processes, and its state.
-fn crowded(name: &str) -> State<'static> {
-    let mut keeper = Keeper::new(resolved());
+fn crowded(name: &str) -> KeeperState<'static> {
+    let mut keeper = RuleKeeper::new(resolved());
     let mut large = process("redis-server");
-    large.threads = (10_000..15_000).map(|id| Thread { id, start_ticks: 1, ..Thread::default() }).collect();
+    large.threads =
+        (10_000..15_000).map(|id| ObservedThread { id, start_ticks: 1, ..ObservedThread::default() }).collect();
     large.charged_to = ChargedUser { name: name.into(), is_system: false };
-    let small = Process { id: 4712, ..process("redis-server") };
+    let small = ObservedProcess { id: 4712, ..process("redis-server") };
     for seen in [&large, &small] {
-        keeper.look(seen, Duration::from_secs(3), &|_| Author::Unknown);
+        keeper.plan_actions(seen, Duration::from_secs(3), &|_| MaskAuthor::Unknown);
     }
     let mut state = held("redis-server");
     state.status.processes = std::borrow::Cow::Owned(keeper.processes().clone());
@@ -118,14 +122,14 @@ fn crowded(name: &str) -> State<'static> {
 #[test]
 fn processes_that_have_no_room_are_listed_and_say_why() {
     let (rules, state) = (resolved(), crowded("eve"));
-    let list = screen::list("rules.toml", &rules[..1], Some(&state), 100).plain();
+    let list = screen::draw_list("rules.toml", &rules[..1], Some(&state), 100).to_plain();
     assert!(list.starts_with("2 threads of 1 process held;"), "{list}");
     let expected = "redis: no room for 1 process of eve with 5,000 threads; at most 5,000 threads are held";
     assert!(list.contains(expected), "{list}");
     let redis = process("redis-server");
     let reasons =
-        WhyDocument { waiting: state.status.waiting.get(&4711), ..reasons(&redis, None, Some(&rules[0]), None) };
-    assert_snapshot!(screen::why(&reasons, &TimeZone::UTC, 80).plain(), @r"
+        KeepWhyDocument { waiting: state.status.waiting.get(&4711), ..reasons(&redis, None, Some(&rules[0]), None) };
+    assert_snapshot!(screen::draw_explanation(&reasons, &TimeZone::UTC, 80).to_plain(), @r"
     redis-server (4711) may run on cpus 0-3 (2 threads). Rule redis matches, but
       there is no room.
     Proven: +6.1 % [4.2, 8.0], experiment 12, error rate 5 %, on machine ab12.
@@ -144,7 +148,7 @@ fn of_many_users_that_wait_some_are_listed() {
         let charged_to = ChargedUser { name: format!("user{id:02}"), is_system: false };
         state.status.waiting.to_mut().insert(id, WaitingProcess { charged_to, ..first.clone() });
     }
-    let list = screen::list("rules.toml", &resolved(), Some(&state), 100).plain();
+    let list = screen::draw_list("rules.toml", &resolved(), Some(&state), 100).to_plain();
     assert_eq!(list.matches("no room for").count(), 5, "{list}");
     assert!(list.contains("The same of 16 more users and rules."), "{list}");
 }
@@ -152,24 +156,26 @@ fn of_many_users_that_wait_some_are_listed() {
 #[test]
 fn a_plan_says_which_processes_would_have_no_room() {
     let mut large = process("redis-server");
-    large.threads = (0..5_000).map(|id| Thread { id, cpus: CpuSet::first(4), ..Thread::default() }).collect();
-    let small = Process { id: 4712, ..process("redis-server") };
-    let (planned, _) = planned(Keeper::new(resolved()), &[large, small]);
+    large.threads =
+        (0..5_000).map(|id| ObservedThread { id, cpus: CpuSet::first_cpus(4), ..ObservedThread::default() }).collect();
+    let small = ObservedProcess { id: 4712, ..process("redis-server") };
+    let (planned, _) = plan_processes(RuleKeeper::new(resolved()), &[large, small]);
     assert_eq!(planned.iter().map(|planned| planned.actions.len()).collect::<Vec<_>>(), [0, 2]);
     assert!(planned[0].notes[0].starts_with("no room for its 5,000 threads"), "{:?}", planned[0].notes);
 }
 
 #[test]
 fn what_would_be_done() {
-    let (planned, unreadable) = planned(Keeper::new(resolved()), &[process("redis-server"), process("other")]);
-    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @r"
+    let (planned, unreadable) =
+        plan_processes(RuleKeeper::new(resolved()), &[process("redis-server"), process("other")]);
+    assert_snapshot!(screen::draw_plan(&planned, &unreadable, 80).to_plain(), @r"
     redis-server (4711)  rule redis
       2 threads to cpus 1-3
     Nothing was changed. Next:  corewise keep run
     ");
-    let hidden = Process { exe: None, ..process("redis-server") };
-    let (planned, unreadable) = super::planned(Keeper::new(resolved()), &[hidden]);
-    assert_snapshot!(screen::plan(&planned, &unreadable, 80).plain(), @r"
+    let hidden = ObservedProcess { exe: None, ..process("redis-server") };
+    let (planned, unreadable) = super::plan_processes(RuleKeeper::new(resolved()), &[hidden]);
+    assert_snapshot!(screen::draw_plan(&planned, &unreadable, 80).to_plain(), @r"
     No process matches a rule in force.
     redis needs CAP_SYS_PTRACE: the files that 1 process execute cannot be read
     Nothing was changed. Next:  corewise keep run
@@ -178,19 +184,19 @@ fn what_would_be_done() {
 
 /// Why a process is where it is.
 fn reasons<'a>(
-    process: &'a Process,
-    held: Option<&'a Held>,
+    process: &'a ObservedProcess,
+    held: Option<&'a KeptProcess>,
     rule: Option<&'a ResolvedRule>,
     limited_by: Option<&'a str>,
-) -> WhyDocument<'a> {
+) -> KeepWhyDocument<'a> {
     let (schema, since_unix_ms) = ("corewise/keep-why/1", Some(1_700_000_000_000));
-    WhyDocument { schema, process, rule, held, waiting: None, since_unix_ms, limited_by, origin: None }
+    KeepWhyDocument { schema, process, rule, held, waiting: None, since_unix_ms, limited_by, origin: None }
 }
 
 #[test]
 fn why_a_process_is_where_it_is() {
     let (state, rules, redis) = (held("redis-server"), resolved(), process("redis-server"));
-    let screen = |document: &WhyDocument<'_>| screen::why(document, &TimeZone::UTC, 80).plain();
+    let screen = |document: &KeepWhyDocument<'_>| screen::draw_explanation(document, &TimeZone::UTC, 80).to_plain();
     let why = |held, rule, owner| screen(&reasons(&redis, held, rule, owner));
     assert_snapshot!(why(state.status.processes.get(&4711), Some(&rules[0]), Some("kubelet")), @r"
     redis-server (4711) may run on cpus 0-3 (2 threads) because of rule redis: 1-3,
@@ -212,9 +218,10 @@ fn why_a_process_is_where_it_is() {
     redis-server (4711) may run on cpus 0-3 (2 threads). No rule in force matches.
     Nothing restricts it: these are all cpus that its control group lets it use.
     ");
-    let origin = Origin { process: (4000, "taskset".into()), parent: Some((1, "systemd".into(), CpuSet::first(8))) };
+    let origin =
+        MaskOrigin { process: (4000, "taskset".into()), parent: Some((1, "systemd".into(), CpuSet::first_cpus(8))) };
     let reasons = reasons(&redis, None, None, None);
-    assert_snapshot!(screen(&WhyDocument { origin: Some(origin), ..reasons }), @r"
+    assert_snapshot!(screen(&KeepWhyDocument { origin: Some(origin), ..reasons }), @r"
     redis-server (4711) may run on cpus 0-3 (2 threads). No rule in force matches.
     It inherited its mask from taskset (4000). That mask was set by taskset itself,
       by what started it, or by another program since; its parent, systemd (1), may
@@ -228,18 +235,20 @@ fn no_process_steers_or_hides() {
         let state = held(&name);
         let mut rules = resolved();
         rules[0].problem = Some(name.clone());
-        let (planned, unreadable) = planned(Keeper::new(resolved()), &[process(&name), process("redis-server")]);
+        let (planned, unreadable) =
+            plan_processes(RuleKeeper::new(resolved()), &[process(&name), process("redis-server")]);
         for width in [40, 80] {
-            hostile::check_screen(&screen::list(&name, &rules, Some(&state), width), width);
-            hostile::check_screen(&screen::plan(&planned, &unreadable, width), width);
-            hostile::check_screen(&screen::list(&name, &rules, Some(&crowded(&name)), width), width);
+            hostile::check_screen(&screen::draw_list(&name, &rules, Some(&state), width), width);
+            hostile::check_screen(&screen::draw_plan(&planned, &unreadable, width), width);
+            hostile::check_screen(&screen::draw_list(&name, &rules, Some(&crowded(&name)), width), width);
             let held = state.status.processes.get(&4711);
             let process = process(&name);
-            let origin = Origin { process: (1, name.clone()), parent: Some((2, name.clone(), CpuSet::first(2))) };
+            let origin =
+                MaskOrigin { process: (1, name.clone()), parent: Some((2, name.clone(), CpuSet::first_cpus(2))) };
             let reasons = reasons(&process, held, Some(&rules[0]), Some("x"));
-            hostile::check_screen(&screen::why(&reasons, &TimeZone::UTC, width), width);
-            let reasons = WhyDocument { origin: Some(origin), held: None, ..reasons };
-            hostile::check_screen(&screen::why(&reasons, &TimeZone::UTC, width), width);
+            hostile::check_screen(&screen::draw_explanation(&reasons, &TimeZone::UTC, width), width);
+            let reasons = KeepWhyDocument { origin: Some(origin), held: None, ..reasons };
+            hostile::check_screen(&screen::draw_explanation(&reasons, &TimeZone::UTC, width), width);
         }
         let process = process(&name);
         hostile::check_json(&reasons(&process, None, Some(&rules[0]), None));
@@ -249,10 +258,10 @@ fn no_process_steers_or_hides() {
 #[test]
 fn a_rule_is_what_was_typed() {
     let typed = |words: &[&str]| {
-        let typed = crate::app::run::typed::<KeepArguments>(&[&["keep", "add"], words].concat())?;
+        let typed = crate::app::run::parse_typed::<KeepArguments>(&[&["keep", "add"], words].concat())?;
         let Some(KeepCommand::Add(typed)) = typed.command else { panic!("add was typed") };
-        let settings = Settings::of_environment(&crate::app::settings::Environment::default());
-        rule(typed, &settings).map_err(|failure| failure.what)
+        let settings = ProgramSettings::from_environment(&crate::app::settings::ProgramEnvironment::default());
+        build_rule(typed, &settings).map_err(|failure| failure.what)
     };
     let rule = typed(&[
         "redis",
@@ -267,7 +276,7 @@ fn a_rule_is_what_was_typed() {
     ]);
     let rule = rule.unwrap();
     assert_eq!(rule.matches.to_string(), "exe=*/redis-server user=redis");
-    assert_eq!((rule.on.0.to_string(), rule.threads.len(), rule.strength), ("1-3".into(), 1, Strength::Boundary));
+    assert_eq!((rule.on.0.to_string(), rule.threads.len(), rule.strength), ("1-3".into(), 1, RuleStrength::Boundary));
     assert!(typed(&["x", "--match", "pid=1", "--on", "1"]).unwrap_err().contains("not by \"pid\""));
     assert!(typed(&["x", "--match", "exe", "--on", "1"]).unwrap_err().contains("expected FIELD=PATTERN"));
     assert!(typed(&["x", "--match", "exe=a"]).unwrap_err().contains("--on"));
@@ -277,7 +286,7 @@ fn a_rule_is_what_was_typed() {
 #[test]
 fn units_have_the_program_and_nothing_to_fill_in() {
     for (of_system, words) in [(true, "keep run --system"), (false, "keep run --user")] {
-        let unit = unit::unit(of_system).unwrap();
+        let unit = unit::write_unit(of_system).unwrap();
         assert!(unit.contains(words) && !unit.contains("PROGRAM"), "{unit}");
     }
 }
@@ -286,9 +295,9 @@ fn units_have_the_program_and_nothing_to_fill_in() {
 #[test]
 fn a_program_that_was_tried_is_matched_as_the_system_shows_it() {
     let folder = tempfile::tempdir().unwrap();
-    let of = |program: &str| match_of(program, folder.path());
+    let of = |program: &str| build_match(program, folder.path());
     // A copy may be executed like its original, also with another content.
-    let shell = corewise_sys::installed::find("sh", std::env::var_os("PATH").as_deref()).unwrap();
+    let shell = corewise_sys::installed::find_program("sh", std::env::var_os("PATH").as_deref()).unwrap();
     let with = |name: &str, begin: &str| {
         let file = folder.path().join(name);
         std::fs::copy(&shell, &file).unwrap();
@@ -297,11 +306,11 @@ fn a_program_that_was_tried_is_matched_as_the_system_shows_it() {
     };
     let own = with("own*", "\x7fELF");
     let exe = of("./own*").unwrap().exe.unwrap();
-    assert!(exe.matches(own.to_str().unwrap()) && !exe.matches(&format!("{}x", own.display())), "{exe:?}");
+    assert!(exe.matches_text(own.to_str().unwrap()) && !exe.matches_text(&format!("{}x", own.display())), "{exe:?}");
     with("run.sh", "#!/bin/sh\n");
     let script = of("./run.sh").unwrap();
-    assert!(script.exe.is_none() && script.argv.unwrap().matches("./run.sh"));
-    assert_eq!(of("no-such-program").unwrap().exe, Some(Glob::new("*/no-such-program")));
+    assert!(script.exe.is_none() && script.argv.unwrap().matches_text("./run.sh"));
+    assert_eq!(of("no-such-program").unwrap().exe, Some(GlobPattern::new("*/no-such-program")));
     for interpreter in ["sh", "/bin/sh", "python3.12", "wine64", "python3.exe", "pwsh.exe"] {
         assert!(of(interpreter).unwrap_err().what.contains("runs many programs"), "{interpreter}");
     }

@@ -2,18 +2,18 @@
 
 use corewise_sys::service;
 
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 
 /// Returns the unit of the system, or of a user.
 ///
 /// # Errors
 /// Another service manager than systemd starts programs here; the error has its command.
-pub fn unit(of_system: bool) -> Result<String, Failure> {
+pub fn write_unit(of_system: bool) -> Result<String, CommandFailure> {
     let program =
         std::env::current_exe().map_or_else(|_| "/usr/bin/corewise".into(), |path| path.display().to_string());
     if let Some(command) = service::at_logon(&program, "keep run") {
-        return Err(Failure::unavailable("there is no systemd here, and units are its files")
-            .next(format!("To start `keep run` whenever you log on:\n    {command}")));
+        return Err(CommandFailure::unavailable_error("there is no systemd here, and units are its files")
+            .with_hint(format!("To start `keep run` whenever you log on:\n    {command}")));
     }
     Ok(if of_system { SYSTEM.replace("PROGRAM", &program) } else { USER.replace("PROGRAM", &program) })
 }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use corewise_machine::ring::Slots;
-use corewise_model::links::What;
+use corewise_machine::ring::RingSlots;
+use corewise_model::links::TalkWay;
 
 use crate::app::machine::MachineArguments;
-use crate::app::values::{SlotsName, budget};
+use crate::app::values::{SlotsName, parse_budget};
 
 /// The end of `links --help`.
 pub const AFTER: &str = "Examples:
@@ -61,7 +61,7 @@ pub struct LinksArguments {
     #[arg(help_heading = "Measurement", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Maximum duration, such as 10s or 5m; ends earlier when every pair is certain [default: 60s]
-    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,
     /// Measure every pair of cpus, instead of predicting most pairs of a large machine; no time limit without --budget
     #[arg(help_heading = "Measurement", long)]
@@ -89,7 +89,7 @@ pub struct LinksArguments {
         ignore_case = true,
         conflicts_with = "json"
     )]
-    pub format: FormatName,
+    pub format: LinksFormatName,
     /// The order of cpus in pictures [default: by group if groups are found]
     #[arg(
         help_heading = "Output and history",
@@ -112,7 +112,7 @@ pub struct LinksMachine {
 
 impl LinksMachine {
     /// Converts to the arguments of other commands.
-    pub fn arguments(&self) -> MachineArguments {
+    pub fn to_arguments(&self) -> MachineArguments {
         MachineArguments { machine: self.machine.clone() }
     }
 }
@@ -159,7 +159,7 @@ pub enum UnitName {
 
 impl UnitName {
     /// Returns the unit in nanoseconds.
-    pub const fn nanoseconds(self) -> f64 {
+    pub const fn to_nanoseconds(self) -> f64 {
         match self {
             Self::Ns => 1.0,
             Self::Us => 1e3,
@@ -194,22 +194,22 @@ const BOUND: u32 = 64;
 
 impl KindName {
     /// Returns the corresponding ways to talk.
-    pub fn whats(self, slots: &[Slots]) -> Vec<What> {
+    pub fn to_talks(self, slots: &[RingSlots]) -> Vec<TalkWay> {
         match self {
-            Self::Cas => vec![What::Cas],
-            Self::Store => vec![What::Store],
-            Self::Oneway => vec![What::Oneway],
-            Self::Bandwidth => BLOCKS.map(|block_bytes| What::Bandwidth { block_bytes }).into(),
-            Self::Channel => vec![What::Channel { bound: Some(BOUND) }, What::Channel { bound: None }],
-            Self::Queue => slots.iter().map(|&slots| What::Queue { slots }).collect(),
-            Self::Wakeup => vec![What::Wakeup],
+            Self::Cas => vec![TalkWay::Cas],
+            Self::Store => vec![TalkWay::Store],
+            Self::Oneway => vec![TalkWay::Oneway],
+            Self::Bandwidth => BLOCKS.map(|block_bytes| TalkWay::Bandwidth { block_bytes }).into(),
+            Self::Channel => vec![TalkWay::Channel { bound: Some(BOUND) }, TalkWay::Channel { bound: None }],
+            Self::Queue => slots.iter().map(|&slots| TalkWay::Queue { slots }).collect(),
+            Self::Wakeup => vec![TalkWay::Wakeup],
         }
     }
 }
 
 /// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum FormatName {
+pub enum LinksFormatName {
     /// A screen
     #[default]
     Text,

@@ -7,32 +7,32 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::Artifact as _;
-use corewise_model::links::import::{Imported, read};
-use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled, Unit};
-use corewise_model::links::{Matrix, Pair, What};
+use corewise_model::links::import::{ImportedLinks, read_links};
+use corewise_model::links::map::{CostUnit, LinkMap, LinkMapOrigin, LinkMapProvenance, LinkSeries, SpoiledSamples};
+use corewise_model::links::{CostMatrix, LinkPair, TalkWay};
 use corewise_model::stats::order::median;
-use corewise_sys::input::{self, Input, InputKind};
+use corewise_sys::input::{self, InputFile, InputKind};
 use serde::Deserialize;
 
 use super::arguments::UnitName;
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 use crate::draw::suggestion;
 
 /// A document of `corewise links --json`.
 #[derive(Deserialize)]
-struct Document {
+struct LinkMapDocument {
     observed: LinkMap,
 }
 
 /// Reads a map from a file of corewise or of another tool.
-pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
+pub fn read_map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, CommandFailure> {
     if !is_json(path)? {
-        return of_other_tool(path, machine, unit);
+        return read_other_tool(path, machine, unit);
     }
-    let document: Result<Document, _> = input::json(opened(path, InputKind::LinkMap)?);
+    let document: Result<LinkMapDocument, _> = input::read_json(open_input(path, InputKind::LinkMap)?);
     let map = document
         .map_err(|error| error.to_string())
-        .and_then(|Document { observed }| observed.check().map(|()| observed))
+        .and_then(|LinkMapDocument { observed }| observed.check_loaded().map(|()| observed))
         .and_then(|map| {
             if map.series.iter().any(|series| !series.links.pairs.is_empty()) {
                 Ok(map)
@@ -44,36 +44,41 @@ pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Re
         let what = format!(
             "{} is not a map of {}: {why}",
             path.display(),
-            suggestion::mention(&suggested_command::links_json())
+            suggestion::format_mention(&suggested_command::links_json())
         );
-        Failure::unavailable(what)
-            .next(format!("Make one with `{} > FILE`.", suggestion::typed(&suggested_command::links_json())))
+        CommandFailure::unavailable_error(what).with_hint(format!(
+            "Make one with `{} > FILE`.",
+            suggestion::format_typed(&suggested_command::links_json())
+        ))
     })
 }
 
 /// Reads a map to store. Even a map of corewise counts as imported: its file does not prove that it is of this machine.
-pub fn imported(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
-    let mut map = map(path, machine, unit)?;
-    map.provenance.origin = of_file(&name_of(path), &map.provenance.origin);
+pub fn import_map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, CommandFailure> {
+    let mut map = read_map(path, machine, unit)?;
+    map.provenance.origin = origin_in_file(&name_of(path), &map.provenance.origin);
     Ok(map)
 }
 
 /// Returns the origin of a map of corewise that was read from a file.
-pub fn of_file(file: &str, before: &Origin) -> Origin {
+pub fn origin_in_file(file: &str, before: &LinkMapOrigin) -> LinkMapOrigin {
     match before {
-        Origin::Imported { .. } => before.clone(),
-        Origin::Measured | Origin::Simulated { .. } => {
+        LinkMapOrigin::Imported { .. } => before.clone(),
+        LinkMapOrigin::Measured | LinkMapOrigin::Simulated { .. } => {
             let (format, remarks) = ("map of corewise's".to_owned(), Vec::new());
-            Origin::Imported { file: file.to_owned(), format, remarks }
+            LinkMapOrigin::Imported { file: file.to_owned(), format, remarks }
         }
     }
 }
 
 /// Returns the costs of a file's first way to talk, for a simulation.
-pub fn matrix(path: &Path) -> Result<(What, Unit, Matrix), Failure> {
-    let map = map(path, None, None)?;
-    let series = map.series.first().ok_or_else(|| Failure::unavailable(format!("{} has no costs", path.display())))?;
-    Ok((series.what, map.unit, Matrix::of(&series.links)))
+pub fn read_matrix(path: &Path) -> Result<(TalkWay, CostUnit, CostMatrix), CommandFailure> {
+    let map = read_map(path, None, None)?;
+    let series = map
+        .series
+        .first()
+        .ok_or_else(|| CommandFailure::unavailable_error(format!("{} has no costs", path.display())))?;
+    Ok((series.what, map.unit, CostMatrix::from_links(&series.links)))
 }
 
 fn name_of(path: &Path) -> String {
@@ -81,8 +86,8 @@ fn name_of(path: &Path) -> String {
 }
 
 /// Returns the raw samples of each pair and direction of a file, in order of time.
-pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
-    let map = map(path, None, None)?;
+pub fn read_samples(path: &Path) -> Result<Vec<Vec<f64>>, CommandFailure> {
+    let map = read_map(path, None, None)?;
     let pairs = map.series.into_iter().flat_map(|series| series.links.pairs);
     let samples: Vec<Vec<f64>> = pairs
         .flat_map(|pair| [pair.visits_ns().to_vec(), pair.back_ns().to_vec()])
@@ -90,31 +95,33 @@ pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
         .collect();
     if samples.is_empty() {
         let what = format!("{} has no raw samples: at least ten of a pair are needed", path.display());
-        return Err(Failure::unavailable(what).next("Use a log of samples, or a corewise map with many visits."));
+        return Err(CommandFailure::unavailable_error(what)
+            .with_hint("Use a log of samples, or a corewise map with many visits."));
     }
     Ok(samples)
 }
 
-fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
-    let text = opened(path, InputKind::LinkTable)?.text().map_err(Failure::unavailable)?;
-    let Imported { format, mut series, cpus, in_cycles, mut remarks, .. } = read(&text).map_err(|error| {
-        Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
-            .next("docs/links.md lists the supported formats.")
-    })?;
+fn read_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, CommandFailure> {
+    let text = open_input(path, InputKind::LinkTable)?.read_text().map_err(CommandFailure::unavailable_error)?;
+    let ImportedLinks { format, mut series, cpus, in_cycles, mut remarks, .. } =
+        read_links(&text).map_err(|error| {
+            CommandFailure::unavailable_error(format!("{} cannot be imported: {error}", path.display()))
+                .with_hint("docs/links.md lists the supported formats.")
+        })?;
     drop(text);
-    in_nanoseconds(&mut series, in_cycles, unit).map_err(|what| {
-        Failure::unavailable(format!("{}: {what}", path.display())).next(format!(
+    convert_to_nanoseconds(&mut series, in_cycles, unit).map_err(|what| {
+        CommandFailure::unavailable_error(format!("{}: {what}", path.display())).with_hint(format!(
             "{} reads them as microseconds, --unit ns as nanoseconds.",
-            suggestion::mention(&suggested_command::links_import_in("us"))
+            suggestion::format_mention(&suggested_command::links_import_in("us"))
         ))
     })?;
-    let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
+    let machine = machine.filter(|machine| fits_machine(machine, &cpus, &mut remarks)).cloned();
     let name = name_of(path);
     Ok(LinkMap {
-        provenance: Provenance {
-            origin: Origin::Imported { file: name, format: format.words().to_owned(), remarks },
+        provenance: LinkMapProvenance {
+            origin: LinkMapOrigin::Imported { file: name, format: format.format_name().to_owned(), remarks },
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
-            started_unix_ms: now(),
+            started_unix_ms: unix_time_ms(),
             elapsed_s: 0.0,
             budget_s: 0.0,
             seed: 0,
@@ -124,18 +131,22 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>)
         clock: None,
         searched: Vec::new(),
         unfinished: false,
-        unit: if in_cycles { Unit::Cycles } else { Unit::Nanoseconds },
+        unit: if in_cycles { CostUnit::Cycles } else { CostUnit::Nanoseconds },
         cpus,
         series,
         clocks: Vec::new(),
-        spoiled: Spoiled::default(),
+        spoiled: SpoiledSamples::default(),
         parallel: None,
         gaps: Vec::new(),
     })
 }
 
 /// Converts costs of a given unit to nanoseconds. Without a unit, refuses costs that are too low for any two cpus.
-fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>) -> Result<(), &'static str> {
+fn convert_to_nanoseconds(
+    series: &mut [LinkSeries],
+    in_cycles: bool,
+    unit: Option<UnitName>,
+) -> Result<(), &'static str> {
     match unit {
         Some(_) if in_cycles => Err("its numbers are cycles, which no --unit turns into nanoseconds"),
         None if !in_cycles && series.iter().all(is_too_cheap) => {
@@ -144,7 +155,7 @@ fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>
         None | Some(UnitName::Ns) => Ok(()),
         Some(unit) => {
             let pairs = series.iter_mut().flat_map(|series| &mut series.links.pairs);
-            pairs.for_each(|pair| pair.change(|cost| *cost *= unit.nanoseconds()));
+            pairs.for_each(|pair| pair.change_visits(|cost| *cost *= unit.to_nanoseconds()));
             Ok(())
         }
     }
@@ -152,17 +163,19 @@ fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>
 
 /// Returns true if most costs are below the transfer time of a line between any two cores. A send among many through
 /// a queue may be that cheap.
-fn is_too_cheap(series: &Series) -> bool {
+fn is_too_cheap(series: &LinkSeries) -> bool {
     const LEAST_NS: f64 = 2.0;
-    let costs: Vec<f64> = series.links.pairs.iter().map(Pair::one_way_ns).collect();
+    let costs: Vec<f64> = series.links.pairs.iter().map(LinkPair::one_way_ns).collect();
     match series.what {
-        What::Queue { .. } | What::Channel { .. } | What::Bandwidth { .. } => costs.iter().all(|cost| *cost < 1.0),
+        TalkWay::Queue { .. } | TalkWay::Channel { .. } | TalkWay::Bandwidth { .. } => {
+            costs.iter().all(|cost| *cost < 1.0)
+        }
         _ => median(&costs) < LEAST_NS,
     }
 }
 
 /// Returns true if a machine has the cpus of a file; adds a remark otherwise.
-fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
+fn fits_machine(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
     let fits = cpus.is_subset(&machine.online);
     if !fits {
         let others = cpus.difference(&machine.online);
@@ -171,15 +184,15 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
     fits
 }
 
-fn is_json(path: &Path) -> Result<bool, Failure> {
-    let mut start = BufReader::new(opened(path, InputKind::LinkMap)?).bytes().map_while(Result::ok);
+fn is_json(path: &Path) -> Result<bool, CommandFailure> {
+    let mut start = BufReader::new(open_input(path, InputKind::LinkMap)?).bytes().map_while(Result::ok);
     Ok(start.find(|byte| !byte.is_ascii_whitespace()) == Some(b'{'))
 }
 
-fn opened(path: &Path, kind: InputKind) -> Result<Input, Failure> {
-    Input::open(path, kind).map_err(Failure::unavailable)
+fn open_input(path: &Path, kind: InputKind) -> Result<InputFile, CommandFailure> {
+    InputFile::open(path, kind).map_err(CommandFailure::unavailable_error)
 }
 
-fn now() -> i64 {
+fn unix_time_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corewise_machine::placement::Expression;
-use corewise_machine::ring::Slots;
+use corewise_machine::placement::PlacementExpression;
+use corewise_machine::ring::RingSlots;
 use corewise_machine::suggested_command;
-use corewise_model::links::What;
-use corewise_model::links::explore::Limits;
+use corewise_model::links::TalkWay;
+use corewise_model::links::explore::ExploreLimits;
 
-use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName, UnitName};
-use crate::app::failure::Failure;
+use super::arguments::{KindName, LinksArguments, LinksCommand, LinksFormatName, OrderName, UnitName};
+use crate::app::failure::CommandFailure;
 use crate::app::machine::MachineChoice;
-use crate::app::placing::expression;
+use crate::app::placing::parse_expression;
 use crate::app::values::SlotsName;
-use crate::draw::suggestion::words_in_shell;
+use crate::draw::suggestion::quote_words;
 
 /// Default limit of the duration of a map.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -25,16 +25,16 @@ const NO_LIMIT: Duration = Duration::from_secs(86_400);
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinksTask {
     /// The action.
-    pub action: Action,
+    pub action: LinksAction,
     /// The output format.
-    pub format: FormatName,
+    pub format: LinksFormatName,
     /// The order of cpus in pictures.
     pub order: Option<OrderName>,
 }
 
 /// An action of `links`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum LinksAction {
     /// Measure this machine, or simulate another.
     Map(MapRequest),
     /// Import files.
@@ -49,9 +49,9 @@ pub enum Action {
     /// Compare two maps.
     Compare {
         /// The earlier map.
-        before: Source,
+        before: LinkMapSource,
         /// The later map.
-        after: Source,
+        after: LinkMapSource,
         /// The machine of imported files, if given.
         machine: Option<MachineChoice>,
     },
@@ -63,22 +63,22 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapRequest {
     /// The ways to talk.
-    pub kinds: Vec<What>,
+    pub kinds: Vec<TalkWay>,
     /// The cpus; all allowed cpus if not given.
-    pub cpus: Option<Expression>,
+    pub cpus: Option<PlacementExpression>,
     /// Maximum duration.
     pub budget: Duration,
     /// Limits of the number of pairs.
-    pub limits: Limits,
+    pub limits: ExploreLimits,
     /// The seed.
     pub seed: Option<u64>,
     /// The matrix that stands for the machine.
-    pub simulate: Option<Simulation>,
+    pub simulate: Option<LinksSimulation>,
 }
 
 /// A simulated machine.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Simulation {
+pub struct LinksSimulation {
     /// The matrix's file.
     pub matrix: PathBuf,
     /// The file from which noise is drawn.
@@ -89,21 +89,21 @@ pub struct Simulation {
 
 /// The source of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LinkMapSource {
     /// The history.
     Stored(i64),
     /// A file.
     File(PathBuf),
 }
 
-impl Source {
+impl LinkMapSource {
     /// Interprets a number as one of the history; `./3` is a file.
     fn new(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::File(text.into()), Self::Stored)
     }
 
     /// Returns the command line that compares two sources.
-    pub fn again(both: [&Self; 2]) -> String {
+    pub fn suggest_comparison(both: [&Self; 2]) -> String {
         let typed = |source: &Self| match source {
             Self::Stored(number) => number.to_string(),
             Self::File(path) => path.to_string_lossy().into_owned(),
@@ -112,11 +112,11 @@ impl Source {
             [Self::Stored(before), Self::Stored(after)] => suggested_command::history_compare([*before, *after]),
             [before, after] => suggested_command::links_compare(&typed(before), &typed(after)),
         };
-        words_in_shell(command.words())
+        quote_words(command.words())
     }
 
     /// Describes the source: "map 3", or the path of a file.
-    pub fn words(&self) -> String {
+    pub fn to_text(&self) -> String {
         match self {
             Self::Stored(number) => format!("map {number}"),
             Self::File(path) => path.display().to_string(),
@@ -129,29 +129,32 @@ impl LinksTask {
     ///
     /// # Errors
     /// The options contradict each other, or an expression is invalid.
-    pub fn new(typed: LinksArguments) -> Result<Self, Failure> {
+    pub fn new(typed: LinksArguments) -> Result<Self, CommandFailure> {
         let (format, order) = (typed.format, typed.order);
         let machine =
-            typed.machine.machine.as_ref().map(|_| MachineChoice::new(&typed.machine.arguments())).transpose()?;
-        if let Some(refused) = typed.makes_no_sense() {
+            typed.machine.machine.as_ref().map(|_| MachineChoice::new(&typed.machine.to_arguments())).transpose()?;
+        if let Some(refused) = typed.explain_misuse() {
             return Err(refused);
         }
         let action = match &typed.command {
-            Some(_) if typed.measures() => {
+            Some(_) if typed.is_measuring() => {
                 let what =
                     "--kind, --slots, --cpus, --budget, --all-pairs, --seed and --simulate are only for a new map";
-                return Err(Failure::usage(what).next("Leave them out, or the word after `links`."));
+                return Err(CommandFailure::usage_error(what).with_hint("Leave them out, or the word after `links`."));
             }
-            Some(LinksCommand::Import { files, unit }) => Action::Import { files: files.clone(), unit: *unit, machine },
+            Some(LinksCommand::Import { files, unit }) => {
+                LinksAction::Import { files: files.clone(), unit: *unit, machine }
+            }
             Some(LinksCommand::Compare { before, after }) => {
-                Action::Compare { before: Source::new(before), after: Source::new(after), machine }
+                LinksAction::Compare { before: LinkMapSource::new(before), after: LinkMapSource::new(after), machine }
             }
-            Some(LinksCommand::Show { number }) => Action::Show(*number),
+            Some(LinksCommand::Show { number }) => LinksAction::Show(*number),
             None if machine.is_some() && typed.simulate.is_none() => {
                 let what = "--machine names the machine of a matrix, and there is no matrix";
-                return Err(Failure::usage(what).next("Name the matrix: links --simulate FILE, or links import FILE."));
+                return Err(CommandFailure::usage_error(what)
+                    .with_hint("Name the matrix: links --simulate FILE, or links import FILE."));
             }
-            None => Action::Map(map_request(&typed, machine)?),
+            None => LinksAction::Map(map_request(&typed, machine)?),
         };
         Ok(Self { action, format, order })
     }
@@ -159,9 +162,9 @@ impl LinksTask {
 
 impl LinksArguments {
     /// Returns the failure for options that do not apply to the subcommand.
-    fn makes_no_sense(&self) -> Option<Failure> {
-        let refused = |what: &str, next: &str| Some(Failure::usage(what).next(next));
-        let is_table = self.format != FormatName::Text;
+    fn explain_misuse(&self) -> Option<CommandFailure> {
+        let refused = |what: &str, next: &str| Some(CommandFailure::usage_error(what).with_hint(next));
+        let is_table = self.format != LinksFormatName::Text;
         match &self.command {
             Some(LinksCommand::Compare { .. }) if is_table || self.order.is_some() => {
                 refused("compare has no picture and no table of visits", "It prints text or, with --json, JSON.")
@@ -169,7 +172,7 @@ impl LinksArguments {
             Some(LinksCommand::Show { .. }) if self.machine.machine.is_some() => {
                 refused("--machine names the machine of a file, and no file is read here", "Leave out --machine.")
             }
-            Some(LinksCommand::Import { files, .. }) if files.len() > 1 && self.format != FormatName::Text => {
+            Some(LinksCommand::Import { files, .. }) if files.len() > 1 && self.format != LinksFormatName::Text => {
                 refused("several files cannot be written as one", "Import one at a time.")
             }
             None if self.simulate.is_some() && (self.channel || !self.kind.is_empty() || !self.slots.is_empty()) => {
@@ -180,35 +183,35 @@ impl LinksArguments {
     }
 
     /// Returns true if an option of a new map is given.
-    fn measures(&self) -> bool {
+    fn is_measuring(&self) -> bool {
         let said = [self.channel, self.all_pairs, self.cpus.is_some(), self.budget.is_some(), self.seed.is_some()];
         said.contains(&true) || !self.kind.is_empty() || !self.slots.is_empty() || self.simulate.is_some()
     }
 }
 
-fn map_request(typed: &LinksArguments, machine: Option<MachineChoice>) -> Result<MapRequest, Failure> {
+fn map_request(typed: &LinksArguments, machine: Option<MachineChoice>) -> Result<MapRequest, CommandFailure> {
     let default = if typed.all_pairs { NO_LIMIT } else { BUDGET };
-    let simulation = |matrix: &PathBuf| Simulation { matrix: matrix.clone(), noise: typed.noise.clone(), machine };
+    let simulation = |matrix: &PathBuf| LinksSimulation { matrix: matrix.clone(), noise: typed.noise.clone(), machine };
     Ok(MapRequest {
-        kinds: kinds(typed)?,
-        cpus: typed.cpus.as_deref().map(expression).transpose()?,
+        kinds: parse_kinds(typed)?,
+        cpus: typed.cpus.as_deref().map(parse_expression).transpose()?,
         budget: typed.budget.unwrap_or(default),
-        limits: Limits { all: typed.all_pairs, ..Limits::default() },
+        limits: ExploreLimits { all: typed.all_pairs, ..ExploreLimits::default() },
         seed: typed.seed,
         simulate: typed.simulate.as_ref().map(simulation),
     })
 }
 
 /// Returns the ways to talk, each once, in the order in which they were named.
-fn kinds(typed: &LinksArguments) -> Result<Vec<What>, Failure> {
+fn parse_kinds(typed: &LinksArguments) -> Result<Vec<TalkWay>, CommandFailure> {
     let mut names = typed.kind.clone();
     if typed.channel {
         names.push(KindName::Channel);
     }
-    let slots: Vec<Slots> = typed.slots.iter().map(|slots| SlotsName::slots(*slots)).collect();
+    let slots: Vec<RingSlots> = typed.slots.iter().map(|slots| SlotsName::to_slots(*slots)).collect();
     if !slots.is_empty() && !names.iter().any(|name| matches!(name, KindName::Channel | KindName::Queue)) {
-        return Err(Failure::usage("--slots needs a queue")
-            .next("Add --kind queue, or --channel, which also measures queues with these slots."));
+        return Err(CommandFailure::usage_error("--slots needs a queue")
+            .with_hint("Add --kind queue, or --channel, which also measures queues with these slots."));
     }
     if !slots.is_empty() && !names.contains(&KindName::Queue) {
         names.push(KindName::Queue);
@@ -216,9 +219,9 @@ fn kinds(typed: &LinksArguments) -> Result<Vec<What>, Failure> {
     if names.is_empty() {
         names.push(KindName::Cas);
     }
-    let slots = if slots.is_empty() { Slots::ALL.to_vec() } else { slots };
-    let mut kinds: Vec<What> = Vec::new();
-    for what in names.into_iter().flat_map(|name| name.whats(&slots)) {
+    let slots = if slots.is_empty() { RingSlots::ALL.to_vec() } else { slots };
+    let mut kinds: Vec<TalkWay> = Vec::new();
+    for what in names.into_iter().flat_map(|name| name.to_talks(&slots)) {
         if !kinds.contains(&what) {
             kinds.push(what);
         }
@@ -229,15 +232,15 @@ fn kinds(typed: &LinksArguments) -> Result<Vec<What>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::run::typed;
+    use crate::app::run::parse_typed;
 
-    fn task(line: &str) -> Result<LinksTask, Failure> {
-        LinksTask::new(typed(&line.split(' ').collect::<Vec<_>>()).unwrap())
+    fn task(line: &str) -> Result<LinksTask, CommandFailure> {
+        LinksTask::new(parse_typed(&line.split(' ').collect::<Vec<_>>()).unwrap())
     }
 
     fn kinds_of(line: &str) -> String {
-        let Action::Map(request) = task(line).unwrap().action else { panic!("no map") };
-        request.kinds.iter().map(|what| what.words()).collect::<Vec<_>>().join("; ")
+        let LinksAction::Map(request) = task(line).unwrap().action else { panic!("no map") };
+        request.kinds.iter().map(|what| what.describe_way()).collect::<Vec<_>>().join("; ")
     }
 
     #[test]
@@ -257,7 +260,7 @@ mod tests {
     #[test]
     fn all_pairs_have_no_limit_of_time_unless_one_is_set() {
         let budget = |line| match task(line).unwrap().action {
-            Action::Map(request) => request.budget.as_secs(),
+            LinksAction::Map(request) => request.budget.as_secs(),
             other => panic!("{other:?}"),
         };
         assert_eq!(budget("links"), 60);
@@ -267,8 +270,8 @@ mod tests {
 
     #[test]
     fn a_number_is_a_stored_map_and_anything_else_a_file() {
-        let Action::Compare { before, after, .. } = task("links compare 3 ./3").unwrap().action else { panic!() };
-        assert_eq!((before, after), (Source::Stored(3), Source::File("./3".into())));
+        let LinksAction::Compare { before, after, .. } = task("links compare 3 ./3").unwrap().action else { panic!() };
+        assert_eq!((before, after), (LinkMapSource::Stored(3), LinkMapSource::File("./3".into())));
         assert!(task("links --kind cas compare 1 2").is_err());
         assert!(task("links --machine fx-8150").is_err());
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-use crate::app::values::{budget, size_bytes};
+use crate::app::values::{parse_budget, size_bytes};
 
 /// The end of `memory --help`.
 const AFTER: &str = "Examples:
@@ -30,7 +30,7 @@ pub struct MemoryArguments {
     #[arg(help_heading = "Measurement", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Maximum duration, such as 30s or 5m; ends earlier after nine rounds [default: 60s]
-    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,
     /// Size of the buffer on each node, such as 256MiB [default: four times all last-level caches, if memory allows]
     #[arg(help_heading = "Measurement", long, value_name = "SIZE", value_parser = size_bytes)]
@@ -58,12 +58,12 @@ pub struct MemoryArguments {
         ignore_case = true,
         conflicts_with = "json"
     )]
-    pub format: FormatName,
+    pub format: MemoryFormatName,
 }
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatName {
+pub enum MemoryFormatName {
     /// Tables and findings
     Text,
     /// One line per visit

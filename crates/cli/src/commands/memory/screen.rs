@@ -9,40 +9,40 @@ mod loads;
 mod streams;
 
 use corewise_machine::suggested_command;
-use corewise_model::links::map::Origin;
+use corewise_model::links::map::LinkMapOrigin;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::MemoryConclusions;
-use corewise_model::memory::estimate::Estimate;
+use corewise_model::memory::estimate::VisitEstimate;
 
-use crate::draw::findings::{gaps, meaning};
-use crate::draw::machine::headline;
-use crate::draw::number::{brief, bytes, count, decimal};
+use crate::draw::findings::{compose_gaps, compose_meaning};
+use crate::draw::machine::compose_headline;
+use crate::draw::number::{format_brief, format_bytes, format_count, format_decimal};
 use crate::draw::story::StoryRole::{Answer, Details, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
-use crate::draw::suggestion::map_again;
-use crate::draw::survey::{Kept, emulated_remark};
-use crate::draw::text::{Line, Tone};
-use figures::figures;
-use latencies::latencies;
+use crate::draw::suggestion::repeat_map;
+use crate::draw::survey::{StorageStatus, emulated_remark};
+use crate::draw::text::{StyledLine, TextTone};
+use figures::compose_figures;
+use latencies::compose_latencies;
 use levels::level_lines;
 use loads::{load_lines, loads_lines};
-use streams::streams;
+use streams::compose_streams;
 
-pub use comparison::comparison;
-pub use figures::picture;
+pub use comparison::compose_comparison;
+pub use figures::draw_picture;
 
 /// Composes the story of a map.
-pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Story {
-    let told = Story::new(map_again(
+pub fn compose_story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &StorageStatus) -> Story {
+    let told = Story::new(repeat_map(
         &map.provenance,
         suggested_command::memory_import,
         suggested_command::memory_simulated,
         suggested_command::memory,
     ))
-    .with(Head, head(map, conclusions, kept))
-    .with(Evidence, figures(map, conclusions));
+    .with(Head, compose_head(map, conclusions, kept))
+    .with(Evidence, compose_figures(map, conclusions));
     let told = conclusions.levels.iter().fold(told, |told, levels| told.with(Evidence, level_lines(map, levels)));
-    let told = told.with(Evidence, latencies(conclusions)).with(Evidence, streams(map, conclusions));
+    let told = told.with(Evidence, compose_latencies(conclusions)).with(Evidence, compose_streams(map, conclusions));
     let told = match &conclusions.loads[..] {
         [load] => told.with(Evidence, load_lines(load)),
         loads => loads
@@ -53,82 +53,84 @@ pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> S
     let remark =
         (is_measured && conclusions.findings.is_empty()).then_some("Nothing stands out: leave memory to the system.");
     let says_something = is_measured || !conclusions.findings.is_empty();
-    let means = says_something.then(|| meaning(remark, &conclusions.findings, &conclusions.no_difference));
-    told.with(Answer, means.unwrap_or_default()).with(Notes, foot(map, conclusions, kept))
+    let means = says_something.then(|| compose_meaning(remark, &conclusions.findings, &conclusions.no_difference));
+    told.with(Answer, means.unwrap_or_default()).with(Notes, compose_foot(map, conclusions, kept))
 }
 
-fn head(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Vec<StoryPart> {
+fn compose_head(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &StorageStatus) -> Vec<StoryPart> {
     let mut lines = Vec::new();
-    if map.machine.system.emulated && map.provenance.origin == Origin::Measured {
-        lines.push(emulated_remark().hanging(2));
+    if map.machine.system.emulated && map.provenance.origin == LinkMapOrigin::Measured {
+        lines.push(emulated_remark().into_paragraph(2));
     }
     let mut warn = |text: &str, rest: String| {
-        lines.push(Line::new().with(Tone::Warn, text).plain(rest).hanging(2));
+        lines.push(StyledLine::new().with(TextTone::Warn, text).plain(rest).into_paragraph(2));
     };
     if map.provenance.partial {
         warn(
             "PARTIAL: ended early",
-            format!(", after {}; partial results follow.", count(map.rounds as usize, "whole round")),
+            format!(", after {}; partial results follow.", format_count(map.rounds as usize, "whole round")),
         );
     }
     if conclusions.is_cache {
         let words = format!(
             "; buffers of {} are less than four times the caches ({}). Latency and bandwidth of nodes are partly those of caches.",
-            bytes(map.buffer_bytes),
-            bytes(map.caches_bytes)
+            format_bytes(map.buffer_bytes),
+            format_bytes(map.caches_bytes)
         );
         warn("CACHE", words);
     }
-    if let Kept::Recalled(number, when) = kept {
-        lines.push(Line::new().faint(format!("map {number} of memory, made {when}")).hanging(2));
+    if let StorageStatus::Recalled(number, when) = kept {
+        lines.push(StyledLine::new().faint(format!("map {number} of memory, made {when}")).into_paragraph(2));
     }
-    let seconds = format!("{} s", decimal(map.provenance.elapsed_s, 0));
+    let seconds = format!("{} s", format_decimal(map.provenance.elapsed_s, 0));
     let more = match &map.provenance.origin {
-        Origin::Simulated { file } => vec![format!("memory of {file}, simulated with made-up costs")],
-        Origin::Imported { file, format, .. } => vec![format!("memory by {format}, imported from {file}")],
-        Origin::Measured => vec!["memory".to_owned(), seconds],
+        LinkMapOrigin::Simulated { file } => vec![format!("memory of {file}, simulated with made-up costs")],
+        LinkMapOrigin::Imported { file, format, .. } => vec![format!("memory by {format}, imported from {file}")],
+        LinkMapOrigin::Measured => vec!["memory".to_owned(), seconds],
     };
-    lines.push(headline(&map.machine, &more));
-    if let Origin::Imported { remarks, .. } = &map.provenance.origin {
-        remarks.iter().for_each(|remark| lines.push(Line::new().faint(format!("note: {remark}")).hanging(2)));
+    lines.push(compose_headline(&map.machine, &more));
+    if let LinkMapOrigin::Imported { remarks, .. } = &map.provenance.origin {
+        remarks
+            .iter()
+            .for_each(|remark| lines.push(StyledLine::new().faint(format!("note: {remark}")).into_paragraph(2)));
     }
     let balancing = map.machine.system.scheduling.get("numa_balancing").filter(|value| *value != "0");
-    if balancing.is_some() && map.provenance.origin == Origin::Measured && map.machine.nodes.len() > 1 {
+    if balancing.is_some() && map.provenance.origin == LinkMapOrigin::Measured && map.machine.nodes.len() > 1 {
         let words = "note: automatic NUMA balancing is on (kernel.numa_balancing): it may move pages while programs run. The buffers here were \
                      looked up before and after.";
-        lines.push(Line::new().faint(words).hanging(2));
+        lines.push(StyledLine::new().faint(words).into_paragraph(2));
     }
     lines
 }
 
-fn some(estimate: Option<&Estimate>) -> Line {
-    estimate.map_or_else(Line::new, |estimate| Line::new().strong(brief(estimate.median)))
+fn draw_median(estimate: Option<&VisitEstimate>) -> StyledLine {
+    estimate.map_or_else(StyledLine::new, |estimate| StyledLine::new().strong(format_brief(estimate.median)))
 }
 
 /// Formats an interval as "116–124", faint.
-fn interval(estimate: Option<&Estimate>) -> Line {
-    let words = |estimate: &Estimate| format!("{}–{}", brief(estimate.low), brief(estimate.high));
-    estimate.map_or_else(Line::new, |estimate| Line::new().faint(words(estimate)))
+fn draw_interval(estimate: Option<&VisitEstimate>) -> StyledLine {
+    let words = |estimate: &VisitEstimate| format!("{}–{}", format_brief(estimate.low), format_brief(estimate.high));
+    estimate.map_or_else(StyledLine::new, |estimate| StyledLine::new().faint(words(estimate)))
 }
 
-fn foot(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Vec<StoryPart> {
+fn compose_foot(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &StorageStatus) -> Vec<StoryPart> {
     let visits = conclusions.costs.iter().filter_map(|cost| cost.huge_ns).map(|ns| ns.visits).max().unwrap_or(0);
     let mut lines = Vec::new();
     if visits < 6 && visits > 0 && !map.provenance.partial {
         let words = format!(
             "{} only: the ends of intervals are the least and the greatest (--budget)",
-            count(map.rounds as usize, "round")
+            format_count(map.rounds as usize, "round")
         );
-        lines.push(Line::new().faint(words).hanging(2));
+        lines.push(StyledLine::new().faint(words).into_paragraph(2));
     }
-    lines.extend(gaps(&map.gaps));
+    lines.extend(compose_gaps(&map.gaps));
     let mut end = vec![
-        format!("buffers of {}", bytes(map.buffer_bytes)),
-        count(map.rounds as usize, "round"),
+        format!("buffers of {}", format_bytes(map.buffer_bytes)),
+        format_count(map.rounds as usize, "round"),
         format!("seed {}", map.provenance.seed),
     ];
     end.extend(map.clock.as_ref().map(|clock| format!("clock {}", clock.source)));
-    end.extend(kept.of_map());
-    lines.push(Line::new().faint(end.join(", ")).hanging(2));
+    end.extend(kept.describe_stored_map());
+    lines.push(StyledLine::new().faint(end.join(", ")).into_paragraph(2));
     lines
 }

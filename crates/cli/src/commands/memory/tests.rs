@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_machine::{Gap, machine_file};
-use corewise_model::links::map::Origin;
+use corewise_model::links::map::LinkMapOrigin;
 
 use super::*;
 use crate::draw::fixtures::hostile;
@@ -16,7 +16,7 @@ fn two_nodes() -> MemoryMap {
     let text = "name = \"x\"\ncpus = \"0-3\"\ncores = \"0 x4\"\npackages = \"0-1 x2\"\n\
                 caches = [{ cache = \"L3\", size = \"256 KiB\", per = \"package\" }]\nnodes = [{ cpus = \"0-1 x2\" }]\n";
     let machine = machine_file::parse(text).unwrap().machine;
-    let request = Request {
+    let request = MemoryRequest {
         cpus: machine.allowed.clone(),
         budget: Duration::from_secs(60),
         buffer_bytes: Some(1 << 20),
@@ -24,7 +24,7 @@ fn two_nodes() -> MemoryMap {
         corewise: "0.1.0",
     };
     let stop = AtomicBool::new(false);
-    let map = make_map(&request, machine, &mut Simulated::new("x".into(), 1), &stop, &mut |_| {});
+    let map = make_map(&request, machine, &mut DescribedMemory::new("x".into(), 1), &stop, &mut |_| {});
     MemoryMap { gaps: vec![Gap::new("a", "b")], ..map }
 }
 
@@ -32,14 +32,15 @@ fn two_nodes() -> MemoryMap {
 fn no_map_steers_or_hides() {
     let simulated = two_nodes();
     let mut imported = simulated.clone();
-    imported.provenance.origin = Origin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
+    imported.provenance.origin =
+        LinkMapOrigin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
     for map in [simulated, imported].iter().flat_map(hostile::copies) {
-        let conclusions = map.conclude();
-        let told = screen::story(&map, &conclusions, &Kept::Recalled(1, "now".into()));
+        let conclusions = map.draw_conclusions();
+        let told = screen::compose_story(&map, &conclusions, &StorageStatus::Recalled(1, "now".into()));
         hostile::check_story(&told);
-        told.figures().for_each(|figure| hostile::check_xml(&figure.svg()));
-        hostile::check_xml(&screen::picture(&map, &conclusions).unwrap());
-        hostile::check_text(&visits(&map));
+        told.list_figures().for_each(|figure| hostile::check_xml(&figure.to_svg()));
+        hostile::check_xml(&screen::draw_picture(&map, &conclusions).unwrap());
+        hostile::check_text(&write_visits(&map));
         hostile::check_json(&ArtifactDocument::new(Cow::Borrowed(&map), conclusions, &told, None));
     }
 }
@@ -49,9 +50,10 @@ fn every_sentence_is_in_every_form() {
     let map = two_nodes();
     let mut imported = map.clone();
     imported.provenance.partial = true;
-    imported.provenance.origin = Origin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
+    imported.provenance.origin =
+        LinkMapOrigin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
     for map in [&map, &imported] {
-        check_forms(&screen::story(map, &map.conclude(), &Kept::Recalled(1, "now".into())));
+        check_forms(&screen::compose_story(map, &map.draw_conclusions(), &StorageStatus::Recalled(1, "now".into())));
     }
-    check_forms(&screen::comparison([1, 2], &compare(&map, &imported)));
+    check_forms(&screen::compose_comparison([1, 2], &compare_memory_maps(&map, &imported)));
 }

@@ -5,20 +5,20 @@ pub mod document;
 mod screen;
 
 use corewise_lab::experiment::ExperimentKnowledge as _;
-use corewise_machine::placement::plan::{USUAL_MOST, plan};
+use corewise_machine::placement::plan::{USUAL_MOST, plan_placements};
 
 use super::task::CandidatesRequest;
-use crate::app::failure::{Exit, Failure};
-use crate::app::machine::{self, Chosen, MachineChoice};
-use crate::app::output::show;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::machine::{self, ChosenMachine, MachineChoice};
+use crate::app::output::show_result;
 use crate::app::placing::{reachable_here, with_memory_costs};
-use crate::app::settings::Settings;
+use crate::app::settings::ProgramSettings;
 use document::CandidatesDocument;
-use screen::screen;
+use screen::draw_screen;
 
 /// Lists the candidates.
-pub fn run(request: &CandidatesRequest, settings: &Settings) -> Result<Exit, Failure> {
-    let Chosen { machine, description } = machine::read(&request.machine)?;
+pub fn run(request: &CandidatesRequest, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+    let ChosenMachine { machine, description } = machine::read_machine(&request.machine)?;
     // On another machine all allowed cpus count as reachable, and no surveys are stored here.
     let (machine, reachable, busiest) = match request.machine {
         MachineChoice::Here => {
@@ -30,11 +30,11 @@ pub fn run(request: &CandidatesRequest, settings: &Settings) -> Result<Exit, Fai
             (machine, reachable, None)
         }
     };
-    let plan = plan(&machine, &reachable, request.threads, busiest, USUAL_MOST);
-    show(
+    let plan = plan_placements(&machine, &reachable, request.threads, busiest, USUAL_MOST);
+    show_result(
         settings,
         || CandidatesDocument::new(&machine, busiest, &plan),
-        || screen(&machine, &plan, description.as_ref(), settings.width),
+        || draw_screen(&machine, &plan, description.as_ref(), settings.width),
     )?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

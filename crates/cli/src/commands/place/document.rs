@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::machine_file::Description;
-use corewise_machine::placement::Resolution;
-use corewise_machine::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_machine::machine_file::MachineDescription;
+use corewise_machine::placement::ResolvedExpression;
+use corewise_machine::placement::notation::{self, Notation, NotationLine, NotationReading};
 use corewise_machine::{Level, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct PlaceDocument<'a> {
     /// The name of the machine in the history.
     fingerprint: String,
     /// The selected cpus, their order, and the cpus left out.
-    resolution: &'a Resolution,
+    resolution: &'a ResolvedExpression,
     /// The share of each level, outermost first.
     levels: Vec<LevelShare>,
     /// The meaning of the text in another tool's notation, one sentence each.
@@ -31,16 +31,16 @@ pub struct PlaceDocument<'a> {
 
 impl<'a> PlaceDocument<'a> {
     /// Creates the document.
-    pub fn new(placed: &Placed<'a>) -> Self {
+    pub fn new(placed: &ShownPlacement<'a>) -> Self {
         let (machine, resolution) = (placed.machine, placed.resolution);
         let share = |level| {
-            let objects = machine.objects(level);
+            let objects = machine.objects_of(level);
             let touched = objects.iter().enumerate().filter(|(_, object)| !object.is_disjoint(&resolution.cpus));
             LevelShare { level, objects: objects.len(), touched: touched.map(|(index, _)| index).collect() }
         };
         let entry = |line: NotationLine| NotationEntry { label: line.label, text: line.text, remarks: line.remarks };
         let lines = |notation: Notation| {
-            let printed = notation::print(notation, &resolution.cpus, &resolution.order, machine);
+            let printed = notation::print_notation(notation, &resolution.cpus, &resolution.order, machine);
             (notation.word(), printed.into_iter().map(entry).collect())
         };
         Self {
@@ -48,7 +48,7 @@ impl<'a> PlaceDocument<'a> {
             expression: placed.text,
             fingerprint: machine.fingerprint(),
             resolution,
-            levels: machine.levels().map(share).collect(),
+            levels: machine.levels_present().map(share).collect(),
             remarks: placed.read.map_or(&[], |read| &read.remarks),
             notations: Notation::ALL.into_iter().map(lines).collect(),
         }
@@ -79,15 +79,15 @@ pub struct NotationEntry {
 
 /// A placement on a machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Placed<'a> {
+pub struct ShownPlacement<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// The expression as typed.
     pub text: &'a str,
     /// The cpus that it selects here.
-    pub resolution: &'a Resolution,
+    pub resolution: &'a ResolvedExpression,
     /// The result of reading another tool's notation; `None` for the placement language.
-    pub read: Option<&'a Read>,
+    pub read: Option<&'a NotationReading>,
     /// The description in the machine file, if the machine comes from one.
-    pub description: Option<&'a Description>,
+    pub description: Option<&'a MachineDescription>,
 }

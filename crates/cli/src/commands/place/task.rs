@@ -3,7 +3,7 @@
 use corewise_machine::placement::notation::Notation;
 
 use super::arguments::PlaceArguments;
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::MachineChoice;
 
 /// A placement to show.
@@ -33,7 +33,7 @@ impl CandidatesRequest {
     ///
     /// # Errors
     /// The machine is not known.
-    pub fn new(arguments: &PlaceArguments) -> Result<Self, Failure> {
+    pub fn new(arguments: &PlaceArguments) -> Result<Self, CommandFailure> {
         Ok(Self { threads: arguments.threads, machine: MachineChoice::new(&arguments.machine)? })
     }
 }
@@ -43,8 +43,9 @@ impl PlaceRequest {
     ///
     /// # Errors
     /// The machine is not known.
-    pub fn new(arguments: PlaceArguments) -> Result<Self, Failure> {
-        let notation = |name: &str| name.parse::<Notation>().map_err(|error| Failure::new(Exit::Usage, error));
+    pub fn new(arguments: PlaceArguments) -> Result<Self, CommandFailure> {
+        let notation =
+            |name: &str| name.parse::<Notation>().map_err(|error| CommandFailure::new(CommandExit::Usage, error));
         Ok(Self {
             text: arguments.expression.join(" "),
             from: arguments.from.as_deref().map(notation).transpose()?,

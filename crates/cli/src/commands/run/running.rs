@@ -5,33 +5,37 @@ use std::io::ErrorKind;
 
 use corewise_lab::placing::resolve_for_process;
 use corewise_machine::CpuSet;
-use corewise_machine::placement::Expression;
+use corewise_machine::placement::PlacementExpression;
 use corewise_machine::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::affinity::{self, has_ended};
-use corewise_sys::change::{AffinityChange, Change, Journal};
-use corewise_sys::process::{Process, process_of};
-use corewise_sys::processes::{Executable, Facts, threads};
+use corewise_sys::change::{AffinityChange, Change, ChangeJournal};
+use corewise_sys::process::{ProcessIdentity, process_of};
+use corewise_sys::processes::{ExecutableFile, ProcessFacts, process_threads};
 use corewise_sys::task::thread_count;
 
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
 use crate::app::output::print_text;
-use crate::app::settings::Settings;
+use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 
 /// Maximum number of passes over a process that keeps starting threads.
 const MOST_LOOKS: usize = 100;
 
 /// Moves all threads of a process to the cpus of an expression, and prints the equivalent command of the system.
-pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit, Failure> {
-    let facts = found(process)?;
+pub fn place_process(
+    process: u32,
+    on: &PlacementExpression,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
+    let facts = find_process(process)?;
     let cpus = resolve_for_process(on, &this_machine()?, process, settings)?.cpus;
-    let mut journal = Journal::in_folder(settings.journal_folder()?);
+    let mut journal = ChangeJournal::in_folder(settings.journal_folder()?);
     // On failure, the journal reverts the earlier changes.
     let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
     let pid = facts.process.id;
-    journal.keep(&suggested_command::run_process(&on.to_string(), pid).line());
+    journal.keep_changes(&suggested_command::run_process(&on.to_string(), pid).shell_line());
     let threads = match thread_count(pid).unwrap_or(seen).max(seen) {
         1 => "1 thread".to_owned(),
         several => format!("{several} threads"),
@@ -45,24 +49,25 @@ pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit,
         "{} ({pid}): {threads} on cpus {cpus}{already}\nThe same by hand:  {}\nTo take it back:   {}",
         facts.name,
         affinity::by_hand(pid, &cpus),
-        suggestion::typed(&suggested_command::undo())
+        suggestion::format_typed(&suggested_command::undo())
     ))?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn found(process: u32) -> Result<Facts, Failure> {
-    let unreadable = |error| Failure::unavailable(format!("cannot look at process {process}: {error}"));
-    let missing = || Failure::unavailable(format!("there is no process {process}"));
+fn find_process(process: u32) -> Result<ProcessFacts, CommandFailure> {
+    let unreadable = |error| CommandFailure::unavailable_error(format!("cannot look at process {process}: {error}"));
+    let missing = || CommandFailure::unavailable_error(format!("there is no process {process}"));
     match process_of(process).map_err(unreadable)? {
         Some(owner) if owner != process => {
             let what = format!("{process} is a thread of process {owner}");
-            Err(Failure::usage(what).next(format!("All of its threads:  --pid {owner}")))
+            Err(CommandFailure::usage_error(what).with_hint(format!("All of its threads:  --pid {owner}")))
         }
         None => Err(missing()),
-        Some(_) => match Facts::of(process).map_err(unreadable)?.ok_or_else(missing)? {
-            facts if facts.executable == Executable::Kernel => {
-                Err(Failure::unavailable(format!("{} ({process}) is a thread of the kernel's", facts.name)))
-            }
+        Some(_) => match ProcessFacts::read_facts(process).map_err(unreadable)?.ok_or_else(missing)? {
+            facts if facts.executable == ExecutableFile::Kernel => Err(CommandFailure::unavailable_error(format!(
+                "{} ({process}) is a thread of the kernel's",
+                facts.name
+            ))),
             facts => Ok(facts),
         },
     }
@@ -70,45 +75,51 @@ fn found(process: u32) -> Result<Facts, Failure> {
 
 /// Places threads until every new one has these cpus, which its own children then inherit. Returns the number of
 /// threads placed, and of all threads seen.
-fn place_all(facts: &Facts, cpus: &CpuSet, journal: &mut Journal) -> Result<(usize, usize), Failure> {
-    let mut seen: HashSet<Process> = HashSet::new();
+fn place_all(
+    facts: &ProcessFacts,
+    cpus: &CpuSet,
+    journal: &mut ChangeJournal,
+) -> Result<(usize, usize), CommandFailure> {
+    let mut seen: HashSet<ProcessIdentity> = HashSet::new();
     let mut placed = 0;
     for _ in 0..MOST_LOOKS {
-        let new: Vec<_> = threads(facts.process.id).into_iter().filter(|thread| seen.insert(thread.identity)).collect();
+        let new: Vec<_> =
+            process_threads(facts.process.id).into_iter().filter(|thread| seen.insert(thread.identity)).collect();
         let to_place: Vec<_> = new.into_iter().filter(|thread| thread.cpus != *cpus).collect();
         if to_place.is_empty() && !seen.is_empty() {
             return Ok((placed, seen.len()));
         }
         // Threads that have ended meanwhile are skipped.
-        let change = |thread: Process| AffinityChange::new(facts.process, thread, cpus.clone()).ok();
+        let change = |thread: ProcessIdentity| AffinityChange::new(facts.process, thread, cpus.clone()).ok();
         let changes = to_place.into_iter().filter_map(|thread| change(thread.identity)).map(Change::Affinity).collect();
-        for made in journal.make_all(changes).map_err(|error| not_journalled(&error))? {
+        for made in journal.make_all(changes).map_err(|error| explain_not_journalled(&error))? {
             match made {
                 Ok(_) => placed += 1,
                 Err(SysError::Change { source, .. }) if has_ended(&source) => {}
-                Err(error) => return Err(refused(facts, &error)),
+                Err(error) => return Err(explain_refusal(facts, &error)),
             }
         }
         if !facts.process.is_alive() {
-            return Err(Failure::unavailable(format!("{} ({}) has ended", facts.name, facts.process.id)));
+            return Err(CommandFailure::unavailable_error(format!("{} ({}) has ended", facts.name, facts.process.id)));
         }
     }
     let what = format!("{} ({}) starts threads faster than they can be placed", facts.name, facts.process.id);
-    Err(Failure::unavailable(what).next(format!(
+    Err(CommandFailure::unavailable_error(what).with_hint(format!(
         "Its cpus are as before. Start it with:  {}",
-        suggestion::typed(&suggested_command::run_somewhere())
+        suggestion::format_typed(&suggested_command::run_somewhere())
     )))
 }
 
-fn not_journalled(error: &SysError) -> Failure {
-    Failure::unavailable(error).next("Changes need a journal, so that they can be undone.")
+fn explain_not_journalled(error: &SysError) -> CommandFailure {
+    CommandFailure::unavailable_error(error).with_hint("Changes need a journal, so that they can be undone.")
 }
 
-fn refused(facts: &Facts, error: &SysError) -> Failure {
-    let failure = Failure::unavailable(format!("{} ({}) stays where it is: {error}", facts.name, facts.process.id));
+fn explain_refusal(facts: &ProcessFacts, error: &SysError) -> CommandFailure {
+    let failure =
+        CommandFailure::unavailable_error(format!("{} ({}) stays where it is: {error}", facts.name, facts.process.id));
     match error {
         SysError::Change { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            failure.next(format!("It has other rights: {} may place it.", affinity::WHO_PLACES_OTHERS))
+            failure.with_hint(format!("It has other rights: {} may place it.", affinity::WHO_PLACES_OTHERS))
         }
         _ => failure,
     }

@@ -1,28 +1,30 @@
 //! The task of `run`.
 
-use corewise_lab::placing::{Spread, Wish};
-use corewise_machine::placement::hold::Enforcement;
-use corewise_machine::placement::roles::roles;
+use corewise_lab::placing::{PlacementRequest, ThreadSpread};
+use corewise_machine::placement::hold::MaskEnforcement;
+use corewise_machine::placement::roles::parse_roles;
 use corewise_model::keep::{Rule, ThreadRule};
 
 use super::arguments::{EnforcementName, RunArguments};
 use crate::app::child::task::RunTask;
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::placing;
 use crate::app::rules::find_rules;
-use crate::app::settings::Settings;
+use crate::app::settings::ProgramSettings;
 
 impl RunArguments {
     /// Returns the arguments with the placement of the named rule: this user's own, or the system's.
     ///
     /// # Errors
     /// There is no such rule.
-    pub fn with_rule(self, settings: &Settings) -> Result<Self, Failure> {
+    pub fn with_rule(self, settings: &ProgramSettings) -> Result<Self, CommandFailure> {
         let Some(name) = &self.rule else { return Ok(self) };
-        let read = |of_system| -> Result<Rule, Failure> { Ok(find_rules(None, of_system, settings)?.read_rule(name)?) };
+        let read =
+            |of_system| -> Result<Rule, CommandFailure> { Ok(find_rules(None, of_system, settings)?.read_rule(name)?) };
         let rule = read(settings.is_root).or_else(|failure| read(!settings.is_root).map_err(|_| failure))?;
-        let role =
-            |(number, threads): (usize, &ThreadRule)| format!("{number}={}:{}", threads.name.regex(), threads.on.0);
+        let role = |(number, threads): (usize, &ThreadRule)| {
+            format!("{number}={}:{}", threads.name.regex_text(), threads.on.0)
+        };
         let roles: Vec<String> = rule.threads.iter().enumerate().map(role).collect();
         Ok(Self {
             on: Some(rule.on.0.to_string()),
@@ -36,20 +38,22 @@ impl RunArguments {
     ///
     /// # Errors
     /// An expression or a role cannot be read.
-    pub fn task(self) -> Result<RunTask, Failure> {
-        let on = placing::expression(self.on.as_deref().unwrap_or_default())?;
+    pub fn into_task(self) -> Result<RunTask, CommandFailure> {
+        let on = placing::parse_expression(self.on.as_deref().unwrap_or_default())?;
         let spread = match (self.one_per_thread, self.roles) {
-            (true, _) => Spread::OnePerThread,
-            (false, Some(text)) => Spread::Roles(roles(&text).map_err(|error| placing::refused(Exit::Usage, error))?),
-            (false, None) => Spread::Together,
+            (true, _) => ThreadSpread::OnePerThread,
+            (false, Some(text)) => ThreadSpread::Roles(
+                parse_roles(&text).map_err(|error| placing::explain_placement_error(CommandExit::Usage, error))?,
+            ),
+            (false, None) => ThreadSpread::Together,
         };
         let mut command = self.command.into_iter();
-        let program = command.next().ok_or_else(|| Failure::usage("there is no command to run"))?;
+        let program = command.next().ok_or_else(|| CommandFailure::usage_error("there is no command to run"))?;
         Ok(RunTask {
-            wish: Wish { on, memory: self.memory, spread, in_group: self.cgroup },
+            wish: PlacementRequest { on, memory: self.memory, spread, in_group: self.cgroup },
             enforcement: self.enforce.map(|name| match name {
-                EnforcementName::Boundary => Enforcement::Boundary,
-                EnforcementName::Exact => Enforcement::Exact,
+                EnforcementName::Boundary => MaskEnforcement::Boundary,
+                EnforcementName::Exact => MaskEnforcement::Exact,
             }),
             is_soft: self.soft,
             at_full_speed: self.full_speed,
@@ -63,10 +67,10 @@ impl RunArguments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::run::typed;
+    use crate::app::run::parse_typed;
 
     fn task(words: &[&str]) -> Result<RunTask, String> {
-        typed::<RunArguments>(&[&["run"], words].concat())?.task().map_err(|failure| failure.what)
+        parse_typed::<RunArguments>(&[&["run"], words].concat())?.into_task().map_err(|failure| failure.what)
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::app::failure::Failure;
-use crate::app::measuring::{DEFAULT_BUDGET, grown};
-use crate::app::values::budget;
+use crate::app::failure::CommandFailure;
+use crate::app::measuring::{DEFAULT_BUDGET, grow_budget};
+use crate::app::values::parse_budget;
 
 const QUICK_BUDGET: Duration = Duration::from_secs(5);
 
@@ -18,7 +18,7 @@ pub struct SurveyArguments {
     #[arg(long, conflicts_with = "budget")]
     pub quick: bool,
     /// Maximum duration of the survey, such as 30s or 2m [default: 30s, more above 32 cpus]
-    #[arg(long, value_name = "DURATION", value_parser = budget)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,
     /// The seed of the random orders, to repeat a survey's schedule [default: from the clock]
     #[arg(long, value_name = "N")]
@@ -33,7 +33,7 @@ impl SurveyArguments {
     ///
     /// # Errors
     /// The two contradict each other.
-    pub fn joined(self, after: Self) -> Result<Self, Failure> {
+    pub fn join_with(self, after: Self) -> Result<Self, CommandFailure> {
         let joined = Self {
             quick: self.quick || after.quick,
             budget: after.budget.or(self.budget),
@@ -41,7 +41,8 @@ impl SurveyArguments {
             cpus: after.cpus.or(self.cpus),
         };
         if joined.quick && joined.budget.is_some() {
-            return Err(Failure::usage("--quick and --budget cannot be used together").next("Leave out one of them."));
+            return Err(CommandFailure::usage_error("--quick and --budget cannot be used together")
+                .with_hint("Leave out one of them."));
         }
         Ok(joined)
     }
@@ -50,9 +51,9 @@ impl SurveyArguments {
     ///
     /// The default is 30 s (quick: 5 s) up to 32 cpus. Above, it grows with the square root of the number: 60 s at
     /// 128 cpus, 120 s at 512.
-    pub fn budget(&self, cpus: usize) -> Duration {
+    pub fn budget_for(&self, cpus: usize) -> Duration {
         let default = if self.quick { QUICK_BUDGET } else { DEFAULT_BUDGET };
-        self.budget.unwrap_or_else(|| grown(default, cpus))
+        self.budget.unwrap_or_else(|| grow_budget(default, cpus))
     }
 }
 
@@ -63,11 +64,11 @@ mod tests {
     #[test]
     fn budgets_grow_with_the_machine_but_slower() {
         let default = SurveyArguments::default();
-        let seconds = [1, 32, 64, 128, 512].map(|cpus| default.budget(cpus).as_secs());
+        let seconds = [1, 32, 64, 128, 512].map(|cpus| default.budget_for(cpus).as_secs());
         assert_eq!(seconds, [30, 30, 42, 60, 120]);
         let quick = SurveyArguments { quick: true, ..default.clone() };
-        assert_eq!(quick.budget(32), Duration::from_secs(5));
+        assert_eq!(quick.budget_for(32), Duration::from_secs(5));
         let given = SurveyArguments { budget: Some(Duration::from_secs(7)), ..default };
-        assert_eq!(given.budget(512), Duration::from_secs(7));
+        assert_eq!(given.budget_for(512), Duration::from_secs(7));
     }
 }

@@ -2,16 +2,16 @@
 
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::Survey;
-use corewise_model::links::{self, LinkClass, Links, cpus};
+use corewise_model::links::{self, LinkClass, LinkFindings, measured_cpus};
 use corewise_model::stats::order::median;
 
-use crate::draw::heat::{HeatMap, Side, SvgText};
+use crate::draw::heat::{HeatMap, HeatSide, SvgText};
 use crate::draw::machine::model_name;
-use crate::draw::number::{brief, count, whole};
+use crate::draw::number::{format_brief, format_count, format_whole};
 use crate::draw::shades::{FLAT, SHADES};
 use crate::draw::story::{FigurePicture, StoryFigure, StoryPart};
-use crate::draw::text::{HEAT_STEPS, Line, Tone};
-use crate::draw::wrap::{unbroken, wrap};
+use crate::draw::text::{HEAT_STEPS, StyledLine, TextTone};
+use crate::draw::wrap::{glue_words, wrap_line};
 
 /// With more cpus than this, SMT siblings share a row.
 const FEW_CPUS: usize = 16;
@@ -21,26 +21,27 @@ const MOST_ROWS: usize = 32;
 const FIGURE_COLUMNS: usize = 400;
 
 /// Returns the cost classes and the map; empty if no pair was measured.
-pub fn links(survey: &Survey) -> Vec<StoryPart> {
+pub fn compose_links(survey: &Survey) -> Vec<StoryPart> {
     if survey.links.pairs.is_empty() {
         return Vec::new();
     }
     let (machine, links) = (survey.machine.clone(), survey.links.clone());
-    let classes = classes(&links, &links::classes(&machine, &links));
+    let classes = compose_classes(&links, &links::link_classes(&machine, &links));
     let drawing = move |width, _| {
-        choose(&machine, &links, width).map_or_else(Vec::new, |map| [map.draw(), map.legend(width)].concat())
+        choose_map(&machine, &links, width)
+            .map_or_else(Vec::new, |map| [map.draw_map(), map.draw_legend(width)].concat())
     };
-    let figure = figure(survey).map(StoryPart::Figure);
-    [classes, StoryPart::drawing(drawing)].into_iter().chain(figure).collect()
+    let figure = link_figure(survey).map(StoryPart::Figure);
+    [classes, StoryPart::from_drawing(drawing)].into_iter().chain(figure).collect()
 }
 
-fn figure(survey: &Survey) -> Option<StoryFigure> {
+fn link_figure(survey: &Survey) -> Option<StoryFigure> {
     let links = &survey.links;
-    let map = choose(&survey.machine, links, FIGURE_COLUMNS)?;
+    let map = choose_map(&survey.machine, links, FIGURE_COLUMNS)?;
     let (title, what) = ("Cost of talking between cpus", "compare-and-swap, ns one way");
     let text = SvgText {
         title: title.to_owned(),
-        subtitle: format!("{}, {what}, {} measured", model_name(&survey.machine), pairs_words(links)),
+        subtitle: format!("{}, {what}, {} measured", model_name(&survey.machine), format_pairs(links)),
         source: format!("corewise {}, seed {}", survey.provenance.corewise, survey.provenance.seed),
     };
     let cell = match map.unit {
@@ -59,33 +60,33 @@ fn figure(survey: &Survey) -> Option<StoryFigure> {
 }
 
 /// Returns the cost classes in a line, and the number of measured pairs.
-fn classes(links: &Links, classes: &[LinkClass]) -> StoryPart {
-    let mut line = Line::new().strong("Links").plain("  ").faint("one way, ns:");
+fn compose_classes(links: &LinkFindings, classes: &[LinkClass]) -> StoryPart {
+    let mut line = StyledLine::new().strong("Links").plain("  ").faint("one way, ns:");
     for (place, class) in classes.iter().enumerate() {
         let range = if class.pairs > 1 {
-            format!(" ({} to {})", brief(class.lowest_ns), brief(class.highest_ns))
+            format!(" ({} to {})", format_brief(class.lowest_ns), format_brief(class.highest_ns))
         } else {
             String::new()
         };
         let joint = if place > 0 { "  ·  " } else { "  " };
-        line = line.faint(joint).plain(unbroken(class.relation.words())).plain("\u{a0}");
-        line = line.strong(brief(class.median_ns)).faint(unbroken(&range));
+        line = line.faint(joint).plain(glue_words(class.relation.relation_name())).plain("\u{a0}");
+        line = line.strong(format_brief(class.median_ns)).faint(glue_words(&range));
     }
-    line.plain("  ").faint(unbroken(&format!("({})", pairs_words(links)))).hanging(2)
+    line.plain("  ").faint(glue_words(&format!("({})", format_pairs(links)))).into_paragraph(2)
 }
 
 /// Formats the number of pairs, such as "338 of 1,128 pairs".
-fn pairs_words(links: &Links) -> String {
+fn format_pairs(links: &LinkFindings) -> String {
     let measured = links.pairs.len();
     if (measured as u64) < links.possible_pairs {
-        format!("{} of {} pairs", whole(measured as u64), whole(links.possible_pairs))
+        format!("{} of {} pairs", format_whole(measured as u64), format_whole(links.possible_pairs))
     } else {
-        count(measured, "pair")
+        format_count(measured, "pair")
     }
 }
 
 /// Rows and columns of a map, with the cost of each pair of them.
-struct Map {
+struct SurveyHeatMap {
     labels: Vec<String>,
     /// The lowest cpu of each row.
     cpus: Vec<u32>,
@@ -97,46 +98,46 @@ struct Map {
 }
 
 /// Returns the most detailed map that fits: cpus, cores, then blocks of ever larger levels.
-fn choose(machine: &Machine, links: &Links, width: usize) -> Option<Map> {
-    let measured = cpus(links);
+fn choose_map(machine: &Machine, links: &LinkFindings, width: usize) -> Option<SurveyHeatMap> {
+    let measured = measured_cpus(links);
     let levels = [Level::Cpu, Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
     for level in levels {
-        let blocks = blocks(machine, level, &measured);
+        let blocks = list_blocks(machine, level, &measured);
         let same_outside = levels.iter().skip_while(|other| **other != level).skip(1);
         let most = if level == Level::Cpu && machine.cores.len() < machine.online.len() { FEW_CPUS } else { MOST_ROWS };
-        if blocks.len() > most || same_outside.clone().any(|&outer| same_cpus(machine, level, outer)) {
+        if blocks.len() > most || same_outside.clone().any(|&outer| have_same_cpus(machine, level, outer)) {
             continue;
         }
-        let mut map = Map::of(machine, links, level, &blocks);
+        let mut map = SurveyHeatMap::from_links(machine, links, level, &blocks);
         map.figures = map.width_with_figures() <= width && blocks.len() <= FEW_CPUS;
         if map.figures || map.width_with_shades() <= width {
             return Some(map);
         }
     }
     let all = vec![(0, measured)];
-    let mut map = Map::of(machine, links, Level::Package, &all);
+    let mut map = SurveyHeatMap::from_links(machine, links, Level::Package, &all);
     map.figures = true;
     Some(map)
 }
 
 /// Returns true if two levels cut the machine alike; the outer one then names the blocks.
-fn same_cpus(machine: &Machine, inner: Level, outer: Level) -> bool {
-    inner < Level::Core && machine.objects(inner) == machine.objects(outer)
+fn have_same_cpus(machine: &Machine, inner: Level, outer: Level) -> bool {
+    inner < Level::Core && machine.objects_of(inner) == machine.objects_of(outer)
 }
 
 /// Returns the objects of a level that hold a measured cpu, as index and cpus.
-fn blocks(machine: &Machine, level: Level, measured: &CpuSet) -> Vec<(usize, CpuSet)> {
+fn list_blocks(machine: &Machine, level: Level, measured: &CpuSet) -> Vec<(usize, CpuSet)> {
     let number = |index: usize, cpus: &CpuSet| match level {
         Level::Cpu | Level::Core => cpus.lowest().map_or(index, |cpu| cpu as usize),
         _ => index,
     };
-    let objects = machine.objects(level).into_iter().enumerate();
+    let objects = machine.objects_of(level).into_iter().enumerate();
     let measured = objects.map(|(index, cpus)| (number(index, &cpus), cpus.intersection(measured)));
     measured.filter(|(_, cpus)| !cpus.is_empty()).collect()
 }
 
-impl Map {
-    fn of(machine: &Machine, links: &Links, unit: Level, blocks: &[(usize, CpuSet)]) -> Self {
+impl SurveyHeatMap {
+    fn from_links(machine: &Machine, links: &LinkFindings, unit: Level, blocks: &[(usize, CpuSet)]) -> Self {
         let mut home = std::collections::HashMap::new();
         for (place, (_, cpus)) in blocks.iter().enumerate() {
             home.extend(cpus.iter().map(|cpu| (cpu, place)));
@@ -174,7 +175,7 @@ impl Map {
         let of_llcs: Vec<&[usize]> = order.chunk_by(|one, other| llc(one) == llc(other)).collect();
         // "llc:3" is labelled 3, because the axis names the level.
         let label = |&row: &usize| self.labels[row].rsplit(':').next().unwrap_or_default().to_owned();
-        let mut side = Side::plain(self.unit.word(), order.iter().map(label).collect());
+        let mut side = HeatSide::from_labels(self.unit.word(), order.iter().map(label).collect());
         if of_llcs.len() > 1 && self.unit > Level::Llc {
             let ends = of_llcs.iter().scan(0, |end, rows| {
                 *end += rows.len();
@@ -201,7 +202,7 @@ impl Map {
 
     /// Returns the width of a figure with its gap.
     fn figure_width(&self) -> usize {
-        let cells = self.costs.iter().flatten().flatten().map(|&cost| brief(cost).chars().count());
+        let cells = self.costs.iter().flatten().flatten().map(|&cost| format_brief(cost).chars().count());
         cells.chain(self.labels.iter().map(String::len)).max().unwrap_or(1) + 2
     }
 
@@ -213,14 +214,14 @@ impl Map {
         self.label_width() + 1 + self.labels.len() * 2
     }
 
-    fn range(&self) -> (f64, f64) {
+    fn cost_range(&self) -> (f64, f64) {
         let costs = || self.costs.iter().flatten().flatten().copied();
         (costs().fold(f64::INFINITY, f64::min), costs().fold(f64::NEG_INFINITY, f64::max))
     }
 
     /// Returns the heat step of a cost, on a logarithmic scale over all costs of the map.
-    fn step(&self, cost: f64) -> u8 {
-        let (low, high) = self.range();
+    fn heat_step(&self, cost: f64) -> u8 {
+        let (low, high) = self.cost_range();
         if low <= 0.0 || high / low < FLAT {
             return 0;
         }
@@ -228,20 +229,20 @@ impl Map {
         ((place * f64::from(HEAT_STEPS)) as u8).min(HEAT_STEPS - 1)
     }
 
-    fn draw(&self) -> Vec<Line> {
+    fn draw_map(&self) -> Vec<StyledLine> {
         let margin = self.label_width();
-        let mut lines = vec![self.head(margin)];
+        let mut lines = vec![self.draw_head(margin)];
         for (row, label) in self.labels.iter().enumerate() {
-            let mut line = Line::new().faint(format!("{label:>margin$} "));
+            let mut line = StyledLine::new().faint(format!("{label:>margin$} "));
             for (column, cost) in self.costs[row].iter().enumerate() {
-                line = line.then(self.cell(*cost, row == column));
+                line = line.then(self.draw_cell(*cost, row == column));
             }
             lines.push(line);
         }
         lines
     }
 
-    fn head(&self, margin: usize) -> Line {
+    fn draw_head(&self, margin: usize) -> StyledLine {
         let mut text = " ".repeat(margin + 1);
         if self.figures {
             let cell = self.figure_width();
@@ -251,40 +252,40 @@ impl Map {
             let label = |index: usize| self.labels[index].trim_start_matches(|c: char| !c.is_ascii_digit());
             text.extend((0..self.labels.len()).step_by(2).map(|index| format!("{:<4}", label(index))));
         }
-        Line::new().faint(text.trim_end())
+        StyledLine::new().faint(text.trim_end())
     }
 
-    fn cell(&self, cost: Option<f64>, diagonal: bool) -> Line {
+    fn draw_cell(&self, cost: Option<f64>, diagonal: bool) -> StyledLine {
         let width = if self.figures { self.figure_width() } else { 2 };
         let Some(cost) = cost else {
             let mark = if diagonal { "-" } else { "" };
-            return Line::new().faint(if self.figures {
+            return StyledLine::new().faint(if self.figures {
                 format!("{mark:>w$} ", w = width - 1)
             } else {
                 format!("{mark:<2}")
             });
         };
-        let step = self.step(cost);
+        let step = self.heat_step(cost);
         let text = if self.figures {
-            format!("{:>w$} ", brief(cost), w = width - 1)
+            format!("{:>w$} ", format_brief(cost), w = width - 1)
         } else {
             SHADES[usize::from(step)].to_string().repeat(2)
         };
-        Line::new().with(Tone::Heat(step), text)
+        StyledLine::new().with(TextTone::Heat(step), text)
     }
 
     /// Explains the shades, and cells that summarise several pairs.
-    fn legend(&self, width: usize) -> Vec<Line> {
-        let (low, high) = self.range();
-        let mut line = Line::new();
+    fn draw_legend(&self, width: usize) -> Vec<StyledLine> {
+        let (low, high) = self.cost_range();
+        let mut line = StyledLine::new();
         if !self.figures && low.is_finite() {
             line = line.faint("ns  ");
             let steps = if high / low < FLAT { 1 } else { HEAT_STEPS };
             for step in 0..steps {
                 let edge = |step: u8| low * (high / low).powf(f64::from(step) / f64::from(steps));
                 let shade = SHADES[usize::from(step)].to_string().repeat(2);
-                let text = format!(" {} to {}", brief(edge(step)), brief(edge(step + 1)));
-                line = line.with(Tone::Heat(step), shade).plain(unbroken(&text)).plain("  ");
+                let text = format!(" {} to {}", format_brief(edge(step)), format_brief(edge(step + 1)));
+                line = line.with(TextTone::Heat(step), shade).plain(glue_words(&text)).plain("  ");
             }
         }
         match self.unit {
@@ -294,21 +295,21 @@ impl Map {
             }
             level => line = line.faint(format!("a row is one {level}; a cell is the median of its pairs of cores")),
         }
-        wrap(&line, width, 0)
+        wrap_line(&line, width, 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::links::Pair;
+    use corewise_model::links::LinkPair;
 
     use super::*;
     use crate::draw::fixtures::fabricated::{large, ryzen_9950x3d};
 
     fn drawn(machine: &Machine, pairs: &[(u32, u32, f64)], width: usize) -> Vec<String> {
-        let pairs: Vec<Pair> = pairs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
-        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
-        choose(machine, &links, width).unwrap().draw().iter().map(Line::to_plain).collect()
+        let pairs: Vec<LinkPair> = pairs.iter().map(|&(a, b, ns)| LinkPair::new(a, b, vec![ns])).collect();
+        let links = LinkFindings { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        choose_map(machine, &links, width).unwrap().draw_map().iter().map(StyledLine::to_plain).collect()
     }
 
     /// Cpus 0 and 256 are siblings; 0 and 1 only share the cache. Three pairs of siblings would outweigh one of cores.
@@ -316,10 +317,10 @@ mod tests {
     fn what_siblings_say_to_each_other_is_not_a_block_s_cost() {
         let machine = large();
         let costs = [(0, 256, 7.0), (1, 257, 7.0), (2, 258, 7.0), (0, 1, 18.0), (0, 8, 80.0)];
-        let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
-        let links = Links { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
-        let blocks = blocks(&machine, Level::Llc, &cpus(&links));
-        let map = Map::of(&machine, &links, Level::Llc, &blocks);
+        let pairs: Vec<LinkPair> = costs.iter().map(|&(a, b, ns)| LinkPair::new(a, b, vec![ns])).collect();
+        let links = LinkFindings { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() };
+        let blocks = list_blocks(&machine, Level::Llc, &measured_cpus(&links));
+        let map = SurveyHeatMap::from_links(&machine, &links, Level::Llc, &blocks);
         assert_eq!(map.costs, [[Some(18.0), Some(80.0)], [Some(80.0), None]]);
     }
 
@@ -327,9 +328,9 @@ mod tests {
     fn a_figure_has_the_costs_of_the_terminal_with_caches_as_groups() {
         let machine = ryzen_9950x3d();
         let costs = [(0, 1, 18.0), (0, 8, 80.0), (0, 9, 80.0), (1, 8, 80.0), (1, 9, 80.0), (8, 9, 18.0)];
-        let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
-        let links = Links { possible_pairs: 6, pairs, gaps: Vec::new() };
-        let heat = choose(&machine, &links, FIGURE_COLUMNS).unwrap().heat_map(&machine);
+        let pairs: Vec<LinkPair> = costs.iter().map(|&(a, b, ns)| LinkPair::new(a, b, vec![ns])).collect();
+        let links = LinkFindings { possible_pairs: 6, pairs, gaps: Vec::new() };
+        let heat = choose_map(&machine, &links, FIGURE_COLUMNS).unwrap().heat_map(&machine);
         assert_eq!(
             (&heat.rows.labels[..], &heat.rows.groups[..]),
             (&["0", "1", "8", "9"].map(str::to_owned)[..], &[0..2, 2..4][..])

@@ -1,35 +1,40 @@
 //! The story of a survey: the machine, its cpus in numbers, its links, and the findings.
 
 use corewise_model::Survey;
-use corewise_model::survey::conclude::Conclusions;
+use corewise_model::survey::conclude::SurveyConclusions;
 
-use super::activity::{activity, sources};
+use super::activity::{compose_activity, compose_sources};
 use super::heatmap;
-use crate::draw::findings::findings;
-use crate::draw::latency::{figures, latency};
-use crate::draw::machine::{FEW_OBJECTS, picture};
+use crate::draw::findings::compose_findings;
+use crate::draw::latency::{compose_figures, compose_latency};
+use crate::draw::machine::{FEW_OBJECTS, draw_picture};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
-use crate::draw::story::{Story, StoryPart, paragraphs};
-use crate::draw::suggestion::words_in_shell;
-use crate::draw::survey::{Kept, foot, head};
+use crate::draw::story::{Story, StoryPart, compose_paragraphs};
+use crate::draw::suggestion::quote_words;
+use crate::draw::survey::{StorageStatus, compose_foot, compose_head};
 use crate::draw::survey_again::{format_budget, repeat_survey};
 use crate::draw::survey_row::survey_rows;
-use crate::draw::text::Line;
+use crate::draw::text::StyledLine;
 
 /// Composes the story of a survey; `memory` is a line on the latest map of memory.
-pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept, memory: Vec<Line>) -> Story {
+pub fn compose_story(
+    survey: &Survey,
+    conclusions: &SurveyConclusions,
+    kept: &StorageStatus,
+    memory: Vec<StyledLine>,
+) -> Story {
     let rows = survey_rows(survey, conclusions);
     let machine = survey.machine.clone();
-    Story::new(words_in_shell(repeat_survey(survey, &format_budget(survey)).words()))
-        .with(Head, head(survey, kept))
-        .with(Evidence, vec![StoryPart::drawing(move |width, _| picture(&machine, width, FEW_OBJECTS))])
-        .with(Evidence, figures(&rows))
-        .with(Evidence, latency(survey, &rows))
-        .with(Evidence, activity(&rows))
-        .with(Evidence, sources(&rows))
-        .with(Evidence, stalls::causes(survey))
-        .with(Evidence, heatmap::links(survey))
-        .with(Answer, findings(survey, conclusions))
-        .with(Notes, [foot(survey, kept), paragraphs(memory, 2)].concat())
+    Story::new(quote_words(repeat_survey(survey, &format_budget(survey)).words()))
+        .with(Head, compose_head(survey, kept))
+        .with(Evidence, vec![StoryPart::from_drawing(move |width, _| draw_picture(&machine, width, FEW_OBJECTS))])
+        .with(Evidence, compose_figures(&rows))
+        .with(Evidence, compose_latency(survey, &rows))
+        .with(Evidence, compose_activity(&rows))
+        .with(Evidence, compose_sources(&rows))
+        .with(Evidence, stalls::compose_causes(survey))
+        .with(Evidence, heatmap::compose_links(survey))
+        .with(Answer, compose_findings(survey, conclusions))
+        .with(Notes, [compose_foot(survey, kept), compose_paragraphs(memory, 2)].concat())
 }

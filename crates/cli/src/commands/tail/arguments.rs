@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use corewise_model::survey::WorkKind;
 
-use crate::app::values::{between, budget};
+use crate::app::values::{duration_between, parse_budget};
 
 /// The command line of `tail`.
 pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside [OPTIONS] -- <COMMAND>...";
@@ -43,11 +43,11 @@ pub struct TailArguments {
     #[arg(help_heading = "Measurement", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Total duration, such as 10s or 5m [default: 30s, more above 32 cpus]
-    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,
     // Below a few readings of the clock there is no stall, and stalls of a second are out of scope.
     /// Count a piece as a stall if it takes this much longer than usual, such as 500ns or 5us
-    #[arg(help_heading = "Measurement", long, value_name = "DURATION", default_value = "1us", value_parser = between("100ns", "1s"))]
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", default_value = "1us", value_parser = duration_between("100ns", "1s"))]
     pub threshold: Duration,
     /// Piece of work to time
     #[arg(help_heading = "Measurement", long, value_enum, value_name = "WORK", default_value = "spin")]
@@ -93,7 +93,7 @@ pub enum WorkName {
 
 impl WorkName {
     /// Converts to the model's kind.
-    pub const fn kind(self) -> WorkKind {
+    pub const fn to_kind(self) -> WorkKind {
         match self {
             Self::Spin => WorkKind::Spin,
             Self::Compute => WorkKind::Compute,

@@ -9,81 +9,91 @@ use std::io;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use corewise_lab::beside::{Accounting, Watched, Watcher, recorder};
+use corewise_lab::beside::{AccountsReader, EventWatcher, WatchedCommand, open_recorder};
 use corewise_lab::causes::SETTLING;
-use corewise_lab::placing::{Place, Spread, Wish};
-use corewise_machine::placement::Expression;
+use corewise_lab::placing::{PlacementRequest, ResolvedPlacement, ThreadSpread};
+use corewise_machine::placement::PlacementExpression;
 use corewise_machine::{CpuSet, Gap};
-use corewise_sys::events::Recorder;
+use corewise_sys::events::EventRecorder;
 use corewise_sys::open_files::OpenFiles;
-use corewise_sys::signals::Held;
+use corewise_sys::signals::HeldSignals;
 use corewise_sys::{affinity, ipc, spawn};
 
-use crate::app::child::supervise::{End, Look, Started, Supervisor, UNWATCHED, leave, start};
-use crate::app::failure::{Exit, Failure};
+use crate::app::child::supervise::{
+    CommandEnd, CommandObserver, CommandSupervisor, StartedCommand, UNWATCHED, exit_like, start_command,
+};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
-use crate::app::output::{say, show_beside};
-use crate::app::settings::Settings;
+use crate::app::output::{print_message, show_beside};
+use crate::app::settings::ProgramSettings;
 use document::{BesideDocument, ShownBeside};
-use screen::screen;
+use screen::draw_screen;
 
 /// Runs a command and watches it. Returns only if the command could not be started; otherwise ends corewise with the command's status.
 pub fn run(
-    on: Option<&Expression>,
+    on: Option<&PlacementExpression>,
     budget: Option<Duration>,
     words: &[OsString],
-    settings: &Settings,
-) -> Result<Exit, Failure> {
-    let (program, arguments) = words.split_first().ok_or_else(|| Failure::usage("there is no command to run"))?;
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
+    let (program, arguments) =
+        words.split_first().ok_or_else(|| CommandFailure::usage_error("there is no command to run"))?;
     let mut command = Command::new(program);
     command.args(arguments);
     if settings.json {
         // Standard output is reserved for the document.
         command.stdout(ipc::error_as_output().unwrap_or_else(|_| Stdio::null()));
     }
-    let wish = |on: &Expression| Wish { on: on.clone(), memory: None, spread: Spread::Together, in_group: false };
-    let place = on.map(|on| Ok::<_, Failure>(wish(on).find(&this_machine()?, settings)?)).transpose()?;
-    let cpus = cpus(place.as_ref())?;
-    let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
-    if let Ok(before) = OpenFiles::raise() {
+    let wish = |on: &PlacementExpression| PlacementRequest {
+        on: on.clone(),
+        memory: None,
+        spread: ThreadSpread::Together,
+        in_group: false,
+    };
+    let place =
+        on.map(|on| Ok::<_, CommandFailure>(wish(on).resolve_placement(&this_machine()?, settings)?)).transpose()?;
+    let cpus = allowed_cpus(place.as_ref())?;
+    let held = HeldSignals::new().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
+    if let Ok(before) = OpenFiles::raise_limit() {
         before.give_back_to(&mut command);
     }
-    let recorder = recorder();
-    let mut eye = Eye::open(&recorder, &cpus);
-    let child = match start(program, &mut command, place.as_ref(), &held, None)? {
-        Started::Child(child) => child,
-        Started::Ended(signal) => {
+    let recorder = open_recorder();
+    let mut eye = BesideObserver::open(&recorder, &cpus);
+    let child = match start_command(program, &mut command, place.as_ref(), &held, None)? {
+        StartedCommand::Child(child) => child,
+        StartedCommand::Ended(signal) => {
             drop(eye);
             drop(recorder);
-            leave(&held, End::Killed(signal))
+            exit_like(&held, CommandEnd::Killed(signal))
         }
     };
-    eye.started(child, budget);
-    let end = Supervisor { held: &held, child }.wait(Some(&mut eye));
-    let (watched, to_its_end) = eye.finish();
+    eye.begin_watching(child, budget);
+    let end = CommandSupervisor { held: &held, child }.wait_for_end(Some(&mut eye));
+    let (watched, to_its_end) = eye.finish_watching();
     // Disables the tracepoints before anything is printed.
     drop(recorder);
-    if let Err(failure) = shown(words, &watched, to_its_end, end, settings) {
-        say(&failure);
+    if let Err(failure) = show_watched(words, &watched, to_its_end, end, settings) {
+        print_message(&failure);
     }
-    leave(&held, end)
+    exit_like(&held, end)
 }
 
-fn cpus(place: Option<&Place>) -> Result<CpuSet, Failure> {
+fn allowed_cpus(place: Option<&ResolvedPlacement>) -> Result<CpuSet, CommandFailure> {
     match place {
         Some(place) => Ok(place.resolution.cpus.clone()),
-        None => affinity::current()
-            .map_err(|error| Failure::new(Exit::Internal, format!("cannot read the affinity mask: {error}"))),
+        None => affinity::current_affinity().map_err(|error| {
+            CommandFailure::new(CommandExit::Internal, format!("cannot read the affinity mask: {error}"))
+        }),
     }
 }
 
-fn shown(
+fn show_watched(
     words: &[OsString],
-    watched: &Watched,
+    watched: &WatchedCommand,
     to_its_end: bool,
-    end: End,
-    settings: &Settings,
-) -> Result<(), Failure> {
+    end: CommandEnd,
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
     let command: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let shown = ShownBeside {
         command: &command,
@@ -94,42 +104,42 @@ fn shown(
         to_its_end,
     };
     let (exit_status, signal) = match end {
-        End::Exited(status) => (Some(status), None),
-        End::Killed(signal) => (None, Some(signal)),
+        CommandEnd::Exited(status) => (Some(status), None),
+        CommandEnd::Killed(signal) => (None, Some(signal)),
     };
-    show_beside(settings, || BesideDocument::new(&shown, exit_status, signal), || screen(&shown, settings.width))
+    show_beside(settings, || BesideDocument::new(&shown, exit_status, signal), || draw_screen(&shown, settings.width))
 }
 
-enum Way<'a> {
-    Events(Box<Watcher<'a>>),
-    Accounts(Box<Accounting>, Gap),
+enum WatchMethod<'a> {
+    Events(Box<EventWatcher<'a>>),
+    Accounts(Box<AccountsReader>, Gap),
 }
 
 /// Watches a command until it ends, or until the budget is spent.
-struct Eye<'a> {
-    way: Option<Way<'a>>,
+struct BesideObserver<'a> {
+    way: Option<WatchMethod<'a>>,
     until: Option<Instant>,
     /// The result, if watching ended before the command.
-    watched: Option<Watched>,
+    watched: Option<WatchedCommand>,
 }
 
-impl<'a> Eye<'a> {
+impl<'a> BesideObserver<'a> {
     /// Begins to watch cpus; reads the kernel's accounts if its events are refused.
-    fn open(recorder: &'a Result<Recorder, Gap>, cpus: &CpuSet) -> Self {
+    fn open(recorder: &'a Result<EventRecorder, Gap>, cpus: &CpuSet) -> Self {
         let watcher = recorder.as_ref().map_err(Gap::clone).and_then(|recorder| {
             let refused = |error: io::Error| Gap::new("", error.to_string());
-            Watcher::new(recorder, cpus).map_err(refused)
+            EventWatcher::new(recorder, cpus).map_err(refused)
         });
         let way = match watcher {
             Ok(watcher) => {
                 std::thread::sleep(SETTLING);
-                Way::Events(Box::new(watcher))
+                WatchMethod::Events(Box::new(watcher))
             }
             Err(gap) => {
                 // Orphans of the command become our children, and so can be found.
                 spawn::adopt_orphans();
-                Way::Accounts(
-                    Box::new(Accounting::new(cpus)),
+                WatchMethod::Accounts(
+                    Box::new(AccountsReader::new(cpus)),
                     Gap { what: "what interrupted it, and for how long".into(), ..gap },
                 )
             }
@@ -137,18 +147,18 @@ impl<'a> Eye<'a> {
         Self { way: Some(way), until: None, watched: None }
     }
 
-    fn started(&mut self, child: u32, budget: Option<Duration>) {
+    fn begin_watching(&mut self, child: u32, budget: Option<Duration>) {
         self.until = budget.map(|budget| Instant::now() + budget);
-        if let Some(Way::Events(watcher)) = &mut self.way {
-            watcher.started(child);
+        if let Some(WatchMethod::Events(watcher)) = &mut self.way {
+            watcher.begin_program(child);
         }
     }
 
-    fn end(&mut self) {
+    fn end_watching(&mut self) {
         match self.way.take() {
-            Some(Way::Events(watcher)) => self.watched = Some(watcher.finish()),
-            Some(Way::Accounts(accounting, gap)) => {
-                let mut watched = accounting.finish();
+            Some(WatchMethod::Events(watcher)) => self.watched = Some(watcher.finish_watching()),
+            Some(WatchMethod::Accounts(accounting, gap)) => {
+                let mut watched = accounting.finish_reading();
                 watched.gaps.insert(0, gap);
                 self.watched = Some(watched);
             }
@@ -157,21 +167,21 @@ impl<'a> Eye<'a> {
     }
 
     /// Returns the result, and whether the command was still watched.
-    fn finish(mut self) -> (Watched, bool) {
+    fn finish_watching(mut self) -> (WatchedCommand, bool) {
         let to_its_end = self.way.is_some();
-        self.end();
+        self.end_watching();
         (self.watched.expect("it ends once"), to_its_end)
     }
 }
 
-impl Look for Eye<'_> {
-    fn look(&mut self) -> Duration {
+impl CommandObserver for BesideObserver<'_> {
+    fn look_once(&mut self) -> Duration {
         if self.until.is_some_and(|until| until <= Instant::now()) {
-            self.end();
+            self.end_watching();
         }
         let pause = match &mut self.way {
-            Some(Way::Events(watcher)) => watcher.look(),
-            Some(Way::Accounts(accounting, _)) => accounting.look(),
+            Some(WatchMethod::Events(watcher)) => watcher.drain_events(),
+            Some(WatchMethod::Accounts(accounting, _)) => accounting.read_accounts(),
             None => return UNWATCHED,
         };
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -179,8 +189,8 @@ impl Look for Eye<'_> {
     }
 
     fn before_end(&mut self) {
-        if let Some(Way::Accounts(accounting, _)) = &mut self.way {
-            accounting.look();
+        if let Some(WatchMethod::Accounts(accounting, _)) = &mut self.way {
+            accounting.read_accounts();
         }
     }
 }

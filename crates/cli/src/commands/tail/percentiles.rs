@@ -1,13 +1,13 @@
 //! Percentiles of all cpus in one picture: the duration of pieces, by the share of pieces that took no longer.
 
 use corewise_machine::CpuSet;
-use corewise_model::histogram::Histogram;
+use corewise_model::histogram::TickHistogram;
 use corewise_model::stats::order;
 
 use crate::draw::latency::cpu_label;
-use crate::draw::number::{count, duration};
-use crate::draw::text::{Line, Tone};
-use crate::draw::wrap::{unbroken, wrap};
+use crate::draw::number::{format_count, format_duration};
+use crate::draw::text::{StyledLine, TextTone};
+use crate::draw::wrap::{glue_words, wrap_line};
 
 /// Rows of the picture, without its axis.
 const ROWS: usize = 12;
@@ -28,41 +28,42 @@ const MIDDLE: char = '─';
 const SEVERAL: char = '●';
 
 /// Returns the picture with its legend; empty if nothing was recorded.
-pub fn percentiles(curves: &[(CpuSet, Histogram)], width: usize) -> Vec<Line> {
-    let mut curves: Vec<Curve> = curves.iter().filter_map(|(cpus, histogram)| Curve::of(cpus, histogram)).collect();
+pub fn draw_percentiles(curves: &[(CpuSet, TickHistogram)], width: usize) -> Vec<StyledLine> {
+    let mut curves: Vec<PercentileCurve> =
+        curves.iter().filter_map(|(cpus, histogram)| PercentileCurve::from_histogram(cpus, histogram)).collect();
     if curves.is_empty() {
         return Vec::new();
     }
     let all: CpuSet = curves.iter().flat_map(|curve| curve.cpus.iter()).collect();
     let others = if curves.len() > MOST_LINES { take_worst(&mut curves) } else { Vec::new() };
-    let axes = Axes::of(curves.iter().chain(&others), width);
-    let mut canvas = Canvas::new(axes.columns);
-    canvas.band(&axes, &others);
+    let axes = PercentileAxes::from_curves(curves.iter().chain(&others), width);
+    let mut canvas = CharacterCanvas::new(axes.columns);
+    canvas.draw_band(&axes, &others);
     // A curve that never leaves the band needs no line and counts among the others.
     let mut mark = b'a';
     curves.retain(|curve| {
-        let seen = canvas.line(&axes, char::from(mark), curve);
+        let seen = canvas.draw_curve(&axes, char::from(mark), curve);
         mark += u8::from(seen);
         seen
     });
     let text = "of the durations of all pieces; both scales logarithmic";
-    let mut lines = wrap(&Line::new().strong("Percentiles").plain("  ").faint(text), width, 2);
-    lines.extend(canvas.draw(&axes));
-    lines.extend(axes.foot());
+    let mut lines = wrap_line(&StyledLine::new().strong("Percentiles").plain("  ").faint(text), width, 2);
+    lines.extend(canvas.draw_lines(&axes));
+    lines.extend(axes.draw_foot());
     let lined: usize = curves.iter().map(|curve| curve.cpus.len()).sum();
-    lines.extend(legend(&curves, all.len() - lined, &canvas, width));
+    lines.extend(draw_legend(&curves, all.len() - lined, &canvas, width));
     lines
 }
 
-struct Curve<'a> {
+struct PercentileCurve<'a> {
     cpus: &'a CpuSet,
-    histogram: &'a Histogram,
+    histogram: &'a TickHistogram,
     /// The extent of the curve: the decimal logarithm of the number of pieces.
     decades: f64,
 }
 
-impl<'a> Curve<'a> {
-    fn of(cpus: &'a CpuSet, histogram: &'a Histogram) -> Option<Self> {
+impl<'a> PercentileCurve<'a> {
+    fn from_histogram(cpus: &'a CpuSet, histogram: &'a TickHistogram) -> Option<Self> {
         let pieces = histogram.count();
         (pieces > 1).then(|| Self { cpus, histogram, decades: (pieces as f64).log10() })
     }
@@ -70,7 +71,7 @@ impl<'a> Curve<'a> {
     /// Returns the duration in nanoseconds at a quantile of `1 - 10^-decades`; `None` beyond the last piece.
     ///
     /// A piece stands at the middle of its share of all (Hazen's plotting position), so that the longest ends the curve.
-    fn at(&self, decades: f64) -> Option<f64> {
+    fn duration_at(&self, decades: f64) -> Option<f64> {
         let quantile = 1.0 - 10_f64.powf(-decades) + 0.5 / self.histogram.count() as f64;
         let value = self.histogram.quantile_ns(quantile.min(1.0));
         (decades <= self.decades + SLACK_DECADES && value > 0.0).then_some(value)
@@ -82,12 +83,12 @@ impl<'a> Curve<'a> {
 }
 
 /// Leaves the worst curves, worst first, and returns the others.
-fn take_worst<'a>(curves: &mut Vec<Curve<'a>>) -> Vec<Curve<'a>> {
+fn take_worst<'a>(curves: &mut Vec<PercentileCurve<'a>>) -> Vec<PercentileCurve<'a>> {
     curves.sort_by(|a, b| b.worst_ns().total_cmp(&a.worst_ns()));
     curves.split_off(WORST_LINES)
 }
 
-struct Axes {
+struct PercentileAxes {
     columns: usize,
     /// The decades of the first and the last column.
     decades: (f64, f64),
@@ -95,58 +96,59 @@ struct Axes {
     high_ns: f64,
 }
 
-impl Axes {
-    fn of<'a>(curves: impl Iterator<Item = &'a Curve<'a>> + Clone, width: usize) -> Self {
+impl PercentileAxes {
+    fn from_curves<'a>(curves: impl Iterator<Item = &'a PercentileCurve<'a>> + Clone, width: usize) -> Self {
         let first = 2_f64.log10();
         let last = curves.clone().map(|curve| curve.decades).fold(1.0, f64::max).min((AXIS.len() - 1) as f64);
-        let shown = |decades: f64| curves.clone().filter_map(move |curve| curve.at(decades.min(curve.decades)));
+        let shown =
+            |decades: f64| curves.clone().filter_map(move |curve| curve.duration_at(decades.min(curve.decades)));
         let low_ns = shown(first).fold(f64::INFINITY, f64::min);
         let high_ns = shown(last).fold(low_ns * LEAST_RATIO, f64::max);
         Self { columns: width.saturating_sub(MARGIN + 1).max(2), decades: (first, last), low_ns, high_ns }
     }
 
-    fn decades(&self, column: usize) -> f64 {
+    fn decades_at(&self, column: usize) -> f64 {
         let (first, last) = self.decades;
         first + (last - first) * column as f64 / (self.columns - 1) as f64
     }
 
     /// Returns the column of a number of decades, or `None` outside of the picture.
-    fn column(&self, decades: f64) -> Option<usize> {
+    fn column_of(&self, decades: f64) -> Option<usize> {
         let (first, last) = self.decades;
         let place = (decades - first) / (last - first);
         (-1e-9..=1.0 + 1e-9).contains(&place).then(|| (place * (self.columns - 1) as f64).round() as usize)
     }
 
     /// Returns the row of a duration, 0 for the longest.
-    fn row(&self, ns: f64) -> usize {
+    fn row_of(&self, ns: f64) -> usize {
         let place = ((ns / self.low_ns).ln() / (self.high_ns / self.low_ns).ln()).clamp(0.0, 1.0);
         ROWS - 1 - (place * (ROWS - 1) as f64).round() as usize
     }
 
     /// Returns the labels of the rows: round durations, at the nearest rows.
-    fn labels(&self) -> [String; ROWS] {
+    fn row_labels(&self) -> [String; ROWS] {
         let steps: &[f64] = if self.high_ns / self.low_ns < 30.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let mut labels = [const { String::new() }; ROWS];
         for power in -1..=12 {
             for ns in steps.iter().map(|step| step * 10_f64.powi(power)) {
                 if (self.low_ns * 0.9..=self.high_ns * 1.1).contains(&ns) {
-                    labels[self.row(ns)] = round_duration(ns);
+                    labels[self.row_of(ns)] = round_duration(ns);
                 }
             }
         }
         if labels[ROWS - 1].is_empty() {
-            labels[ROWS - 1] = duration(self.low_ns);
+            labels[ROWS - 1] = format_duration(self.low_ns);
         }
         labels
     }
 
     /// Returns the axis with a tick at each percentile, and the labels that fit.
-    fn foot(&self) -> [Line; 2] {
+    fn draw_foot(&self) -> [StyledLine; 2] {
         let mut axis = vec!['─'; self.columns];
         let mut labels = String::new();
         for (decade, label) in AXIS.iter().enumerate() {
             let decades = if decade == 0 { self.decades.0 } else { decade as f64 };
-            let Some(column) = self.column(decades) else { continue };
+            let Some(column) = self.column_of(decades) else { continue };
             axis[column] = '┬';
             let at = MARGIN + 1 + column;
             let last = MARGIN + 1 + self.columns;
@@ -158,51 +160,51 @@ impl Axes {
             }
         }
         let axis: String = axis.into_iter().collect();
-        [Line::new().faint(format!("{:>MARGIN$}└{axis}", "")), Line::new().faint(labels)]
+        [StyledLine::new().faint(format!("{:>MARGIN$}└{axis}", "")), StyledLine::new().faint(labels)]
     }
 }
 
 /// Formats a round duration without decimals, such as "10 µs".
 fn round_duration(ns: f64) -> String {
-    duration(ns).replace(".0 ", " ")
+    format_duration(ns).replace(".0 ", " ")
 }
 
-struct Canvas {
+struct CharacterCanvas {
     cells: Vec<Vec<Option<char>>>,
 }
 
-impl Canvas {
+impl CharacterCanvas {
     fn new(columns: usize) -> Self {
         Self { cells: vec![vec![None; columns]; ROWS] }
     }
 
     /// Draws the range of all curves, and their median.
-    fn band(&mut self, axes: &Axes, curves: &[Curve<'_>]) {
-        let values = |decades: f64| curves.iter().filter_map(|curve| curve.at(decades)).collect::<Vec<f64>>();
+    fn draw_band(&mut self, axes: &PercentileAxes, curves: &[PercentileCurve<'_>]) {
+        let values = |decades: f64| curves.iter().filter_map(|curve| curve.duration_at(decades)).collect::<Vec<f64>>();
         let mut before = ROWS;
         for column in 0..axes.columns {
-            let values = values(axes.decades(column));
+            let values = values(axes.decades_at(column));
             let (low, high) = (order::quantile(&values, 0.0), order::quantile(&values, 1.0));
             if low.is_finite() {
-                let (top, bottom) = (axes.row(high), axes.row(low));
+                let (top, bottom) = (axes.row_of(high), axes.row_of(low));
                 (top..=bottom.max(before - 1)).for_each(|row| self.cells[row][column] = Some(BAND));
                 before = top.max(1);
             }
         }
         let middle = |decades: f64| Some(order::median(&values(decades))).filter(|ns| ns.is_finite());
         for column in 0..axes.columns {
-            if let Some(ns) = middle(axes.decades(column)) {
-                self.cells[axes.row(ns)][column] = Some(MIDDLE);
+            if let Some(ns) = middle(axes.decades_at(column)) {
+                self.cells[axes.row_of(ns)][column] = Some(MIDDLE);
             }
         }
     }
 
     /// Draws a curve, with the rows between two columns filled. Cells shared with another curve get a common mark,
     /// and the band hides the curve. Returns true if any part is visible.
-    fn line(&mut self, axes: &Axes, mark: char, curve: &Curve<'_>) -> bool {
+    fn draw_curve(&mut self, axes: &PercentileAxes, mark: char, curve: &PercentileCurve<'_>) -> bool {
         let (mut before, mut seen) = (None, false);
         for column in 0..axes.columns {
-            let Some(row) = curve.at(axes.decades(column)).map(|ns| axes.row(ns)) else { break };
+            let Some(row) = curve.duration_at(axes.decades_at(column)).map(|ns| axes.row_of(ns)) else { break };
             let from = before.map_or(row, |before: usize| if before > row { before - 1 } else { row });
             for cell in self.cells[row..=from.max(row)].iter_mut().map(|cells| &mut cells[column]) {
                 if !matches!(*cell, Some(BAND | MIDDLE)) {
@@ -215,48 +217,49 @@ impl Canvas {
         seen
     }
 
-    fn draw(&self, axes: &Axes) -> Vec<Line> {
+    fn draw_lines(&self, axes: &PercentileAxes) -> Vec<StyledLine> {
         let row = |(cells, label): (&Vec<Option<char>>, String)| {
-            let mut line = Line::new().faint(format!("{label:>width$} │", width = MARGIN - 1));
+            let mut line = StyledLine::new().faint(format!("{label:>width$} │", width = MARGIN - 1));
             for cell in cells {
                 let mark = cell.unwrap_or(' ');
-                line = line.with(tone(mark), mark.to_string());
+                line = line.with(mark_tone(mark), mark.to_string());
             }
             line
         };
-        self.cells.iter().zip(axes.labels()).map(row).collect()
+        self.cells.iter().zip(axes.row_labels()).map(row).collect()
     }
 
-    fn has(&self, mark: char) -> bool {
+    fn has_mark(&self, mark: char) -> bool {
         self.cells.iter().flatten().any(|cell| *cell == Some(mark))
     }
 }
 
-fn tone(mark: char) -> Tone {
+fn mark_tone(mark: char) -> TextTone {
     match mark {
-        BAND => Tone::Faint,
-        MIDDLE | SEVERAL | ' ' => Tone::Plain,
-        _ => Tone::Strong,
+        BAND => TextTone::Faint,
+        MIDDLE | SEVERAL | ' ' => TextTone::Plain,
+        _ => TextTone::Strong,
     }
 }
 
 /// Returns the legend: the mark of each cpu with the durations of its rare pieces, and the number of cpus in the band.
-fn legend(curves: &[Curve<'_>], band: usize, canvas: &Canvas, width: usize) -> Vec<Line> {
-    let mut line = Line::new();
+fn draw_legend(curves: &[PercentileCurve<'_>], band: usize, canvas: &CharacterCanvas, width: usize) -> Vec<StyledLine> {
+    let mut line = StyledLine::new();
     for (mark, curve) in ('a'..='z').zip(curves) {
-        let figures = format!(" p99.9 {}, max {}", duration(curve.worst_ns()), duration(curve.histogram.max_ns()));
+        let figures =
+            format!(" p99.9 {}, max {}", format_duration(curve.worst_ns()), format_duration(curve.histogram.max_ns()));
         let cpu = format!(" cpu {}", cpu_label(curve.cpus).to_plain());
-        line = line.strong(mark.to_string()).plain(unbroken(&cpu)).faint(unbroken(&figures)).plain("   ");
+        line = line.strong(mark.to_string()).plain(glue_words(&cpu)).faint(glue_words(&figures)).plain("   ");
     }
-    if canvas.has(SEVERAL) {
-        line = line.plain(SEVERAL.to_string()).faint(unbroken(" several of them")).plain("   ");
+    if canvas.has_mark(SEVERAL) {
+        line = line.plain(SEVERAL.to_string()).faint(glue_words(" several of them")).plain("   ");
     }
     if band > 0 {
         let which = if curves.is_empty() { "" } else { "the other " };
-        let text = format!(" {which}{}, {MIDDLE} their median", count(band, "cpu"));
-        line = line.plain(BAND.to_string()).faint(unbroken(&text));
+        let text = format!(" {which}{}, {MIDDLE} their median", format_count(band, "cpu"));
+        line = line.plain(BAND.to_string()).faint(glue_words(&text));
     }
-    wrap(&line, width, 2)
+    wrap_line(&line, width, 2)
 }
 
 #[cfg(test)]
@@ -265,23 +268,23 @@ mod tests {
 
     /// A cpu on which most pieces take 250 ns, one in 2,000 meets a timer interrupt, and `bad` in a million take a
     /// millisecond.
-    fn cpu(number: u32, bad: u64) -> (CpuSet, Histogram) {
-        let mut histogram = Histogram::new(1.0);
+    fn cpu(number: u32, bad: u64) -> (CpuSet, TickHistogram) {
+        let mut histogram = TickHistogram::new(1.0);
         let pieces = 1_000_000_u64;
         for piece in 0..pieces {
             let varied = (piece * 7919 + u64::from(number) * 104_729) % 1000;
-            histogram.record(match piece {
+            histogram.record_ticks(match piece {
                 _ if piece < bad => 700_000 + 300 * varied,
                 _ if piece < bad + 500 => 3_000 + 9 * varied + 100 * u64::from(number % 7),
                 _ if piece % 40 == 0 => 290 + varied / 10,
                 _ => 250 + varied / 50,
             });
         }
-        (CpuSet::of(number), histogram)
+        (CpuSet::from_cpu(number), histogram)
     }
 
-    fn drawn(cpus: &[(CpuSet, Histogram)], width: usize) -> String {
-        let lines: Vec<String> = percentiles(cpus, width).iter().map(Line::to_plain).collect();
+    fn drawn(cpus: &[(CpuSet, TickHistogram)], width: usize) -> String {
+        let lines: Vec<String> = draw_percentiles(cpus, width).iter().map(StyledLine::to_plain).collect();
         assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
         lines.join("\n")
     }
@@ -337,7 +340,7 @@ mod tests {
     fn five_hundred_and_twelve_cpus_are_a_band() {
         let few: Vec<_> = (0..24).map(|number| cpu(number, u64::from(number % 5) * 3)).collect();
         let mut cpus: Vec<_> =
-            (0..512).map(|number| (CpuSet::of(number), few[number as usize % 24].1.clone())).collect();
+            (0..512).map(|number| (CpuSet::from_cpu(number), few[number as usize % 24].1.clone())).collect();
         cpus[17] = cpu(17, 900);
         insta::assert_snapshot!(drawn(&cpus, 120), @r"
         Percentiles  of the durations of all pieces; both scales logarithmic
@@ -363,16 +366,16 @@ mod tests {
     #[test]
     fn like_cpus_are_a_band_alone() {
         let one = cpu(0, 3).1;
-        let cpus: Vec<_> = (0..8).map(|number| (CpuSet::of(number), one.clone())).collect();
+        let cpus: Vec<_> = (0..8).map(|number| (CpuSet::from_cpu(number), one.clone())).collect();
         let drawn = drawn(&cpus, 60);
         assert!(drawn.ends_with("\n░ 8 cpus, ─ their median"), "{drawn}");
     }
 
     #[test]
     fn one_cpu_with_few_pieces_ends_where_they_do() {
-        let mut histogram = Histogram::new(1.0);
-        (0..2000).for_each(|piece| histogram.record(if piece == 7 { 21_000 } else { 250 + piece % 30 }));
-        insta::assert_snapshot!(drawn(&[(CpuSet::of(5), histogram)], 80), @r"
+        let mut histogram = TickHistogram::new(1.0);
+        (0..2000).for_each(|piece| histogram.record_ticks(if piece == 7 { 21_000 } else { 250 + piece % 30 }));
+        insta::assert_snapshot!(drawn(&[(CpuSet::from_cpu(5), histogram)], 80), @r"
         Percentiles  of the durations of all pieces; both scales logarithmic
                 │                                                                  aaaaa
                 │                                                                  a
@@ -420,11 +423,11 @@ mod tests {
 
     #[test]
     fn equal_durations_are_a_level_line_and_nothing_is_nothing() {
-        let mut even = Histogram::new(1.0);
-        (0..1000).for_each(|_| even.record(250));
-        let lines = drawn(&[(CpuSet::of(0), even)], 40);
+        let mut even = TickHistogram::new(1.0);
+        (0..1000).for_each(|_| even.record_ticks(250));
+        let lines = drawn(&[(CpuSet::from_cpu(0), even)], 40);
         assert_eq!(lines.lines().filter(|line| line.contains('a') && line.contains('│')).count(), 1, "{lines}");
-        assert!(drawn(&[(CpuSet::of(0), Histogram::new(1.0))], 40).is_empty());
+        assert!(drawn(&[(CpuSet::from_cpu(0), TickHistogram::new(1.0))], 40).is_empty());
         assert!(drawn(&[], 40).is_empty());
     }
 }

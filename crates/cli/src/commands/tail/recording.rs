@@ -5,67 +5,72 @@ use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::Path;
 
 use corewise_machine::suggested_command;
-use corewise_model::survey::Recording;
-use corewise_sys::input::{self, Input, InputKind, Weighed};
+use corewise_model::survey::SurveyRecording;
+use corewise_sys::input::{self, InputFile, InputKind, WeighedJson};
 use corewise_sys::output::OutputPlace;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 use crate::draw::suggestion;
 
 /// The schema named in the file.
 const SCHEMA: &str = "corewise/stalls/1";
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenRecording<'a> {
     schema: &'static str,
-    recording: &'a Recording,
+    recording: &'a SurveyRecording,
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct ReadRecording {
     schema: String,
-    recording: Recording,
+    recording: SurveyRecording,
 }
 
 /// Creates the file; overwrites nothing.
-pub fn create(path: &Path) -> Result<(OutputPlace, File), Failure> {
-    let made = OutputPlace::reach(path).and_then(|place| place.create_new().map(|file| (place, file)));
+pub fn create_file(path: &Path) -> Result<(OutputPlace, File), CommandFailure> {
+    let made = OutputPlace::reach_place(path).and_then(|place| place.create_new().map(|file| (place, file)));
     made.map_err(|error| {
-        let failure = Failure::unavailable(format!("cannot write {}: {error}", path.display()));
+        let failure = CommandFailure::unavailable_error(format!("cannot write {}: {error}", path.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
-                failure.next("corewise overwrites nothing: choose another name, or remove the file.")
+                failure.with_hint("corewise overwrites nothing: choose another name, or remove the file.")
             }
-            _ => failure.next("Choose a file in a folder that you may write to."),
+            _ => failure.with_hint("Choose a file in a folder that you may write to."),
         }
     })
 }
 
 /// Writes a recording.
-pub fn write(file: File, recording: &Recording) -> Result<(), Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot write the recording: {error}"));
-    let mut packed = Weighed::new(GzEncoder::new(BufWriter::new(file), Compression::fast()));
-    serde_json::to_writer(&mut packed, &Written { schema: SCHEMA, recording }).map_err(|error| {
-        failed(&error).next("A shorter --budget, fewer --cpus or a higher --threshold makes a smaller recording.")
+pub fn write_recording(file: File, recording: &SurveyRecording) -> Result<(), CommandFailure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        CommandFailure::unavailable_error(format!("cannot write the recording: {error}"))
+    };
+    let mut packed = WeighedJson::new(GzEncoder::new(BufWriter::new(file), Compression::fast()));
+    serde_json::to_writer(&mut packed, &WrittenRecording { schema: SCHEMA, recording }).map_err(|error| {
+        failed(&error).with_hint("A shorter --budget, fewer --cpus or a higher --threshold makes a smaller recording.")
     })?;
     packed.into_inner().finish().and_then(|mut file| file.flush()).map_err(|error| failed(&error))
 }
 
 /// Reads a recording.
-pub fn read(path: &Path) -> Result<Recording, Failure> {
-    let file = Input::open(path, InputKind::StallRecording).map_err(Failure::unavailable)?;
-    let found: Found = input::json(GzDecoder::new(BufReader::new(file))).map_err(|error| {
-        Failure::unavailable(format!("{} is not a recording of stalls: {error}", path.display()))
-            .next(format!("Make one with {}.", suggestion::mention(&suggested_command::tail_record())))
+pub fn read_recording(path: &Path) -> Result<SurveyRecording, CommandFailure> {
+    let file = InputFile::open(path, InputKind::StallRecording).map_err(CommandFailure::unavailable_error)?;
+    let found: ReadRecording = input::read_json(GzDecoder::new(BufReader::new(file))).map_err(|error| {
+        CommandFailure::unavailable_error(format!("{} is not a recording of stalls: {error}", path.display()))
+            .with_hint(format!("Make one with {}.", suggestion::format_mention(&suggested_command::tail_record())))
     })?;
     if found.schema != SCHEMA {
         let what = format!("{} is a different kind of file: {}, not {SCHEMA}", path.display(), found.schema);
-        return Err(Failure::unavailable(what).next("A newer corewise may read it."));
+        return Err(CommandFailure::unavailable_error(what).with_hint("A newer corewise may read it."));
     }
-    found.recording.check().map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())))?;
+    found
+        .recording
+        .check_loaded()
+        .map_err(|why| CommandFailure::unavailable_error(format!("{}: {why}", path.display())))?;
     Ok(found.recording)
 }

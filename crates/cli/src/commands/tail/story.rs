@@ -2,37 +2,38 @@
 
 use corewise_machine::CpuSet;
 use corewise_model::Survey;
-use corewise_model::histogram::Histogram;
-use corewise_model::survey::conclude::Conclusions;
+use corewise_model::histogram::TickHistogram;
+use corewise_model::survey::conclude::SurveyConclusions;
 
-use super::percentiles::percentiles;
-use crate::draw::findings::findings;
-use crate::draw::latency::{figures, latency};
+use super::percentiles::draw_percentiles;
+use crate::draw::findings::compose_findings;
+use crate::draw::latency::{compose_figures, compose_latency};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
-use crate::draw::suggestion::words_in_shell;
-use crate::draw::survey::{Kept, foot, head};
+use crate::draw::suggestion::quote_words;
+use crate::draw::survey::{StorageStatus, compose_foot, compose_head};
 use crate::draw::survey_again::{format_budget, repeat_survey};
 use crate::draw::survey_row::survey_rows;
 
 /// Composes the story of a measurement of stalls.
-pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
+pub fn compose_story(survey: &Survey, conclusions: &SurveyConclusions, kept: &StorageStatus) -> Story {
     let rows = survey_rows(survey, conclusions);
-    let curves: Vec<(CpuSet, Histogram)> =
-        survey.cpus.iter().map(|seen| (CpuSet::of(seen.cpu), seen.tail.clone())).collect();
-    let remarks = [stalls::watching(survey), stalls::periods(survey), stalls::unexplained(survey)];
-    Story::new(words_in_shell(repeat_survey(survey, &format_budget(survey)).words()))
-        .with(Head, head(survey, kept))
-        .with(Evidence, figures(&rows))
-        .with(Evidence, latency(survey, &rows))
-        .with(Evidence, vec![StoryPart::drawing(move |width, _| percentiles(&curves, width))])
-        .with(Evidence, stalls::causes(survey))
+    let curves: Vec<(CpuSet, TickHistogram)> =
+        survey.cpus.iter().map(|seen| (CpuSet::from_cpu(seen.cpu), seen.tail.clone())).collect();
+    let remarks =
+        [stalls::compose_watching(survey), stalls::compose_periods(survey), stalls::compose_unexplained(survey)];
+    Story::new(quote_words(repeat_survey(survey, &format_budget(survey)).words()))
+        .with(Head, compose_head(survey, kept))
+        .with(Evidence, compose_figures(&rows))
+        .with(Evidence, compose_latency(survey, &rows))
+        .with(Evidence, vec![StoryPart::from_drawing(move |width, _| draw_percentiles(&curves, width))])
+        .with(Evidence, stalls::compose_causes(survey))
         .with(Notes, remarks.concat())
-        .with(Evidence, stalls::senders(survey))
-        .with(Evidence, stalls::longest(survey))
-        .with(Answer, findings(survey, conclusions))
-        .with(Notes, foot(survey, kept))
+        .with(Evidence, stalls::compose_senders(survey))
+        .with(Evidence, stalls::compose_longest(survey))
+        .with(Answer, compose_findings(survey, conclusions))
+        .with(Notes, compose_foot(survey, kept))
 }
 
 #[cfg(test)]
@@ -48,7 +49,7 @@ mod tests {
     fn every_sentence_is_in_every_form() {
         for survey in [small_guest_survey(), ryzen_survey()] {
             let survey = with_stalls(survey, EventSource::Perf);
-            check_forms(&story(&survey, &nothing(&survey), &Kept::Stored(4)));
+            check_forms(&compose_story(&survey, &nothing(&survey), &StorageStatus::Stored(4)));
         }
     }
 }

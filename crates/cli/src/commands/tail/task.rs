@@ -4,19 +4,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corewise_machine::placement::Expression;
+use corewise_machine::placement::PlacementExpression;
 use corewise_model::survey::WorkKind;
 
 use super::arguments::TailArguments;
-use crate::app::failure::Failure;
-use crate::app::measuring::{DEFAULT_BUDGET, grown};
+use crate::app::failure::CommandFailure;
+use crate::app::measuring::{DEFAULT_BUDGET, grow_budget};
 use crate::app::placing;
 
 /// The source of the stalls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TailTask {
     /// The cpus of this machine.
-    Measure(Measure),
+    Measure(MeasureTask),
     /// A recording.
     Replay {
         /// The file.
@@ -27,7 +27,7 @@ pub enum TailTask {
     /// A command to watch.
     Beside {
         /// The cpus that it may use; unchanged if not given.
-        cpus: Option<Expression>,
+        cpus: Option<PlacementExpression>,
         /// The maximum duration of watching; until the command ends if not given.
         budget: Option<Duration>,
         /// The command and its arguments.
@@ -37,9 +37,9 @@ pub enum TailTask {
 
 /// Options of a measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measure {
+pub struct MeasureTask {
     /// The cpus; all allowed cpus if not given.
-    pub cpus: Option<Expression>,
+    pub cpus: Option<PlacementExpression>,
     /// The total duration; depends on the number of cpus if not given.
     budget: Option<Duration>,
     /// Minimum excess over the usual duration for a piece to be a stall.
@@ -63,19 +63,19 @@ impl TailTask {
     ///
     /// # Errors
     /// The expression cannot be read.
-    pub fn new(typed: TailArguments) -> Result<Self, Failure> {
-        let cpus = typed.cpus.as_deref().map(placing::expression).transpose()?;
+    pub fn new(typed: TailArguments) -> Result<Self, CommandFailure> {
+        let cpus = typed.cpus.as_deref().map(placing::parse_expression).transpose()?;
         if let Some(recording) = typed.replay {
             return Ok(Self::Replay { recording, histograms: typed.histograms });
         }
         if typed.beside {
             return Ok(Self::Beside { cpus, budget: typed.budget, command: typed.command });
         }
-        Ok(Self::Measure(Measure {
+        Ok(Self::Measure(MeasureTask {
             cpus,
             budget: typed.budget,
             threshold: typed.threshold,
-            work: typed.work.kind(),
+            work: typed.work.to_kind(),
             // A recording without the kernel's events would contain no more than the JSON output.
             explain: typed.explain || typed.record.is_some(),
             fifo: typed.fifo,
@@ -86,9 +86,9 @@ impl TailTask {
     }
 }
 
-impl Measure {
+impl MeasureTask {
     /// Returns the total duration for a number of cpus.
-    pub fn budget(&self, cpus: usize) -> Duration {
-        self.budget.unwrap_or_else(|| grown(DEFAULT_BUDGET, cpus))
+    pub fn budget_for(&self, cpus: usize) -> Duration {
+        self.budget.unwrap_or_else(|| grow_budget(DEFAULT_BUDGET, cpus))
     }
 }

@@ -8,32 +8,36 @@ mod tests;
 use corewise_machine::Machine;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::suggested_command;
-use corewise_model::device_findings::findings;
+use corewise_model::device_findings::list_device_findings;
 
-use crate::app::failure::{Exit, Failure};
-use crate::app::output::show;
-use crate::app::settings::Settings;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::output::show_result;
+use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 use document::{DevicesDocument, PlacedDevice};
-use screen::screen;
+use screen::draw_screen;
 
 /// Shows the devices of a machine with these interrupts.
-pub fn list(machine: &Machine, interrupts: &[DeviceInterrupt], settings: &Settings) -> Result<Exit, Failure> {
+pub fn list_devices(
+    machine: &Machine,
+    interrupts: &[DeviceInterrupt],
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
     if machine.devices.is_empty() {
         let next = format!(
             "Devices are known on the machine itself if it has a PCI bus, in recordings by this version of {}, in XML that lstopo wrote with \
              I/O devices, and in machine files with `devices`.",
-            suggestion::mention(&suggested_command::record())
+            suggestion::format_mention(&suggested_command::record())
         );
-        return Err(Failure::unavailable("no devices of this machine are known").next(next));
+        return Err(CommandFailure::unavailable_error("no devices of this machine are known").with_hint(next));
     }
     let devices: Vec<PlacedDevice<'_>> =
         machine.devices.iter().map(|device| PlacedDevice::new(device, machine, interrupts)).collect();
-    let findings = findings(machine, interrupts);
-    show(
+    let findings = list_device_findings(machine, interrupts);
+    show_result(
         settings,
         || DevicesDocument::new(machine, &devices, &findings),
-        || screen(machine, &devices, &findings, settings.width),
+        || draw_screen(machine, &devices, &findings, settings.width),
     )?;
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -1,7 +1,7 @@
 //! The JSON document.
 
 use corewise_machine::Machine;
-use corewise_machine::machine_file::Description;
+use corewise_machine::machine_file::MachineDescription;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,12 +17,12 @@ pub struct TopologyDocument<'a> {
     machine: &'a Machine,
     /// The description in the machine file, if the machine comes from one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a Description>,
+    description: Option<&'a MachineDescription>,
 }
 
 impl<'a> TopologyDocument<'a> {
     /// Creates the document.
-    pub fn new(machine: &'a Machine, description: Option<&'a Description>) -> Self {
+    pub fn new(machine: &'a Machine, description: Option<&'a MachineDescription>) -> Self {
         Self { schema: "corewise/topology/1", fingerprint: machine.fingerprint(), machine, description }
     }
 }

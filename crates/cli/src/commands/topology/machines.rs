@@ -5,20 +5,21 @@ mod screen;
 
 use corewise_machine::machine_file::{self, BUILT_IN};
 
-use crate::app::failure::{Exit, Failure};
-use crate::app::output::show;
-use crate::app::settings::Settings;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::output::show_result;
+use crate::app::settings::ProgramSettings;
 use document::{MachinesDocument, MachinesEntry};
-use screen::screen;
+use screen::draw_screen;
 
 /// Lists the built-in machines.
-pub fn list(settings: &Settings) -> Result<Exit, Failure> {
-    let entry = |machine: &machine_file::BuiltIn| {
-        let file =
-            machine.read().map_err(|error| Failure::new(Exit::Internal, format!("{}: {error}", machine.name)))?;
+pub fn list_machines(settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+    let entry = |machine: &machine_file::BuiltInMachine| {
+        let file = machine
+            .read_machine()
+            .map_err(|error| CommandFailure::new(CommandExit::Internal, format!("{}: {error}", machine.name)))?;
         Ok(MachinesEntry::new(machine.name, &file))
     };
-    let entries: Vec<MachinesEntry> = BUILT_IN.iter().map(entry).collect::<Result<_, Failure>>()?;
-    show(settings, || MachinesDocument::new(&entries), || screen(&entries, settings.width))?;
-    Ok(Exit::Done)
+    let entries: Vec<MachinesEntry> = BUILT_IN.iter().map(entry).collect::<Result<_, CommandFailure>>()?;
+    show_result(settings, || MachinesDocument::new(&entries), || draw_screen(&entries, settings.width))?;
+    Ok(CommandExit::Done)
 }

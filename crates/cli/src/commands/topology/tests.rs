@@ -3,13 +3,13 @@
 use insta::assert_snapshot;
 
 use super::document;
-use super::screen::screen;
+use super::screen::draw_screen;
 use crate::draw::fixtures::fabricated::*;
 use crate::draw::fixtures::hostile;
 
 #[test]
 fn nodes_without_memory_and_memory_without_cpus() {
-    assert_snapshot!(screen(&memoryless_nodes(), None, 80).plain(), @r"
+    assert_snapshot!(draw_screen(&memoryless_nodes(), None, 80).to_plain(), @r"
     AMD Ryzen Threadripper 3960X · 24 cores, 48 cpus · Linux 6.18.2
 
     package:0
@@ -67,7 +67,7 @@ fn nodes_without_memory_and_memory_without_cpus() {
 
 #[test]
 fn nodes_without_memory_at_40_columns() {
-    assert_snapshot!(screen(&memoryless_nodes(), None, 40).plain(), @r"
+    assert_snapshot!(draw_screen(&memoryless_nodes(), None, 40).to_plain(), @r"
     AMD Ryzen Threadripper 3960X ·
       24 cores, 48 cpus · Linux 6.18.2
 
@@ -144,7 +144,7 @@ fn nodes_without_memory_at_40_columns() {
 
 #[test]
 fn hybrid_cores_stand_by_their_kind() {
-    assert_snapshot!(screen(&hybrid(), None, 80).plain(), @r"
+    assert_snapshot!(draw_screen(&hybrid(), None, 80).to_plain(), @r"
     13th Gen Intel Core i7-1370P · 14 cores, 20 cpus · Linux 6.18.2
 
     package:0 · node:0 · llc:0 · 64 GB · 24 MB L3
@@ -185,7 +185,7 @@ fn hybrid_cores_stand_by_their_kind() {
 
 #[test]
 fn cpus_512_one_last_level_cache_a_line() {
-    assert_snapshot!(screen(&large(), None, 80).plain(), @r"
+    assert_snapshot!(draw_screen(&large(), None, 80).to_plain(), @r"
     AMD EPYC 9755 · 2 packages, 256 cores, 512 cpus · Linux 6.18.2
 
     package:0 · node:0 · 64 GB
@@ -258,8 +258,8 @@ fn cpus_512_one_last_level_cache_a_line() {
 fn no_line_is_wider_than_the_terminal() {
     for machine in [memoryless_nodes(), hybrid(), large()] {
         for width in [20, 40, 80] {
-            let screen = screen(&machine, None, width);
-            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+            let screen = draw_screen(&machine, None, width);
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.to_plain());
         }
     }
 }
@@ -267,7 +267,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn no_name_of_a_machine_steers_or_hides() {
     for machine in hostile::copies(&hybrid()) {
-        [20, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&machine, None, width), width));
+        [20, 80, 140].into_iter().for_each(|width| hostile::check_screen(&draw_screen(&machine, None, width), width));
         hostile::check_json(&document::TopologyDocument::new(&machine, None));
     }
 }

@@ -8,12 +8,12 @@ use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_lab::experiment::ThreadPinning;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::vocabulary::one_of;
-use corewise_model::experiment::What;
+use corewise_model::experiment::QuestionKind;
 use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
 use corewise_model::trial::LARGEST_TIMES;
 
-use crate::app::values::{between, budget};
+use crate::app::values::{duration_between, parse_budget};
 
 /// A command is required, unless a stored experiment with one continues.
 pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
@@ -86,7 +86,7 @@ pub struct TryArguments {
     pub pins_as: Vec<String>,
     /// Try each number of threads pinned to as many cpus (yes), with the OS default (no), or both [default: both]
     #[arg(help_heading = "Threads", long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
-    pub pinned: Option<Pinned>,
+    pub pinned: Option<PinnedName>,
     /// Number to compare, with its unit, from the last line of the output that contains it. NAME alone finds "NAME: 12.3
     /// ms", "NAME=12.3k", "metric NAME 12.3" and JSON's "NAME": 12.3. NAME=REGEX takes the number at the first group of a
     /// regular expression [default: wall time]
@@ -123,7 +123,7 @@ pub struct TryArguments {
     #[arg(help_heading = "Running processes", long, requires = "sample")]
     pub counter: bool,
     /// Duration of a slot's measurement, from 0.1s to 60s [default: found before the first slot]
-    #[arg(help_heading = "Running processes", long, value_name = "DURATION", requires = "live", value_parser = between("100ms", "60s"))]
+    #[arg(help_heading = "Running processes", long, value_name = "DURATION", requires = "live", value_parser = duration_between("100ms", "60s"))]
     pub slot: Option<Duration>,
     /// Leave a placement at once, and for good, when this happens in a slot: 'p99(latency_seconds) > 50ms'
     #[arg(help_heading = "Running processes", long, value_name = "LIMIT", requires = "live")]
@@ -141,7 +141,7 @@ pub struct TryArguments {
     #[arg(help_heading = "Services", long, value_name = "COMMAND", requires = "services")]
     pub ready: Vec<String>,
     /// Maximum time until a service is ready [default: 30s]
-    #[arg(help_heading = "Services", long, value_name = "DURATION", requires = "services", value_parser = between("100ms", "24h"))]
+    #[arg(help_heading = "Services", long, value_name = "DURATION", requires = "services", value_parser = duration_between("100ms", "24h"))]
     pub ready_within: Option<Duration>,
     /// Start the services only once a session; their threads move from placement to placement
     #[arg(help_heading = "Services", long, requires = "services")]
@@ -172,7 +172,7 @@ pub struct TryArguments {
     /// Statistic that decides: the typical run, the mean of all runs, or the number of slow runs (tail). The other two are
     /// shown beside it. Numbers of threads and suites are always judged by typical runs [default: typical]
     #[arg(help_heading = "How it is judged", long, value_name = "WHAT", conflicts_with_all = ["threads", "suite"], hide_possible_values = true)]
-    pub what: Option<Asked>,
+    pub what: Option<QuestionName>,
     /// Count a run as slow if it costs more than this many times the median of the OS default [default: 1.5]
     #[arg(help_heading = "How it is judged", long, value_name = "TIMES", value_parser = parse_times)]
     pub slow: Option<f64>,
@@ -193,20 +193,20 @@ pub struct TryArguments {
     pub confirm: bool,
     /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, or 200 if
     /// the mean or slow runs decide]
-    #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,
     /// End once this much time was spent on placements that look worse, if all remaining placements look worse [default for
     /// running processes: half of the budget]
-    #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = budget, conflicts_with_all = ["threads", "suite"])]
+    #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = parse_budget, conflicts_with_all = ["threads", "suite"])]
     pub worse_at_most: Option<Duration>,
     /// Maximum number of runs, including earlier sessions; one warm-up per placement is not counted
     #[arg(help_heading = "How it ends", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs_max: Option<u32>,
     /// End a run that takes longer, such as 30s, and count it as failed [default: never]
-    #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = between("1ms", "24h"))]
+    #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = duration_between("1ms", "24h"))]
     pub timeout: Option<Duration>,
     /// Let the machine rest this long before each run, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
-    #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
+    #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = duration_between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
     /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by visits of
     /// 1 ms to the cpus it uses. This takes up to 2 % of a run shorter than 0.2 s, and 0.3 % of one cpu in longer runs
@@ -264,7 +264,7 @@ fn sample_help() -> String {
 
 /// Statistic that decides, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Asked {
+pub enum QuestionName {
     /// The typical run.
     Typical,
     /// The mean of all runs.
@@ -273,19 +273,19 @@ pub enum Asked {
     Tail,
 }
 
-impl From<Asked> for What {
-    fn from(asked: Asked) -> Self {
+impl From<QuestionName> for QuestionKind {
+    fn from(asked: QuestionName) -> Self {
         match asked {
-            Asked::Typical => Self::Typical,
-            Asked::Mean => Self::Mean,
-            Asked::Tail => Self::Tail,
+            QuestionName::Typical => Self::Typical,
+            QuestionName::Mean => Self::Mean,
+            QuestionName::Tail => Self::Tail,
         }
     }
 }
 
 /// Pinning of threads that is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Pinned {
+pub enum PinnedName {
     /// Threads run on the OS default.
     No,
     /// Threads are pinned to as many cpus.
@@ -294,12 +294,12 @@ pub enum Pinned {
     Both,
 }
 
-impl From<Pinned> for ThreadPinning {
-    fn from(pinned: Pinned) -> Self {
+impl From<PinnedName> for ThreadPinning {
+    fn from(pinned: PinnedName) -> Self {
         match pinned {
-            Pinned::No => Self::No,
-            Pinned::Yes => Self::Yes,
-            Pinned::Both => Self::Both,
+            PinnedName::No => Self::No,
+            PinnedName::Yes => Self::Yes,
+            PinnedName::Both => Self::Both,
         }
     }
 }

@@ -4,59 +4,59 @@ pub mod live;
 
 use std::path::Path;
 
-use corewise_lab::experiment::simulated::Simulation;
+use corewise_lab::experiment::simulated::SimulatedTruth;
 use corewise_lab::experiment::{
-    Begun, CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentContext, ExperimentError, ExperimentSubject,
-    PlacementChoice, PreparationEvent, ProcessesSubject, ServicesSubject, SimulatedSubject,
+    CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentContext, ExperimentError, ExperimentSubject,
+    OpenExperiment, PlacementChoice, PreparationEvent, ProcessesSubject, ServicesSubject, SimulatedSubject,
 };
-use corewise_lab::session::Progress;
+use corewise_lab::session::StepProgress;
 use corewise_machine::Machine;
 use corewise_machine::suggested_command;
-use corewise_model::conducted::Conducted;
-use corewise_model::experiment::Policy;
-use corewise_model::trial::{Arm, Experiment, Live, Source, Workload};
-use corewise_store::Store;
+use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment::JudgingPolicy;
+use corewise_model::trial::{Experiment, LiveSource, LiveWorkload, PlacementArm, TriedWorkload};
+use corewise_store::ArtifactStore;
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, InputKind};
 
 use super::task::{Again, NewExperiment, PartsSource, SubjectTask, Which};
-use crate::app::failure::{Exit, Failure};
-use crate::app::history::{broken, to_write};
-use crate::app::output::say;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::history::{explain_store_error, to_write};
+use crate::app::output::print_message;
 use crate::app::placing;
-use crate::app::progress::Bar;
-use crate::app::settings::{History, Settings, no_journal};
-use crate::app::trust::Commands;
+use crate::app::progress::ProgressDisplay;
+use crate::app::settings::{HistoryPlace, ProgramSettings, no_journal};
+use crate::app::trust::FileCommands;
 use crate::draw::suggestion;
 
 /// An experiment to conduct, and its subject.
 pub struct Beginning {
     /// The experiment with its earlier trials.
-    pub begun: Begun,
+    pub begun: OpenExperiment,
     /// The subject.
     pub subject: Box<dyn ExperimentSubject>,
     /// The simulation that produces its runs, if any.
-    pub simulation: Option<Simulation>,
+    pub simulation: Option<SimulatedTruth>,
 }
 
 impl Beginning {
-    fn new(begun: Begun, subject: Box<dyn ExperimentSubject>) -> Self {
+    fn new(begun: OpenExperiment, subject: Box<dyn ExperimentSubject>) -> Self {
         Self { begun, subject, simulation: None }
     }
 }
 
-impl From<ExperimentError> for Failure {
+impl From<ExperimentError> for CommandFailure {
     fn from(error: ExperimentError) -> Self {
-        let hint = error.hint(suggestion::mention);
+        let hint = error.hint(suggestion::format_mention);
         let failure = match error {
-            ExperimentError::Expression(error) => return placing::refused(Exit::Usage, error),
+            ExperimentError::Expression(error) => return placing::explain_placement_error(CommandExit::Usage, error),
             ExperimentError::Placement(error) => return error.into(),
             ExperimentError::NoJournal => return no_journal(),
-            error if error.is_usage() => Self::usage(error),
-            error if error.is_stop() => Self::new(Exit::Interrupted, error),
-            error => Self::unavailable(error),
+            error if error.is_usage() => Self::usage_error(error),
+            error if error.is_stop() => Self::new(CommandExit::Interrupted, error),
+            error => Self::unavailable_error(error),
         };
-        hint.into_iter().fold(failure, Self::next)
+        hint.into_iter().fold(failure, Self::with_hint)
     }
 }
 
@@ -65,8 +65,8 @@ pub fn begin(
     which: &Which,
     runs_max: Option<u32>,
     context: &ExperimentContext<'_>,
-    settings: &Settings,
-) -> Result<Beginning, Failure> {
+    settings: &ProgramSettings,
+) -> Result<Beginning, CommandFailure> {
     let mut beginning = match which {
         Which::New(new) => new_experiment(new, context, settings)?,
         Which::Stored(number) => stored(*number, context, settings)?,
@@ -80,8 +80,8 @@ pub fn begin(
 fn new_experiment(
     new: &NewExperiment,
     context: &ExperimentContext<'_>,
-    settings: &Settings,
-) -> Result<Beginning, Failure> {
+    settings: &ProgramSettings,
+) -> Result<Beginning, CommandFailure> {
     let subject = new.subject.open(settings)?;
     let experiment = build(&new.builder, &*subject, context, settings)?;
     Ok(Beginning::new(kept(experiment, settings)?, subject))
@@ -91,27 +91,27 @@ fn build(
     builder: &ExperimentBuilder,
     subject: &dyn ExperimentSubject,
     context: &ExperimentContext<'_>,
-    settings: &Settings,
-) -> Result<Experiment, Failure> {
-    let bar = Bar::new(settings.progress);
+    settings: &ProgramSettings,
+) -> Result<Experiment, CommandFailure> {
+    let bar = ProgressDisplay::new(settings.progress);
     let mut report = |event| show_preparation(event, &bar);
     let built = builder.build(subject, context, env!("CARGO_PKG_VERSION"), &mut report);
-    bar.clear();
+    bar.clear_display();
     Ok(built?)
 }
 
 /// Shows an event of the preparation on standard error.
-fn show_preparation(event: PreparationEvent, bar: &Bar) {
+fn show_preparation(event: PreparationEvent, bar: &ProgressDisplay) {
     match event {
-        PreparationEvent::Note(note) => say(&format!("note: {note}")),
-        PreparationEvent::SearchingSlot { elapsed, limit } => bar.show(&Progress {
+        PreparationEvent::Note(note) => print_message(&format!("note: {note}")),
+        PreparationEvent::SearchingSlot { elapsed, limit } => bar.show_progress(&StepProgress {
             step: "finding how long slots should be; nothing is changed".to_owned(),
             done: (elapsed.as_secs_f64() / limit.as_secs_f64()).min(1.0),
             left: limit.saturating_sub(elapsed),
         }),
         PreparationEvent::FoundSlot(found) => {
-            bar.clear();
-            say(&live::found_in_words(&found));
+            bar.clear_display();
+            print_message(&live::found_in_words(&found));
         }
     }
 }
@@ -121,10 +121,10 @@ pub fn plan_arms(
     candidates: &CandidateRequest,
     subject: &dyn ExperimentSubject,
     context: &ExperimentContext<'_>,
-    settings: &Settings,
-) -> Result<Vec<Arm>, Failure> {
+    settings: &ProgramSettings,
+) -> Result<Vec<PlacementArm>, CommandFailure> {
     let builder = ExperimentBuilder { candidates: candidates.clone(), ..ExperimentBuilder::new() };
-    let bar = Bar::new(settings.progress);
+    let bar = ProgressDisplay::new(settings.progress);
     Ok(builder.plan_arms(subject, context, &mut |event| show_preparation(event, &bar))?)
 }
 
@@ -133,7 +133,7 @@ impl SubjectTask {
     ///
     /// # Errors
     /// The processes cannot be found or placed, or the file is refused.
-    pub fn open(&self, settings: &Settings) -> Result<Box<dyn ExperimentSubject>, Failure> {
+    pub fn open(&self, settings: &ProgramSettings) -> Result<Box<dyn ExperimentSubject>, CommandFailure> {
         Ok(match self {
             Self::Command(command) => Box::new(command.clone()),
             Self::Threads(threads) => Box::new(threads.clone()),
@@ -146,16 +146,16 @@ impl SubjectTask {
     }
 }
 
-fn check_file(file: &PartsSource, subject: &ServicesSubject, settings: &Settings) -> Result<(), Failure> {
+fn check_file(file: &PartsSource, subject: &ServicesSubject, settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let PartsSource { file, origin, text } = file;
     let services = subject.parts.services.iter();
     let scripts = services.flat_map(|service| std::iter::once(service.start.clone()).chain(service.ready.clone()));
     let lines = scripts.chain(std::iter::once(subject.load.command.join(" "))).collect();
-    Commands { file, origin, imported: None, content: text.as_bytes(), lines }.check(settings)
+    FileCommands { file, origin, imported: None, content: text.as_bytes(), lines }.check_trust(settings)
 }
 
 /// Returns the subject of a stored workload, with its processes as they are now.
-pub fn subject_of(workload: &Workload) -> Result<Box<dyn ExperimentSubject>, Failure> {
+pub fn subject_of(workload: &TriedWorkload) -> Result<Box<dyn ExperimentSubject>, CommandFailure> {
     if let Some(live) = &workload.live {
         let processes = live::chosen(live)?;
         let (live, thread_roles) = (live.clone(), workload.thread_roles.clone());
@@ -168,26 +168,28 @@ pub fn subject_of(workload: &Workload) -> Result<Box<dyn ExperimentSubject>, Fai
 }
 
 /// Stores a new experiment in the history, if there is one.
-pub fn kept(experiment: Experiment, settings: &Settings) -> Result<Begun, Failure> {
+pub fn kept(experiment: Experiment, settings: &ProgramSettings) -> Result<OpenExperiment, CommandFailure> {
     let stored = keep(&experiment, settings)?;
-    Ok(Begun { experiment, trials: Vec::new(), stored })
+    Ok(OpenExperiment { experiment, trials: Vec::new(), stored })
 }
 
 /// Stores the experiment in the history, if there is one. Fails if it cannot be stored, because hours could be lost.
-fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Failure> {
+fn keep(experiment: &Experiment, settings: &ProgramSettings) -> Result<Option<i64>, CommandFailure> {
     match &settings.history {
-        History::Off => Ok(None),
-        History::Homeless => {
-            say(&"warning: the runs are not stored: neither XDG_DATA_HOME nor HOME is set\n  store them with --store \
-                    PATH");
+        HistoryPlace::Off => Ok(None),
+        HistoryPlace::Homeless => {
+            print_message(
+                &"warning: the runs are not stored: neither XDG_DATA_HOME nor HOME is set\n  store them with --store \
+                    PATH",
+            );
             Ok(None)
         }
-        History::At(path) => {
-            let made = Conducted::from(experiment.clone());
-            let begun = to_write(path, settings).and_then(|mut store| store.add(&made));
+        HistoryPlace::At(path) => {
+            let made = ExperimentRecord::from(experiment.clone());
+            let begun = to_write(path, settings).and_then(|mut store| store.add_artifact(&made));
             begun.map(Some).map_err(|error| {
-                Failure::unavailable(format!("the experiment cannot be stored: {error}"))
-                    .next("Choose another store with --store PATH, or none with --no-store.")
+                CommandFailure::unavailable_error(format!("the experiment cannot be stored: {error}"))
+                    .with_hint("Choose another store with --store PATH, or none with --no-store.")
             })
         }
     }
@@ -197,49 +199,58 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
 fn simulated(
     path: &Path,
     seed: Option<u64>,
-    policy: &Policy,
+    policy: &JudgingPolicy,
     context: &ExperimentContext<'_>,
-) -> Result<Beginning, Failure> {
+) -> Result<Beginning, CommandFailure> {
     let told = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("{}: {error}", path.display()))
-            .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md lists the noises)")
+        CommandFailure::usage_error(format!("{}: {error}", path.display())).with_hint(
+            "For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md lists the noises)",
+        )
     };
     let text = input::read_text(path, InputKind::Simulation).map_err(|error| told(&error))?;
-    let simulation: Simulation = toml::from_str(&text).map_err(|error| told(&error))?;
+    let simulation: SimulatedTruth = toml::from_str(&text).map_err(|error| told(&error))?;
     if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
         return Err(told(&"`gains` must be a list of at least one number"));
     }
     let subject = SimulatedSubject { name: path.display().to_string(), simulation: simulation.clone() };
     let builder = ExperimentBuilder { policy: policy.clone(), seed, ..ExperimentBuilder::new() };
     let experiment = builder.build(&subject, context, env!("CARGO_PKG_VERSION"), &mut |_| {})?;
-    let begun = Begun { experiment, trials: Vec::new(), stored: None };
+    let begun = OpenExperiment { experiment, trials: Vec::new(), stored: None };
     Ok(Beginning { begun, subject: Box::new(subject), simulation: Some(simulation) })
 }
 
 /// Opens a stored experiment with its trials, to continue it.
-fn stored(number: Option<i64>, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Beginning, Failure> {
-    let (number, Conducted { experiment, trials }) = found(number, context.machine, settings)?;
+fn stored(
+    number: Option<i64>,
+    context: &ExperimentContext<'_>,
+    settings: &ProgramSettings,
+) -> Result<Beginning, CommandFailure> {
+    let (number, ExperimentRecord { experiment, trials }) = found(number, context.machine, settings)?;
     refuse_other(&experiment, context.machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
-        return Err(Failure::unavailable(what).next(format!(
+        return Err(CommandFailure::unavailable_error(what).with_hint(format!(
             "Continue all of it with {}.",
-            suggestion::mention(&suggested_command::try_suite_resume())
+            suggestion::format_mention(&suggested_command::try_suite_resume())
         )));
     }
     enter(&experiment, number)?;
     let subject = subject_of(&experiment.workload)?;
-    Ok(Beginning::new(Begun { experiment, trials, stored: Some(number) }, subject))
+    Ok(Beginning::new(OpenExperiment { experiment, trials, stored: Some(number) }, subject))
 }
 
 /// Creates a new experiment with the workload of a stored one.
-fn once_more(again: &Again, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Beginning, Failure> {
-    let (number, Conducted { experiment, .. }) = found(Some(again.number), context.machine, settings)?;
+fn once_more(
+    again: &Again,
+    context: &ExperimentContext<'_>,
+    settings: &ProgramSettings,
+) -> Result<Beginning, CommandFailure> {
+    let (number, ExperimentRecord { experiment, .. }) = found(Some(again.number), context.machine, settings)?;
     if experiment.arms.iter().any(|arm| arm.threads.is_some()) {
         let what = format!("experiment {number} is about numbers of threads, not about placements");
-        return Err(Failure::usage(what).next("Type its command line again, with --threads."));
+        return Err(CommandFailure::usage_error(what).with_hint("Type its command line again, with --threads."));
     }
-    let is_named = |arm: &Arm| arm.cpus.is_some() || arm.memory.is_some() || arm.at_full_speed;
+    let is_named = |arm: &PlacementArm| arm.cpus.is_some() || arm.memory.is_some() || arm.at_full_speed;
     let own = || experiment.arms.iter().map(|arm| if is_named(arm) { arm.name.clone() } else { "os".to_owned() });
     let choices = match again.choices.is_empty() {
         true => PlacementChoice::parse_all(&own().collect::<Vec<_>>(), None)?,
@@ -250,13 +261,13 @@ fn once_more(again: &Again, context: &ExperimentContext<'_>, settings: &Settings
     if !(processes.is_empty() && matches.is_empty()) {
         let Some(live) = &mut workload.live else {
             let what = format!("experiment {} runs a command: there are no processes to choose", again.number);
-            return Err(Failure::usage(what).next("Leave out --pid, --unit and --match."));
+            return Err(CommandFailure::usage_error(what).with_hint("Leave out --pid, --unit and --match."));
         };
         (live.processes, live.matches) = (live::identities(processes)?, matches.clone());
     }
     enter(&experiment, number)?;
     let subject = subject_of(&workload)?;
-    let Workload { metric, guards, .. } = workload;
+    let TriedWorkload { metric, guards, .. } = workload;
     let candidates = CandidateRequest { choices, memory: Vec::new() };
     let builder =
         ExperimentBuilder { candidates, metric, guards, policy, seed: again.seed, ..ExperimentBuilder::new() };
@@ -265,30 +276,34 @@ fn once_more(again: &Again, context: &ExperimentContext<'_>, settings: &Settings
 }
 
 /// Returns a stored experiment by its number, or the last one of this machine, after a check that its command may run.
-fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<(i64, Conducted), Failure> {
+fn found(
+    number: Option<i64>,
+    machine: &Machine,
+    settings: &ProgramSettings,
+) -> Result<(i64, ExperimentRecord), CommandFailure> {
     let nothing = || {
-        Failure::unavailable("there is no such stored experiment of this machine")
-            .next(format!("Start one with {}.", suggestion::mention(&suggested_command::try_command())))
+        CommandFailure::unavailable_error("there is no such stored experiment of this machine")
+            .with_hint(format!("Start one with {}.", suggestion::format_mention(&suggested_command::try_command())))
     };
-    let History::At(path) = &settings.history else {
-        return Err(Failure::usage("a stored experiment needs the store")
-            .next("Leave out --no-store, or name the store with --store PATH."));
+    let HistoryPlace::At(path) = &settings.history else {
+        return Err(CommandFailure::usage_error("a stored experiment needs the store")
+            .with_hint("Leave out --no-store, or name the store with --store PATH."));
     };
-    let unavailable = |error| Failure::unavailable(error);
+    let unavailable = |error| CommandFailure::unavailable_error(error);
     let store = if path.exists() { to_write(path, settings).map_err(unavailable)? } else { return Err(nothing()) };
     let (number, made) = match number {
-        Some(number) => (number, store.get::<Conducted>(number).map_err(broken)?),
-        None => store.latest(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
+        Some(number) => (number, store.get_artifact::<ExperimentRecord>(number).map_err(explain_store_error)?),
+        None => store.latest_artifact(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
     };
     check_owner(&store, &[&made.experiment], settings)?;
     Ok((number, made))
 }
 
 /// Changes to the folder in which an experiment was begun.
-fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
-    let folder = path_of(experiment.workload.folder.bytes());
+fn enter(experiment: &Experiment, number: i64) -> Result<(), CommandFailure> {
+    let folder = path_of(experiment.workload.folder.path_bytes());
     std::env::set_current_dir(&folder).map_err(|error| {
-        Failure::unavailable(format!("the folder {} of experiment {number}: {error}", folder.display()))
+        CommandFailure::unavailable_error(format!("the folder {} of experiment {number}: {error}", folder.display()))
     })
 }
 
@@ -296,11 +311,15 @@ fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Another user may have written them; the error lists the commands.
-pub fn check_owner(store: &Store, experiments: &[&Experiment], settings: &Settings) -> Result<(), Failure> {
+pub fn check_owner(
+    store: &ArtifactStore,
+    experiments: &[&Experiment],
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
     let imported = experiments.iter().find_map(|experiment| experiment.imported.as_deref());
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
-    let content = serde_json::to_vec(&workloads).map_err(|error| Failure::new(Exit::Internal, error))?;
-    let line = |workload: &Workload| {
+    let content = serde_json::to_vec(&workloads).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
+    let line = |workload: &TriedWorkload| {
         let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
         let varies = workload.vary.as_ref().map_or_else(String::new, |script| format!(", after {script}"));
         let services = workload.parts.iter().flat_map(|parts| &parts.services);
@@ -308,28 +327,30 @@ pub fn check_owner(store: &Store, experiments: &[&Experiment], settings: &Settin
         let services: String = scripts.map(|script| format!("{script}; ")).collect();
         let command = match &workload.live {
             None => format!("{services}{}", workload.command.join(" ")),
-            Some(Live { source: Source::Command(script), .. }) => script.clone(),
-            Some(Live { source: Source::Page(address), .. }) => format!("read {address}"),
+            Some(LiveWorkload { source: LiveSource::Command(script), .. }) => script.clone(),
+            Some(LiveWorkload { source: LiveSource::Page(address), .. }) => format!("read {address}"),
             Some(_) => "place running processes".to_owned(),
         };
-        format!("in {}{removes}{varies}: {command}", path_of(workload.folder.bytes()).display())
+        format!("in {}{removes}{varies}: {command}", path_of(workload.folder.path_bytes()).display())
     };
     let lines = experiments.iter().map(|experiment| line(&experiment.workload)).collect();
-    Commands { file: store.path(), origin: store.origin(), imported, content: &content, lines }.check(settings)
+    FileCommands { file: store.path(), origin: store.origin(), imported, content: &content, lines }
+        .check_trust(settings)
 }
 
 /// Refuses to continue an experiment on another machine, or with other cpus.
-pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> Result<(), Failure> {
+pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> Result<(), CommandFailure> {
     if experiment.machine.fingerprint() != machine.fingerprint() {
         let what = format!("experiment {number} was made on another machine, or on this one with other cpus");
-        return Err(Failure::unavailable(what).next("Its runs and new ones cannot be compared."));
+        return Err(CommandFailure::unavailable_error(what).with_hint("Its runs and new ones cannot be compared."));
     }
     if experiment.machine.allowed != machine.allowed {
         let what = format!(
             "experiment {number} was started with cpus {}, but this process may use {}",
             experiment.machine.allowed, machine.allowed
         );
-        return Err(Failure::unavailable(what).next("With other cpus the OS default is a different placement."));
+        return Err(CommandFailure::unavailable_error(what)
+            .with_hint("With other cpus the OS default is a different placement."));
     }
     Ok(())
 }

@@ -2,19 +2,19 @@
 
 use corewise_lab::experiment::{ExperimentContext, ExperimentSubject};
 use corewise_machine::CpuSet;
-use corewise_model::trial::Arm;
+use corewise_model::trial::PlacementArm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::begin::plan_arms;
 use super::task::{NewExperiment, SubjectTask};
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output;
-use crate::app::settings::Settings;
-use crate::draw::number::count;
-use crate::draw::printable::named;
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::wrap;
+use crate::app::settings::ProgramSettings;
+use crate::draw::number::format_count;
+use crate::draw::printable::printable_name;
+use crate::draw::text::{StyledLine, TextScreen};
+use crate::draw::wrap::wrap_line;
 
 /// The output of `corewise try --dry-run --json`.
 #[derive(Serialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct PlanDocument {
     /// The processes that would be placed, with all their descendants.
     processes: Vec<PlannedProcess>,
     /// The placements, in random order; the first is the current one.
-    placements: Vec<Arm>,
+    placements: Vec<PlacementArm>,
 }
 
 /// A process that would be placed.
@@ -44,7 +44,11 @@ struct PlannedProcess {
 }
 
 /// Shows the processes and placements of a session.
-pub fn show(new: &NewExperiment, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Exit, Failure> {
+pub fn show(
+    new: &NewExperiment,
+    context: &ExperimentContext<'_>,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
     let (subject, processes) = match &new.subject {
         SubjectTask::Processes(live) => {
             let found = live.find()?;
@@ -67,7 +71,7 @@ pub fn show(new: &NewExperiment, context: &ExperimentContext<'_>, settings: &Set
                 cpus.push(thread.cpus.clone());
             }
         }
-        let descendants = corewise_sys::task::descendants(process.id).len();
+        let descendants = corewise_sys::task::descendant_processes(process.id).len();
         PlannedProcess {
             process: process.id,
             name: process.name.clone(),
@@ -77,14 +81,14 @@ pub fn show(new: &NewExperiment, context: &ExperimentContext<'_>, settings: &Set
         }
     });
     let document = PlanDocument { schema: "corewise/try-plan/1", processes: planned.collect(), placements };
-    output::show(settings, || &document, || screen(&document, settings.width))?;
-    Ok(Exit::Done)
+    output::show_result(settings, || &document, || screen(&document, settings.width))?;
+    Ok(CommandExit::Done)
 }
 
-fn screen(document: &PlanDocument, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    let line = |text: String| wrap(&Line::new().plain(text), width, 2);
-    let indented = |text: String| wrap(&Line::new().plain(text), width, 6);
+fn screen(document: &PlanDocument, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    let line = |text: String| wrap_line(&StyledLine::new().plain(text), width, 2);
+    let indented = |text: String| wrap_line(&StyledLine::new().plain(text), width, 6);
     for process in &document.processes {
         let cpus: Vec<String> = process.cpus.iter().map(ToString::to_string).collect();
         let more = match process.descendants {
@@ -94,8 +98,8 @@ fn screen(document: &PlanDocument, width: usize) -> Screen {
         screen.extend(line(format!(
             "Process {} ({}): {} on cpus {}{more}",
             process.process,
-            named(&process.name),
-            count(process.threads, "thread"),
+            printable_name(&process.name),
+            format_count(process.threads, "thread"),
             cpus.join(" and ")
         )));
     }
@@ -111,7 +115,7 @@ fn screen(document: &PlanDocument, width: usize) -> Screen {
             Some(_) if !placement.roles.is_empty() => placement.reason.clone(),
             Some(cpus) => format!("cpus {cpus}"),
         };
-        screen.extend(indented(format!("    {}: {cpus}", named(&placement.name))));
+        screen.extend(indented(format!("    {}: {cpus}", printable_name(&placement.name))));
     }
     screen.extend(line("Nothing was changed.".to_owned()));
     screen

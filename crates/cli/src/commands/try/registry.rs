@@ -2,38 +2,41 @@
 
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
-use corewise_model::conducted::Conducted;
+use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::Verdict;
-use corewise_model::trial::{Trial, standing};
+use corewise_model::trial::{Trial, experiment_standing};
 
-use crate::app::history::if_readable;
-use crate::app::settings::Settings;
-use crate::draw::number::count;
+use crate::app::history::open_if_readable;
+use crate::app::settings::ProgramSettings;
+use crate::draw::number::format_count;
 use crate::draw::suggestion;
-use crate::draw::text::Line;
-use crate::draw::wrap::glued;
+use crate::draw::text::StyledLine;
+use crate::draw::wrap::glue_numbers;
 
 /// Maximum number of experiments to look up, the latest first.
 const LOOKED_AT: usize = 20;
 
 /// Returns the lines; empty if this experiment is the only one.
-pub fn lines(made: &Conducted, stored: Option<i64>, settings: &Settings) -> Vec<Line> {
-    let (Some(number), Some(store)) = (stored, if_readable(settings)) else { return Vec::new() };
-    let (what, fingerprint) = (made.what(), made.experiment.machine.fingerprint());
-    let entries = store.entries(Some(&fingerprint)).unwrap_or_default();
-    let experiments = || entries.iter().filter(|entry| entry.kind == Conducted::KIND);
+pub fn draw_lines(made: &ExperimentRecord, stored: Option<i64>, settings: &ProgramSettings) -> Vec<StyledLine> {
+    let (Some(number), Some(store)) = (stored, open_if_readable(settings)) else { return Vec::new() };
+    let (what, fingerprint) = (made.describe_contents(), made.experiment.machine.fingerprint());
+    let entries = store.list_entries(Some(&fingerprint)).unwrap_or_default();
+    let experiments = || entries.iter().filter(|entry| entry.kind == ExperimentRecord::KIND);
     let of_command = experiments().filter(|entry| entry.summary.as_ref().is_some_and(|known| known.what == what));
     let numbers: Vec<i64> = of_command.map(|entry| entry.number).filter(|other| *other != number).collect();
-    let others =
-        numbers.iter().rev().take(LOOKED_AT).filter_map(|other| Some((*other, store.get::<Conducted>(*other).ok()?)));
-    let verdicts: Vec<(i64, &str)> = others.map(|(other, made)| (other, in_words(&made))).collect();
+    let others = numbers
+        .iter()
+        .rev()
+        .take(LOOKED_AT)
+        .filter_map(|other| Some((*other, store.get_artifact::<ExperimentRecord>(*other).ok()?)));
+    let verdicts: Vec<(i64, &str)> = others.map(|(other, made)| (other, describe_verdict(&made))).collect();
     // A deleted experiment no longer has its command.
     let deleted = experiments().filter(|entry| entry.is_deleted()).count();
     let gone = match deleted {
         0 => String::new(),
         deleted => format!(
             " {} of this machine, on whichever command, {} deleted.",
-            count(deleted, "experiment"),
+            format_count(deleted, "experiment"),
             if deleted == 1 { "was" } else { "were" }
         ),
     };
@@ -42,19 +45,19 @@ pub fn lines(made: &Conducted, stored: Option<i64>, settings: &Settings) -> Vec<
     }
     let text = format!(
         "With this command this machine has {}; the others: {}.{gone} Each has an error rate of its own: {}",
-        count(numbers.len() + 1, "experiment"),
-        counted(&verdicts, numbers.len()),
-        suggestion::mention(&suggested_command::history()),
+        format_count(numbers.len() + 1, "experiment"),
+        format_verdicts(&verdicts, numbers.len()),
+        suggestion::format_mention(&suggested_command::history()),
     );
-    vec![Line::new().faint(glued(&text))]
+    vec![StyledLine::new().faint(glue_numbers(&text))]
 }
 
-fn in_words(made: &Conducted) -> &'static str {
+fn describe_verdict(made: &ExperimentRecord) -> &'static str {
     let counts = |trial: &Trial| trial.block > 0;
     if !made.trials.iter().any(counts) {
         return "begun only";
     }
-    match standing(&made.experiment, &made.trials).verdict {
+    match experiment_standing(&made.experiment, &made.trials).verdict {
         Verdict::Wins { .. } => "pin it",
         Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => "leave it",
         Verdict::Undecided { .. } => "not decided",
@@ -64,7 +67,7 @@ fn in_words(made: &Conducted) -> &'static str {
 
 /// Lists each verdict with the numbers of its experiments, such as "1 leave it (7), 2 pin it (3, 5)". Adds the number
 /// that was not looked up.
-fn counted(verdicts: &[(i64, &str)], all: usize) -> String {
+fn format_verdicts(verdicts: &[(i64, &str)], all: usize) -> String {
     let mut words: Vec<&str> = verdicts.iter().map(|(_, word)| *word).collect();
     words.sort_unstable();
     words.dedup();
@@ -89,7 +92,7 @@ mod tests {
     #[test]
     fn verdicts_are_counted() {
         let found = [(7, "pin it"), (5, "leave it"), (3, "pin it")];
-        assert_eq!(counted(&found, 3), "1 leave it (5), 2 pin it (3, 7)");
-        assert_eq!(counted(&[(2, "not decided")], 4), "1 not decided (2), 3 not looked up");
+        assert_eq!(format_verdicts(&found, 3), "1 leave it (5), 2 pin it (3, 7)");
+        assert_eq!(format_verdicts(&[(2, "not decided")], 4), "1 not decided (2), 3 not looked up");
     }
 }

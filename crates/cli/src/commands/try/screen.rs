@@ -15,22 +15,24 @@ pub mod suite;
 pub mod tests;
 mod threads;
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict, What};
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, ExperimentStanding, QuestionKind, Verdict};
 use corewise_model::quantity::QuantityUnit;
-use corewise_model::suite::results::Tried;
-use corewise_model::trial::{Arm, Experiment, Live, Source, ThreadsReport, Trial, boots, metric_unit};
+use corewise_model::suite::results::TriedBenchmark;
+use corewise_model::trial::{
+    Experiment, LiveSource, LiveWorkload, PlacementArm, ThreadsReport, Trial, count_boots, metric_unit,
+};
 use jiff::tz::TimeZone;
 
-use crate::draw::machine::headline;
-use crate::draw::number::{count, duration, when};
-use crate::draw::printable::named;
+use crate::draw::machine::compose_headline;
+use crate::draw::number::{format_count, format_duration, format_time};
+use crate::draw::printable::printable_name;
 use crate::draw::story::StoryRole::{Answer, Context, Details, Evidence, Notes};
-use crate::draw::story::{Story, StoryPart, paragraphs};
-use crate::draw::suggestion::{in_shell, words_in_shell};
-use crate::draw::text::Line;
-pub use export::csv;
-pub use standings::standings;
-pub use threads::{svg, table};
+use crate::draw::story::{Story, StoryPart, compose_paragraphs};
+use crate::draw::suggestion::{quote_word, quote_words};
+use crate::draw::text::StyledLine;
+pub use export::write_csv;
+pub use standings::draw_standings;
+pub use threads::{draw_svg, draw_table};
 
 /// Maximum number of characters of a command that is repeated whole.
 const LONGEST_COMMAND: usize = 60;
@@ -40,30 +42,30 @@ const RATIOS: &str = "+25 % means that a run takes 1.25 times as long with the O
 
 /// An experiment and its results, to show.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct ShownExperiment<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
     /// The runs.
     pub trials: &'a [Trial],
     /// The standing.
-    pub standing: &'a Standing,
+    pub standing: &'a ExperimentStanding,
     /// The report on numbers of threads, if the experiment compares them.
     pub threads: Option<&'a ThreadsReport>,
     /// Its number in the store.
     pub stored: Option<i64>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ShownExperiment<'a> {
     /// Shows a benchmark of a suite alone.
-    pub fn alone(tried: &'a Tried) -> Self {
-        let Tried { experiment, trials, standing, stored, .. } = tried;
+    pub fn from_tried(tried: &'a TriedBenchmark) -> Self {
+        let TriedBenchmark { experiment, trials, standing, stored, .. } = tried;
         Self { experiment, trials, standing, threads: None, stored: *stored }
     }
 }
 
-impl Shown<'_> {
+impl ShownExperiment<'_> {
     /// Returns the candidate that the verdict is about.
-    fn winner(&self) -> Option<(&Arm, &ArmStanding)> {
+    fn find_winner(&self) -> Option<(&PlacementArm, &ArmStanding)> {
         match self.standing.verdict {
             Verdict::Wins { arm } | Verdict::RealButBelowMargin { arm } => {
                 Some((self.experiment.arms.get(arm)?, self.standing.arms.get(arm)?))
@@ -78,8 +80,8 @@ impl Shown<'_> {
     }
 
     fn runs_and_boots_of(&self, runs: u32) -> String {
-        let runs = self.runs(runs as usize);
-        match boots(self.trials) {
+        let runs = self.format_runs(runs as usize);
+        match count_boots(self.trials) {
             None => runs,
             Some(1) => format!("{runs} in one boot"),
             Some(boots) => format!("{runs} over {boots} boots"),
@@ -87,21 +89,21 @@ impl Shown<'_> {
     }
 
     /// Formats a number of runs, such as "28 runs"; for running processes "28 slots of 0.3 s".
-    fn runs(&self, number: usize) -> String {
+    fn format_runs(&self, number: usize) -> String {
         match &self.experiment.workload.live {
-            None => count(number, "run"),
-            Some(live) => format!("{} of {}", count(number, "slot"), duration(self.slot_s(live) * 1e9)),
+            None => format_count(number, "run"),
+            Some(live) => format!("{} of {}", format_count(number, "slot"), format_duration(self.slot_s(live) * 1e9)),
         }
     }
 
     /// Returns the slot length in seconds, times the slots of a stretch.
-    fn slot_s(&self, live: &Live) -> f64 {
+    fn slot_s(&self, live: &LiveWorkload) -> f64 {
         let slots = self.experiment.stretch.map_or(1, |stretch| stretch.runs - stretch.skipped);
         live.slot_s * f64::from(slots)
     }
 
     /// Returns the trials of an arm that count.
-    fn counted(&self, arm: usize) -> impl Iterator<Item = &Trial> {
+    fn counted_trials(&self, arm: usize) -> impl Iterator<Item = &Trial> {
         self.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm)
     }
 
@@ -115,7 +117,7 @@ impl Shown<'_> {
         self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
     }
 
-    fn unit(&self) -> QuantityUnit {
+    fn metric_unit(&self) -> QuantityUnit {
         metric_unit(self.experiment, self.trials)
     }
 
@@ -125,73 +127,79 @@ impl Shown<'_> {
 }
 
 /// Returns the answer in words.
-pub fn in_words(shown: Shown<'_>) -> Line {
-    shown.threads.map_or_else(|| answer::in_words(shown), |report| threads::in_words(shown, report))
+pub fn draw_answer(shown: ShownExperiment<'_>) -> StyledLine {
+    shown.threads.map_or_else(|| answer::draw_verdict(shown), |report| threads::draw_answer(shown, report))
 }
 
 /// Returns the commands that apply the winner, or continue the experiment, one line each.
-fn apply(shown: Shown<'_>) -> Vec<Line> {
-    shown.threads.map_or_else(|| answer::apply(shown), |report| threads::apply(shown, report))
+fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
+    shown.threads.map_or_else(|| answer::draw_commands(shown), |report| threads::draw_commands(shown, report))
 }
 
 /// Composes the story of an experiment; `others` are the other experiments on the same command.
-pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
-    let answer = std::iter::once(in_words(shown).hanging(0)).chain(paragraphs(apply(shown), 6));
-    let told = Story::new(again::command(shown)).with(Context, context(shown)).with(Answer, answer.collect());
+pub fn compose_story(shown: ShownExperiment<'_>, others: Vec<StyledLine>) -> Story {
+    let answer =
+        std::iter::once(draw_answer(shown).into_paragraph(0)).chain(compose_paragraphs(draw_commands(shown), 6));
+    let told =
+        Story::new(again::repeat_command(shown)).with(Context, compose_context(shown)).with(Answer, answer.collect());
     let told = match shown.threads {
         Some(report) => told
-            .with_titled(Evidence, "Numbers of threads", vec![table(shown, &report.standing).into()])
-            .with(Evidence, threads::scaling(shown, report))
-            .with(Answer, paragraphs(threads::law(shown, report), 2))
-            .with(Evidence, figures::runs(shown).into_iter().map(StoryPart::Figure).collect()),
+            .with_titled(Evidence, "Numbers of threads", vec![draw_table(shown, &report.standing).into()])
+            .with(Evidence, threads::compose_scaling(shown, report))
+            .with(Answer, compose_paragraphs(threads::draw_law(shown, report), 2))
+            .with(Evidence, figures::runs_figure(shown).into_iter().map(StoryPart::Figure).collect()),
         None => with_placements(told, shown),
     };
-    told.with(Notes, paragraphs(besides::lines(shown), 2))
-        .with(Notes, paragraphs(checks::lines(shown), 2))
-        .with(Notes, paragraphs(others, 2))
+    told.with(Notes, compose_paragraphs(besides::draw_lines(shown), 2))
+        .with(Notes, compose_paragraphs(checks::draw_lines(shown), 2))
+        .with(Notes, compose_paragraphs(others, 2))
 }
 
-fn with_placements(told: Story, shown: Shown<'_>) -> Story {
-    let is_ratio = shown.is_time() && shown.experiment.policy.what != What::Tail;
+fn with_placements(told: Story, shown: ShownExperiment<'_>) -> Story {
+    let is_ratio = shown.is_time() && shown.experiment.policy.what != QuestionKind::Tail;
     let legends = std::iter::once(MARKS).chain(is_ratio.then_some(RATIOS));
-    let table = std::iter::once(standings(shown).into())
-        .chain(legends.map(|legend| StoryPart::Legend(Line::new().faint(legend))));
-    let over_time = [figures::runs(shown), figures::differences(shown)];
-    told.with(Evidence, figures::effects(shown).into_iter().map(StoryPart::Figure).collect())
+    let table = std::iter::once(draw_standings(shown).into())
+        .chain(legends.map(|legend| StoryPart::Legend(StyledLine::new().faint(legend))));
+    let over_time = [figures::runs_figure(shown), figures::differences_figure(shown)];
+    told.with(Evidence, figures::effects_figure(shown).into_iter().map(StoryPart::Figure).collect())
         .with_titled(Evidence, "Placements", table.collect())
-        .with_titled(Details, "Roles", parts::roles(shown))
+        .with_titled(Details, "Roles", parts::compose_roles(shown))
         .with(Evidence, over_time.into_iter().flatten().map(StoryPart::Figure).collect())
 }
 
 /// Returns the machine, the command, and its services.
-fn context(shown: Shown<'_>) -> Vec<StoryPart> {
+fn compose_context(shown: ShownExperiment<'_>) -> Vec<StoryPart> {
     let experiment = shown.experiment;
-    let begun = format!("begun {}", when(experiment.started_unix_ms, &TimeZone::system()));
-    let command = Line::new().plain("Tried: ").strong(words_in_shell(&experiment.workload.command));
-    let lines = std::iter::once(command).chain(running(shown)).chain(parts::started(shown));
-    std::iter::once(headline(&experiment.machine, &[begun])).chain(paragraphs(lines.collect(), 2)).collect()
+    let begun = format!("begun {}", format_time(experiment.started_unix_ms, &TimeZone::system()));
+    let command = StyledLine::new().plain("Tried: ").strong(quote_words(&experiment.workload.command));
+    let lines = std::iter::once(command).chain(draw_running(shown)).chain(parts::draw_started(shown));
+    std::iter::once(compose_headline(&experiment.machine, &[begun]))
+        .chain(compose_paragraphs(lines.collect(), 2))
+        .collect()
 }
 
 /// Describes the placed processes, and the source of their metric.
-fn running(shown: Shown<'_>) -> Option<Line> {
+fn draw_running(shown: ShownExperiment<'_>) -> Option<StyledLine> {
     let live = shown.experiment.workload.live.as_ref()?;
     let processes = live.processes.iter().map(|process| format!("process {}", process.id));
-    let all: Vec<String> = processes.chain(live.matches.iter().map(|text| named(text))).collect();
-    let line = Line::new().plain("Placed while they ran: ").strong(all.join(", "));
-    let line = line.plain(format!(", in slots of {}; ", duration(live.slot_s * 1e9)));
-    let name = named(&shown.experiment.workload.metric.name);
+    let all: Vec<String> = processes.chain(live.matches.iter().map(|text| printable_name(text))).collect();
+    let line = StyledLine::new().plain("Placed while they ran: ").strong(all.join(", "));
+    let line = line.plain(format!(", in slots of {}; ", format_duration(live.slot_s * 1e9)));
+    let name = printable_name(&shown.experiment.workload.metric.name);
     Some(match &live.source {
-        Source::Command(command) => line.plain(format!("{name} from the output of ")).strong(named(command)),
-        Source::Page(address) => line.plain(format!("{name} from ")).strong(named(address)),
-        Source::Kernel => line.plain(format!("{name} from the kernel")),
+        LiveSource::Command(command) => {
+            line.plain(format!("{name} from the output of ")).strong(printable_name(command))
+        }
+        LiveSource::Page(address) => line.plain(format!("{name} from ")).strong(printable_name(address)),
+        LiveSource::Kernel => line.plain(format!("{name} from the kernel")),
     })
 }
 
 /// Formats a command for a shell, cut off if it is long.
-fn in_a_shell(words: &[String]) -> String {
-    let command = words_in_shell(words);
+fn format_command(words: &[String]) -> String {
+    let command = quote_words(words);
     match words.first() {
-        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", in_shell(program)),
+        Some(program) if command.chars().count() > LONGEST_COMMAND => format!("{} …", quote_word(program)),
         _ => command,
     }
 }

@@ -5,44 +5,44 @@ pub mod document;
 use std::path::Path;
 use std::time::Duration;
 
-use corewise_lab::experiment::{Begun, CommandSubject, Ending, ExperimentContext};
-use corewise_lab::session::Budget;
-use corewise_lab::suite::{self, Keeper, Source, SuitePlan, missing};
+use corewise_lab::experiment::{CommandSubject, ExperimentContext, ExperimentEnd, OpenExperiment};
+use corewise_lab::session::SessionBudget;
+use corewise_lab::suite::{self, SuiteHost, SuitePlan, SuiteSource, missing_programs};
 use corewise_machine::Machine;
 use corewise_model::Artifact as _;
-use corewise_model::conducted::Conducted;
+use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::Verdict;
-use corewise_model::suite::results::{Results, Row, RowResult, Tried};
-use corewise_model::suite::{BUILT_IN, Benchmark, Suite};
+use corewise_model::suite::results::{RowResult, SuiteResults, SuiteRow, TriedBenchmark};
+use corewise_model::suite::{BUILT_IN, BenchmarkSuite, SuiteBenchmark};
 use corewise_model::trial::{Experiment, Trial};
-use corewise_sys::installed::distributions;
+use corewise_sys::installed::distribution_names;
 
-use super::screen::suite::{csv, story};
-use super::screen::{Shown, in_words};
+use super::screen::suite::{compose_story, write_csv};
+use super::screen::{ShownExperiment, draw_answer};
 use super::task::{Print, SuiteTask, TryTask};
 use super::{Sessions, begin};
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::history::to_write;
-use crate::app::interruption::Interruption;
+use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
-use crate::app::output::{print_form, print_text, say, show_story};
-use crate::app::settings::{History, Settings};
-use crate::app::trust::Commands;
+use crate::app::output::{print_form, print_message, print_text, show_story};
+use crate::app::settings::{HistoryPlace, ProgramSettings};
+use crate::app::trust::FileCommands;
 use crate::draw::markdown;
-use crate::draw::printable::{last_lines, named, printable};
+use crate::draw::printable::{last_lines, make_printable, printable_name};
 use document::SuiteDocument;
 
 /// Runs a session of a suite.
-pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
-    let Source { suite, folder, text, origin } = suite::read(&task.source).map_err(|error| {
-        Failure::usage(error).next(format!(
+pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+    let SuiteSource { suite, folder, text, origin } = suite::read_suite(&task.source).map_err(|error| {
+        CommandFailure::usage_error(error).with_hint(format!(
             "Built-in suites: {}. docs/trying.md explains how to write one.",
             BUILT_IN.map(|(name, _)| name).join(", ")
         ))
     })?;
     if task.only_installs {
-        return print_text(&installations(&suite, &folder)).map(|()| Exit::Done);
+        return print_text(&installations(&suite, &folder)).map(|()| CommandExit::Done);
     }
     let lines = suite.benchmarks.iter().flat_map(|benchmark| {
         let script = |script: &Option<String>| script.as_ref().map(|script| script.replace('\n', "; "));
@@ -52,11 +52,12 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
     });
     if let Some(origin) = &origin {
         let file = Path::new(&task.source);
-        Commands { file, origin, imported: None, content: text.as_bytes(), lines: lines.collect() }.check(settings)?;
+        FileCommands { file, origin, imported: None, content: text.as_bytes(), lines: lines.collect() }
+            .check_trust(settings)?;
     }
-    let _lock = lock::take(settings)?;
+    let _lock = lock::take_lock(settings)?;
     let machine = this_machine()?;
-    let interruption = Interruption::watch()?;
+    let interruption = InterruptionWatch::watch_signals()?;
     let context = ExperimentContext {
         machine: &machine,
         knowledge: settings,
@@ -87,17 +88,17 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
         begun_unix_ms: part.map(|part| part.begun_unix_ms),
         corewise: env!("CARGO_PKG_VERSION"),
     };
-    let budget = Budget::new(limits.budget, interruption.stop());
+    let budget = SessionBudget::new(limits.budget, interruption.stop());
     let sessions = Sessions { task: limits, context, settings };
     let mut history = SuiteHistory { sessions, benchmarks: suite.benchmarks.len() };
-    let results = suite::conduct(plan, earlier, budget, &mut history)?;
-    let rows: Vec<Row<'_>> =
-        suite.benchmarks.iter().zip(results).map(|(benchmark, result)| Row { benchmark, result }).collect();
-    let missing: Vec<&Benchmark> =
+    let results = suite::conduct_suite(plan, earlier, budget, &mut history)?;
+    let rows: Vec<SuiteRow<'_>> =
+        suite.benchmarks.iter().zip(results).map(|(benchmark, result)| SuiteRow { benchmark, result }).collect();
+    let missing: Vec<&SuiteBenchmark> =
         rows.iter().filter(|row| matches!(row.result, RowResult::Missing(_))).map(|row| row.benchmark).collect();
     let installation =
-        distributions().iter().find_map(|name| suite.installation(name, &missing)).map(|found| found.command);
-    let shown = Results { suite: &suite, arms: &arms, policy: &policy, rows: &rows, installation };
+        distribution_names().iter().find_map(|name| suite.find_installation(name, &missing)).map(|found| found.command);
+    let shown = SuiteResults { suite: &suite, arms: &arms, policy: &policy, rows: &rows, installation };
     print(&shown, limits.print, settings)?;
     Ok(exit(&rows, &interruption))
 }
@@ -108,96 +109,115 @@ struct SuiteHistory<'a> {
     benchmarks: usize,
 }
 
-impl Keeper for SuiteHistory<'_> {
-    type Error = Failure;
+impl SuiteHost for SuiteHistory<'_> {
+    type Error = CommandFailure;
 
-    fn keep(&mut self, experiment: Experiment) -> Result<Begun, Failure> {
+    fn keep_experiment(&mut self, experiment: Experiment) -> Result<OpenExperiment, CommandFailure> {
         begin::kept(experiment, self.sessions.settings)
     }
 
-    fn go_on(&mut self, begun: &Begun, budget: Option<Duration>) -> Result<(Vec<Trial>, Ending), Failure> {
+    fn continue_experiment(
+        &mut self,
+        begun: &OpenExperiment,
+        budget: Option<Duration>,
+    ) -> Result<(Vec<Trial>, ExperimentEnd), CommandFailure> {
         self.sessions.go_on(begun, &CommandSubject::from_workload(&begun.experiment.workload), budget)
     }
 
-    fn warn(&mut self, benchmark: &Benchmark, why: &str, output: &str) {
+    fn warn_of_script(&mut self, benchmark: &SuiteBenchmark, why: &str, output: &str) {
         let lines: String = last_lines(output, usize::MAX).iter().map(|line| format!("\n    {line}")).collect();
-        say(&format!("warning: {}: {why}{lines}", named(&benchmark.name)));
+        print_message(&format!("warning: {}: {why}{lines}", printable_name(&benchmark.name)));
     }
 
     /// Prints a line for each finished benchmark, because a suite takes long.
-    fn ended(&mut self, number: usize, benchmark: &Benchmark, result: &RowResult) {
+    fn end_benchmark(&mut self, number: usize, benchmark: &SuiteBenchmark, result: &RowResult) {
         let RowResult::Tried(tried) = result else { return };
         if self.sessions.settings.progress {
-            let (all, name) = (self.benchmarks, named(&benchmark.name));
-            say(&format!("{} of {all}  {name}: {}", number + 1, in_words(Shown::alone(tried)).to_plain()));
+            let (all, name) = (self.benchmarks, printable_name(&benchmark.name));
+            print_message(&format!(
+                "{} of {all}  {name}: {}",
+                number + 1,
+                draw_answer(ShownExperiment::from_tried(tried)).to_plain()
+            ));
         }
     }
 }
 
-fn print(shown: &Results<'_>, how: Print, settings: &Settings) -> Result<(), Failure> {
-    let story = how.compose(|| story(shown));
+fn print(shown: &SuiteResults<'_>, how: Print, settings: &ProgramSettings) -> Result<(), CommandFailure> {
+    let story = how.compose(|| compose_story(shown));
     match how {
-        Print::Csv => print_form(&csv(shown, &story.notes())),
-        Print::Markdown => print_form(&markdown::story(&story, None)),
+        Print::Csv => print_form(&write_csv(shown, &story.note_sentences())),
+        Print::Markdown => print_form(&markdown::write_story(&story, None)),
         Print::Screen => show_story(settings, || SuiteDocument::new(shown, &story), &story),
     }
 }
 
 /// Returns `Done` if everything that could be tried is decided.
-fn exit(rows: &[Row<'_>], interruption: &Interruption) -> Exit {
-    let tried = || rows.iter().filter_map(Row::tried);
-    let is_open = |tried: &Tried| matches!(tried.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
+fn exit(rows: &[SuiteRow<'_>], interruption: &InterruptionWatch) -> CommandExit {
+    let tried = || rows.iter().filter_map(SuiteRow::tried_benchmark);
+    let is_open =
+        |tried: &TriedBenchmark| matches!(tried.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
     let left = rows.iter().any(|row| matches!(row.result, RowResult::NotTried));
     match () {
-        () if interruption.was_seen() && (left || tried().any(is_open)) => Exit::Interrupted,
-        () if tried().next().is_none() => Exit::Unavailable,
-        () if left || tried().any(is_open) => Exit::Undecided,
-        () => Exit::Done,
+        () if interruption.was_seen() && (left || tried().any(is_open)) => CommandExit::Interrupted,
+        () if tried().next().is_none() => CommandExit::Unavailable,
+        () if left || tried().any(is_open) => CommandExit::Undecided,
+        () => CommandExit::Done,
     }
 }
 
 /// Returns a line for each distribution with known packages: the command that installs the missing programs, or all
 /// programs if none is missing.
-fn installations(suite: &Suite, folder: &Path) -> String {
+fn installations(suite: &BenchmarkSuite, folder: &Path) -> String {
     let search = std::env::var_os("PATH");
-    let missing: Vec<&Benchmark> =
-        suite.benchmarks.iter().filter(|benchmark| !missing(benchmark, folder, search.as_deref()).is_empty()).collect();
+    let missing: Vec<&SuiteBenchmark> = suite
+        .benchmarks
+        .iter()
+        .filter(|benchmark| !missing_programs(benchmark, folder, search.as_deref()).is_empty())
+        .collect();
     let (what, wanted) = match missing.is_empty() {
         true => ("All programs are installed. Their packages:", suite.benchmarks.iter().collect()),
         false => ("Missing:", missing),
     };
     let lines = suite.install.keys().filter_map(|distribution| {
-        let found = suite.installation(distribution, &wanted)?;
+        let found = suite.find_installation(distribution, &wanted)?;
         let unknown = if found.unknown.is_empty() {
             String::new()
         } else {
             format!("; find packages with {}", found.unknown.join(", "))
         };
         // Only the end of the line ends the remark.
-        Some(printable(&format!("    {}    # {distribution}{unknown}", found.command)))
+        Some(make_printable(&format!("    {}    # {distribution}{unknown}", found.command)))
     });
     std::iter::once(what.to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the stored experiments of a suite's last session on this machine, with their trials.
-fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Begun>, Failure> {
+fn parts(
+    suite: &BenchmarkSuite,
+    machine: &Machine,
+    settings: &ProgramSettings,
+) -> Result<Vec<OpenExperiment>, CommandFailure> {
     let nothing = || {
-        Failure::unavailable(format!("there is no session of the suite \"{}\" on this machine to continue", suite.name))
-            .next("Start one without --resume.")
+        CommandFailure::unavailable_error(format!(
+            "there is no session of the suite \"{}\" on this machine to continue",
+            suite.name
+        ))
+        .with_hint("Start one without --resume.")
     };
-    let History::At(path) = &settings.history else { return Err(nothing()) };
-    let unavailable = |error| Failure::unavailable(error);
+    let HistoryPlace::At(path) = &settings.history else { return Err(nothing()) };
+    let unavailable = |error| CommandFailure::unavailable_error(error);
     let store = if path.exists() { to_write(path, settings).map_err(unavailable)? } else { return Err(nothing()) };
-    let mut parts: Vec<Begun> = Vec::new();
-    let mut entries = store.entries(Some(&machine.fingerprint())).map_err(unavailable)?;
-    entries.retain(|entry| entry.kind == Conducted::KIND && !entry.is_deleted());
+    let mut parts: Vec<OpenExperiment> = Vec::new();
+    let mut entries = store.list_entries(Some(&machine.fingerprint())).map_err(unavailable)?;
+    entries.retain(|entry| entry.kind == ExperimentRecord::KIND && !entry.is_deleted());
     for entry in entries.iter().rev() {
-        let Conducted { experiment, trials } = store.get(entry.number).map_err(unavailable)?;
+        let ExperimentRecord { experiment, trials } = store.get_artifact(entry.number).map_err(unavailable)?;
         let Some(part) = experiment.suite.as_ref().filter(|part| part.suite == suite.name) else { continue };
         let last = parts.first().and_then(|first| first.experiment.suite.as_ref());
         if last.is_none_or(|last| last.begun_unix_ms == part.begun_unix_ms) {
             begin::refuse_other(&experiment, machine, entry.number)?;
-            parts.push(Begun { experiment, trials, stored: Some(entry.number) });
+            parts.push(OpenExperiment { experiment, trials, stored: Some(entry.number) });
         }
     }
     let experiments: Vec<&Experiment> = parts.iter().map(|part| &part.experiment).collect();

@@ -12,16 +12,16 @@ use corewise_lab::experiment::{
     CandidateRequest, CommandSubject, ExperimentBuilder, PlacementChoice, ServicesSubject, ThreadCounts, ThreadsSubject,
 };
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{Policy, What};
+use corewise_model::experiment::{JudgingPolicy, QuestionKind};
 use corewise_model::metric_line;
-use corewise_model::sample::Finder;
-use corewise_model::trial::Metric;
+use corewise_model::sample::QuantityFinder;
+use corewise_model::trial::TrialMetric;
 
 use super::arguments::TryArguments;
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
-use crate::draw::suggestion::in_shell;
+use crate::draw::suggestion::quote_word;
 pub use live::LiveTask;
 pub use parts::{PartsSource, PartsTask};
 
@@ -73,7 +73,7 @@ pub enum Which {
         /// The seed; from the clock if not given.
         seed: Option<u64>,
         /// The policy of judging.
-        policy: Policy,
+        policy: JudgingPolicy,
     },
 }
 
@@ -122,7 +122,7 @@ pub struct SuiteTask {
     /// The placements.
     pub candidates: CandidateRequest,
     /// The policy of each experiment.
-    pub policy: Policy,
+    pub policy: JudgingPolicy,
     /// The seed of the random orders; from the clock if not given.
     pub seed: Option<u64>,
     /// True to continue its last session.
@@ -154,7 +154,7 @@ impl Print {
 
     /// Composes a story. Markdown is meant for other readers.
     pub fn compose(self, make: impl FnOnce() -> Story) -> Story {
-        if self == Self::Markdown { suggestion::for_others(make) } else { make() }
+        if self == Self::Markdown { suggestion::write_for_others(make) } else { make() }
     }
 }
 
@@ -172,9 +172,9 @@ impl Subject {
 }
 
 /// Returns the failure for `--svg` without several numbers of threads.
-pub fn no_threads() -> Failure {
-    Failure::usage("--svg needs at least two numbers of threads")
-        .next(format!("For example: {}", suggestion::typed(&suggested_command::try_threads_drawn())))
+pub fn no_threads() -> CommandFailure {
+    CommandFailure::usage_error("--svg needs at least two numbers of threads")
+        .with_hint(format!("For example: {}", suggestion::format_typed(&suggested_command::try_threads_drawn())))
 }
 
 impl TryTask {
@@ -182,20 +182,20 @@ impl TryTask {
     ///
     /// # Errors
     /// An expression or a metric cannot be read, or the command is not UTF-8 text.
-    pub fn new(typed: TryArguments) -> Result<Self, Failure> {
+    pub fn new(typed: TryArguments) -> Result<Self, CommandFailure> {
         let print = Print::new(typed.csv, typed.markdown);
         let (budget, runs_max, rest, estimates_clock) =
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let (svg, confirms) = (typed.svg.clone(), typed.confirm);
         let worse_at_most = typed.worse_at_most;
         let policy = policy(&typed)?;
-        if confirms && policy.what == What::Tail {
+        if confirms && policy.what == QuestionKind::Tail {
             return Err(super::not_in_stretches());
         }
         // If a command is given, clap skips this check, because `--suite` conflicts with a command.
         if typed.install && typed.suite.is_none() {
-            return Err(Failure::usage("--install needs --suite")
-                .next(suggestion::typed(&suggested_command::try_suite_install())));
+            return Err(CommandFailure::usage_error("--install needs --suite")
+                .with_hint(suggestion::format_typed(&suggested_command::try_suite_install())));
         }
         let one = Subject::One;
         let again = typed.again;
@@ -218,7 +218,7 @@ impl TryTask {
 }
 
 impl NewExperiment {
-    fn new(typed: TryArguments, policy: Policy) -> Result<Self, Failure> {
+    fn new(typed: TryArguments, policy: JudgingPolicy) -> Result<Self, CommandFailure> {
         let (threads, table) = threads::asked(&typed)?;
         let metric = primary(&typed)?;
         if typed.metric_file.is_some()
@@ -226,16 +226,18 @@ impl NewExperiment {
             && typed.guard.is_empty()
             && typed.guard_higher.is_empty()
         {
-            return Err(Failure::usage("--metric-file needs --metric, which names the number in the file")
-                .next("For example: --metric fps --metric-file results.json"));
+            return Err(CommandFailure::usage_error(
+                "--metric-file needs --metric, which names the number in the file",
+            )
+            .with_hint("For example: --metric fps --metric-file results.json"));
         }
         let guards = typed.guard.iter().map(|text| metric_of_guard(text, false, &typed));
         let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true, &typed)));
-        let guards = guards.collect::<Result<Vec<Metric>, _>>()?;
+        let guards = guards.collect::<Result<Vec<TrialMetric>, _>>()?;
         let live = LiveTask::new(&typed, &metric, &guards)?;
         let parts = PartsTask::new(&typed)?;
         if typed.dry_run && live.is_none() && parts.parts.is_none() {
-            return Err(Failure::usage(
+            return Err(CommandFailure::usage_error(
                 "--dry-run needs running processes, or services: --pid, --unit, --match or --start",
             ));
         }
@@ -245,7 +247,8 @@ impl NewExperiment {
         let subject = match live {
             Some(_) if choices.iter().any(|choice| matches!(choice, PlacementChoice::WithMemory(..))) => {
                 let what = "the memory policy of a running process cannot be changed from outside";
-                return Err(Failure::usage(what).next("Leave out the policy, or run the program as a command."));
+                return Err(CommandFailure::usage_error(what)
+                    .with_hint("Leave out the policy, or run the program as a command."));
             }
             Some(live) => SubjectTask::Processes(LiveTask { thread_roles: parts.thread_roles, ..live }),
             None => SubjectTask::of_command(typed, threads, table, parts)?,
@@ -278,12 +281,12 @@ impl SubjectTask {
         threads: Option<u32>,
         table: Option<ThreadCounts>,
         parts: PartsTask,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let command: Vec<String> = typed.command.into_iter().map(text).collect::<Result<_, _>>()?;
         let command = if command.is_empty() { parts.load } else { command };
         if command.is_empty() {
-            return Err(Failure::usage("services need a load: the command that is run beside them")
-                .next("Give it behind `--`, or as `load = [\"program\", \"argument\"]` in the file of --parts."));
+            return Err(CommandFailure::usage_error("services need a load: the command that is run beside them")
+                .with_hint("Give it behind `--`, or as `load = [\"program\", \"argument\"]` in the file of --parts."));
         }
         let command = CommandSubject {
             command,
@@ -305,9 +308,11 @@ impl SubjectTask {
 }
 
 impl SuiteTask {
-    fn new(typed: TryArguments, policy: Policy, resume: Option<Option<i64>>) -> Result<Self, Failure> {
+    fn new(typed: TryArguments, policy: JudgingPolicy, resume: Option<Option<i64>>) -> Result<Self, CommandFailure> {
         if let Some(Some(_)) = resume {
-            return Err(Failure::usage("--resume with --suite takes no number: it continues the suite's last session"));
+            return Err(CommandFailure::usage_error(
+                "--resume with --suite takes no number: it continues the suite's last session",
+            ));
         }
         Ok(Self {
             source: typed.suite.unwrap_or_default(),
@@ -323,26 +328,26 @@ impl SuiteTask {
     }
 }
 
-fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
-    let default = Policy::default();
-    let policy = Policy {
+fn policy(typed: &TryArguments) -> Result<JudgingPolicy, CommandFailure> {
+    let default = JudgingPolicy::default();
+    let policy = JudgingPolicy {
         error_rate: typed.error_rate.unwrap_or(default.error_rate),
         margin: typed.margin.unwrap_or(default.margin),
         guard_margin: typed.guard_margin.unwrap_or(default.guard_margin),
-        what: typed.what.map_or(default.what, What::from),
+        what: typed.what.map_or(default.what, QuestionKind::from),
         slow: typed.slow.unwrap_or(default.slow),
         cap: typed.cap.unwrap_or(default.cap),
         ..default
     };
     let margin = if typed.margin.is_none() { primary(typed)?.usual_margin(&policy) } else { policy.margin };
-    Ok(Policy { margin, ..policy })
+    Ok(JudgingPolicy { margin, ..policy })
 }
 
-fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
+fn primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
     if live::is_live(typed) {
         return live::primary(typed);
     }
-    let Some(text) = &typed.metric else { return Ok(Metric::wall_time()) };
+    let Some(text) = &typed.metric else { return Ok(TrialMetric::wall_time()) };
     let metric = metric("--metric", text, typed.higher)?;
     if typed.higher || typed.lower {
         return Ok(metric);
@@ -351,14 +356,14 @@ fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     let pattern = metric.pattern.as_deref().filter(|_| text.contains('=')).unwrap_or_default();
     let said = metric_line::more_is_better(&metric.name, pattern);
     let higher_is_better = said.ok_or_else(|| {
-        let typed = in_shell(text);
-        Failure::usage(format!("--metric: is more of \"{}\" better, or less?", metric.name))
-            .next(format!("Add one of:  --metric {typed} --higher    --metric {typed} --lower"))
+        let typed = quote_word(text);
+        CommandFailure::usage_error(format!("--metric: is more of \"{}\" better, or less?", metric.name))
+            .with_hint(format!("Add one of:  --metric {typed} --higher    --metric {typed} --lower"))
     })?;
-    Ok(Metric { higher_is_better, ..metric })
+    Ok(TrialMetric { higher_is_better, ..metric })
 }
 
-fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<Metric, Failure> {
+fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
     let option = if higher_is_better { "--guard-higher" } else { "--guard" };
     if live::is_live(typed) {
         return live::metric((option, text, Some(higher_is_better)), false, typed);
@@ -367,33 +372,35 @@ fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> 
 }
 
 /// Parses a metric: "throughput=([0-9.]+) MB/s", or a name alone.
-fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
+fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<TrialMetric, CommandFailure> {
     let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
     let (name, pattern) = text.split_once('=').map_or((text, None), |(name, pattern)| (name, Some(pattern)));
     if name.trim().is_empty() || pattern.is_some_and(str::is_empty) {
-        return Err(Failure::usage(format!("{option}: expected NAME or NAME=REGEX, found \"{text}\"")).next(example));
+        return Err(CommandFailure::usage_error(format!("{option}: expected NAME or NAME=REGEX, found \"{text}\""))
+            .with_hint(example));
     }
     let name = name.trim().to_owned();
-    let pattern = pattern.map_or_else(|| metric_line::pattern(&name), str::to_owned);
-    Finder::new(&pattern).map_err(|error| Failure::usage(format!("{option}: {error}")).next(example))?;
-    Ok(Metric { name, pattern: Some(pattern), higher_is_better, reading: None })
+    let pattern = pattern.map_or_else(|| metric_line::metric_pattern(&name), str::to_owned);
+    QuantityFinder::new(&pattern)
+        .map_err(|error| CommandFailure::usage_error(format!("{option}: {error}")).with_hint(example))?;
+    Ok(TrialMetric { name, pattern: Some(pattern), higher_is_better, reading: None })
 }
 
 /// Converts a word to text, which stored and resumed commands must be.
-fn text(word: OsString) -> Result<String, Failure> {
+fn text(word: OsString) -> Result<String, CommandFailure> {
     word.into_string().map_err(|word| {
-        Failure::usage(format!("the command is not UTF-8 text: {}", word.display()))
-            .next("Put it into a script with a UTF-8 name.")
+        CommandFailure::usage_error(format!("the command is not UTF-8 text: {}", word.display()))
+            .with_hint("Put it into a script with a UTF-8 name.")
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::run::typed;
+    use crate::app::run::parse_typed;
 
     fn task(words: &[&str]) -> Result<TryTask, String> {
-        TryTask::new(typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
+        TryTask::new(parse_typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
     }
 
     fn new(words: &[&str]) -> NewExperiment {
@@ -418,9 +425,9 @@ mod tests {
                 continue;
             }
             let words: Vec<&str> = command.words()[1..].iter().map(String::as_str).collect();
-            let task = typed::<TryArguments>(&words).map(TryTask::new);
+            let task = parse_typed::<TryArguments>(&words).map(TryTask::new);
             let failure = task.unwrap_or_else(|error| panic!("{name}: {error}")).err();
-            assert!(failure.is_none(), "{name}: {}: {failure:?}", command.line());
+            assert!(failure.is_none(), "{name}: {}: {failure:?}", command.shell_line());
         }
     }
 
@@ -463,8 +470,8 @@ mod tests {
     fn a_metric_line_is_found_by_its_name_and_the_name_says_whether_more_is_better() {
         let metric = |name| new(&["--metric", name, "ls"]).builder.metric;
         assert!(metric("rays_per_second").higher_is_better && !metric("p99_ns").higher_is_better);
-        assert_eq!(metric("p99.9_ns").pattern, Some(metric_line::pattern("p99.9_ns")));
-        assert_eq!(metric("Requests/sec").pattern, Some(metric_line::pattern("Requests/sec")));
+        assert_eq!(metric("p99.9_ns").pattern, Some(metric_line::metric_pattern("p99.9_ns")));
+        assert_eq!(metric("Requests/sec").pattern, Some(metric_line::metric_pattern("Requests/sec")));
         assert_eq!(
             task(&["--metric", "result", "ls"]).unwrap_err(),
             "--metric: is more of \"result\" better, or less?",

@@ -14,19 +14,19 @@ pub struct UndoDocument<'a> {
     /// True for a dry run, which changes nothing.
     dry_run: bool,
     /// The journals, the latest process first.
-    journals: &'a [Report],
+    journals: &'a [JournalReport],
 }
 
 impl<'a> UndoDocument<'a> {
     /// Creates the document for a folder.
-    pub fn new(folder: String, dry_run: bool, journals: &'a [Report]) -> Self {
+    pub fn new(folder: String, dry_run: bool, journals: &'a [JournalReport]) -> Self {
         Self { schema: "corewise/undo/1", folder, dry_run, journals }
     }
 }
 
 /// A journal and the results of its changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Report {
+pub struct JournalReport {
     /// The journal's file; null if it cannot be opened.
     pub journal: Option<String>,
     /// The number of the corewise process; null if it cannot be read.
@@ -38,17 +38,17 @@ pub struct Report {
     /// When it made its first change, in milliseconds since 1970; null if it cannot be read.
     pub started_unix_ms: Option<i64>,
     /// The state of the journal.
-    pub state: State,
+    pub state: JournalState,
     /// The fault of the journal; null without one.
     pub why: Option<String>,
     /// The open changes, the last first if they are undone.
-    pub changes: Vec<Item>,
+    pub changes: Vec<ChangeReport>,
 }
 
 /// The state of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum JournalState {
     /// Its corewise ended without undoing its changes.
     Left,
     /// Its corewise ended, and left its changes to stay until they are undone.
@@ -67,11 +67,11 @@ pub enum State {
 
 /// A change and the result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Item {
+pub struct ChangeReport {
     /// The change; in a dry run, the planned reversal.
     pub what: String,
     /// The result.
-    pub fate: Fate,
+    pub fate: ChangeFate,
     /// A reason or remark; null without one.
     pub why: Option<String>,
 }
@@ -79,7 +79,7 @@ pub struct Item {
 /// The result for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum ChangeFate {
     /// The old value was restored.
     Reverted,
     /// The old value would be restored; nothing was done.

@@ -4,134 +4,141 @@ use corewise_machine::suggested_command;
 
 use jiff::tz::TimeZone;
 
-use super::document::{Fate, Item, Report, State};
-use crate::draw::number::when;
+use super::document::{ChangeFate, ChangeReport, JournalReport, JournalState};
+use crate::draw::number::format_time;
 use crate::draw::suggestion;
-use crate::draw::suggestion::in_shell;
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::wrap;
+use crate::draw::suggestion::quote_word;
+use crate::draw::text::{StyledLine, TextScreen, TextTone};
+use crate::draw::wrap::wrap_line;
 
 /// Width of the words before a change.
 const FATE_WIDTH: usize = 15;
 
-impl Report {
+impl JournalReport {
     /// Creates a report with only a state.
-    pub const fn new(state: State) -> Self {
+    pub const fn new(state: JournalState) -> Self {
         let (journal, process, host) = (None, None, None);
         let (kept_by, started_unix_ms, why) = (None, None, None);
         Self { journal, process, host, kept_by, started_unix_ms, state, why, changes: Vec::new() }
     }
 
     /// Returns true if something in it could not be undone.
-    pub fn remains(&self) -> bool {
+    pub fn has_remains(&self) -> bool {
         self.why.is_some()
-            || matches!(self.state, State::Unreadable | State::Unknown)
-            || self.changes.iter().any(|item| item.fate == Fate::Failed)
+            || matches!(self.state, JournalState::Unreadable | JournalState::Unknown)
+            || self.changes.iter().any(|item| item.fate == ChangeFate::Failed)
     }
 }
 
-impl Fate {
-    const fn words(self) -> (&'static str, Tone) {
+impl ChangeFate {
+    const fn describe_fate(self) -> (&'static str, TextTone) {
         match self {
-            Self::Reverted => ("reverted", Tone::Good),
-            Self::WouldRevert => ("would", Tone::Plain),
-            Self::NothingToDo => ("nothing to do", Tone::Faint),
-            Self::LeftAlone => ("left alone", Tone::Plain),
-            Self::Failed => ("failed", Tone::Warn),
-            Self::InForce => ("in force", Tone::Plain),
-            Self::Gone => ("gone", Tone::Faint),
-            Self::Unknown => ("unknown", Tone::Warn),
+            Self::Reverted => ("reverted", TextTone::Good),
+            Self::WouldRevert => ("would", TextTone::Plain),
+            Self::NothingToDo => ("nothing to do", TextTone::Faint),
+            Self::LeftAlone => ("left alone", TextTone::Plain),
+            Self::Failed => ("failed", TextTone::Warn),
+            Self::InForce => ("in force", TextTone::Plain),
+            Self::Gone => ("gone", TextTone::Faint),
+            Self::Unknown => ("unknown", TextTone::Warn),
         }
     }
 }
 
 /// Returns the reports of a folder of journals, and a summary.
-pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, width: usize) -> Screen {
-    let mut screen = Screen::new();
+pub fn draw_screen(
+    folder: &str,
+    dry_run: bool,
+    reports: &[JournalReport],
+    zone: &TimeZone,
+    width: usize,
+) -> TextScreen {
+    let mut screen = TextScreen::new();
     for report in reports {
-        screen.extend(wrap(&headline(report, zone), width, 2));
+        screen.extend(wrap_line(&draw_headline(report, zone), width, 2));
         for item in &report.changes {
-            screen.extend(wrap(&of_item(item), width, 2 + FATE_WIDTH));
+            screen.extend(wrap_line(&draw_item(item), width, 2 + FATE_WIDTH));
         }
     }
-    let mut last = Line::new().plain(summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
+    let mut last =
+        StyledLine::new().plain(describe_summary(reports, dry_run).unwrap_or(format!("Nothing to undo in {folder}.")));
     for report in reports {
-        if let (Some(journal), Some(words)) = (&report.journal, report.stays()) {
-            last = last.plain(words).strong(format!("rm {}", in_shell(journal)));
+        if let (Some(journal), Some(words)) = (&report.journal, report.why_it_stays()) {
+            last = last.plain(words).strong(format!("rm {}", quote_word(journal)));
         }
     }
-    if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
-        last = last.plain(" Next:  ").strong(suggestion::typed(&suggested_command::undo()));
+    if dry_run && reports.iter().any(|report| report.count_fate(ChangeFate::WouldRevert) > 0) {
+        last = last.plain(" Next:  ").strong(suggestion::format_typed(&suggested_command::undo()));
     }
-    screen.block(wrap(&last, width, 0));
+    screen.add_block(wrap_line(&last, width, 0));
     screen
 }
 
-fn headline(report: &Report, zone: &TimeZone) -> Line {
+fn draw_headline(report: &JournalReport, zone: &TimeZone) -> StyledLine {
     let command = report.kept_by.as_deref().unwrap_or("corewise");
     let name = match report.process {
         Some(process) => format!("{command} {process}"),
         None => "a corewise".to_owned(),
     };
-    let begun = report.started_unix_ms.map(|moment| format!(" ({})", when(moment, zone))).unwrap_or_default();
+    let begun = report.started_unix_ms.map(|moment| format!(" ({})", format_time(moment, zone))).unwrap_or_default();
     let host = report.host.as_deref().unwrap_or_default();
     let state = match report.state {
-        State::Kept => " made changes that were meant to stay".to_owned(),
-        State::Left => " ended without undoing its changes".to_owned(),
-        State::InForce => " is running, and will undo its changes itself".to_owned(),
-        State::OtherBoot => " ran before the last boot, which undid its changes".to_owned(),
-        State::OtherMachine => format!(" ran on {host}: undo its changes there"),
-        State::Unknown => " runs, or ran, in another container: undo its changes there".to_owned(),
-        State::Unreadable if report.why.is_some() => " left a damaged journal".to_owned(),
-        State::Unreadable => " left a journal that this version cannot read".to_owned(),
+        JournalState::Kept => " made changes that were meant to stay".to_owned(),
+        JournalState::Left => " ended without undoing its changes".to_owned(),
+        JournalState::InForce => " is running, and will undo its changes itself".to_owned(),
+        JournalState::OtherBoot => " ran before the last boot, which undid its changes".to_owned(),
+        JournalState::OtherMachine => format!(" ran on {host}: undo its changes there"),
+        JournalState::Unknown => " runs, or ran, in another container: undo its changes there".to_owned(),
+        JournalState::Unreadable if report.why.is_some() => " left a damaged journal".to_owned(),
+        JournalState::Unreadable => " left a journal that this version cannot read".to_owned(),
     };
-    let mut line = Line::new().strong(name).plain(format!("{begun}{state}"));
+    let mut line = StyledLine::new().strong(name).plain(format!("{begun}{state}"));
     if let Some(why) = &report.why {
-        line = line.plain(": ").with(Tone::Warn, why);
+        line = line.plain(": ").with(TextTone::Warn, why);
     }
     match &report.journal {
-        Some(journal) if report.remains() => line.faint(format!(" ({journal})")),
+        Some(journal) if report.has_remains() => line.faint(format!(" ({journal})")),
         _ => line,
     }
 }
 
-fn of_item(item: &Item) -> Line {
-    let (words, tone) = item.fate.words();
-    let line = Line::new().plain("  ").with(tone, format!("{words:<FATE_WIDTH$}")).plain(&item.what);
+fn draw_item(item: &ChangeReport) -> StyledLine {
+    let (words, tone) = item.fate.describe_fate();
+    let line = StyledLine::new().plain("  ").with(tone, format!("{words:<FATE_WIDTH$}")).plain(&item.what);
     match &item.why {
         Some(why) => line.plain(format!(": {why}")),
         None => line,
     }
 }
 
-impl Report {
+impl JournalReport {
     /// Returns why the journal stays until it is removed; `None` if it can be undone.
-    fn stays(&self) -> Option<&'static str> {
+    fn why_it_stays(&self) -> Option<&'static str> {
         match self.state {
-            State::Unreadable if self.why.is_some() => {
+            JournalState::Unreadable if self.why.is_some() => {
                 Some(" A damaged journal is not believed, and stays until you remove it:  ")
             }
-            State::Unknown => {
+            JournalState::Unknown => {
                 Some(" If its container is gone, the journal stays until the next boot, or until you remove it:  ")
             }
             _ => None,
         }
     }
 
-    fn count(&self, fate: Fate) -> usize {
+    fn count_fate(&self, fate: ChangeFate) -> usize {
         self.changes.iter().filter(|item| item.fate == fate).count()
     }
 }
 
 /// Counts the changes by result; `None` without reports.
-fn summary(reports: &[Report], dry_run: bool) -> Option<String> {
-    let all = |fate| reports.iter().map(|report| report.count(fate)).sum::<usize>();
+fn describe_summary(reports: &[JournalReport], dry_run: bool) -> Option<String> {
+    let all = |fate| reports.iter().map(|report| report.count_fate(fate)).sum::<usize>();
     let parts = [
-        (all(Fate::Reverted), "reverted"),
-        (all(Fate::WouldRevert), "would be reverted"),
-        (all(Fate::NothingToDo), "already as before"),
-        (all(Fate::LeftAlone), if dry_run { "would be left alone" } else { "left alone" }),
-        (all(Fate::Failed), if dry_run { "could not be undone" } else { "not undone, still in the journal" }),
+        (all(ChangeFate::Reverted), "reverted"),
+        (all(ChangeFate::WouldRevert), "would be reverted"),
+        (all(ChangeFate::NothingToDo), "already as before"),
+        (all(ChangeFate::LeftAlone), if dry_run { "would be left alone" } else { "left alone" }),
+        (all(ChangeFate::Failed), if dry_run { "could not be undone" } else { "not undone, still in the journal" }),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
@@ -151,18 +158,18 @@ mod tests {
     use super::*;
     use crate::draw::fixtures::hostile;
 
-    fn item(what: &str, fate: Fate, why: Option<&str>) -> Item {
-        Item { what: what.to_owned(), fate, why: why.map(str::to_owned) }
+    fn item(what: &str, fate: ChangeFate, why: Option<&str>) -> ChangeReport {
+        ChangeReport { what: what.to_owned(), fate, why: why.map(str::to_owned) }
     }
 
-    fn of(state: State, process: u32, changes: Vec<Item>) -> Report {
+    fn of(state: JournalState, process: u32, changes: Vec<ChangeReport>) -> JournalReport {
         let journal = Some(format!("/run/corewise/b0-{process}-1.corewise-journal"));
         let (host, started_unix_ms) = (Some("node7".to_owned()), Some(1_795_233_108_000));
-        Report { journal, process: Some(process), host, started_unix_ms, changes, ..Report::new(state) }
+        JournalReport { journal, process: Some(process), host, started_unix_ms, changes, ..JournalReport::new(state) }
     }
 
-    fn plain(dry_run: bool, reports: &[Report], width: usize) -> String {
-        screen("/run/corewise", dry_run, reports, &TimeZone::UTC, width).plain()
+    fn plain(dry_run: bool, reports: &[JournalReport], width: usize) -> String {
+        draw_screen("/run/corewise", dry_run, reports, &TimeZone::UTC, width).to_plain()
     }
 
     #[test]
@@ -174,17 +181,17 @@ mod tests {
     fn every_change_has_its_fate() {
         let group = "control group /sys/fs/cgroup/box/corewise-4711 made";
         let left = vec![
-            item("cpus of sleep (4712): 0,1 to 0", Fate::NothingToDo, Some("it has ended")),
-            item(group, Fate::Reverted, Some("process 4713 was moved back to /sys/fs/cgroup/box")),
-            item("controller cpuset enabled for the groups in /sys/fs/cgroup/box", Fate::Reverted, None),
+            item("cpus of sleep (4712): 0,1 to 0", ChangeFate::NothingToDo, Some("it has ended")),
+            item(group, ChangeFate::Reverted, Some("process 4713 was moved back to /sys/fs/cgroup/box")),
+            item("controller cpuset enabled for the groups in /sys/fs/cgroup/box", ChangeFate::Reverted, None),
             item(
                 "file /proc/irq/9/smp_affinity: \"f\" to \"1\"",
-                Fate::LeftAlone,
+                ChangeFate::LeftAlone,
                 Some("someone else has changed it since: it is now \"2\""),
             ),
         ];
-        let running = vec![item("cpus of make (4801): 0-3 to 2", Fate::InForce, None)];
-        let reports = [of(State::Left, 4711, left), of(State::InForce, 4800, running)];
+        let running = vec![item("cpus of make (4801): 0-3 to 2", ChangeFate::InForce, None)];
+        let reports = [of(JournalState::Left, 4711, left), of(JournalState::InForce, 4800, running)];
         assert_snapshot!(plain(false, &reports, 80), @r#"
         corewise 4711 (2026-11-21 03:51) ended without undoing its changes
           nothing to do  cpus of sleep (4712): 0,1 to 0: it has ended
@@ -205,7 +212,8 @@ mod tests {
     fn changes_that_were_to_stay_are_told_with_their_command() {
         let file = "set file /proc/irq/26/smp_affinity_list from \"1-3\" back to \"0-3\"";
         let kept_by = Some("corewise irq".to_owned());
-        let report = Report { kept_by, ..of(State::Kept, 4711, vec![item(file, Fate::WouldRevert, None)]) };
+        let report =
+            JournalReport { kept_by, ..of(JournalState::Kept, 4711, vec![item(file, ChangeFate::WouldRevert, None)]) };
         assert_snapshot!(plain(true, &[report], 80), @r#"
         corewise irq 4711 (2026-11-21 03:51) made changes that were meant to stay
           would          set file /proc/irq/26/smp_affinity_list from "1-3" back to
@@ -217,11 +225,11 @@ mod tests {
 
     #[test]
     fn what_remains_is_told_with_its_journal() {
-        let failed = vec![item("control group /g/corewise-1 made", Fate::Failed, Some("Permission denied"))];
+        let failed = vec![item("control group /g/corewise-1 made", ChangeFate::Failed, Some("Permission denied"))];
         let damaged = "line 3 of the journal cannot be read".to_owned();
-        let unreadable = Report { why: Some(damaged), ..of(State::Unreadable, 2, vec![]) };
-        let reports = [of(State::Left, 1, failed), unreadable];
-        assert!(reports.iter().all(Report::remains));
+        let unreadable = JournalReport { why: Some(damaged), ..of(JournalState::Unreadable, 2, vec![]) };
+        let reports = [of(JournalState::Left, 1, failed), unreadable];
+        assert!(reports.iter().all(JournalReport::has_remains));
         assert_snapshot!(plain(false, &reports, 80), @r"
         corewise 1 (2026-11-21 03:51) ended without undoing its changes
           (/run/corewise/b0-1-1.corewise-journal)
@@ -236,8 +244,11 @@ mod tests {
 
     #[test]
     fn a_dry_run_says_how_to_do_it() {
-        let reports =
-            [of(State::Left, 1, vec![item("set cpus of sleep (2) from 0 back to 0,1", Fate::WouldRevert, None)])];
+        let reports = [of(
+            JournalState::Left,
+            1,
+            vec![item("set cpus of sleep (2) from 0 back to 0,1", ChangeFate::WouldRevert, None)],
+        )];
         assert_snapshot!(plain(true, &reports, 80), @r"
         corewise 1 (2026-11-21 03:51) ended without undoing its changes
           would          set cpus of sleep (2) from 0 back to 0,1
@@ -249,10 +260,10 @@ mod tests {
     #[test]
     fn journals_that_are_not_for_this_machine_are_told_apart() {
         let reports = [
-            of(State::OtherBoot, 1, vec![item("cpus of sleep (2): 0,1 to 0", Fate::Gone, None)]),
-            of(State::OtherMachine, 3, vec![]),
-            of(State::Unknown, 4, vec![item("cpus of sleep (5): 0,1 to 0", Fate::Unknown, None)]),
-            of(State::Unreadable, 6, vec![]),
+            of(JournalState::OtherBoot, 1, vec![item("cpus of sleep (2): 0,1 to 0", ChangeFate::Gone, None)]),
+            of(JournalState::OtherMachine, 3, vec![]),
+            of(JournalState::Unknown, 4, vec![item("cpus of sleep (5): 0,1 to 0", ChangeFate::Unknown, None)]),
+            of(JournalState::Unreadable, 6, vec![]),
         ];
         assert_snapshot!(plain(false, &reports, 80), @r"
         corewise 1 (2026-11-21 03:51) ran before the last boot, which undid its changes
@@ -273,14 +284,15 @@ mod tests {
     fn no_journal_steers_or_hides() {
         for name in hostile::names() {
             let why = Some(name.as_str());
-            let changes = vec![item(&name, Fate::Reverted, why), item(&name, Fate::Failed, why)];
-            let left = of(State::Left, 1, changes);
+            let changes = vec![item(&name, ChangeFate::Reverted, why), item(&name, ChangeFate::Failed, why)];
+            let left = of(JournalState::Left, 1, changes);
             let kept_by = Some(name.clone());
             let (journal, host) = (Some(format!("/run/{name}")), Some(name.clone()));
-            let broken = Report { kept_by, journal, host, why: Some(name.clone()), ..of(State::Kept, 2, vec![]) };
-            let elsewhere = Report { host: Some(name.clone()), ..of(State::OtherMachine, 3, vec![]) };
+            let broken =
+                JournalReport { kept_by, journal, host, why: Some(name.clone()), ..of(JournalState::Kept, 2, vec![]) };
+            let elsewhere = JournalReport { host: Some(name.clone()), ..of(JournalState::OtherMachine, 3, vec![]) };
             let reports = [left, broken, elsewhere];
-            let drawn = |width| screen(&name, true, &reports, &TimeZone::UTC, width);
+            let drawn = |width| draw_screen(&name, true, &reports, &TimeZone::UTC, width);
             [40, 80].into_iter().for_each(|width| hostile::check_screen(&drawn(width), width));
             hostile::check_json(&UndoDocument::new(name.clone(), true, &reports));
         }
@@ -289,7 +301,11 @@ mod tests {
     #[test]
     fn what_is_to_be_pasted_is_quoted() {
         let journal = Some("/run/a b; id.journal".to_owned());
-        let report = Report { journal, why: Some("cannot read line 1".into()), ..of(State::Unreadable, 2, vec![]) };
+        let report = JournalReport {
+            journal,
+            why: Some("cannot read line 1".into()),
+            ..of(JournalState::Unreadable, 2, vec![])
+        };
         assert!(plain(false, &[report], 200).contains("remove it:  rm '/run/a b; id.journal'"));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::app::values::between;
+use crate::app::values::duration_between;
 
 const AFTER: &str = "Examples:
   corewise watch                              the cpus, in the machine's levels
@@ -34,7 +34,7 @@ pub struct WatchArguments {
     #[arg(long = "match", value_name = "FIELD=PATTERN", conflicts_with = "pid")]
     pub matches: Vec<String>,
     /// Time between two moments, from 100ms to 1h
-    #[arg(long, value_name = "DURATION", value_parser = between("100ms", "1h"), default_value = "500ms", hide_default_value = false)]
+    #[arg(long, value_name = "DURATION", value_parser = duration_between("100ms", "1h"), default_value = "500ms", hide_default_value = false)]
     pub interval: Duration,
     /// Print one moment, and end
     #[arg(long, conflicts_with = "command")]

@@ -1,44 +1,44 @@
-//! The columns of `watch`, a declaration each: title, width, rank, side, when it is there, and its cells.
+//! Declares the columns of `watch`: title, width, rank, alignment, condition, and cells.
 
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::watch::{CpuNow, CpuShares, ThreadNow};
 
-use super::view::View;
-use crate::draw::grid::{Align, fit_by_rank};
-use crate::draw::number::brief;
-use crate::draw::printable::{split, width as columns_of};
-use crate::draw::text::{Line, Tone};
+use super::view::WatchView;
+use crate::draw::grid::{CellAlignment, fit_by_rank};
+use crate::draw::number::format_brief;
+use crate::draw::printable::{split_at_width, text_width as columns_of};
+use crate::draw::text::{StyledLine, TextTone};
 
 /// Stands for an unknown value.
 const UNKNOWN: &str = "–";
-/// Share of the time from which on the host's part is a warning.
+/// Share of the time from which the host's part is shown as a warning.
 const MUCH_FOR_THE_HOST: f32 = 0.05;
 
 /// Makes the cell of a row of cpus.
-pub type CpuCell = fn(&CpuRow<'_>) -> Line;
+pub type CpuCell = fn(&CpuRow<'_>) -> StyledLine;
 /// Makes the cell of a thread.
-pub type ThreadCell = fn(&ThreadNow) -> Line;
+pub type ThreadCell = fn(&ThreadNow) -> StyledLine;
 
-/// A column whose cells are made by a function of the type `F`.
+/// A column; a function of type `F` makes its cells.
 pub struct WatchColumn<F> {
     title: &'static str,
     width: usize,
     /// Columns of higher ranks are dropped first.
     rank: u8,
-    align: Align,
-    /// Whether this moment has something to show in it.
-    is_there: fn(&View) -> bool,
+    align: CellAlignment,
+    /// Returns true if the column has content at the moment.
+    is_there: fn(&WatchView) -> bool,
     /// Makes a cell.
     pub cell: F,
 }
 
-/// The cpus of one row: one, or those of an object of the machine.
+/// Cpus of one row: a single cpu, or all cpus of an object of the machine.
 pub struct CpuRow<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// The cpus.
     pub cpus: &'a CpuSet,
-    /// Those of them that are online.
+    /// State of the cpus that are online.
     pub seen: Vec<&'a CpuNow>,
 }
 
@@ -48,7 +48,7 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
         title: "busy%",
         width: 6,
         rank: 1,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |row| percent(row.mean_share(|shares| shares.busy)),
     },
@@ -56,7 +56,7 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
         title: "irq/s",
         width: 7,
         rank: 2,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |row| {
             let known: Option<f32> = row.seen.iter().map(|cpu| cpu.interrupts_per_s).sum();
@@ -67,7 +67,7 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
         title: "soft%",
         width: 6,
         rank: 6,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |row| percent(row.mean_share(|shares| shares.soft_interrupts)),
     },
@@ -75,7 +75,7 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
         title: "host%",
         width: 6,
         rank: 4,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |row| {
             let share = row.mean_share(|shares| shares.host);
@@ -86,7 +86,7 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
         title: "worth%",
         width: 7,
         rank: 3,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |row| percent(row.mean_share(|shares| shares.worth)),
     },
@@ -94,7 +94,7 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
         title: "GHz",
         width: 5,
         rank: 5,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |view| view.frame.cpus.iter().any(|cpu| cpu.clock_mhz.is_some()),
         cell: |row| {
             let known: Vec<f64> = row.seen.iter().filter_map(|cpu| cpu.clock_mhz).map(f64::from).collect();
@@ -106,24 +106,24 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
         title: "kind",
         width: 12,
         rank: 7,
-        align: Align::Left,
+        align: CellAlignment::Left,
         is_there: |view| !view.header.machine.kinds.is_empty(),
         cell: |row| {
             let kinds = row.machine.kinds.iter().filter(|kind| !kind.cpus.is_disjoint(row.cpus));
-            Line::new().plain(kinds.map(|kind| kind.core_type.word()).collect::<Vec<_>>().join(", "))
+            StyledLine::new().plain(kinds.map(|kind| kind.core_type.word()).collect::<Vec<_>>().join(", "))
         },
     },
     WatchColumn {
         title: "rule",
         width: 13,
         rank: 2,
-        align: Align::Left,
+        align: CellAlignment::Left,
         is_there: |view| view.frame.cpus.iter().any(|cpu| !cpu.rules.is_empty()),
         cell: |row| {
             let mut rules: Vec<&str> = row.seen.iter().flat_map(|cpu| &cpu.rules).map(String::as_str).collect();
             rules.sort_unstable();
             rules.dedup();
-            Line::new().plain(rules.join(", "))
+            StyledLine::new().plain(rules.join(", "))
         },
     },
 ];
@@ -134,15 +134,15 @@ pub const THREAD_COLUMNS: [WatchColumn<ThreadCell>; 6] = [
         title: "number",
         width: 8,
         rank: 3,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
-        cell: |thread| Line::new().plain(thread.thread.to_string()),
+        cell: |thread| StyledLine::new().plain(thread.thread.to_string()),
     },
     WatchColumn {
         title: "run%",
         width: 6,
         rank: 1,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |thread| percent(thread.running),
     },
@@ -150,7 +150,7 @@ pub const THREAD_COLUMNS: [WatchColumn<ThreadCell>; 6] = [
         title: "wait%",
         width: 6,
         rank: 1,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |thread| percent(thread.waiting),
     },
@@ -158,7 +158,7 @@ pub const THREAD_COLUMNS: [WatchColumn<ThreadCell>; 6] = [
         title: "moves/s",
         width: 8,
         rank: 2,
-        align: Align::Right,
+        align: CellAlignment::Right,
         is_there: |_| true,
         cell: |thread| rate(thread.moves_per_s),
     },
@@ -166,38 +166,43 @@ pub const THREAD_COLUMNS: [WatchColumn<ThreadCell>; 6] = [
         title: "rule",
         width: 16,
         rank: 4,
-        align: Align::Left,
+        align: CellAlignment::Left,
         is_there: |view| view.frame.threads.iter().any(|thread| thread.rule.is_some()),
         cell: |thread| {
-            let Some(rule) = &thread.rule else { return Line::new() };
+            let Some(rule) = &thread.rule else { return StyledLine::new() };
             let is = match thread.inside {
                 Some(true) => " inside",
                 Some(false) => " outside",
                 None => "",
             };
-            warn_if(thread.inside == Some(false), Line::new().plain(format!("{}{is}", head_of(rule, 15 - is.len()))))
+            warn_if(
+                thread.inside == Some(false),
+                StyledLine::new().plain(format!("{}{is}", head_of(rule, 15 - is.len()))),
+            )
         },
     },
     WatchColumn {
         title: "preempted by",
         width: 18,
         rank: 5,
-        align: Align::Left,
+        align: CellAlignment::Left,
         is_there: |view| view.frame.threads.iter().any(|thread| !thread.preempted_by.is_empty()),
         cell: |thread| {
-            let Some(by) = thread.preempted_by.first() else { return Line::new() };
+            let Some(by) = thread.preempted_by.first() else { return StyledLine::new() };
             let name = if by.is_own { "this corewise" } else { &by.name };
-            Line::new().plain(format!("{} {}x", head_of(name, 12), by.times))
+            StyledLine::new().plain(format!("{} {}x", head_of(name, 12), by.times))
         },
     },
 ];
 
 impl<F> WatchColumn<F> {
     /// Fits a cell into the column: text is cut and has a space on either side, numbers end at its right edge.
-    pub fn fit_cell(&self, cell: Line) -> Line {
+    pub fn fit_cell(&self, cell: StyledLine) -> StyledLine {
         match self.align {
-            Align::Left => Line::new().plain(" ").then(self.align.pad(cell.cut(self.width - 2), self.width - 1)),
-            Align::Right => self.align.pad(cell, self.width),
+            CellAlignment::Left => {
+                StyledLine::new().plain(" ").then(self.align.pad(cell.cut_to(self.width - 2), self.width - 1))
+            }
+            CellAlignment::Right => self.align.pad(cell, self.width),
         }
     }
 }
@@ -210,16 +215,20 @@ impl CpuRow<'_> {
     }
 }
 
-/// Returns the columns that are there and fit.
-pub fn fit_columns<F>(columns: &'static [WatchColumn<F>], view: &View, room: usize) -> Vec<&'static WatchColumn<F>> {
+/// Returns the columns that have content and fit.
+pub fn fit_columns<F>(
+    columns: &'static [WatchColumn<F>],
+    view: &WatchView,
+    room: usize,
+) -> Vec<&'static WatchColumn<F>> {
     let there: Vec<&WatchColumn<F>> = columns.iter().filter(|column| (column.is_there)(view)).collect();
     let sizes: Vec<(usize, u8)> = there.iter().map(|column| (column.width, column.rank)).collect();
     fit_by_rank(&sizes, 0, room).into_iter().map(|place| there[place]).collect()
 }
 
 /// Adds the titles of columns to a line.
-pub fn add_titles<F>(line: Line, columns: &[&WatchColumn<F>]) -> Line {
-    columns.iter().fold(line, |line, column| line.then(column.fit_cell(Line::new().faint(column.title))))
+pub fn add_titles<F>(line: StyledLine, columns: &[&WatchColumn<F>]) -> StyledLine {
+    columns.iter().fold(line, |line, column| line.then(column.fit_cell(StyledLine::new().faint(column.title))))
 }
 
 /// Returns the beginning of a text; "…" stands for the rest.
@@ -227,21 +236,21 @@ pub fn head_of(text: &str, room: usize) -> String {
     if columns_of(text) <= room {
         return text.to_owned();
     }
-    format!("{}…", split(text, room.saturating_sub(1)).0)
+    format!("{}…", split_at_width(text, room.saturating_sub(1)).0)
 }
 
-fn percent(share: Option<f32>) -> Line {
+fn percent(share: Option<f32>) -> StyledLine {
     known_or_dash(share.map(|share| format!("{:.0}", 100.0 * share)))
 }
 
-fn rate(per_second: Option<f32>) -> Line {
-    known_or_dash(per_second.map(|rate| brief(f64::from(rate))))
+fn rate(per_second: Option<f32>) -> StyledLine {
+    known_or_dash(per_second.map(|rate| format_brief(f64::from(rate))))
 }
 
-fn known_or_dash(text: Option<String>) -> Line {
-    Line::new().plain(text.as_deref().unwrap_or(UNKNOWN))
+fn known_or_dash(text: Option<String>) -> StyledLine {
+    StyledLine::new().plain(text.as_deref().unwrap_or(UNKNOWN))
 }
 
-fn warn_if(is_bad: bool, cell: Line) -> Line {
-    if is_bad { Line::new().with(Tone::Warn, cell.to_plain()) } else { cell }
+fn warn_if(is_bad: bool, cell: StyledLine) -> StyledLine {
+    if is_bad { StyledLine::new().with(TextTone::Warn, cell.to_plain()) } else { cell }
 }

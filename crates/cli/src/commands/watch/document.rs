@@ -1,6 +1,6 @@
 //! The JSON document.
 
-use corewise_model::watch::{Frame, Header};
+use corewise_model::watch::{WatchFrame, WatchHeader};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,12 +15,12 @@ pub struct WatchDocument<'a> {
     /// The source of the cpus' speeds, which determine worth, as a sentence.
     speeds: &'a str,
     /// The moment.
-    frame: &'a Frame,
+    frame: &'a WatchFrame,
 }
 
 impl<'a> WatchDocument<'a> {
     /// Creates the document of a moment.
-    pub fn new(header: &'a Header, frame: &'a Frame) -> Self {
+    pub fn new(header: &'a WatchHeader, frame: &'a WatchFrame) -> Self {
         Self { schema: "corewise/watch/1", program: header.program.as_deref(), speeds: &header.speeds, frame }
     }
 }

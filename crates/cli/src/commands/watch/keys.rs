@@ -2,7 +2,7 @@
 
 /// A key that was pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum PressedKey {
     /// A character.
     Character(char),
     /// Enter.
@@ -37,7 +37,7 @@ pub enum Key {
 
 /// The effect of a key on the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum KeyEffect {
     /// Draw it again.
     Draw,
     /// End.

@@ -5,100 +5,102 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use corewise_keep::Scope;
-use corewise_lab::watch::Pace;
-use corewise_model::keep::Match;
+use corewise_keep::ProcessScope;
+use corewise_lab::watch::WatchPace;
+use corewise_model::keep::RuleMatch;
 use corewise_sys::open_files::OpenFiles;
-use corewise_sys::process::{self, Process, effective_user, is_root};
-use corewise_sys::signals::{self, Held};
+use corewise_sys::process::{self, ProcessIdentity, effective_user, is_root};
+use corewise_sys::signals::{self, HeldSignals};
 use corewise_sys::spawn::{self, StateChange};
 use corewise_sys::{ipc, task};
 
-use crate::app::child::words::not_started;
-use crate::app::failure::{Exit, Failure};
+use crate::app::child::words::explain_not_started;
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::numbers::check_numbers;
-use crate::draw::printable::named;
+use crate::draw::printable::printable_name;
 
 /// A watched program.
-pub struct Program {
+pub struct WatchedProgram {
     /// Its selection, for the screen.
     pub name: String,
-    way: Way,
-    known: Vec<Process>,
-    pace: Pace,
+    way: ProcessSearch,
+    known: Vec<ProcessIdentity>,
+    pace: WatchPace,
     newest: Option<u32>,
     /// The started command, with its end.
-    child: Option<Child>,
+    child: Option<StartedChild>,
     end: Option<String>,
 }
 
-enum Way {
+enum ProcessSearch {
     /// The known processes and their descendants.
     Descendants,
     /// All matching processes.
-    Matching(Match),
+    Matching(RuleMatch),
 }
 
-struct Child {
+struct StartedChild {
     number: u32,
     end: Option<StateChange>,
 }
 
 /// The destination of a command's output.
-pub enum Output {
+pub enum ProgramOutput {
     /// An open file.
     File(PathBuf, File),
     /// Standard error, because standard output is for documents.
     Error,
 }
 
-impl Program {
+impl WatchedProgram {
     /// Selects processes by their numbers.
     ///
     /// # Errors
     /// There is no process of a number.
-    pub fn of_numbers(numbers: &[u32]) -> Result<Self, Failure> {
+    pub fn from_numbers(numbers: &[u32]) -> Result<Self, CommandFailure> {
         check_numbers()?;
         let mut known = Vec::new();
         let mut names = Vec::new();
         for number in numbers {
-            let stat = process::Stat::of(*number).ok().flatten().filter(|stat| !stat.has_ended);
-            let stat = stat.ok_or_else(|| Failure::unavailable(format!("there is no process {number}")))?;
-            known.push(Process { id: *number, start_ticks: stat.start_ticks });
-            names.push(format!("{} {number}", named(&stat.name)));
+            let stat = process::ProcessStat::read_stat(*number).ok().flatten().filter(|stat| !stat.has_ended);
+            let stat =
+                stat.ok_or_else(|| CommandFailure::unavailable_error(format!("there is no process {number}")))?;
+            known.push(ProcessIdentity { id: *number, start_ticks: stat.start_ticks });
+            names.push(format!("{} {number}", printable_name(&stat.name)));
         }
-        Ok(Self::new(names.join(", "), Way::Descendants, known))
+        Ok(Self::new(names.join(", "), ProcessSearch::Descendants, known))
     }
 
     /// Selects all matching processes, now and later.
     ///
     /// # Errors
     /// The patterns are invalid.
-    pub fn matching(texts: &[String]) -> Result<Self, Failure> {
+    pub fn match_processes(texts: &[String]) -> Result<Self, CommandFailure> {
         check_numbers()?;
-        let matches = Match::of_texts(texts).map_err(Failure::usage)?;
-        Ok(Self::new(matches.to_string(), Way::Matching(matches), Vec::new()))
+        let matches = RuleMatch::of_texts(texts).map_err(CommandFailure::usage_error)?;
+        Ok(Self::new(matches.to_string(), ProcessSearch::Matching(matches), Vec::new()))
     }
 
     /// Starts a command.
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn started(
+    pub fn start_command(
         words: &[OsString],
-        output: &Output,
+        output: &ProgramOutput,
         limit: Option<OpenFiles>,
-        held: &Held,
-    ) -> Result<Self, Failure> {
-        let (program, arguments) = words.split_first().ok_or_else(|| Failure::usage("there is no command to run"))?;
+        held: &HeldSignals,
+    ) -> Result<Self, CommandFailure> {
+        let (program, arguments) =
+            words.split_first().ok_or_else(|| CommandFailure::usage_error("there is no command to run"))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
-        let internal = |error: std::io::Error| Failure::new(Exit::Internal, error);
+        let internal = |error: std::io::Error| CommandFailure::new(CommandExit::Internal, error);
         match output {
-            Output::File(_, file) => {
+            ProgramOutput::File(_, file) => {
                 command.stdout(file.try_clone().map_err(internal)?).stderr(file.try_clone().map_err(internal)?);
             }
-            Output::Error => {
+            ProgramOutput::Error => {
                 command.stdout(ipc::error_as_output().unwrap_or_else(|_| Stdio::null()));
             }
         }
@@ -107,59 +109,64 @@ impl Program {
         }
         // Orphans of the command become our children, and so can be found.
         spawn::adopt_orphans();
-        let number = spawn::start(&mut command, held).map_err(|error| not_started(program, &error))?;
-        let start_ticks = process::Stat::of(number).ok().flatten().map_or(0, |stat| stat.start_ticks);
+        let number = spawn::start_command(&mut command, held).map_err(|error| explain_not_started(program, &error))?;
+        let start_ticks = process::ProcessStat::read_stat(number).ok().flatten().map_or(0, |stat| stat.start_ticks);
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
         let mut found = Self::new(
-            format!("{} {number}", named(&name)),
-            Way::Descendants,
-            vec![Process { id: number, start_ticks }],
+            format!("{} {number}", printable_name(&name)),
+            ProcessSearch::Descendants,
+            vec![ProcessIdentity { id: number, start_ticks }],
         );
-        found.child = Some(Child { number, end: None });
+        found.child = Some(StartedChild { number, end: None });
         Ok(found)
     }
 
-    fn new(name: String, way: Way, known: Vec<Process>) -> Self {
-        Self { name, way, known, pace: Pace::default(), newest: None, child: None, end: None }
+    fn new(name: String, way: ProcessSearch, known: Vec<ProcessIdentity>) -> Self {
+        Self { name, way, known, pace: WatchPace::default(), newest: None, child: None, end: None }
     }
 
     /// Returns its present processes.
-    pub fn processes(&mut self) -> Vec<u32> {
+    pub fn update_processes(&mut self) -> Vec<u32> {
         self.take_changes();
-        self.known.retain(Process::is_alive);
-        let newest = task::newest();
+        self.known.retain(ProcessIdentity::is_alive);
+        let newest = task::newest_number();
         if (newest.is_none() || newest != self.newest)
-            && let Some(begun) = self.pace.begin()
+            && let Some(begun) = self.pace.begin_if_due()
         {
-            self.search();
+            self.search_processes();
             self.newest = newest;
-            self.pace.end(begun);
+            self.pace.end_turn(begun);
         }
-        if self.known.is_empty() && self.end.is_none() && matches!(self.way, Way::Descendants) {
+        if self.known.is_empty() && self.end.is_none() && matches!(self.way, ProcessSearch::Descendants) {
             self.take_changes();
             self.end = Some(self.end_in_words());
         }
         self.known.iter().map(|process| process.id).collect()
     }
 
-    fn search(&mut self) {
+    fn search_processes(&mut self) {
         match &self.way {
-            Way::Descendants => {
-                let children = |process: &Process| task::descendants(process.id);
-                let born: Vec<Process> =
+            ProcessSearch::Descendants => {
+                let children = |process: &ProcessIdentity| task::descendant_processes(process.id);
+                let born: Vec<ProcessIdentity> =
                     self.known.iter().flat_map(children).map(|process| process.identity()).collect();
-                self.add(born);
+                self.add_processes(born);
             }
-            Way::Matching(matches) => {
-                let scope = if is_root() { Scope::System } else { Scope::User(effective_user()) };
-                let found = corewise_keep::fitting(scope, matches);
+            ProcessSearch::Matching(matches) => {
+                let scope = if is_root() { ProcessScope::System } else { ProcessScope::User(effective_user()) };
+                let found = corewise_keep::matching_processes(scope, matches);
                 self.known.clear();
-                self.add(found.iter().map(|found| Process { id: found.id, start_ticks: found.start_ticks }).collect());
+                self.add_processes(
+                    found
+                        .iter()
+                        .map(|found| ProcessIdentity { id: found.id, start_ticks: found.start_ticks })
+                        .collect(),
+                );
             }
         }
     }
 
-    fn add(&mut self, processes: Vec<Process>) {
+    fn add_processes(&mut self, processes: Vec<ProcessIdentity>) {
         for process in processes {
             if !self.known.contains(&process) {
                 self.known.push(process);
@@ -187,7 +194,7 @@ impl Program {
     }
 
     /// Describes its end as a sentence; `None` while it runs, or may begin again.
-    pub fn end(&self) -> Option<String> {
+    pub fn describe_end(&self) -> Option<String> {
         self.end.clone()
     }
 
@@ -199,7 +206,7 @@ impl Program {
     /// Asks the command and its descendants to end, if it was started here.
     pub fn ask_to_end(&mut self) {
         if self.is_ours_and_runs() {
-            self.search();
+            self.search_processes();
             self.known.iter().for_each(|process| signals::send_to(process, signals::TERMINATE));
         }
     }

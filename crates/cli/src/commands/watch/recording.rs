@@ -5,13 +5,13 @@ use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use corewise_machine::suggested_command;
-use corewise_model::watch::{Frame, Header};
-use corewise_sys::input::{self, Input, InputKind};
+use corewise_model::watch::{WatchFrame, WatchHeader};
+use corewise_sys::input::{self, InputFile, InputKind};
 use corewise_sys::output::OutputPlace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 use crate::draw::suggestion;
 
 /// The longest line that is read, in bytes: a moment of 512 cpus and 10,000 threads takes 3 MB.
@@ -21,22 +21,22 @@ const MOST_MOMENTS: usize = 4_000_000;
 
 /// An open recording. Its moments stay in the file; only one at a time is in memory.
 #[derive(Debug)]
-pub struct Recording {
+pub struct WatchRecording {
     /// The header.
-    pub header: Header,
+    pub header: WatchHeader,
     path: PathBuf,
-    file: BufReader<Input>,
+    file: BufReader<InputFile>,
     /// Offset of each moment in the file; at least one.
     moments: Vec<u64>,
 }
 
-impl Recording {
+impl WatchRecording {
     /// Opens a file, and reads all of it once.
     ///
     /// # Errors
     /// The file cannot be read, or is not a recording.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
-        let input = Input::open(path, InputKind::WatchRecording).map_err(Failure::unavailable)?;
+    pub fn open(path: &Path) -> Result<Self, CommandFailure> {
+        let input = InputFile::open(path, InputKind::WatchRecording).map_err(CommandFailure::unavailable_error)?;
         let mut lines = LineReader::new(BufReader::new(input));
         let (header, moments) = index_moments(&mut lines).map_err(|why| refuse_recording(path, &why))?;
         Ok(Self { header, path: path.to_owned(), file: lines.file, moments })
@@ -51,13 +51,13 @@ impl Recording {
     ///
     /// # Errors
     /// The file cannot be read, or was changed meanwhile.
-    pub fn frame(&mut self, number: usize) -> Result<Frame, Failure> {
+    pub fn read_frame(&mut self, number: usize) -> Result<WatchFrame, CommandFailure> {
         let number = number.min(self.moments.len() - 1);
         let read = self.frame_at(self.moments[number]);
         read.map_err(|why| refuse_recording(&self.path, &format!("moment {}: {why}", number + 1)))
     }
 
-    fn frame_at(&mut self, place: u64) -> Result<Frame, String> {
+    fn frame_at(&mut self, place: u64) -> Result<WatchFrame, String> {
         // Discards bytes that were read ahead, which belong to another moment.
         self.file.consume(self.file.buffer().len());
         self.file.get_mut().seek_to(place).map_err(|error| error.to_string())?;
@@ -67,27 +67,29 @@ impl Recording {
     }
 }
 
-fn refuse_recording(path: &Path, why: &str) -> Failure {
-    Failure::unavailable(format!("{}: {why}", path.display()))
-        .next(format!("A recording is made with {}.", suggestion::mention(&suggested_command::watch_and_save())))
+fn refuse_recording(path: &Path, why: &str) -> CommandFailure {
+    CommandFailure::unavailable_error(format!("{}: {why}", path.display())).with_hint(format!(
+        "A recording is made with {}.",
+        suggestion::format_mention(&suggested_command::watch_and_save())
+    ))
 }
 
 /// Reads the header, and finds the offset of each moment. Ignores an incomplete last line: the recorder was ended while writing it.
-fn index_moments(lines: &mut LineReader<impl std::io::BufRead>) -> Result<(Header, Vec<u64>), String> {
+fn index_moments(lines: &mut LineReader<impl std::io::BufRead>) -> Result<(WatchHeader, Vec<u64>), String> {
     let at = |lines: usize, why: &dyn std::fmt::Display| format!("line {lines}: {why}");
-    let mut header: Option<Header> = None;
+    let mut header: Option<WatchHeader> = None;
     let mut moments = Vec::new();
-    while let Some(place) = lines.next()? {
+    while let Some(place) = lines.read_line()? {
         if lines.line.trim_ascii().is_empty() {
             continue;
         }
         if header.is_none() {
-            let found: Header = parse_line(&lines.line).map_err(|why| at(lines.count, &why))?;
-            found.check().map_err(|why| at(lines.count, &why))?;
+            let found: WatchHeader = parse_line(&lines.line).map_err(|why| at(lines.count, &why))?;
+            found.check_loaded().map_err(|why| at(lines.count, &why))?;
             header = Some(found);
             continue;
         }
-        match parse_line::<Frame>(&lines.line) {
+        match parse_line::<WatchFrame>(&lines.line) {
             Ok(_) if moments.len() == MOST_MOMENTS => return Err(format!("it has more than {MOST_MOMENTS} moments")),
             Ok(_) => moments.push(place),
             Err(_) if !lines.line.ends_with(b"\n") => {}
@@ -114,7 +116,7 @@ impl<R: std::io::BufRead> LineReader<R> {
     }
 
     /// Reads the next line and returns its offset; `None` at the end.
-    fn next(&mut self) -> Result<Option<u64>, String> {
+    fn read_line(&mut self) -> Result<Option<u64>, String> {
         let place = self.place;
         self.line.clear();
         self.count += 1;
@@ -133,26 +135,27 @@ fn read_line(file: &mut impl std::io::BufRead, line: &mut Vec<u8>) -> Result<usi
 }
 
 fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
-    input::json(line).map_err(|error| error.to_string())
+    input::read_json(line).map_err(|error| error.to_string())
 }
 
 /// Writes moments as they come.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct WatchRecorder {
     path: PathBuf,
     file: BufWriter<File>,
 }
 
-impl Recorder {
+impl WatchRecorder {
     /// Creates a new file.
     ///
     /// # Errors
     /// The file exists, or cannot be created.
-    pub fn create(path: &Path, header: &Header) -> Result<Self, Failure> {
-        let file = OutputPlace::reach(path).and_then(|place| place.create_new());
-        let file = file.map_err(|error| Failure::unavailable(format!("cannot create {}: {error}", path.display())))?;
+    pub fn create_file(path: &Path, header: &WatchHeader) -> Result<Self, CommandFailure> {
+        let file = OutputPlace::reach_place(path).and_then(|place| place.create_new());
+        let file = file
+            .map_err(|error| CommandFailure::unavailable_error(format!("cannot create {}: {error}", path.display())))?;
         let mut recorder = Self { path: path.to_owned(), file: BufWriter::new(file) };
-        recorder.line(header)?;
+        recorder.write_line(header)?;
         Ok(recorder)
     }
 
@@ -160,14 +163,16 @@ impl Recorder {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn add(&mut self, frame: &Frame) -> Result<(), Failure> {
-        self.line(frame)
+    pub fn add_frame(&mut self, frame: &WatchFrame) -> Result<(), CommandFailure> {
+        self.write_line(frame)
     }
 
-    fn line(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+    fn write_line(&mut self, value: &impl Serialize) -> Result<(), CommandFailure> {
         let written = serde_json::to_writer(&mut self.file, value).map_err(std::io::Error::from);
         let written = written.and_then(|()| self.file.write_all(b"\n")).and_then(|()| self.file.flush());
-        written.map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", self.path.display())))
+        written.map_err(|error| {
+            CommandFailure::unavailable_error(format!("cannot write {}: {error}", self.path.display()))
+        })
     }
 }
 
@@ -178,19 +183,22 @@ mod tests {
     use super::*;
 
     fn written() -> String {
-        let machine = generate::machine(4, false, &[(CpuSet::first(4), 32)]);
-        let header = Header::new("0.1.0", machine, "measured", Some("app".to_owned()), 0.5);
+        let machine = generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]);
+        let header = WatchHeader::new("0.1.0", machine, "measured", Some("app".to_owned()), 0.5);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
-        let mut recorder = Recorder::create(&path, &header).unwrap();
-        recorder.add(&Frame { at_unix_ms: 1, ..Frame::default() }).unwrap();
-        recorder.add(&Frame { at_unix_ms: 2, ..Frame::default() }).unwrap();
-        assert!(Recorder::create(&path, &header).unwrap_err().what.contains("exists"), "it is not written over");
-        let mut read = Recording::open(&path).unwrap();
-        let frames: Vec<i64> = [1, 0, 1].map(|number| read.frame(number).unwrap().at_unix_ms).to_vec();
+        let mut recorder = WatchRecorder::create_file(&path, &header).unwrap();
+        recorder.add_frame(&WatchFrame { at_unix_ms: 1, ..WatchFrame::default() }).unwrap();
+        recorder.add_frame(&WatchFrame { at_unix_ms: 2, ..WatchFrame::default() }).unwrap();
+        assert!(
+            WatchRecorder::create_file(&path, &header).unwrap_err().what.contains("exists"),
+            "it is not written over"
+        );
+        let mut read = WatchRecording::open(&path).unwrap();
+        let frames: Vec<i64> = [1, 0, 1].map(|number| read.read_frame(number).unwrap().at_unix_ms).to_vec();
         assert_eq!((&read.header, read.len(), frames), (&header, 2, vec![2, 1, 2]));
         std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("at_unix_ms", "changed_ms")).unwrap();
-        assert!(read.frame(1).unwrap_err().what.contains("moment 2: missing field"), "it was changed meanwhile");
+        assert!(read.read_frame(1).unwrap_err().what.contains("moment 2: missing field"), "it was changed meanwhile");
         std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("changed_ms", "at_unix_ms")).unwrap();
         std::fs::read_to_string(path).unwrap()
     }

@@ -2,11 +2,11 @@
 
 use corewise_model::watch::{SourceNow, ThreadNow};
 
-use super::tree::Node;
+use super::tree::TreeNode;
 
 /// A part of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ScreenPart {
     /// The machine.
     Cpus,
     /// The program.
@@ -17,11 +17,11 @@ pub enum Part {
 
 /// A row that can be selected.
 #[derive(Clone, Debug)]
-pub enum Row<'a> {
+pub enum WatchRow<'a> {
     /// The beginning of a part, with the titles of its columns.
-    Title(Part),
+    Title(ScreenPart),
     /// An object of the machine or a cpu, with its depth.
-    Node(&'a Node, usize),
+    Node(&'a TreeNode, usize),
     /// A thread.
     Thread(&'a ThreadNow),
     /// A source of interrupts.
@@ -41,9 +41,9 @@ pub enum RowName {
     Source(String),
 }
 
-impl Row<'_> {
+impl WatchRow<'_> {
     /// Returns the identity of the row.
-    pub fn name(&self) -> RowName {
+    pub fn row_name(&self) -> RowName {
         match self {
             Self::Title(part) => RowName::Title(*part as u8),
             Self::Node(node, _) => RowName::Node(node.label.clone()),
@@ -53,7 +53,7 @@ impl Row<'_> {
     }
 
     /// Returns the text that `/` searches, in lower case.
-    pub fn text(&self) -> String {
+    pub fn search_text(&self) -> String {
         match self {
             Self::Title(_) => String::new(),
             Self::Node(node, _) => format!("{} {}", node.label, node.note),
@@ -68,7 +68,7 @@ impl Row<'_> {
 
 /// The order of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
+pub enum ThreadOrder {
     /// By start.
     #[default]
     Start,
@@ -82,9 +82,9 @@ pub enum Sort {
     Name,
 }
 
-impl Sort {
+impl ThreadOrder {
     /// Returns the word on the screen.
-    pub const fn word(self) -> &'static str {
+    pub const fn order_word(self) -> &'static str {
         match self {
             Self::Start => "start",
             Self::Running => "running",
@@ -95,7 +95,7 @@ impl Sort {
     }
 
     /// Returns the next order.
-    pub const fn next(self) -> Self {
+    pub const fn next_order(self) -> Self {
         match self {
             Self::Start => Self::Running,
             Self::Running => Self::Waiting,

@@ -3,19 +3,19 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_lab::watch::{EventEye, Monitor, Pace, Subject};
-use corewise_model::watch::{Frame, Holds};
-use corewise_sys::signals::{self, Held};
+use corewise_lab::watch::{MachineMonitor, SwitchWatcher, WatchPace, WatchSubject};
+use corewise_model::watch::{RuleHolds, WatchFrame};
+use corewise_sys::signals::{self, HeldSignals};
 
-use super::keys::Effect;
-use super::program::Program;
-use super::recording::{Recorder, Recording};
-use super::terminal::Terminal;
+use super::keys::KeyEffect;
+use super::program::WatchedProgram;
+use super::recording::{WatchRecorder, WatchRecording};
+use super::terminal::WatchTerminal;
 use super::trails::LONGEST_TRAIL;
-use super::view::View;
-use crate::app::failure::{Exit, Failure};
-use crate::app::keeper::State;
-use crate::app::settings::Settings;
+use super::view::WatchView;
+use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::keeper::KeeperState;
+use crate::app::settings::ProgramSettings;
 
 /// Longest delay until a signal is noticed.
 const STEP: Duration = Duration::from_millis(50);
@@ -24,7 +24,7 @@ const SECOND_LOOK: Duration = Duration::from_millis(200);
 
 /// The end of watching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum WatchEnd {
     /// The user quit; true if the started command is to end too.
     Quit(bool),
     /// A signal arrived.
@@ -32,45 +32,46 @@ pub enum End {
 }
 
 /// Live sources of moments.
-pub struct Live<'a> {
+pub struct LiveWatch<'a> {
     /// The monitor of this machine.
-    pub monitor: Monitor,
+    pub monitor: MachineMonitor,
     /// The kernel's events, if a program is watched.
-    pub events: Option<EventEye>,
+    pub events: Option<SwitchWatcher>,
     /// The program.
-    pub program: Option<Program>,
+    pub program: Option<WatchedProgram>,
     /// The threads held by the rules of a running keeper.
-    pub holds: Holds,
+    pub holds: RuleHolds,
     /// Limits how often `holds` is read.
-    pub pace: Pace,
+    pub pace: WatchPace,
     /// The settings, with the folder of the keeper's state.
-    pub settings: &'a Settings,
+    pub settings: &'a ProgramSettings,
     /// The destination of recorded moments.
-    pub recorder: Option<Recorder>,
+    pub recorder: Option<WatchRecorder>,
 }
 
-impl Live<'_> {
+impl LiveWatch<'_> {
     /// Takes a moment, and records it if requested.
     ///
     /// # Errors
     /// The cpus' times cannot be read, or the file cannot be written.
-    pub fn look(&mut self) -> Result<Frame, Failure> {
-        if let Some(begun) = self.pace.begin() {
-            self.holds =
-                State::read(self.settings).map_or_else(Holds::default, |state| Holds::of(&state.status.processes));
-            self.pace.end(begun);
+    pub fn take_frame(&mut self) -> Result<WatchFrame, CommandFailure> {
+        if let Some(begun) = self.pace.begin_if_due() {
+            self.holds = KeeperState::read_state(self.settings)
+                .map_or_else(RuleHolds::default, |state| RuleHolds::from_processes(&state.status.processes));
+            self.pace.end_turn(begun);
         }
-        let processes = self.program.as_mut().map(Program::processes).unwrap_or_default();
-        let end = self.program.as_ref().and_then(Program::end);
-        let subject = Subject { processes, holds: self.holds.clone(), end };
-        let frame = self.monitor.look(&subject, self.events.as_ref());
-        let frame = frame.map_err(|error| Failure::unavailable(format!("the cpus' times cannot be read: {error}")))?;
-        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(&frame))?;
+        let processes = self.program.as_mut().map(WatchedProgram::update_processes).unwrap_or_default();
+        let end = self.program.as_ref().and_then(WatchedProgram::describe_end);
+        let subject = WatchSubject { processes, holds: self.holds.clone(), end };
+        let frame = self.monitor.take_frame(&subject, self.events.as_ref());
+        let frame = frame
+            .map_err(|error| CommandFailure::unavailable_error(format!("the cpus' times cannot be read: {error}")))?;
+        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.add_frame(&frame))?;
         Ok(frame)
     }
 
     fn owns_program(&self) -> bool {
-        self.program.as_ref().is_some_and(Program::is_ours_and_runs)
+        self.program.as_ref().is_some_and(WatchedProgram::is_ours_and_runs)
     }
 }
 
@@ -78,23 +79,23 @@ impl Live<'_> {
 ///
 /// # Errors
 /// The cpus' times cannot be read, the terminal is gone, or a file cannot be written.
-pub fn show(
-    live: &mut Live<'_>,
-    view: &mut View,
+pub fn show_live(
+    live: &mut LiveWatch<'_>,
+    view: &mut WatchView,
     interval: Duration,
-    held: &Held,
-    terminal: &mut Terminal,
-) -> Result<End, Failure> {
+    held: &HeldSignals,
+    terminal: &mut WatchTerminal,
+) -> Result<WatchEnd, CommandFailure> {
     let mut next = Instant::now();
     let mut pause = SECOND_LOOK.min(interval);
     loop {
         let is_due = next <= Instant::now();
         if is_due {
             next = Instant::now() + std::mem::replace(&mut pause, interval);
-            view.add(live.look()?);
+            view.add_frame(live.take_frame()?);
             view.owns_program = live.owns_program();
         }
-        if let Some(end) = attend(is_due, next, view, held, terminal).map_err(gone)? {
+        if let Some(end) = attend_keys(is_due, next, view, held, terminal).map_err(explain_lost_terminal)? {
             return Ok(end);
         }
     }
@@ -104,28 +105,28 @@ pub fn show(
 ///
 /// # Errors
 /// The terminal is gone, or the recording cannot be read.
-pub fn replay(
-    recording: &mut Recording,
-    view: &mut View,
-    held: &Held,
-    terminal: &mut Terminal,
-) -> Result<End, Failure> {
+pub fn show_recording(
+    recording: &mut WatchRecording,
+    view: &mut WatchView,
+    held: &HeldSignals,
+    terminal: &mut WatchTerminal,
+) -> Result<WatchEnd, CommandFailure> {
     let all = recording.len();
     let mut shown = 0;
     show_moment(recording, view, shown)?;
     let mut is_new = true;
-    let mut next = Instant::now() + until_next(recording, shown)?;
+    let mut next = Instant::now() + pause_until_next(recording, shown)?;
     loop {
         if next <= Instant::now() {
             if !view.is_frozen && shown + 1 < all {
                 shown += 1;
-                view.show(recording.frame(shown)?, (shown + 1, all));
+                view.show_frame(recording.read_frame(shown)?, (shown + 1, all));
                 is_new = true;
             }
-            next = Instant::now() + until_next(recording, shown)?;
+            next = Instant::now() + pause_until_next(recording, shown)?;
         }
         view.step = 0;
-        if let Some(end) = attend(is_new, next, view, held, terminal).map_err(gone)? {
+        if let Some(end) = attend_keys(is_new, next, view, held, terminal).map_err(explain_lost_terminal)? {
             return Ok(end);
         }
         is_new = view.step != 0;
@@ -138,48 +139,48 @@ pub fn replay(
 }
 
 /// Shows a moment of a recording, with its preceding trails.
-fn show_moment(recording: &mut Recording, view: &mut View, number: usize) -> Result<(), Failure> {
+fn show_moment(recording: &mut WatchRecording, view: &mut WatchView, number: usize) -> Result<(), CommandFailure> {
     view.begin_trails();
     for earlier in number.saturating_sub(LONGEST_TRAIL)..number {
-        view.add_to_trails(&recording.frame(earlier)?);
+        view.add_to_trails(&recording.read_frame(earlier)?);
     }
-    view.show(recording.frame(number)?, (number + 1, recording.len()));
+    view.show_frame(recording.read_frame(number)?, (number + 1, recording.len()));
     Ok(())
 }
 
 /// Returns the time between two moments of the recording, at most 2 s.
-fn until_next(recording: &mut Recording, shown: usize) -> Result<Duration, Failure> {
+fn pause_until_next(recording: &mut WatchRecording, shown: usize) -> Result<Duration, CommandFailure> {
     let is_last = shown + 1 == recording.len();
-    let seconds = if is_last { 1.0 } else { recording.frame(shown + 1)?.elapsed_s };
+    let seconds = if is_last { 1.0 } else { recording.read_frame(shown + 1)?.elapsed_s };
     Ok(Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.05, 2.0) } else { 1.0 }))
 }
 
 /// Draws new content, then handles keys and signals for a while. Returns the end, if it comes.
-fn attend(
+fn attend_keys(
     is_new: bool,
     next: Instant,
-    view: &mut View,
-    held: &Held,
-    terminal: &mut Terminal,
-) -> io::Result<Option<End>> {
+    view: &mut WatchView,
+    held: &HeldSignals,
+    terminal: &mut WatchTerminal,
+) -> io::Result<Option<WatchEnd>> {
     if is_new {
-        terminal.draw(view)?;
+        terminal.draw_view(view)?;
     }
     let mut patience = next.saturating_duration_since(Instant::now()).min(STEP);
     let mut draws = false;
     loop {
-        let pressed = match terminal.key(patience) {
+        let pressed = match terminal.read_key(patience) {
             // The terminal is gone, and with it the user.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(End::Quit(true))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(WatchEnd::Quit(true))),
             other => other?,
         };
         let Some(pressed) = pressed else { break };
-        match view.press(pressed) {
-            Effect::Draw => {}
-            Effect::Quit => return Ok(Some(End::Quit(false))),
-            Effect::EndProgram => return Ok(Some(End::Quit(true))),
-            Effect::Stop => terminal.away(|| held.stop(signals::STOP))?,
-            Effect::Step(count) => view.step += count,
+        match view.press_key(pressed) {
+            KeyEffect::Draw => {}
+            KeyEffect::Quit => return Ok(Some(WatchEnd::Quit(false))),
+            KeyEffect::EndProgram => return Ok(Some(WatchEnd::Quit(true))),
+            KeyEffect::Stop => terminal.step_away(|| held.stop_self(signals::STOP))?,
+            KeyEffect::Step(count) => view.step += count,
         }
         draws = true;
         // Further pending keys are handled before a single redraw.
@@ -187,18 +188,18 @@ fn attend(
     }
     while let Some(signal) = held.next(Duration::ZERO) {
         if signals::is_from_terminal(signal.number) {
-            terminal.away(|| held.stop(signal.number))?;
-        } else if signals::ends(signal.number)
+            terminal.step_away(|| held.stop_self(signal.number))?;
+        } else if signals::ends_process(signal.number)
             && !signals::is_about_children(signal.number)
             && !signals::is_ignored(signal.number)
         {
-            return Ok(Some(End::Signal(signal.number)));
+            return Ok(Some(WatchEnd::Signal(signal.number)));
         }
         // The size may have changed, or the process was continued.
         draws = true;
     }
     if draws {
-        terminal.draw(view)?;
+        terminal.draw_view(view)?;
     }
     Ok(None)
 }
@@ -207,32 +208,32 @@ fn attend(
 ///
 /// # Errors
 /// The cpus' times cannot be read, or `take` fails.
-pub fn stream(
-    live: &mut Live<'_>,
+pub fn stream_frames(
+    live: &mut LiveWatch<'_>,
     interval: Duration,
-    held: &Held,
-    take: &mut dyn FnMut(&Frame) -> Result<bool, Failure>,
-) -> Result<End, Failure> {
+    held: &HeldSignals,
+    take: &mut dyn FnMut(&WatchFrame) -> Result<bool, CommandFailure>,
+) -> Result<WatchEnd, CommandFailure> {
     loop {
         let next = Instant::now() + interval;
-        let frame = live.look()?;
+        let frame = live.take_frame()?;
         if !take(&frame)? || frame.end.is_some() {
-            return Ok(End::Quit(true));
+            return Ok(WatchEnd::Quit(true));
         }
-        if let Some(number) = wait(next, held) {
-            return Ok(End::Signal(number));
+        if let Some(number) = wait_until(next, held) {
+            return Ok(WatchEnd::Signal(number));
         }
     }
 }
 
 /// Waits until a time, or until a fatal signal, which is returned.
-pub fn wait(until: Instant, held: &Held) -> Option<i32> {
+pub fn wait_until(until: Instant, held: &HeldSignals) -> Option<i32> {
     loop {
         let patience = until.saturating_duration_since(Instant::now());
         let signal = held.next(patience.max(Duration::from_micros(1)));
         match signal {
-            Some(signal) if signals::is_from_terminal(signal.number) => held.stop(signal.number),
-            Some(signal) if signals::ends(signal.number) && !signals::is_ignored(signal.number) => {
+            Some(signal) if signals::is_from_terminal(signal.number) => held.stop_self(signal.number),
+            Some(signal) if signals::ends_process(signal.number) && !signals::is_ignored(signal.number) => {
                 return Some(signal.number);
             }
             _ => {}
@@ -243,6 +244,6 @@ pub fn wait(until: Instant, held: &Held) -> Option<i32> {
     }
 }
 
-fn gone(error: io::Error) -> Failure {
-    Failure::new(Exit::Unavailable, format!("the terminal cannot be used: {error}"))
+fn explain_lost_terminal(error: io::Error) -> CommandFailure {
+    CommandFailure::new(CommandExit::Unavailable, format!("the terminal cannot be used: {error}"))
 }

@@ -18,15 +18,15 @@ use ratatui_crossterm::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use super::keys::Key;
-use super::screen::lines;
-use super::view::View;
-use crate::app::failure::Failure;
-use crate::app::settings::Settings;
-use crate::draw::text::{Line, Tone};
+use super::keys::PressedKey;
+use super::screen::draw_lines;
+use super::view::WatchView;
+use crate::app::failure::CommandFailure;
+use crate::app::settings::ProgramSettings;
+use crate::draw::text::{StyledLine, TextTone};
 
 /// The terminal, taken over while this value lives.
-pub struct Terminal {
+pub struct WatchTerminal {
     inner: Inner<CrosstermBackend<Stdout>>,
     is_coloured: bool,
     is_utf8: bool,
@@ -36,27 +36,27 @@ pub struct Terminal {
 ///
 /// # Errors
 /// Standard output is not a terminal, or the terminal cannot be drawn on.
-pub fn check(settings: &Settings) -> Result<(), Failure> {
+pub fn check_terminal(settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let what = match (settings.stdout_is_terminal, settings.terminal_draws) {
         (true, true) => return Ok(()),
         (false, _) => "standard output is not a terminal",
         (true, false) => "this terminal cannot be drawn on (TERM is dumb)",
     };
-    Err(Failure::usage(format!("there is no screen to show: {what}"))
-        .next("--once prints one moment, --json prints documents, --save writes a file."))
+    Err(CommandFailure::usage_error(format!("there is no screen to show: {what}"))
+        .with_hint("--once prints one moment, --json prints documents, --save writes a file."))
 }
 
-impl Terminal {
+impl WatchTerminal {
     /// Takes over the terminal. A panic restores it before its message is printed.
     ///
     /// # Errors
     /// The terminal cannot be set up.
-    pub fn take(settings: &Settings) -> io::Result<Self> {
+    pub fn take_terminal(settings: &ProgramSettings) -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                give_back();
+                restore_terminal();
                 before(panic);
             }));
         });
@@ -65,7 +65,7 @@ impl Terminal {
             ColorChoice::Auto => AutoStream::choice(&stdout()) != ColorChoice::Never,
             choice => choice != ColorChoice::Never,
         };
-        enter()?;
+        enter_screen()?;
         Ok(Self { inner, is_coloured, is_utf8: settings.terminal_is_utf8 })
     }
 
@@ -73,16 +73,16 @@ impl Terminal {
     ///
     /// # Errors
     /// The terminal cannot be written.
-    pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
+    pub fn draw_view(&mut self, view: &mut WatchView) -> io::Result<()> {
         let (is_coloured, is_utf8) = (self.is_coloured, self.is_utf8);
         let draw = |frame: &mut ratatui_core::terminal::Frame<'_>| {
             let area = frame.area();
-            let (lines, selected) = lines(view, usize::from(area.width), usize::from(area.height));
+            let (lines, selected) = draw_lines(view, usize::from(area.width), usize::from(area.height));
             for (place, (row, line)) in area.rows().zip(lines).enumerate() {
-                let line = if is_utf8 { line } else { line.map_text(ascii) };
+                let line = if is_utf8 { line } else { line.map_text(to_ascii) };
                 let reversed = if Some(place) == selected { Modifier::REVERSED } else { Modifier::empty() };
                 let buffer = frame.buffer_mut();
-                drawn(&line, is_coloured).render(row, buffer);
+                draw_line(&line, is_coloured).render(row, buffer);
                 buffer.set_style(row, Style::new().add_modifier(reversed));
             }
         };
@@ -93,7 +93,7 @@ impl Terminal {
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if the terminal is gone, and other errors of the terminal.
-    pub fn key(&self, patience: Duration) -> io::Result<Option<Key>> {
+    pub fn read_key(&self, patience: Duration) -> io::Result<Option<PressedKey>> {
         let input = wait_for_input(Duration::ZERO)?;
         // Input that was read before may hold more keys. A wait inside `poll` would never end if the terminal went away.
         let is_there = event::poll(Duration::ZERO)?
@@ -105,7 +105,7 @@ impl Terminal {
             return Ok(None);
         }
         Ok(match event::read()? {
-            Event::Key(pressed) if pressed.kind != KeyEventKind::Release => key(pressed),
+            Event::Key(pressed) if pressed.kind != KeyEventKind::Release => pressed_key(pressed),
             _ => None,
         })
     }
@@ -114,72 +114,72 @@ impl Terminal {
     ///
     /// # Errors
     /// The terminal cannot be set up.
-    pub fn away(&mut self, meanwhile: impl FnOnce()) -> io::Result<()> {
-        give_back();
+    pub fn step_away(&mut self, meanwhile: impl FnOnce()) -> io::Result<()> {
+        restore_terminal();
         meanwhile();
-        enter()?;
+        enter_screen()?;
         self.inner.clear()
     }
 }
 
-impl Drop for Terminal {
+impl Drop for WatchTerminal {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
     }
 }
 
-fn enter() -> io::Result<()> {
+fn enter_screen() -> io::Result<()> {
     enable_raw_mode()?;
     execute!(stdout(), EnterAlternateScreen, Hide)
 }
 
 /// Restores the terminal; errors mean that it is gone, and are ignored.
-fn give_back() {
+fn restore_terminal() {
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-fn key(pressed: KeyEvent) -> Option<Key> {
+fn pressed_key(pressed: KeyEvent) -> Option<PressedKey> {
     let has_control = pressed.modifiers.contains(KeyModifiers::CONTROL);
     Some(match pressed.code {
-        KeyCode::Char('c') if has_control => Key::Interrupt,
-        KeyCode::Char('z') if has_control => Key::Stop,
+        KeyCode::Char('c') if has_control => PressedKey::Interrupt,
+        KeyCode::Char('z') if has_control => PressedKey::Stop,
         KeyCode::Char(_) if has_control => return None,
-        KeyCode::Char(character) => Key::Character(character),
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Esc => Key::Escape,
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::Tab => Key::Tab,
+        KeyCode::Char(character) => PressedKey::Character(character),
+        KeyCode::Enter => PressedKey::Enter,
+        KeyCode::Esc => PressedKey::Escape,
+        KeyCode::Backspace => PressedKey::Backspace,
+        KeyCode::Up => PressedKey::Up,
+        KeyCode::Down => PressedKey::Down,
+        KeyCode::Left => PressedKey::Left,
+        KeyCode::Right => PressedKey::Right,
+        KeyCode::PageUp => PressedKey::PageUp,
+        KeyCode::PageDown => PressedKey::PageDown,
+        KeyCode::Home => PressedKey::Home,
+        KeyCode::End => PressedKey::End,
+        KeyCode::Tab => PressedKey::Tab,
         _ => return None,
     })
 }
 
-fn drawn(line: &Line, is_coloured: bool) -> Drawn<'_> {
-    Drawn::from_iter(line.spans().map(|(tone, text)| Span::styled(text, style(tone, is_coloured))))
+fn draw_line(line: &StyledLine, is_coloured: bool) -> Drawn<'_> {
+    Drawn::from_iter(line.spans().map(|(tone, text)| Span::styled(text, tone_style(tone, is_coloured))))
 }
 
-fn style(tone: Tone, is_coloured: bool) -> Style {
+fn tone_style(tone: TextTone, is_coloured: bool) -> Style {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     match tone {
-        Tone::Strong => bold,
-        Tone::Faint => Style::new().add_modifier(Modifier::DIM),
-        Tone::Warn if is_coloured => bold.fg(Color::Yellow),
-        Tone::Good if is_coloured => bold.fg(Color::Green),
-        Tone::Warn | Tone::Good => bold,
-        Tone::Plain | Tone::Heat(_) | Tone::Paint { .. } => Style::new(),
+        TextTone::Strong => bold,
+        TextTone::Faint => Style::new().add_modifier(Modifier::DIM),
+        TextTone::Warn if is_coloured => bold.fg(Color::Yellow),
+        TextTone::Good if is_coloured => bold.fg(Color::Green),
+        TextTone::Warn | TextTone::Good => bold,
+        TextTone::Plain | TextTone::Heat(_) | TextTone::Paint { .. } => Style::new(),
     }
 }
 
 /// Replaces symbols on a terminal without UTF-8.
-fn ascii(text: &str) -> String {
+fn to_ascii(text: &str) -> String {
     let shown = |character: char| match character {
         '─' | '–' | '·' => '-',
         '›' => '>',
@@ -204,28 +204,32 @@ fn ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::settings::Environment;
+    use crate::app::settings::ProgramEnvironment;
 
     #[test]
     fn a_terminal_of_ascii_shows_ascii() {
-        assert_eq!(ascii("1─12›3 ▕▁█▏ é…"), "1-12>3 |.#| ?~");
+        assert_eq!(to_ascii("1─12›3 ▕▁█▏ é…"), "1-12>3 |.#| ?~");
     }
 
     #[test]
     fn colours_are_shown_where_there_are_some() {
-        assert_eq!(style(Tone::Warn, true).fg, Some(Color::Yellow));
-        assert_eq!(style(Tone::Warn, false), style(Tone::Strong, false));
+        assert_eq!(tone_style(TextTone::Warn, true).fg, Some(Color::Yellow));
+        assert_eq!(tone_style(TextTone::Warn, false), tone_style(TextTone::Strong, false));
     }
 
     #[test]
     fn what_is_no_screen_is_said() {
         let settings = |stdout_is_terminal, terminal: &str| {
             let terminal = Some(terminal.to_owned());
-            Settings::of_environment(&Environment { stdout_is_terminal, terminal, ..Environment::default() })
+            ProgramSettings::from_environment(&ProgramEnvironment {
+                stdout_is_terminal,
+                terminal,
+                ..ProgramEnvironment::default()
+            })
         };
-        assert!(check(&settings(true, "xterm")).is_ok());
-        assert!(check(&settings(true, "dumb")).unwrap_err().what.contains("TERM is dumb"));
-        assert!(check(&settings(false, "xterm")).unwrap_err().what.contains("not a terminal"));
+        assert!(check_terminal(&settings(true, "xterm")).is_ok());
+        assert!(check_terminal(&settings(true, "dumb")).unwrap_err().what.contains("TERM is dumb"));
+        assert!(check_terminal(&settings(false, "xterm")).unwrap_err().what.contains("not a terminal"));
     }
 
     #[test]
@@ -233,7 +237,9 @@ mod tests {
         // On a terminal of its own it is this test again that panics.
         const PANICS: &str = "COREWISE_TEST_PANICS";
         if std::env::var_os(PANICS).is_some() {
-            let _terminal = Terminal::take(&Settings::of_environment(&Environment::default())).unwrap();
+            let _terminal =
+                WatchTerminal::take_terminal(&ProgramSettings::from_environment(&ProgramEnvironment::default()))
+                    .unwrap();
             panic!("on purpose");
         }
         let program = std::env::current_exe().unwrap();

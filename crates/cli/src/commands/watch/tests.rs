@@ -1,17 +1,19 @@
 //! Screens and keys, without a terminal.
 
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::watch::{CpuNow, CpuShares, Frame, Header, Preempter, Sight, SourceNow, Struck, ThreadNow};
+use corewise_model::watch::{
+    CpuNow, CpuShares, CpuStruck, PreemptingThread, SourceNow, ThreadNow, ThreadSight, WatchFrame, WatchHeader,
+};
 
-use super::keys::{Effect, Key};
-use super::row::Row;
-use super::screen::{lines, whole};
-use super::view::{Bottom, View};
+use super::keys::{KeyEffect, PressedKey};
+use super::row::WatchRow;
+use super::screen::{draw_lines, draw_whole};
+use super::view::{BottomLine, WatchView};
 use crate::draw::fixtures::hostile;
-use crate::draw::text::{Line, Screen};
+use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::{fixtures::fabricated, text};
 
-fn frame(machine: &Machine, threads: u32) -> Frame {
+fn frame(machine: &Machine, threads: u32) -> WatchFrame {
     let shares = |cpu: u32| CpuShares {
         busy: if cpu == 3 { 0.5 } else { 0.0 },
         host: 0.125,
@@ -33,8 +35,8 @@ fn frame(machine: &Machine, threads: u32) -> Frame {
         running: Some(0.25),
         waiting: Some(index as f32 / 100.0),
         moves_per_s: Some(2.0),
-        preempted_by: vec![Preempter { task: 9, name: "kworker/3:1".into(), times: 4, is_own: false }],
-        allowed: Some(CpuSet::first(8)),
+        preempted_by: vec![PreemptingThread { task: 9, name: "kworker/3:1".into(), times: 4, is_own: false }],
+        allowed: Some(CpuSet::first_cpus(8)),
         rule: Some("redis".into()),
         inside: Some(index != 1),
         is_own: index == 2,
@@ -43,46 +45,46 @@ fn frame(machine: &Machine, threads: u32) -> Frame {
     let source = SourceNow {
         source: "36 eth0".into(),
         per_second: 120.0,
-        cpus: vec![Struck { cpu: 3, per_second: 90.0 }, Struck { cpu: 1, per_second: 30.0 }],
+        cpus: vec![CpuStruck { cpu: 3, per_second: 90.0 }, CpuStruck { cpu: 1, per_second: 30.0 }],
         others: 0,
     };
-    Frame {
+    WatchFrame {
         elapsed_s: 0.5,
-        sight: Sight::Events { source: "perf".into(), switches_per_s: 1_200.0, lost: 0 },
+        sight: ThreadSight::Events { source: "perf".into(), switches_per_s: 1_200.0, lost: 0 },
         cpus: machine.online.iter().map(cpu).collect(),
         threads: (0..threads).map(thread).collect(),
         interrupts: vec![source],
-        ..Frame::default()
+        ..WatchFrame::default()
     }
 }
 
-fn view_of(machine: Machine, threads: u32) -> View {
+fn view_of(machine: Machine, threads: u32) -> WatchView {
     let first = frame(&machine, threads);
-    let header = Header::new("0.1.0", machine, "Speeds: measured.", Some("redis-server 4711".into()), 0.5);
-    let mut view = View::new(header);
-    view.add(first);
+    let header = WatchHeader::new("0.1.0", machine, "Speeds: measured.", Some("redis-server 4711".into()), 0.5);
+    let mut view = WatchView::new(header);
+    view.add_frame(first);
     view
 }
 
-fn view() -> View {
+fn view() -> WatchView {
     view_of(fabricated::ryzen_9950x3d(), 4)
 }
 
 /// The screen as text.
-fn shown(view: &mut View, width: usize, height: usize) -> Vec<String> {
-    lines(view, width, height).0.iter().map(Line::to_plain).collect()
+fn shown(view: &mut WatchView, width: usize, height: usize) -> Vec<String> {
+    draw_lines(view, width, height).0.iter().map(StyledLine::to_plain).collect()
 }
 
 /// The text of the selected line.
-fn selected(view: &mut View) -> String {
-    let (lines, selected) = lines(view, 100, 24);
+fn selected(view: &mut WatchView) -> String {
+    let (lines, selected) = draw_lines(view, 100, 24);
     lines[selected.unwrap()].to_plain()
 }
 
-fn press(view: &mut View, keys: &str) {
+fn press(view: &mut WatchView, keys: &str) {
     for key in keys.chars() {
-        let key = if key == '\n' { Key::Enter } else { Key::Character(key) };
-        assert_eq!(view.press(key), Effect::Draw, "{key:?}");
+        let key = if key == '\n' { PressedKey::Enter } else { PressedKey::Character(key) };
+        assert_eq!(view.press_key(key), KeyEffect::Draw, "{key:?}");
     }
 }
 
@@ -116,8 +118,8 @@ fn what_was_not_seen_twice_is_not_known() {
         .threads
         .iter_mut()
         .for_each(|thread| (thread.running, thread.waiting, thread.moves_per_s) = (None, None, None));
-    first.sight = Sight::Sampling { why: "events are refused".into() };
-    view.add(first);
+    first.sight = ThreadSight::Sampling { why: "events are refused".into() };
+    view.add_frame(first);
     let screen = shown(&mut view, 120, 24);
     assert!(screen[1].contains("by sampling: events are refused"), "{screen:#?}");
     let cpus = screen.iter().find(|line| line.contains("llc:1")).unwrap();
@@ -127,12 +129,12 @@ fn what_was_not_seen_twice_is_not_known() {
 
 #[test]
 fn every_size_takes_it_and_no_name_steers_the_screen() {
-    let check = |view: &mut View, width: usize, height: usize| {
-        let (drawn, selected) = lines(view, width, height);
+    let check = |view: &mut WatchView, width: usize, height: usize| {
+        let (drawn, selected) = draw_lines(view, width, height);
         assert_eq!(drawn.len(), height.max(1), "{width} x {height}");
         assert!(selected.is_none_or(|line| line < drawn.len()));
-        let mut screen = Screen::new();
-        drawn.into_iter().for_each(|line: text::Line| screen.push(line));
+        let mut screen = TextScreen::new();
+        drawn.into_iter().for_each(|line: text::StyledLine| screen.push(line));
         hostile::check_screen(&screen, width);
     };
     let mut usual = view();
@@ -140,15 +142,15 @@ fn every_size_takes_it_and_no_name_steers_the_screen() {
         for height in [1, 2, 3, 5, 24, 60] {
             check(&mut usual, width, height);
         }
-        hostile::check_screen(&whole(&mut usual, width), width);
+        hostile::check_screen(&draw_whole(&mut usual, width), width);
     }
     for hostile in hostile::copies(&usual.frame) {
-        usual.add(hostile);
+        usual.add_frame(hostile);
         check(&mut usual, 80, 24);
     }
     for header in hostile::copies(&usual.header) {
-        let mut view = View::new(header);
-        view.add(usual.frame.clone());
+        let mut view = WatchView::new(header);
+        view.add_frame(usual.frame.clone());
         press(&mut view, "e");
         check(&mut view, 80, 24);
     }
@@ -156,7 +158,7 @@ fn every_size_takes_it_and_no_name_steers_the_screen() {
 
 #[test]
 fn five_hundred_cpus_are_folded_to_one_screen_and_a_key_unfolds_them() {
-    let machine = corewise_machine::generate::machine(
+    let machine = corewise_machine::generate::one_package_machine(
         512,
         false,
         &(0..64)
@@ -175,9 +177,9 @@ fn five_hundred_cpus_are_folded_to_one_screen_and_a_key_unfolds_them() {
     press(&mut view, "e");
     assert!(shown(&mut view, 80, 24)[23].contains("corewise tail --explain --cpus 511"));
     press(&mut view, "*");
-    let rows = view.rows().iter().filter(|row| matches!(row, Row::Node(..))).count();
+    let rows = view.list_rows().iter().filter(|row| matches!(row, WatchRow::Node(..))).count();
     let _ = shown(&mut view, 80, 24);
-    assert!(view.rows().iter().filter(|row| matches!(row, Row::Node(..))).count() < rows, "folded again");
+    assert!(view.list_rows().iter().filter(|row| matches!(row, WatchRow::Node(..))).count() < rows, "folded again");
 }
 
 #[test]
@@ -186,20 +188,20 @@ fn arrows_fold_and_unfold() {
     let _ = shown(&mut view, 100, 24);
     press(&mut view, "jjj");
     assert!(selected(&mut view).contains("llc:1"), "{}", selected(&mut view));
-    let count = |view: &View| view.rows().len();
+    let count = |view: &WatchView| view.list_rows().len();
     let folded = count(&view);
-    assert_eq!(view.press(Key::Right), Effect::Draw);
+    assert_eq!(view.press_key(PressedKey::Right), KeyEffect::Draw);
     assert_eq!(count(&view), folded + 8);
     press(&mut view, "j");
     assert!(selected(&mut view).contains("core:8"));
-    assert_eq!(view.press(Key::Enter), Effect::Draw);
+    assert_eq!(view.press_key(PressedKey::Enter), KeyEffect::Draw);
     assert_eq!(count(&view), folded + 10);
     press(&mut view, "j");
     assert!(selected(&mut view).contains("cpu 8"));
     press(&mut view, "--");
     assert!(selected(&mut view).contains("llc:1"), "{}", selected(&mut view));
     assert_eq!(count(&view), folded);
-    assert_eq!(view.press(Key::Tab), Effect::Draw);
+    assert_eq!(view.press_key(PressedKey::Tab), KeyEffect::Draw);
     assert!(selected(&mut view).starts_with("THREADS"));
     press(&mut view, "G");
     assert!(selected(&mut view).contains("36 eth0"));
@@ -213,22 +215,22 @@ fn find_sort_freeze_and_examine() {
     press(&mut view, "/IO-3\n");
     assert!(selected(&mut view).contains("io-3"));
     press(&mut view, "e");
-    assert_eq!(view.bottom, Bottom::Message("corewise keep why 4711".to_owned()), "a rule holds it");
+    assert_eq!(view.bottom, BottomLine::Message("corewise keep why 4711".to_owned()), "a rule holds it");
     press(&mut view, "/nothing\n");
-    assert_eq!(view.bottom, Bottom::Message("\"nothing\" is not found".to_owned()));
+    assert_eq!(view.bottom, BottomLine::Message("\"nothing\" is not found".to_owned()));
     press(&mut view, "/e");
-    assert_eq!(view.press(Key::Escape), Effect::Draw);
-    assert_eq!(view.bottom, Bottom::Keys);
+    assert_eq!(view.press_key(PressedKey::Escape), KeyEffect::Draw);
+    assert_eq!(view.bottom, BottomLine::Keys);
     press(&mut view, "ss");
     let screen = shown(&mut view, 100, 24);
     let place = |name: &str| screen.iter().position(|line| line.contains(name)).unwrap();
     assert!(place("io-3") < place("io-0") && screen[23].contains("sort: waiting"), "{screen:#?}");
     press(&mut view, " ");
-    view.add(Frame::default());
+    view.add_frame(WatchFrame::default());
     assert_eq!(view.frame.threads.len(), 4, "it stays");
     assert!(shown(&mut view, 100, 24)[0].contains("frozen"));
     press(&mut view, " ");
-    view.add(Frame::default());
+    view.add_frame(WatchFrame::default());
     assert!(view.frame.threads.is_empty());
     press(&mut view, "?");
     assert!(shown(&mut view, 100, 24)[0].contains("Keys"));
@@ -239,21 +241,21 @@ fn find_sort_freeze_and_examine() {
 #[test]
 fn a_command_of_ours_is_not_left_behind_unasked() {
     let mut view = view();
-    assert_eq!(view.press(Key::Character('q')), Effect::Quit);
+    assert_eq!(view.press_key(PressedKey::Character('q')), KeyEffect::Quit);
     view.owns_program = true;
-    for (key, effect) in [('q', Effect::EndProgram), ('d', Effect::Quit), ('x', Effect::Draw)] {
-        assert_eq!(view.press(Key::Character('q')), Effect::Draw);
+    for (key, effect) in [('q', KeyEffect::EndProgram), ('d', KeyEffect::Quit), ('x', KeyEffect::Draw)] {
+        assert_eq!(view.press_key(PressedKey::Character('q')), KeyEffect::Draw);
         assert!(shown(&mut view, 80, 24)[23].contains("The command runs"));
-        assert_eq!(view.press(Key::Character(key)), effect);
+        assert_eq!(view.press_key(PressedKey::Character(key)), effect);
     }
-    assert_eq!(view.press(Key::Interrupt), Effect::Draw);
-    assert_eq!(view.press(Key::Interrupt), Effect::EndProgram);
+    assert_eq!(view.press_key(PressedKey::Interrupt), KeyEffect::Draw);
+    assert_eq!(view.press_key(PressedKey::Interrupt), KeyEffect::EndProgram);
 }
 
 #[test]
 fn a_recording_is_shown_moment_by_moment() {
     let mut view = view();
-    let frames: Vec<Frame> = (0..3)
+    let frames: Vec<WatchFrame> = (0..3)
         .map(|index| {
             let mut frame = view.frame.clone();
             frame.threads[0].cpu = index;
@@ -261,9 +263,12 @@ fn a_recording_is_shown_moment_by_moment() {
         })
         .collect();
     view.begin_trails();
-    (0..3).for_each(|index| view.show(frames[index].clone(), (index + 1, 3)));
+    (0..3).for_each(|index| view.show_frame(frames[index].clone(), (index + 1, 3)));
     let screen = shown(&mut view, 100, 24);
     assert!(screen[0].contains("moment 3 of 3") && screen[23].contains(", . step"), "{screen:#?}");
     assert!(screen.iter().any(|line| line.contains("io-0") && line.ends_with("0›1›2")), "{screen:#?}");
-    assert_eq!([view.press(Key::Character('.')), view.press(Key::Character(','))], [Effect::Step(1), Effect::Step(-1)]);
+    assert_eq!(
+        [view.press_key(PressedKey::Character('.')), view.press_key(PressedKey::Character(','))],
+        [KeyEffect::Step(1), KeyEffect::Step(-1)]
+    );
 }

@@ -2,18 +2,18 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use corewise_model::watch::Frame;
+use corewise_model::watch::WatchFrame;
 
 /// Maximum number of moments of a trail: no screen is wider.
 pub const LONGEST_TRAIL: usize = 240;
 
 /// The trails of all threads.
 #[derive(Debug, Default)]
-pub struct Trails(HashMap<u32, VecDeque<Option<u32>>>);
+pub struct ThreadTrails(HashMap<u32, VecDeque<Option<u32>>>);
 
-impl Trails {
+impl ThreadTrails {
     /// Adds a moment, and drops threads that no longer exist.
-    pub fn add(&mut self, frame: &Frame) {
+    pub fn add_frame(&mut self, frame: &WatchFrame) {
         let mut before = std::mem::take(&mut self.0);
         for thread in &frame.threads {
             let mut trail = before.remove(&thread.thread).unwrap_or_default();
@@ -28,7 +28,7 @@ impl Trails {
 
     /// Formats the end of a trail in at most `columns` columns. A number is a cpu that the thread moved to, "─" means
     /// that it stayed, and a space that it did not run.
-    pub fn text(&self, thread: u32, columns: usize) -> String {
+    pub fn format_trail(&self, thread: u32, columns: usize) -> String {
         let mut text = String::new();
         let mut at = None;
         for cpu in self.0.get(&thread).into_iter().flatten() {
@@ -56,22 +56,22 @@ mod tests {
 
     use super::*;
 
-    fn frame(running: f32, cpu: u32) -> Frame {
+    fn frame(running: f32, cpu: u32) -> WatchFrame {
         let thread = ThreadNow { thread: 8, cpu, running: Some(running), ..ThreadNow::default() };
-        Frame { threads: vec![thread], ..Frame::default() }
+        WatchFrame { threads: vec![thread], ..WatchFrame::default() }
     }
 
     #[test]
     fn a_trail_shows_moves_and_pauses() {
-        let mut trails = Trails::default();
+        let mut trails = ThreadTrails::default();
         for (running, cpu) in [(0.1, 1), (0.1, 1), (0.1, 12), (0.1, 3), (0.0, 3), (0.1, 3), (0.1, 1)] {
-            trails.add(&frame(running, cpu));
+            trails.add_frame(&frame(running, cpu));
         }
-        assert_eq!(trails.text(8, 80), "1─12›3 ─1");
-        assert_eq!(trails.text(8, 4), "3 ─1");
-        trails.add(&Frame::default());
-        assert_eq!(trails.text(8, 80), "", "it has ended");
-        (0..LONGEST_TRAIL + 9).for_each(|_| trails.add(&frame(0.5, 2)));
-        assert_eq!(trails.text(8, 1_000).chars().count(), LONGEST_TRAIL - 1 + 1);
+        assert_eq!(trails.format_trail(8, 80), "1─12›3 ─1");
+        assert_eq!(trails.format_trail(8, 4), "3 ─1");
+        trails.add_frame(&WatchFrame::default());
+        assert_eq!(trails.format_trail(8, 80), "", "it has ended");
+        (0..LONGEST_TRAIL + 9).for_each(|_| trails.add_frame(&frame(0.5, 2)));
+        assert_eq!(trails.format_trail(8, 1_000).chars().count(), LONGEST_TRAIL - 1 + 1);
     }
 }

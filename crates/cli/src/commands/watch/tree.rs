@@ -2,11 +2,11 @@
 
 use corewise_machine::{CpuSet, Level, Machine};
 
-use crate::draw::tree::{Branch, grow};
+use crate::draw::tree::{TreeBranch, grow_tree};
 
 /// An object of the machine, or a cpu.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct TreeNode {
     /// Unique label: "package:0 llc:0", "core:3", "cpu 7".
     pub label: String,
     /// A remark such as "V-Cache".
@@ -14,10 +14,10 @@ pub struct Node {
     /// Its cpus; a single one for a cpu.
     pub cpus: CpuSet,
     /// Its parts; empty for a cpu.
-    pub children: Vec<Node>,
+    pub children: Vec<TreeNode>,
 }
 
-impl Node {
+impl TreeNode {
     /// Returns true for a cpu.
     pub fn is_cpu(&self) -> bool {
         self.children.is_empty()
@@ -25,51 +25,57 @@ impl Node {
 }
 
 /// Returns the nodes of a machine, outermost first.
-pub fn nodes(machine: &Machine) -> Vec<Node> {
-    let found: Vec<Node> = grow(machine).iter().map(|branch| of_branch(machine, branch)).collect();
+pub fn build_nodes(machine: &Machine) -> Vec<TreeNode> {
+    let found: Vec<TreeNode> = grow_tree(machine).iter().map(|branch| branch_node(machine, branch)).collect();
     match found.as_slice() {
-        [] => machine.online.iter().map(of_cpu).collect(),
+        [] => machine.online.iter().map(cpu_node).collect(),
         _ => found,
     }
 }
 
-fn of_branch(machine: &Machine, branch: &Branch) -> Node {
+fn branch_node(machine: &Machine, branch: &TreeBranch) -> TreeNode {
     // Nodes and dies that equal a package or a last-level cache add no information.
     let is_usual = |level: &Level| matches!(level, Level::Package | Level::Llc);
     let has_usual = branch.objects.iter().any(|(level, _)| is_usual(level));
     let named = branch.objects.iter().filter(|(level, _)| !has_usual || is_usual(level));
     let words: Vec<String> = named.map(|(level, index)| format!("{level}:{index}")).collect();
-    let has_vcache = branch.index(Level::Llc).is_some_and(|index| machine.llcs[index].vcache);
-    let cores = branch.cores.iter().map(|index| of_core(*index, &machine.cores[*index].cpus));
-    let mut children: Vec<Node> = branch.children.iter().map(|child| of_branch(machine, child)).chain(cores).collect();
+    let has_vcache = branch.index_of(Level::Llc).is_some_and(|index| machine.llcs[index].vcache);
+    let cores = branch.cores.iter().map(|index| core_node(*index, &machine.cores[*index].cpus));
+    let mut children: Vec<TreeNode> =
+        branch.children.iter().map(|child| branch_node(machine, child)).chain(cores).collect();
     children.sort_by_key(|child| child.cpus.lowest());
-    Node { label: words.join(" "), note: if has_vcache { "V-Cache" } else { "" }, cpus: branch.cpus.clone(), children }
+    TreeNode {
+        label: words.join(" "),
+        note: if has_vcache { "V-Cache" } else { "" },
+        cpus: branch.cpus.clone(),
+        children,
+    }
 }
 
-fn of_core(index: usize, cpus: &CpuSet) -> Node {
+fn core_node(index: usize, cpus: &CpuSet) -> TreeNode {
     match cpus.len() {
-        1 => of_cpu(cpus.lowest().unwrap_or_default()),
-        _ => Node {
+        1 => cpu_node(cpus.lowest().unwrap_or_default()),
+        _ => TreeNode {
             label: format!("core:{index}"),
             note: "",
             cpus: cpus.clone(),
-            children: cpus.iter().map(of_cpu).collect(),
+            children: cpus.iter().map(cpu_node).collect(),
         },
     }
 }
 
-fn of_cpu(cpu: u32) -> Node {
-    Node { label: format!("cpu {cpu}"), note: "", cpus: CpuSet::of(cpu), children: Vec::new() }
+fn cpu_node(cpu: u32) -> TreeNode {
+    TreeNode { label: format!("cpu {cpu}"), note: "", cpus: CpuSet::from_cpu(cpu), children: Vec::new() }
 }
 
 /// Returns the number of rows of nodes that are unfolded to a depth.
-pub fn rows_at(nodes: &[Node], depth: usize) -> usize {
-    let below = |node: &Node| if depth == 0 { 0 } else { rows_at(&node.children, depth - 1) };
+pub fn rows_at(nodes: &[TreeNode], depth: usize) -> usize {
+    let below = |node: &TreeNode| if depth == 0 { 0 } else { rows_at(&node.children, depth - 1) };
     nodes.iter().map(|node| 1 + below(node)).sum()
 }
 
 /// Collects the labels of nodes with children at this depth and below.
-pub fn labels_at(nodes: &[Node], depth: usize, into: &mut Vec<String>) {
+pub fn labels_at(nodes: &[TreeNode], depth: usize, into: &mut Vec<String>) {
     for node in nodes.iter().filter(|node| !node.is_cpu()) {
         if depth == 0 {
             into.push(node.label.clone());
@@ -86,7 +92,7 @@ mod tests {
 
     #[test]
     fn levels_that_say_nothing_new_are_one_row() {
-        let nodes = nodes(&fabricated::ryzen_9950x3d());
+        let nodes = build_nodes(&fabricated::ryzen_9950x3d());
         assert_eq!((nodes[0].label.as_str(), nodes[0].children.len()), ("package:0", 2));
         let llc = &nodes[0].children[0];
         assert_eq!((llc.label.as_str(), llc.note), ("llc:0", "V-Cache"));
@@ -103,7 +109,8 @@ mod tests {
 
     #[test]
     fn a_core_of_one_cpu_is_that_cpu() {
-        let nodes = nodes(&corewise_machine::generate::machine(4, false, &[(CpuSet::first(4), 32)]));
+        let nodes =
+            build_nodes(&corewise_machine::generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]));
         let all: Vec<&str> = nodes[0].children.iter().map(|node| node.label.as_str()).collect();
         assert_eq!(all, ["cpu 0", "cpu 1", "cpu 2", "cpu 3"]);
     }

@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use corewise_machine::suggested_command;
-use corewise_model::watch::{Frame, Header, ThreadNow};
+use corewise_model::watch::{ThreadNow, WatchFrame, WatchHeader};
 
-use super::keys::{Effect, Key};
-use super::row::{Part, Row, RowName, Sort};
-use super::trails::Trails;
-use super::tree::{Node, labels_at, nodes, rows_at};
+use super::keys::{KeyEffect, PressedKey};
+use super::row::{RowName, ScreenPart, ThreadOrder, WatchRow};
+use super::trails::ThreadTrails;
+use super::tree::{TreeNode, build_nodes, labels_at, rows_at};
 use crate::draw::suggestion;
 
 /// The content of the bottom line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Bottom {
+pub enum BottomLine {
     /// The keys.
     #[default]
     Keys,
@@ -27,23 +27,23 @@ pub enum Bottom {
 
 /// The content of the screen.
 #[derive(Debug)]
-pub struct View {
+pub struct WatchView {
     /// The header: machine, program, and speeds.
-    pub header: Header,
+    pub header: WatchHeader,
     /// The machine.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<TreeNode>,
     /// The moment shown.
-    pub frame: Frame,
+    pub frame: WatchFrame,
     /// The trails of threads.
-    pub trails: Trails,
+    pub trails: ThreadTrails,
     /// The order of threads.
-    pub sort: Sort,
+    pub sort: ThreadOrder,
     /// True if the moment is frozen.
     pub is_frozen: bool,
     /// True if help is shown instead.
     pub is_help: bool,
     /// The bottom line.
-    pub bottom: Bottom,
+    pub bottom: BottomLine,
     /// The number of the moment in a recording, from 1, and the number of moments.
     pub place: Option<(usize, usize)>,
     /// The destination of the command's output.
@@ -62,18 +62,18 @@ pub struct View {
     page: usize,
 }
 
-impl View {
+impl WatchView {
     /// Creates a view without a moment.
-    pub fn new(header: Header) -> Self {
+    pub fn new(header: WatchHeader) -> Self {
         Self {
-            nodes: nodes(&header.machine),
+            nodes: build_nodes(&header.machine),
             header,
-            frame: Frame::default(),
-            trails: Trails::default(),
-            sort: Sort::default(),
+            frame: WatchFrame::default(),
+            trails: ThreadTrails::default(),
+            sort: ThreadOrder::default(),
             is_frozen: false,
             is_help: false,
-            bottom: Bottom::default(),
+            bottom: BottomLine::default(),
             place: None,
             output: None,
             owns_program: false,
@@ -89,8 +89,8 @@ impl View {
     }
 
     /// Adds a moment. While the screen is frozen, only the trails change.
-    pub fn add(&mut self, frame: Frame) {
-        self.trails.add(&frame);
+    pub fn add_frame(&mut self, frame: WatchFrame) {
+        self.trails.add_frame(&frame);
         if !self.is_frozen {
             self.frame = frame;
         }
@@ -98,23 +98,23 @@ impl View {
 
     /// Clears the trails, before the moments that lead to another one are added.
     pub fn begin_trails(&mut self) {
-        self.trails = Trails::default();
+        self.trails = ThreadTrails::default();
     }
 
     /// Adds a moment to the trails without showing it.
-    pub fn add_to_trails(&mut self, frame: &Frame) {
-        self.trails.add(frame);
+    pub fn add_to_trails(&mut self, frame: &WatchFrame) {
+        self.trails.add_frame(frame);
     }
 
     /// Shows a moment of a recording: its number from 1, and the number of moments.
-    pub fn show(&mut self, frame: Frame, place: (usize, usize)) {
-        self.trails.add(&frame);
+    pub fn show_frame(&mut self, frame: WatchFrame, place: (usize, usize)) {
+        self.trails.add_frame(&frame);
         self.frame = frame;
         self.place = Some(place);
     }
 
     /// Folds the machine to at most `rows` rows, unless a key has folded something.
-    pub fn fit(&mut self, rows: usize) {
+    pub fn fold_to_fit(&mut self, rows: usize) {
         if self.is_folded_by_hand {
             return;
         }
@@ -125,138 +125,138 @@ impl View {
     }
 
     /// Returns true if the children of a node are hidden.
-    pub fn is_folded(&self, node: &Node) -> bool {
+    pub fn is_folded(&self, node: &TreeNode) -> bool {
         self.folded.contains(&node.label)
     }
 
     /// Returns all rows, from top to bottom.
-    pub fn rows(&self) -> Vec<Row<'_>> {
-        self.rows_with(&|node| self.is_folded(node))
+    pub fn list_rows(&self) -> Vec<WatchRow<'_>> {
+        self.list_rows_with(&|node| self.is_folded(node))
     }
 
-    fn rows_with(&self, is_folded: &dyn Fn(&Node) -> bool) -> Vec<Row<'_>> {
-        let mut rows = vec![Row::Title(Part::Cpus)];
-        unfold(&self.nodes, 0, is_folded, &mut rows);
+    fn list_rows_with(&self, is_folded: &dyn Fn(&TreeNode) -> bool) -> Vec<WatchRow<'_>> {
+        let mut rows = vec![WatchRow::Title(ScreenPart::Cpus)];
+        unfold_nodes(&self.nodes, 0, is_folded, &mut rows);
         if self.header.program.is_some() {
-            rows.push(Row::Title(Part::Threads));
-            rows.extend(self.threads().into_iter().map(Row::Thread));
+            rows.push(WatchRow::Title(ScreenPart::Threads));
+            rows.extend(self.sorted_threads().into_iter().map(WatchRow::Thread));
         }
-        rows.push(Row::Title(Part::Interrupts));
-        rows.extend(self.frame.interrupts.iter().map(Row::Source));
+        rows.push(WatchRow::Title(ScreenPart::Interrupts));
+        rows.extend(self.frame.interrupts.iter().map(WatchRow::Source));
         rows
     }
 
-    fn threads(&self) -> Vec<&ThreadNow> {
+    fn sorted_threads(&self) -> Vec<&ThreadNow> {
         let mut threads: Vec<&ThreadNow> = self.frame.threads.iter().collect();
         let most = |of: fn(&ThreadNow) -> Option<f32>| {
             move |a: &&ThreadNow, b: &&ThreadNow| of(b).unwrap_or(-1.0).total_cmp(&of(a).unwrap_or(-1.0))
         };
         match self.sort {
-            Sort::Start => {}
-            Sort::Running => threads.sort_by(most(|thread| thread.running)),
-            Sort::Waiting => threads.sort_by(most(|thread| thread.waiting)),
-            Sort::Moves => threads.sort_by(most(|thread| thread.moves_per_s)),
-            Sort::Name => threads.sort_by(|a, b| a.name.cmp(&b.name)),
+            ThreadOrder::Start => {}
+            ThreadOrder::Running => threads.sort_by(most(|thread| thread.running)),
+            ThreadOrder::Waiting => threads.sort_by(most(|thread| thread.waiting)),
+            ThreadOrder::Moves => threads.sort_by(most(|thread| thread.moves_per_s)),
+            ThreadOrder::Name => threads.sort_by(|a, b| a.name.cmp(&b.name)),
         }
         threads
     }
 
     /// Returns the index of the selected row among these.
-    pub fn selected(&self, rows: &[Row<'_>]) -> usize {
-        let known = self.selected.as_ref().and_then(|name| rows.iter().position(|row| row.name() == *name));
+    pub fn selected_index(&self, rows: &[WatchRow<'_>]) -> usize {
+        let known = self.selected.as_ref().and_then(|name| rows.iter().position(|row| row.row_name() == *name));
         known.unwrap_or(self.selected_index).min(rows.len().saturating_sub(1))
     }
 
     /// Scrolls the selected row into a screen of `room` rows.
-    pub fn scroll(&mut self, room: usize) {
-        let rows = self.rows();
-        let (selected, count) = (self.selected(&rows), rows.len());
+    pub fn scroll_to_selected(&mut self, room: usize) {
+        let rows = self.list_rows();
+        let (selected, count) = (self.selected_index(&rows), rows.len());
         let first = self.first.min(selected).max((selected + 1).saturating_sub(room));
         (self.first, self.page) = (first.min(count.saturating_sub(room.min(count))), room.max(1));
     }
 
-    fn select(&mut self, index: usize) {
-        let rows = self.rows();
+    fn select_row(&mut self, index: usize) {
+        let rows = self.list_rows();
         let index = index.min(rows.len().saturating_sub(1));
-        let name = rows.get(index).map(Row::name);
+        let name = rows.get(index).map(WatchRow::row_name);
         (self.selected, self.selected_index) = (name, index);
     }
 
     /// Handles a key.
-    pub fn press(&mut self, key: Key) -> Effect {
+    pub fn press_key(&mut self, key: PressedKey) -> KeyEffect {
         match key {
-            Key::Interrupt => return self.quit(),
-            Key::Stop => return Effect::Stop,
+            PressedKey::Interrupt => return self.ask_to_quit(),
+            PressedKey::Stop => return KeyEffect::Stop,
             _ if self.is_help => {
                 self.is_help = false;
-                return Effect::Draw;
+                return KeyEffect::Draw;
             }
             _ => {}
         }
         match std::mem::take(&mut self.bottom) {
-            Bottom::Typing(text) => {
-                self.typed(text, key);
-                Effect::Draw
+            BottomLine::Typing(text) => {
+                self.handle_typing(text, key);
+                KeyEffect::Draw
             }
-            Bottom::MayEnd => match key {
-                Key::Character('q') => Effect::EndProgram,
-                Key::Character('d') => Effect::Quit,
-                _ => Effect::Draw,
+            BottomLine::MayEnd => match key {
+                PressedKey::Character('q') => KeyEffect::EndProgram,
+                PressedKey::Character('d') => KeyEffect::Quit,
+                _ => KeyEffect::Draw,
             },
-            Bottom::Keys | Bottom::Message(_) => self.command(key),
+            BottomLine::Keys | BottomLine::Message(_) => self.handle_command(key),
         }
     }
 
-    fn quit(&mut self) -> Effect {
-        if self.owns_program && self.bottom != Bottom::MayEnd {
-            (self.bottom, self.is_help) = (Bottom::MayEnd, false);
-            return Effect::Draw;
+    fn ask_to_quit(&mut self) -> KeyEffect {
+        if self.owns_program && self.bottom != BottomLine::MayEnd {
+            (self.bottom, self.is_help) = (BottomLine::MayEnd, false);
+            return KeyEffect::Draw;
         }
-        if self.owns_program { Effect::EndProgram } else { Effect::Quit }
+        if self.owns_program { KeyEffect::EndProgram } else { KeyEffect::Quit }
     }
 
-    fn command(&mut self, key: Key) -> Effect {
-        let at = self.selected(&self.rows());
+    fn handle_command(&mut self, key: PressedKey) -> KeyEffect {
+        let at = self.selected_index(&self.list_rows());
         match key {
-            Key::Character('q') => return self.quit(),
-            Key::Character('?' | 'h') => self.is_help = true,
-            Key::Character('/') => self.bottom = Bottom::Typing(String::new()),
-            Key::Character('n') => self.find(),
-            Key::Character('s') => self.sort = self.sort.next(),
-            Key::Character(' ') => self.is_frozen = !self.is_frozen,
-            Key::Character('e') => self.bottom = Bottom::Message(self.examination(at)),
-            Key::Character('*') => self.is_folded_by_hand = false,
-            Key::Character('.') => return Effect::Step(1),
-            Key::Character(',') => return Effect::Step(-1),
-            Key::Up | Key::Character('k') => self.select(at.saturating_sub(1)),
-            Key::Down | Key::Character('j') => self.select(at + 1),
-            Key::PageUp => self.select(at.saturating_sub(self.page)),
-            Key::PageDown => self.select(at + self.page),
-            Key::Home | Key::Character('g') => self.select(0),
-            Key::End | Key::Character('G') => self.select(usize::MAX),
-            Key::Tab => self.select(self.next_part(at)),
-            Key::Right | Key::Character('+') => self.set_folded(at, false),
-            Key::Left | Key::Character('-') => self.fold_here_or_above(at),
-            Key::Enter => self.set_folded(at, !self.is_folded_at(at)),
+            PressedKey::Character('q') => return self.ask_to_quit(),
+            PressedKey::Character('?' | 'h') => self.is_help = true,
+            PressedKey::Character('/') => self.bottom = BottomLine::Typing(String::new()),
+            PressedKey::Character('n') => self.find_next(),
+            PressedKey::Character('s') => self.sort = self.sort.next_order(),
+            PressedKey::Character(' ') => self.is_frozen = !self.is_frozen,
+            PressedKey::Character('e') => self.bottom = BottomLine::Message(self.examine_command(at)),
+            PressedKey::Character('*') => self.is_folded_by_hand = false,
+            PressedKey::Character('.') => return KeyEffect::Step(1),
+            PressedKey::Character(',') => return KeyEffect::Step(-1),
+            PressedKey::Up | PressedKey::Character('k') => self.select_row(at.saturating_sub(1)),
+            PressedKey::Down | PressedKey::Character('j') => self.select_row(at + 1),
+            PressedKey::PageUp => self.select_row(at.saturating_sub(self.page)),
+            PressedKey::PageDown => self.select_row(at + self.page),
+            PressedKey::Home | PressedKey::Character('g') => self.select_row(0),
+            PressedKey::End | PressedKey::Character('G') => self.select_row(usize::MAX),
+            PressedKey::Tab => self.select_row(self.next_part(at)),
+            PressedKey::Right | PressedKey::Character('+') => self.set_folded(at, false),
+            PressedKey::Left | PressedKey::Character('-') => self.fold_here_or_above(at),
+            PressedKey::Enter => self.set_folded(at, !self.is_folded_at(at)),
             _ => {}
         }
-        Effect::Draw
+        KeyEffect::Draw
     }
 
     fn next_part(&self, at: usize) -> usize {
-        let rows = self.rows();
-        let is_title = |index: &usize| matches!(rows[*index], Row::Title(_));
+        let rows = self.list_rows();
+        let is_title = |index: &usize| matches!(rows[*index], WatchRow::Title(_));
         (at + 1..rows.len()).find(is_title).unwrap_or(0)
     }
 
     fn is_folded_at(&self, at: usize) -> bool {
-        matches!(self.rows().get(at), Some(Row::Node(node, _)) if self.is_folded(node))
+        matches!(self.list_rows().get(at), Some(WatchRow::Node(node, _)) if self.is_folded(node))
     }
 
     fn set_folded(&mut self, at: usize, is_folded: bool) {
-        let Some(Row::Node(node, _)) = self.rows().get(at).cloned() else { return };
+        let Some(WatchRow::Node(node, _)) = self.list_rows().get(at).cloned() else { return };
         let (label, is_cpu) = (node.label.clone(), node.is_cpu());
-        self.select(at);
+        self.select_row(at);
         if is_folded && !is_cpu {
             self.folded.insert(label);
         } else {
@@ -267,43 +267,43 @@ impl View {
 
     /// Folds a node; for a folded node or a cpu, folds its parent.
     fn fold_here_or_above(&mut self, at: usize) {
-        let rows = self.rows();
-        let Some(Row::Node(node, depth)) = rows.get(at) else { return };
+        let rows = self.list_rows();
+        let Some(WatchRow::Node(node, depth)) = rows.get(at) else { return };
         if !node.is_cpu() && !self.is_folded(node) {
             return self.set_folded(at, true);
         }
         let depth = *depth;
-        let above = (0..at).rev().find(|index| matches!(rows[*index], Row::Node(_, other) if other < depth));
+        let above = (0..at).rev().find(|index| matches!(rows[*index], WatchRow::Node(_, other) if other < depth));
         if let Some(above) = above {
             self.set_folded(above, true);
         }
     }
 
-    fn typed(&mut self, mut text: String, key: Key) {
+    fn handle_typing(&mut self, mut text: String, key: PressedKey) {
         match key {
-            Key::Enter => {
+            PressedKey::Enter => {
                 self.found = text.to_lowercase();
-                return self.find();
+                return self.find_next();
             }
-            Key::Escape => return,
-            Key::Backspace => _ = text.pop(),
-            Key::Character(character) => text.push(character),
+            PressedKey::Escape => return,
+            PressedKey::Backspace => _ = text.pop(),
+            PressedKey::Character(character) => text.push(character),
             _ => {}
         }
-        self.bottom = Bottom::Typing(text);
+        self.bottom = BottomLine::Typing(text);
     }
 
     /// Selects the next row with the searched text, and unfolds its ancestors.
-    fn find(&mut self) {
+    fn find_next(&mut self) {
         if self.found.is_empty() {
             return;
         }
-        let rows = self.rows_with(&|_| false);
-        let at = self.selected(&rows);
+        let rows = self.list_rows_with(&|_| false);
+        let at = self.selected_index(&rows);
         let around = (at + 1..rows.len()).chain(0..=at.min(rows.len() - 1));
-        let found = around.into_iter().find(|index| rows[*index].text().contains(&self.found));
-        let Some(name) = found.map(|index| rows[index].name()) else {
-            self.bottom = Bottom::Message(format!("\"{}\" is not found", self.found));
+        let found = around.into_iter().find(|index| rows[*index].search_text().contains(&self.found));
+        let Some(name) = found.map(|index| rows[index].row_name()) else {
+            self.bottom = BottomLine::Message(format!("\"{}\" is not found", self.found));
             return;
         };
         if let RowName::Node(label) = &name {
@@ -315,40 +315,47 @@ impl View {
             }
         }
         self.selected = Some(name);
-        self.selected_index = self.selected(&self.rows());
+        self.selected_index = self.selected_index(&self.list_rows());
     }
 
-    fn examination(&self, at: usize) -> String {
-        let rows = self.rows();
+    fn examine_command(&self, at: usize) -> String {
+        let rows = self.list_rows();
         match rows.get(at) {
-            Some(Row::Node(node, _)) => {
-                suggestion::typed(&suggested_command::tail_explain_cpus(&node.cpus.to_string()))
+            Some(WatchRow::Node(node, _)) => {
+                suggestion::format_typed(&suggested_command::tail_explain_cpus(&node.cpus.to_string()))
             }
-            Some(Row::Title(Part::Cpus)) | None => suggestion::typed(&suggested_command::survey()),
-            Some(Row::Thread(ThreadNow { process, rule: Some(_), .. })) => {
-                suggestion::typed(&suggested_command::keep_why(&process.to_string()))
+            Some(WatchRow::Title(ScreenPart::Cpus)) | None => suggestion::format_typed(&suggested_command::survey()),
+            Some(WatchRow::Thread(ThreadNow { process, rule: Some(_), .. })) => {
+                suggestion::format_typed(&suggested_command::keep_why(&process.to_string()))
             }
-            Some(Row::Thread(thread)) => suggestion::typed(&suggested_command::try_process(thread.process)),
-            Some(Row::Title(Part::Threads)) => match self.frame.threads.first() {
-                Some(thread) => suggestion::typed(&suggested_command::try_process(thread.process)),
-                None => suggestion::typed(&suggested_command::keep_plan()),
+            Some(WatchRow::Thread(thread)) => suggestion::format_typed(&suggested_command::try_process(thread.process)),
+            Some(WatchRow::Title(ScreenPart::Threads)) => match self.frame.threads.first() {
+                Some(thread) => suggestion::format_typed(&suggested_command::try_process(thread.process)),
+                None => suggestion::format_typed(&suggested_command::keep_plan()),
             },
-            Some(Row::Source(_) | Row::Title(Part::Interrupts)) => suggestion::typed(&suggested_command::irq()),
+            Some(WatchRow::Source(_) | WatchRow::Title(ScreenPart::Interrupts)) => {
+                suggestion::format_typed(&suggested_command::irq())
+            }
         }
     }
 }
 
-fn unfold<'a>(nodes: &'a [Node], depth: usize, is_folded: &dyn Fn(&Node) -> bool, rows: &mut Vec<Row<'a>>) {
+fn unfold_nodes<'a>(
+    nodes: &'a [TreeNode],
+    depth: usize,
+    is_folded: &dyn Fn(&TreeNode) -> bool,
+    rows: &mut Vec<WatchRow<'a>>,
+) {
     for node in nodes {
-        rows.push(Row::Node(node, depth));
+        rows.push(WatchRow::Node(node, depth));
         if !is_folded(node) {
-            unfold(&node.children, depth + 1, is_folded, rows);
+            unfold_nodes(&node.children, depth + 1, is_folded, rows);
         }
     }
 }
 
 /// Collects the labels of a node's ancestors. Returns true if the node is among `nodes` or below.
-fn path_to(nodes: &[Node], label: &str, above: &mut Vec<String>) -> bool {
+fn path_to(nodes: &[TreeNode], label: &str, above: &mut Vec<String>) -> bool {
     for node in nodes {
         if node.label == label {
             return true;

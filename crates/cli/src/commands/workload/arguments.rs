@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::app::values::{SlotsName, budget};
+use crate::app::values::{SlotsName, parse_budget};
 
 /// The end of `workload --help`.
 pub const AFTER: &str = "Examples:
@@ -35,7 +35,7 @@ pub struct WorkloadArguments {
     #[arg(long, global = true, value_name = "SHARE")]
     pub size: Option<f64>,
     /// Work for this long instead, such as 5s
-    #[arg(long, global = true, value_name = "DURATION", value_parser = budget, conflicts_with = "size")]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = parse_budget, conflicts_with = "size")]
     pub seconds: Option<Duration>,
     /// The random seed
     // The survey also has an option of this name.
@@ -113,7 +113,7 @@ pub enum WorkloadCommand {
     Render {
         /// Give each node its own copy of the scene
         #[arg(long, value_enum, value_name = "WHETHER", default_value = "on")]
-        numa_aware: Switch,
+        numa_aware: SwitchName,
         /// Paths per pixel
         #[arg(long, value_name = "N")]
         samples: Option<u32>,
@@ -137,7 +137,7 @@ pub enum WorkloadCommand {
     Pingpong {
         /// Means of waking each other
         #[arg(long, value_enum, value_name = "BY", default_value = "futex")]
-        by: ByName,
+        by: WakeupName,
         /// Run the second of each pair as a process
         #[arg(long)]
         processes: bool,
@@ -167,7 +167,7 @@ pub enum ViaName {
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Switch {
+pub enum SwitchName {
     /// Yes
     On,
     /// No
@@ -176,7 +176,7 @@ pub enum Switch {
 
 /// Means by which two threads wake each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ByName {
+pub enum WakeupName {
     /// A word in memory; only for threads
     Futex,
     /// Two pipes

@@ -1,7 +1,7 @@
 //! The JSON document.
 
 use corewise_model::metric_line::{self, MetricLine};
-use corewise_work::{Report as WorkReport, Settings as WorkSettings, Size};
+use corewise_work::{WorkloadReport as WorkReport, WorkloadSettings as WorkSettings, WorkloadSize};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,8 +37,8 @@ impl<'a> WorkloadDocument<'a> {
     /// Creates the document of a finished workload.
     pub fn new(workload: &'a str, settings: &'a WorkSettings, report: &'a WorkReport) -> Self {
         let (size, seconds) = match settings.size {
-            Size::Share(share) => (Some(share), None),
-            Size::Time(time) => (None, Some(time.as_secs_f64())),
+            WorkloadSize::Share(share) => (Some(share), None),
+            WorkloadSize::Time(time) => (None, Some(time.as_secs_f64())),
         };
         let metric = |line: &'a MetricLine| WorkloadMetric {
             name: &line.name,
@@ -54,7 +54,7 @@ impl<'a> WorkloadDocument<'a> {
             seconds,
             seed: settings.seed,
             metrics: report.metrics.iter().map(metric).collect(),
-            limited_by: report.limit.words(),
+            limited_by: report.limit.describe_limit(),
             checked: &report.checked,
             checksum: report.checksum.map(|checksum| format!("{checksum:016x}")),
         }

@@ -2,56 +2,56 @@
 
 use std::time::Duration;
 
-use corewise_machine::placement::Expression;
-use corewise_machine::ring::Slots;
-use corewise_work::{Size, euler, image, particles, pingpong, pipeline, raymesh, render, tail};
+use corewise_machine::placement::PlacementExpression;
+use corewise_machine::ring::RingSlots;
+use corewise_work::{WorkloadSize, euler, image, particles, pingpong, pipeline, raymesh, render, tail};
 
-use super::arguments::{ByName, SplitName, Switch, ViaName, WorkloadArguments, WorkloadCommand};
-use crate::app::failure::Failure;
-use crate::app::placing::expression;
+use super::arguments::{SplitName, SwitchName, ViaName, WakeupName, WorkloadArguments, WorkloadCommand};
+use crate::app::failure::CommandFailure;
+use crate::app::placing::parse_expression;
 use crate::app::values::SlotsName;
 
 /// A workload to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadTask {
     /// The workload with its own options.
-    pub which: Which,
+    pub which: WorkloadChoice,
     /// Number of threads; one for each cpu if not given.
     pub threads: Option<usize>,
     /// Amount of work.
-    pub size: Size,
+    pub size: WorkloadSize,
     /// The seed.
     pub seed: u64,
     /// The cpus to which threads are pinned; the OS default if not given.
-    pub pin: Option<Expression>,
+    pub pin: Option<PlacementExpression>,
 }
 
 /// A workload with its options.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Which {
+pub enum WorkloadChoice {
     /// Random walks.
-    Particles(particles::Options),
+    Particles(particles::ParticlesOptions),
     /// Ray-mesh tests.
-    Raymesh(raymesh::Options),
+    Raymesh(raymesh::RaymeshOptions),
     /// JSON lines through channels.
-    Pipeline(pipeline::Options),
+    Pipeline(pipeline::PipelineOptions),
     /// Compressible flow.
-    Euler(euler::Options),
+    Euler(euler::EulerOptions),
     /// Image analysis.
-    Image(image::Options),
+    Image(image::ImageOptions),
     /// A path tracer.
-    Render(render::Options),
+    Render(render::RenderOptions),
     /// A server of short requests.
-    Tail(tail::Options),
+    Tail(tail::TailWorkOptions),
     /// Pairs that wake each other.
-    Pingpong(pingpong::Options),
+    Pingpong(pingpong::PingpongOptions),
     /// The second process of such a pair.
-    Partner(pingpong::By),
+    Partner(pingpong::WakeupMeans),
 }
 
-impl Which {
+impl WorkloadChoice {
     /// Returns the word behind `workload`.
-    pub const fn name(&self) -> &'static str {
+    pub const fn workload_name(&self) -> &'static str {
         match self {
             Self::Particles(_) => "particles",
             Self::Raymesh(_) => "raymesh",
@@ -70,47 +70,51 @@ impl WorkloadTask {
     ///
     /// # Errors
     /// The expression cannot be read.
-    pub fn new(typed: WorkloadArguments) -> Result<Self, Failure> {
+    pub fn new(typed: WorkloadArguments) -> Result<Self, CommandFailure> {
         let size = match (typed.seconds, typed.size) {
-            (Some(time), _) => Size::Time(time),
-            (None, share) => Size::Share(share.unwrap_or(1.0)),
+            (Some(time), _) => WorkloadSize::Time(time),
+            (None, share) => WorkloadSize::Share(share.unwrap_or(1.0)),
         };
         Ok(Self {
-            which: which(typed.workload),
+            which: choose_workload(typed.workload),
             threads: typed.threads.map(usize::from),
             size,
             seed: typed.seed,
-            pin: typed.pin.as_deref().map(expression).transpose()?,
+            pin: typed.pin.as_deref().map(parse_expression).transpose()?,
         })
     }
 }
 
-fn which(command: WorkloadCommand) -> Which {
+fn choose_workload(command: WorkloadCommand) -> WorkloadChoice {
     match command {
         WorkloadCommand::Particles { steps } => {
-            let usual = particles::Options::default();
-            Which::Particles(particles::Options { steps: steps.unwrap_or(usual.steps) })
+            let usual = particles::ParticlesOptions::default();
+            WorkloadChoice::Particles(particles::ParticlesOptions { steps: steps.unwrap_or(usual.steps) })
         }
         WorkloadCommand::Raymesh { mesh, triangles, split, output } => {
-            let usual = raymesh::Options::default();
-            let by_formula = triangles.map_or(usual.mesh, |triangles| raymesh::Mesh::Procedural { triangles });
+            let usual = raymesh::RaymeshOptions::default();
+            let by_formula = triangles.map_or(usual.mesh, |triangles| raymesh::MeshSource::Procedural { triangles });
             let split = match split {
-                Some(SplitName::Fixed) => raymesh::Split::Fixed,
-                Some(SplitName::Queue) | None => raymesh::Split::Queue,
+                Some(SplitName::Fixed) => raymesh::RowSplit::Fixed,
+                Some(SplitName::Queue) | None => raymesh::RowSplit::Queue,
             };
-            Which::Raymesh(raymesh::Options { mesh: mesh.map_or(by_formula, raymesh::Mesh::File), split, output })
+            WorkloadChoice::Raymesh(raymesh::RaymeshOptions {
+                mesh: mesh.map_or(by_formula, raymesh::MeshSource::File),
+                split,
+                output,
+            })
         }
         WorkloadCommand::Pipeline { via, slots, batch, capacity, lane_threads, input } => {
-            let usual = pipeline::Options::default();
+            let usual = pipeline::PipelineOptions::default();
             let slots = match slots {
-                SlotsName::Packed => Slots::Packed,
-                SlotsName::Padded => Slots::Padded,
+                SlotsName::Packed => RingSlots::Packed,
+                SlotsName::Padded => RingSlots::Padded,
             };
             let via = match via {
-                ViaName::Channel => pipeline::Via::Channel,
-                ViaName::Ring => pipeline::Via::Ring(slots),
+                ViaName::Channel => pipeline::MessageTransport::Channel,
+                ViaName::Ring => pipeline::MessageTransport::Ring(slots),
             };
-            Which::Pipeline(pipeline::Options {
+            WorkloadChoice::Pipeline(pipeline::PipelineOptions {
                 via,
                 batch: batch.unwrap_or(usual.batch),
                 capacity: capacity.unwrap_or(usual.capacity),
@@ -119,21 +123,21 @@ fn which(command: WorkloadCommand) -> Which {
             })
         }
         WorkloadCommand::Euler { shape } => {
-            let usual = euler::Options::default();
-            Which::Euler(euler::Options { shape: shape.unwrap_or(usual.shape) })
+            let usual = euler::EulerOptions::default();
+            WorkloadChoice::Euler(euler::EulerOptions { shape: shape.unwrap_or(usual.shape) })
         }
         WorkloadCommand::Image { input, columns, rows } => {
-            let usual = image::Options::default();
-            Which::Image(image::Options {
+            let usual = image::ImageOptions::default();
+            WorkloadChoice::Image(image::ImageOptions {
                 input,
                 width: columns.unwrap_or(usual.width),
                 height: rows.unwrap_or(usual.height),
             })
         }
         WorkloadCommand::Render { numa_aware, samples, triangles, output } => {
-            let usual = render::Options::default();
-            Which::Render(render::Options {
-                numa_aware: numa_aware == Switch::On,
+            let usual = render::RenderOptions::default();
+            WorkloadChoice::Render(render::RenderOptions {
+                numa_aware: numa_aware == SwitchName::On,
                 samples: samples.unwrap_or(usual.samples),
                 triangles: triangles.unwrap_or(usual.triangles),
                 output,
@@ -141,36 +145,36 @@ fn which(command: WorkloadCommand) -> Which {
             })
         }
         WorkloadCommand::Tail { additions, gap } => {
-            let usual = tail::Options::default();
-            Which::Tail(tail::Options {
+            let usual = tail::TailWorkOptions::default();
+            WorkloadChoice::Tail(tail::TailWorkOptions {
                 additions: additions.unwrap_or(usual.additions),
                 gap: gap.map_or(usual.gap, Duration::from_nanos),
             })
         }
         WorkloadCommand::Pingpong { by, processes, partner } => {
-            let way = by_of(by);
+            let way = to_means(by);
             if partner {
-                return Which::Partner(way);
+                return WorkloadChoice::Partner(way);
             }
-            let words = ["workload", "pingpong", "--partner", "--by", by_word(by)];
+            let words = ["workload", "pingpong", "--partner", "--by", means_word(by)];
             let partner = processes.then(|| words.iter().map(Into::into).collect());
-            Which::Pingpong(pingpong::Options { by: way, partner })
+            WorkloadChoice::Pingpong(pingpong::PingpongOptions { by: way, partner })
         }
     }
 }
 
-const fn by_of(by: ByName) -> pingpong::By {
+const fn to_means(by: WakeupName) -> pingpong::WakeupMeans {
     match by {
-        ByName::Futex => pingpong::By::Futex,
-        ByName::Pipe => pingpong::By::Pipe,
-        ByName::Socket => pingpong::By::Socket,
+        WakeupName::Futex => pingpong::WakeupMeans::Futex,
+        WakeupName::Pipe => pingpong::WakeupMeans::Pipe,
+        WakeupName::Socket => pingpong::WakeupMeans::Socket,
     }
 }
 
-const fn by_word(by: ByName) -> &'static str {
+const fn means_word(by: WakeupName) -> &'static str {
     match by {
-        ByName::Futex => "futex",
-        ByName::Pipe => "pipe",
-        ByName::Socket => "socket",
+        WakeupName::Futex => "futex",
+        WakeupName::Pipe => "pipe",
+        WakeupName::Socket => "socket",
     }
 }

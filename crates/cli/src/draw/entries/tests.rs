@@ -1,5 +1,5 @@
 use corewise_machine::suggested_command;
-use corewise_model::artifact::Summary;
+use corewise_model::artifact::ArtifactSummary;
 use insta::assert_snapshot;
 
 use super::*;
@@ -7,15 +7,15 @@ use crate::draw::fixtures::hostile;
 
 const HOUR: i64 = 3_600_000;
 
-fn entry(number: i64, kind: &str, what: &str) -> Entry {
-    Entry {
+fn entry(number: i64, kind: &str, what: &str) -> StoredEntry {
+    StoredEntry {
         number,
         kind: kind.into(),
         started_unix_ms: 1_763_700_000_000 + number * HOUR,
         fingerprint: Some("86c4f951bb913509".into()),
         deleted_unix_ms: None,
         trials: if kind == "experiment" { 33 } else { 0 },
-        summary: Some(Summary {
+        summary: Some(ArtifactSummary {
             what: what.into(),
             partial: number == 12,
             processor: Some("AMD Ryzen 9 9950X3D 16-Core Processor".into()),
@@ -27,18 +27,23 @@ fn entry(number: i64, kind: &str, what: &str) -> Entry {
     }
 }
 
-fn deleted(number: i64) -> Entry {
-    Entry { deleted_unix_ms: Some(1_763_900_000_000), summary: None, trials: 0, ..entry(number, "experiment", "") }
+fn deleted(number: i64) -> StoredEntry {
+    StoredEntry {
+        deleted_unix_ms: Some(1_763_900_000_000),
+        summary: None,
+        trials: 0,
+        ..entry(number, "experiment", "")
+    }
 }
 
-fn shown(entries: &[Entry], all: bool, others: usize, width: usize) -> String {
-    screen(
+fn shown(entries: &[StoredEntry], all: bool, others: usize, width: usize) -> String {
+    draw_screen(
         entries,
-        &Listed { kind: None, first: suggested_command::first_survey(), all, others },
+        &ListContext { kind: None, first: suggested_command::first_survey(), all, others },
         &TimeZone::UTC,
         width,
     )
-    .plain()
+    .to_plain()
 }
 
 #[test]
@@ -79,14 +84,14 @@ fn every_kind_stands_in_one_table() {
 
 #[test]
 fn what_was_deleted_leaves_a_line_and_many_only_their_number() {
-    let few: Vec<Entry> = [entry(1, "survey", "32 cpus, 24 rounds in 30 s"), deleted(2)].into();
+    let few: Vec<StoredEntry> = [entry(1, "survey", "32 cpus, 24 rounds in 30 s"), deleted(2)].into();
     assert_snapshot!(shown(&few, false, 0, 80), @r"
     number  kind        made              what                        kernel
          1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s  6.18.2
          2  experiment  2025-11-21 06:40  deleted 2025-11-23 12:13
     Hidden at this width: microcode, corewise
     ");
-    let many: Vec<Entry> = (2..40).map(deleted).chain([entry(41, "links", "6 pairs of 4 cpus (cas)")]).collect();
+    let many: Vec<StoredEntry> = (2..40).map(deleted).chain([entry(41, "links", "6 pairs of 4 cpus (cas)")]).collect();
     assert_snapshot!(shown(&many, false, 0, 80), @r"
     number  kind   made              what                     kernel  microcode
                                      38 deleted
@@ -103,8 +108,8 @@ fn where_nothing_is_stored_it_says_what_to_type() {
     3 more of other machines, or of this one with other cpus:  corewise history
       --all
     ");
-    let of_links = Listed { kind: Some("links"), first: suggested_command::links(), all: true, others: 0 };
-    assert_snapshot!(screen(&[], &of_links, &TimeZone::UTC, 80).plain(), @r"
+    let of_links = ListContext { kind: Some("links"), first: suggested_command::links(), all: true, others: 0 };
+    assert_snapshot!(draw_screen(&[], &of_links, &TimeZone::UTC, 80).to_plain(), @r"
     Nothing of the kind links is stored yet. Next:  corewise links
     ");
 }
@@ -116,10 +121,10 @@ fn no_stored_name_steers_or_hides() {
         let summary = entry.summary.as_mut().unwrap();
         (summary.processor, summary.kernel) = (Some(name.clone()), Some(name.clone()));
         (summary.microcode, summary.corewise) = (Some(name.clone()), name.clone());
-        let listed = Listed { kind: Some(&name), first: suggested_command::links(), all: true, others: 1 };
+        let listed = ListContext { kind: Some(&name), first: suggested_command::links(), all: true, others: 1 };
         for width in [60, 100, 200] {
-            hostile::check_screen(&screen(std::slice::from_ref(&entry), &listed, &TimeZone::UTC, width), width);
-            hostile::check_screen(&screen(&[], &listed, &TimeZone::UTC, width), width);
+            hostile::check_screen(&draw_screen(std::slice::from_ref(&entry), &listed, &TimeZone::UTC, width), width);
+            hostile::check_screen(&draw_screen(&[], &listed, &TimeZone::UTC, width), width);
         }
         hostile::check_json(&entry);
     }

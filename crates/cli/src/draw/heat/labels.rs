@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Returns the indices that get a label, rising, with at least `room` between any two. Every index takes `size`; `at`
 /// gives its position, including the gaps between groups. The first of a group has priority. Within a group, labels
 /// are a multiple of a power of two apart.
-pub fn labelled(groups: &[Range<usize>], at: impl Fn(usize) -> f64, size: f64, room: f64) -> Vec<usize> {
+pub fn choose_labels(groups: &[Range<usize>], at: impl Fn(usize) -> f64, size: f64, room: f64) -> Vec<usize> {
     let count = groups.last().map_or(0, |group| group.end);
     let mut step = 1;
     while step < count && step as f64 * size < room {
@@ -32,10 +32,10 @@ mod tests {
     #[test]
     fn groups_are_labelled_first_and_nothing_overlaps() {
         let at = |index: usize| index as f64;
-        assert_eq!(labelled(std::slice::from_ref(&(0..10)), at, 1.0, 3.0), [0, 4, 8]);
-        assert_eq!(labelled(&[0..5, 5..10], at, 1.0, 3.0), [0, 5, 9]);
-        assert_eq!(labelled(&[0..2, 2..4, 4..6], at, 1.0, 3.0), [0, 4]);
-        assert_eq!(labelled(&[0..2, 2..4], |index| 3.0 * at(index), 3.0, 3.0), [0, 1, 2, 3]);
-        assert!(labelled(std::slice::from_ref(&(0..0)), at, 1.0, 3.0).is_empty());
+        assert_eq!(choose_labels(std::slice::from_ref(&(0..10)), at, 1.0, 3.0), [0, 4, 8]);
+        assert_eq!(choose_labels(&[0..5, 5..10], at, 1.0, 3.0), [0, 5, 9]);
+        assert_eq!(choose_labels(&[0..2, 2..4, 4..6], at, 1.0, 3.0), [0, 4]);
+        assert_eq!(choose_labels(&[0..2, 2..4], |index| 3.0 * at(index), 3.0, 3.0), [0, 1, 2, 3]);
+        assert!(choose_labels(std::slice::from_ref(&(0..0)), at, 1.0, 3.0).is_empty());
     }
 }

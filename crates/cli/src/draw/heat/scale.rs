@@ -2,7 +2,7 @@
 
 use corewise_model::stats::order::quantile;
 
-use crate::draw::number::brief;
+use crate::draw::number::format_brief;
 use crate::draw::shades::FLAT;
 
 /// Quantiles at the ends of the scale, so that a few outliers do not stretch it.
@@ -33,16 +33,16 @@ const VIRIDIS: [[u8; 3]; 17] = [
 
 /// Logarithmic scale over costs of one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
+pub struct CostScale {
     low: f64,
     high: f64,
     lowest: f64,
     highest: f64,
 }
 
-impl Scale {
+impl CostScale {
     /// Returns a scale between the given ends, or else between quantiles; `None` if no cost is known.
-    pub fn of(costs: &[f64], ends: Option<[f64; 2]>) -> Option<Self> {
+    pub fn from_costs(costs: &[f64], ends: Option<[f64; 2]>) -> Option<Self> {
         let known = || costs.iter().copied().filter(|cost| cost.is_finite());
         let (lowest, highest) = (known().fold(f64::NAN, f64::min), known().fold(f64::NAN, f64::max));
         // A coarse clock also yields costs of 0, which have no logarithm.
@@ -63,7 +63,7 @@ impl Scale {
     }
 
     /// Returns the position of a cost, from 0 for the cheapest to 1; 0 on a flat scale.
-    pub fn position(&self, cost: f64) -> f64 {
+    pub fn position_of(&self, cost: f64) -> f64 {
         if self.is_flat() || cost <= self.low {
             return 0.0;
         }
@@ -71,11 +71,11 @@ impl Scale {
     }
 
     /// Returns the cost at a position as text beside the scale; with "≤" or "≥" at an end that some costs exceed.
-    pub fn mark(&self, position: f64) -> String {
-        let text = brief(self.low * (self.high / self.low).powf(position));
-        if position <= 0.0 && brief(self.lowest) != text {
+    pub fn format_mark(&self, position: f64) -> String {
+        let text = format_brief(self.low * (self.high / self.low).powf(position));
+        if position <= 0.0 && format_brief(self.lowest) != text {
             format!("≤{text}")
-        } else if position >= 1.0 && brief(self.highest) != text {
+        } else if position >= 1.0 && format_brief(self.highest) != text {
             format!("≥{text}")
         } else {
             text
@@ -83,14 +83,14 @@ impl Scale {
     }
 
     /// Formats the lowest and the highest cost.
-    pub fn range(&self) -> String {
-        let [lowest, highest] = [self.lowest, self.highest].map(brief);
+    pub fn format_range(&self) -> String {
+        let [lowest, highest] = [self.lowest, self.highest].map(format_brief);
         if lowest == highest { lowest } else { format!("{lowest} to {highest}") }
     }
 }
 
 /// Returns the colour of a position on the scale, as red, green and blue.
-pub fn colour(position: f64) -> [u8; 3] {
+pub fn colour_at(position: f64) -> [u8; 3] {
     let last = VIRIDIS.len() - 1;
     let place = position.clamp(0.0, 1.0) * last as f64;
     let below = (place as usize).min(last - 1);
@@ -102,11 +102,11 @@ pub fn colour(position: f64) -> [u8; 3] {
 /// Returns true if black is easier to read on a colour than white. Uses the relative luminance and contrast ratio of
 /// the Web Content Accessibility Guidelines 2.2.
 pub fn is_light([red, green, blue]: [u8; 3]) -> bool {
-    luminance([red, green, blue]) > 0.179
+    relative_luminance([red, green, blue]) > 0.179
 }
 
 /// Returns the relative luminance of a colour, from 0 to 1.
-pub fn luminance(colour: [u8; 3]) -> f64 {
+pub fn relative_luminance(colour: [u8; 3]) -> f64 {
     let [red, green, blue] = colour.map(|part| {
         let part = f64::from(part) / 255.0;
         if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
@@ -120,20 +120,20 @@ mod tests {
 
     #[test]
     fn dearer_is_lighter() {
-        let light: Vec<f64> = (0..=64).map(|step| luminance(colour(f64::from(step) / 64.0))).collect();
+        let light: Vec<f64> = (0..=64).map(|step| relative_luminance(colour_at(f64::from(step) / 64.0))).collect();
         assert!(light.is_sorted_by(|a, b| a < b), "{light:?}");
-        assert_eq!([colour(-1.0), colour(0.5), colour(2.0)], [VIRIDIS[0], VIRIDIS[8], VIRIDIS[16]]);
-        assert!(!is_light(colour(0.4)) && is_light(colour(0.6)));
+        assert_eq!([colour_at(-1.0), colour_at(0.5), colour_at(2.0)], [VIRIDIS[0], VIRIDIS[8], VIRIDIS[16]]);
+        assert!(!is_light(colour_at(0.4)) && is_light(colour_at(0.6)));
     }
 
     #[test]
     fn outliers_do_not_stretch_the_scale() {
         let mut costs: Vec<f64> = (0..1000).map(|index| if index % 2 == 0 { 10.0 } else { 90.0 }).collect();
         costs.extend([1.0, 5000.0, f64::NAN]);
-        let scale = Scale::of(&costs, None).unwrap();
-        assert_eq!([0.0, 0.5, 1.0].map(|position| scale.mark(position)), ["≤10", "30", "≥90"]);
-        assert_eq!([1.0, 10.0, 90.0, 5000.0].map(|cost| scale.position(cost)), [0.0, 0.0, 1.0, 1.0]);
-        assert!((scale.position(30.0) - 0.5).abs() < 1e-9);
+        let scale = CostScale::from_costs(&costs, None).unwrap();
+        assert_eq!([0.0, 0.5, 1.0].map(|position| scale.format_mark(position)), ["≤10", "30", "≥90"]);
+        assert_eq!([1.0, 10.0, 90.0, 5000.0].map(|cost| scale.position_of(cost)), [0.0, 0.0, 1.0, 1.0]);
+        assert!((scale.position_of(30.0) - 0.5).abs() < 1e-9);
     }
 
     /// Two of a thousand pairs are siblings, and one pair was disturbed: given the ends, neither is lost and nothing else is.
@@ -141,18 +141,18 @@ mod tests {
     fn ends_of_classes_keep_few_siblings_apart() {
         let mut costs: Vec<f64> = (0..1000).map(|index| if index % 2 == 0 { 25.0 } else { 100.0 }).collect();
         costs.extend([7.0, 7.0, 5000.0]);
-        let position = |ends| Scale::of(&costs, ends).unwrap().position(25.0);
+        let position = |ends| CostScale::from_costs(&costs, ends).unwrap().position_of(25.0);
         assert_eq!(position(None), 0.0);
         assert!((0.4..0.6).contains(&position(Some([7.0, 100.0]))));
     }
 
     #[test]
     fn noise_is_one_colour_and_nothing_has_no_scale() {
-        let flat = Scale::of(&[18.0, 20.0, 19.0], None).unwrap();
+        let flat = CostScale::from_costs(&[18.0, 20.0, 19.0], None).unwrap();
         assert!(flat.is_flat());
-        assert_eq!((flat.position(20.0), flat.range()), (0.0, "18 to 20".to_owned()));
-        assert_eq!(Scale::of(&[f64::NAN], None), None);
-        let broken = Scale::of(&[0.0, 0.0], None).unwrap();
-        assert_eq!((broken.is_flat(), broken.position(0.0), broken.range()), (true, 0.0, "0".to_owned()));
+        assert_eq!((flat.position_of(20.0), flat.format_range()), (0.0, "18 to 20".to_owned()));
+        assert_eq!(CostScale::from_costs(&[f64::NAN], None), None);
+        let broken = CostScale::from_costs(&[0.0, 0.0], None).unwrap();
+        assert_eq!((broken.is_flat(), broken.position_of(0.0), broken.format_range()), (true, 0.0, "0".to_owned()));
     }
 }

@@ -6,9 +6,9 @@ mod frame;
 mod png;
 
 use super::HeatMap;
-use super::scale::{self, Scale};
-use axes::Axes;
-use frame::Frame;
+use super::scale::{self, CostScale};
+use axes::HeatAxes;
+use frame::HeatFrame;
 
 /// Text around a picture; any of it may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,60 +33,62 @@ const MOST_FIGURES: usize = 24;
 
 impl HeatMap {
     /// Returns the map as SVG. It is about as large as a screen; from 600 rows on, a cell takes two pixels or one.
-    pub fn svg(&self, text: &SvgText) -> String {
-        let known = self.known();
-        let (scale, cell) = (Scale::of(&known, self.ends), cell_size(self.rows.len().max(self.columns.len())));
-        let picture = Picture { map: self, scale, cell };
-        let axes = Axes::of(&picture);
-        let mut body = picture.cells();
-        body.push_str(&axes.draw(&picture));
-        Frame { picture: &picture, axes: &axes, text, has_unknown: self.has_unknown(known.len()) }.around(&body)
+    pub fn to_svg(&self, text: &SvgText) -> String {
+        let known = self.known_costs();
+        let (scale, cell) =
+            (CostScale::from_costs(&known, self.ends), cell_size(self.rows.len().max(self.columns.len())));
+        let picture = HeatPicture { map: self, scale, cell };
+        let axes = HeatAxes::from_picture(&picture);
+        let mut body = picture.draw_cells();
+        body.push_str(&axes.draw_axes(&picture));
+        HeatFrame { picture: &picture, axes: &axes, text, has_unknown: self.has_unknown(known.len()) }
+            .draw_around(&body)
     }
 }
 
 /// Map to draw, with its layout.
-struct Picture<'a> {
+struct HeatPicture<'a> {
     map: &'a HeatMap,
     /// `None` if no cost is known.
-    scale: Option<Scale>,
+    scale: Option<CostScale>,
     /// Side of a cell in pixels.
     cell: usize,
 }
 
-impl Picture<'_> {
+impl HeatPicture<'_> {
     /// Returns the numbers of rows and columns.
-    fn counts(&self) -> [usize; 2] {
+    fn cell_counts(&self) -> [usize; 2] {
         [self.map.rows.len(), self.map.columns.len()]
     }
 
     /// Returns the height and width of all cells in pixels.
-    fn sides(&self) -> [usize; 2] {
-        self.counts().map(|count| count * self.cell)
+    fn side_lengths(&self) -> [usize; 2] {
+        self.cell_counts().map(|count| count * self.cell)
     }
 
     /// Returns the larger of the numbers of rows and columns.
-    fn most(&self) -> usize {
+    fn larger_count(&self) -> usize {
         self.map.rows.len().max(self.map.columns.len())
     }
 
     /// Returns the step of a cell on the scale of [`STEPS`]; `None` if its cost is unknown.
-    fn step(&self, row: usize, column: usize) -> Option<usize> {
-        let cost = self.map.cost(row, column);
-        self.scale.filter(|_| cost.is_finite()).map(|scale| step(scale.position(cost)))
+    fn step_of(&self, row: usize, column: usize) -> Option<usize> {
+        let cost = self.map.cost_at(row, column);
+        self.scale.filter(|_| cost.is_finite()).map(|scale| step_at(scale.position_of(cost)))
     }
 }
 
-fn step(position: f64) -> usize {
+fn step_at(position: f64) -> usize {
     ((position * STEPS as f64) as usize).min(STEPS - 1)
 }
 
 /// Returns the colour at the middle of a step.
-fn colour(step: usize) -> [u8; 3] {
-    scale::colour((step as f64 + 0.5) / STEPS as f64)
+fn step_colour(step: usize) -> [u8; 3] {
+    scale::colour_at((step as f64 + 0.5) / STEPS as f64)
 }
 
 /// Mixes a colour with one third of white, for predictions.
-fn pale(colour: [u8; 3]) -> [u8; 3] {
+fn pale_colour(colour: [u8; 3]) -> [u8; 3] {
     colour.map(|part| ((2 * u16::from(part) + 255) / 3) as u8)
 }
 

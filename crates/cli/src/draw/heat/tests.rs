@@ -1,8 +1,8 @@
 //! A heat map whose rows are something else than its columns.
 
-use super::depth::Depth;
-use super::{HeatMap, Side, SvgText};
-use crate::draw::text::Line;
+use super::depth::ColourDepth;
+use super::{HeatMap, HeatSide, SvgText};
+use crate::draw::text::StyledLine;
 
 /// Six groups of cpus, two on each of three nodes, and the memory of two nodes; the last cost is not known, the first two of the third row
 /// are predicted.
@@ -12,12 +12,12 @@ fn six_by_two() -> HeatMap {
         [[90.0, 140.0], [91.0, 141.0], [140.0, 90.0], [141.0, 92.0], [200.0, 201.0], [202.0, 203.0]].concat();
     costs[11] = f64::NAN;
     HeatMap {
-        rows: Side {
+        rows: HeatSide {
             groups: vec![0..2, 2..4, 4..6],
             names: [0, 2, 1].map(|node| format!("node {node}")).into(),
-            ..Side::plain("cpus", rows)
+            ..HeatSide::from_labels("cpus", rows)
         },
-        columns: Side::plain("node", vec!["0".into(), "2".into()]),
+        columns: HeatSide::from_labels("node", vec!["0".into(), "2".into()]),
         predicted: (0..12).map(|cell| cell == 4 || cell == 5).collect(),
         costs,
         unit: "ns".into(),
@@ -25,14 +25,14 @@ fn six_by_two() -> HeatMap {
     }
 }
 
-fn plain(lines: &[Line]) -> String {
+fn plain(lines: &[StyledLine]) -> String {
     lines.iter().map(|line| line.to_plain() + "\n").collect()
 }
 
 #[test]
 fn rows_and_columns_of_other_things_are_figures_and_join_each_by_itself() {
     let map = six_by_two();
-    insta::assert_snapshot!(plain(&map.lines(Depth::NoColour, 60, 20)), @r"
+    insta::assert_snapshot!(plain(&map.draw_lines(ColourDepth::NoColour, 60, 20)), @r"
             0   2
       0-3  90 140
       4-7  91 141
@@ -45,7 +45,7 @@ fn rows_and_columns_of_other_things_are_figures_and_join_each_by_itself() {
     ns; row: cpus, column: node; blank: not measured; 2 cells
         are predicted
     ");
-    insta::assert_snapshot!(plain(&map.lines(Depth::NoColour, 60, 3)), @r"
+    insta::assert_snapshot!(plain(&map.draw_lines(ColourDepth::NoColour, 60, 3)), @r"
           0 2
       0-3 ··▒▒
      8-11 ▒▒··
@@ -54,7 +54,7 @@ fn rows_and_columns_of_other_things_are_figures_and_join_each_by_itself() {
     row: cpus, column: node; a row is a group, a cell is the
         median of 2 x 1 pairs; blank: not measured
     ");
-    insta::assert_snapshot!(plain(&map.lines(Depth::Ansi16, 20, 3)), @r"
+    insta::assert_snapshot!(plain(&map.draw_lines(ColourDepth::Ansi16, 20, 3)), @r"
           0
       0-3 ▀▀
      8-11 ▀▀
@@ -69,8 +69,8 @@ fn rows_and_columns_of_other_things_are_figures_and_join_each_by_itself() {
         predicted
     ");
     assert!(
-        HeatMap { costs: Vec::new(), ..HeatMap { rows: Side::default(), ..map } }
-            .lines(Depth::NoColour, 60, 20)
+        HeatMap { costs: Vec::new(), ..HeatMap { rows: HeatSide::default(), ..map } }
+            .draw_lines(ColourDepth::NoColour, 60, 20)
             .is_empty()
     );
 }
@@ -78,7 +78,7 @@ fn rows_and_columns_of_other_things_are_figures_and_join_each_by_itself() {
 #[test]
 fn a_picture_is_as_wide_as_its_columns_and_as_high_as_its_rows() {
     let map = six_by_two();
-    let picture = map.svg(&SvgText::default());
+    let picture = map.to_svg(&SvgText::default());
     let document = roxmltree::Document::parse(&picture).unwrap();
     let texts = |tag| document.descendants().filter(move |node| node.has_tag_name(tag)).filter_map(|node| node.text());
     let titles: Vec<&str> = texts("title").filter(|text| text.contains(" to ")).collect();

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
 use corewise_model::Survey;
-use corewise_model::attribution::{Cause, CauseSummary, CpuStalls};
-use corewise_model::histogram::Histogram;
-use corewise_model::survey::Watch;
+use corewise_model::attribution::{CauseSummary, CpuStalls, StallCause};
+use corewise_model::histogram::TickHistogram;
+use corewise_model::survey::StallWatch;
 
-use super::remarks::{by, threshold};
-use crate::draw::grid::{Column, Grid};
-use crate::draw::number::{brief, count, decimal};
+use super::remarks::{describe_event_source, format_threshold};
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::number::{format_brief, format_count, format_decimal};
 use crate::draw::story::StoryPart;
-use crate::draw::text::{Line, Tone};
+use crate::draw::text::{StyledLine, TextTone};
 
 /// Maximum number of cpus with rows of their own.
 const FEW_CPUS: usize = 4;
@@ -26,87 +26,88 @@ const MOST_TASKS: usize = 3;
 const LITTLE: f64 = 0.005;
 
 /// Row of the table.
-struct Row<'a> {
+struct CauseRow<'a> {
     cpus: String,
     name: String,
-    tone: Tone,
+    tone: TextTone,
     count: u64,
     watched_s: f64,
     share: f64,
     in_handler: Option<f64>,
-    lengths: Option<std::borrow::Cow<'a, Histogram>>,
+    lengths: Option<std::borrow::Cow<'a, TickHistogram>>,
 }
 
 /// Returns the table with its caption; empty if stalls were not watched.
-pub fn causes(survey: &Survey) -> Vec<StoryPart> {
+pub fn compose_causes(survey: &Survey) -> Vec<StoryPart> {
     let Some(watch) = &survey.watch else { return Vec::new() };
     let seen: Vec<(u32, &CpuStalls)> =
         survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?))).collect();
     if seen.is_empty() {
         return Vec::new();
     }
-    let rows = if seen.len() <= FEW_CPUS { cpu_by_cpu(&seen) } else { together(&seen) };
-    let mut grid = Grid::new(vec![
-        Column::text("cpu", 0),
-        Column::text("cause", 0).shrinking_to(18),
-        Column::number("stalls", "/s", 2),
-        Column::number("share", "%", 0).named("share of the time"),
-        Column::number("p50", "µs", 1),
-        Column::number("p99", "µs", 3),
-        Column::number("max", "µs", 1),
-        Column::number("running", "%", 4).named("share in handlers"),
+    let rows = if seen.len() <= FEW_CPUS { cpu_by_cpu(&seen) } else { join_cpus(&seen) };
+    let mut grid = TextGrid::new(vec![
+        GridColumn::text("cpu", 0),
+        GridColumn::text("cause", 0).shrinking_to(18),
+        GridColumn::number("stalls", "/s", 2),
+        GridColumn::number("share", "%", 0).with_name("share of the time"),
+        GridColumn::number("p50", "µs", 1),
+        GridColumn::number("p99", "µs", 3),
+        GridColumn::number("max", "µs", 1),
+        GridColumn::number("running", "%", 4).with_name("share in handlers"),
     ]);
     let mut last = String::new();
     for row in rows {
         let cpus = if row.cpus == last { String::new() } else { row.cpus.clone() };
         last.clone_from(&row.cpus);
-        grid.row(cells(&row, cpus));
+        grid.add_row(draw_cells(&row, cpus));
     }
-    vec![caption(watch, &seen), grid.into()]
+    vec![compose_caption(watch, &seen), grid.into()]
 }
 
-fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)]) -> StoryPart {
+fn compose_caption(watch: &StallWatch, seen: &[(u32, &CpuStalls)]) -> StoryPart {
     let watched_s: f64 = seen.iter().map(|(_, stalls)| stalls.watched_s).sum();
     let lost_s: f64 = seen.iter().map(|(_, stalls)| stalls.lost_s).sum();
     let cpus = if seen.len() == 1 { "the cpu's time" } else { "the cpus' time" };
     let text = format!(
         "of stalls of {} and more, {}: {} % of {cpus}",
-        threshold(watch),
-        by(watch.event_source),
+        format_threshold(watch),
+        describe_event_source(watch.event_source),
         brief_percent(lost_s / watched_s)
     );
-    Line::new().strong("Causes").plain("  ").faint(text).hanging(2)
+    StyledLine::new().strong("Causes").plain("  ").faint(text).into_paragraph(2)
 }
 
 fn brief_percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent.is_finite() { decimal(percent, if percent < 1.0 { 2 } else { 1 }) } else { "0".into() }
+    if percent.is_finite() { format_decimal(percent, if percent < 1.0 { 2 } else { 1 }) } else { "0".into() }
 }
 
-fn cells(row: &Row<'_>, cpus: String) -> Vec<Line> {
+fn draw_cells(row: &CauseRow<'_>, cpus: String) -> Vec<StyledLine> {
     let microseconds = |quantile: f64| {
         let lengths = row.lengths.as_ref().filter(|lengths| lengths.count() > 0);
-        Line::new().plain(lengths.map(|lengths| brief(lengths.quantile_ns(quantile) / 1e3)).unwrap_or_default())
+        StyledLine::new()
+            .plain(lengths.map(|lengths| format_brief(lengths.quantile_ns(quantile) / 1e3)).unwrap_or_default())
     };
-    let rate = if row.count == 0 { String::new() } else { brief(row.count as f64 / row.watched_s) };
+    let rate = if row.count == 0 { String::new() } else { format_brief(row.count as f64 / row.watched_s) };
     vec![
-        Line::new().strong(cpus),
-        Line::new().with(row.tone, &row.name),
-        Line::new().plain(rate),
-        Line::new().plain(decimal(row.share * 100.0, 1)),
+        StyledLine::new().strong(cpus),
+        StyledLine::new().with(row.tone, &row.name),
+        StyledLine::new().plain(rate),
+        StyledLine::new().plain(format_decimal(row.share * 100.0, 1)),
         microseconds(0.5),
         microseconds(0.99),
         microseconds(1.0),
-        Line::new().faint(row.in_handler.map(|share| decimal(share * 100.0, 0)).unwrap_or_default()),
+        StyledLine::new().faint(row.in_handler.map(|share| format_decimal(share * 100.0, 0)).unwrap_or_default()),
     ]
 }
 
-fn cpu_by_cpu<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
-    seen.iter().flat_map(|(cpu, stalls)| of_cpu(*cpu, stalls)).collect()
+fn cpu_by_cpu<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<CauseRow<'a>> {
+    seen.iter().flat_map(|(cpu, stalls)| rows_of_cpu(*cpu, stalls)).collect()
 }
 
 /// Returns a cpu's rows: the tasks that took most, and the other causes; small ones are combined.
-fn of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<Row<'_>> {
+fn rows_of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<CauseRow<'_>> {
     let (tasks, others): (Vec<&CauseSummary>, Vec<&CauseSummary>) =
         stalls.causes.iter().partition(|cause| cause.cause.is_task());
     let mut rows = Vec::new();
@@ -115,29 +116,29 @@ fn of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<Row<'_>> {
         let told = causes.iter().enumerate().filter(is_told).count().min(most);
         // A row for the one remaining cause says more than "1 other".
         let told = if causes.len() == told + 1 { told + 1 } else { told };
-        let mut each: Vec<Row<'_>> = causes.iter().map(|cause| row(cpu.to_string(), cause, stalls)).collect();
+        let mut each: Vec<CauseRow<'_>> = causes.iter().map(|cause| new_row(cpu.to_string(), cause, stalls)).collect();
         let rest = each.split_off(told);
         rows.extend(each);
         if !rest.is_empty() {
-            rows.push(rest_of(cpu.to_string(), &rest, noun, stalls.watched_s));
+            rows.push(merge_rest(cpu.to_string(), &rest, noun, stalls.watched_s));
         }
     }
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     rows
 }
 
-fn row<'a>(cpus: String, cause: &'a CauseSummary, stalls: &'a CpuStalls) -> Row<'a> {
+fn new_row<'a>(cpus: String, cause: &'a CauseSummary, stalls: &'a CpuStalls) -> CauseRow<'a> {
     let name = match &cause.cause {
-        Cause::Periodic { rank } => match stalls.periods.get(usize::from(*rank)) {
-            Some(period) => format!("every {} ms", decimal(1e3 / period.hertz, 2)),
-            None => cause.cause.name(),
+        StallCause::Periodic { rank } => match stalls.periods.get(usize::from(*rank)) {
+            Some(period) => format!("every {} ms", format_decimal(1e3 / period.hertz, 2)),
+            None => cause.cause.plain_name(),
         },
-        other => other.name(),
+        other => other.plain_name(),
     };
-    Row {
+    CauseRow {
         cpus,
         name,
-        tone: tone(&cause.cause),
+        tone: cause_tone(&cause.cause),
         count: cause.count,
         watched_s: stalls.watched_s,
         share: cause.share,
@@ -147,20 +148,20 @@ fn row<'a>(cpus: String, cause: &'a CauseSummary, stalls: &'a CpuStalls) -> Row<
 }
 
 /// Highlights unknown causes, which readers look for first.
-const fn tone(cause: &Cause) -> Tone {
+const fn cause_tone(cause: &StallCause) -> TextTone {
     match cause {
-        Cause::Unknown | Cause::Stolen => Tone::Warn,
-        _ => Tone::Plain,
+        StallCause::Unknown | StallCause::Stolen => TextTone::Warn,
+        _ => TextTone::Plain,
     }
 }
 
 /// Combines rows into one.
-fn rest_of<'a>(cpus: String, rest: &[Row<'_>], noun: &str, watched_s: f64) -> Row<'a> {
-    let lengths = joined(rest.iter().filter_map(|row| row.lengths.as_deref()));
-    Row {
+fn merge_rest<'a>(cpus: String, rest: &[CauseRow<'_>], noun: &str, watched_s: f64) -> CauseRow<'a> {
+    let lengths = join_histograms(rest.iter().filter_map(|row| row.lengths.as_deref()));
+    CauseRow {
         cpus,
-        name: count(rest.len(), noun),
-        tone: Tone::Faint,
+        name: format_count(rest.len(), noun),
+        tone: TextTone::Faint,
         count: rest.iter().map(|row| row.count).sum(),
         watched_s,
         share: rest.iter().map(|row| row.share).sum(),
@@ -169,57 +170,59 @@ fn rest_of<'a>(cpus: String, rest: &[Row<'_>], noun: &str, watched_s: f64) -> Ro
     }
 }
 
-fn joined<'h>(all: impl Iterator<Item = &'h Histogram>) -> Histogram {
-    all.fold(Histogram::collecting(1.0), |mut sum, one| {
-        sum.merge(one);
+fn join_histograms<'h>(all: impl Iterator<Item = &'h TickHistogram>) -> TickHistogram {
+    all.fold(TickHistogram::new_collecting(1.0), |mut sum, one| {
+        sum.merge_from(one);
         sum
     })
 }
 
 /// Combines all cpus in one table: tasks of one name are one cause, and each cause shows its main cpu.
-fn together<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
+fn join_cpus<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<CauseRow<'a>> {
     let mut by_name: BTreeMap<String, Vec<(u32, &CpuStalls, &CauseSummary)>> = BTreeMap::new();
     for (cpu, stalls) in seen {
         for cause in &stalls.causes {
-            by_name.entry(kind_of(&cause.cause)).or_default().push((*cpu, stalls, cause));
+            by_name.entry(describe_kind(&cause.cause)).or_default().push((*cpu, stalls, cause));
         }
     }
     let lost_s: f64 = seen.iter().map(|(_, stalls)| stalls.lost_s).sum();
     let watched_s: f64 = seen.iter().map(|(_, stalls)| stalls.watched_s).sum();
-    let mut rows: Vec<Row<'a>> = by_name
+    let mut rows: Vec<CauseRow<'a>> = by_name
         .into_iter()
         .map(|(name, parts)| {
             let time_s: f64 = parts.iter().map(|(_, _, cause)| cause.time_s).sum();
             let running_s: f64 = parts.iter().map(|(_, _, cause)| cause.running_s).sum();
-            Row {
-                cpus: most_on(&parts, time_s),
+            CauseRow {
+                cpus: format_most_on(&parts, time_s),
                 name,
-                tone: tone(&parts[0].2.cause),
+                tone: cause_tone(&parts[0].2.cause),
                 count: parts.iter().map(|(_, _, cause)| cause.count).sum(),
                 watched_s,
                 share: time_s / lost_s,
                 in_handler: parts[0].2.cause.is_named().then_some(running_s / time_s),
-                lengths: Some(std::borrow::Cow::Owned(joined(parts.iter().map(|(_, _, cause)| &cause.lengths)))),
+                lengths: Some(std::borrow::Cow::Owned(join_histograms(
+                    parts.iter().map(|(_, _, cause)| &cause.lengths),
+                ))),
             }
         })
         .collect();
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     if rows.len() > MOST_TOGETHER + 1 {
         let rest = rows.split_off(MOST_TOGETHER);
-        rows.push(rest_of(String::new(), &rest, "other", watched_s));
+        rows.push(merge_rest(String::new(), &rest, "other", watched_s));
     }
     rows
 }
 
-fn kind_of(cause: &Cause) -> String {
+fn describe_kind(cause: &StallCause) -> String {
     match cause {
-        Cause::Task { name, function, .. } if function.is_empty() => format!("task {name}"),
-        other => other.name(),
+        StallCause::Task { name, function, .. } if function.is_empty() => format!("task {name}"),
+        other => other.plain_name(),
     }
 }
 
 /// Names the cpu that has half of a cause's time, or counts the cpus.
-fn most_on(parts: &[(u32, &CpuStalls, &CauseSummary)], time_s: f64) -> String {
+fn format_most_on(parts: &[(u32, &CpuStalls, &CauseSummary)], time_s: f64) -> String {
     let most = parts.iter().max_by(|a, b| a.2.time_s.total_cmp(&b.2.time_s));
     match most {
         Some((cpu, _, cause)) if parts.len() > 1 && cause.time_s * 2.0 >= time_s => format!("most on {cpu}"),

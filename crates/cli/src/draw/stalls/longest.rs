@@ -1,13 +1,13 @@
 //! Longest stalls, each in its parts from beginning to end.
 
 use corewise_model::Survey;
-use corewise_model::attribution::{Cause, Part, Phase, Timeline};
+use corewise_model::attribution::{CausePhase, StallCause, StallPart, StallTimeline};
 
-use crate::draw::number::{brief, decimal, duration};
-use crate::draw::printable::named;
+use crate::draw::number::{format_brief, format_decimal, format_duration};
+use crate::draw::printable::printable_name;
 use crate::draw::story::StoryPart;
-use crate::draw::text::Line;
-use crate::draw::wrap::unbroken;
+use crate::draw::text::StyledLine;
+use crate::draw::wrap::glue_words;
 
 /// Maximum number of stalls that are listed.
 const MOST_LISTED: usize = 5;
@@ -15,8 +15,8 @@ const MOST_LISTED: usize = 5;
 const LITTLE: f64 = 0.02;
 
 /// Returns the longest stalls of all cpus with their timelines; empty if there are none.
-pub fn longest(survey: &Survey) -> Vec<StoryPart> {
-    let mut all: Vec<(u32, &Timeline)> = survey
+pub fn compose_longest(survey: &Survey) -> Vec<StoryPart> {
+    let mut all: Vec<(u32, &StallTimeline)> = survey
         .cpus
         .iter()
         .filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)))
@@ -28,33 +28,35 @@ pub fn longest(survey: &Survey) -> Vec<StoryPart> {
         return Vec::new();
     }
     all.sort_by_key(|(cpu, one)| (std::cmp::Reverse(one.length_ns), *cpu, one.begin_ns));
-    let mut lines = vec![Line::new().strong("Longest").plain("  ").faint("each with its parts in µs").hanging(2)];
+    let mut lines =
+        vec![StyledLine::new().strong("Longest").plain("  ").faint("each with its parts in µs").into_paragraph(2)];
     for (cpu, one) in all.into_iter().take(MOST_LISTED) {
         let head = format!(
             "{:>8}  cpu {cpu} at {} s  ",
-            duration(one.length_ns as f64),
-            decimal(one.begin_ns as f64 * 1e-9, 2)
+            format_duration(one.length_ns as f64),
+            format_decimal(one.begin_ns as f64 * 1e-9, 2)
         );
-        let parts: Vec<String> = told(one).into_iter().map(|text| unbroken(&text)).collect();
-        lines.push(Line::new().strong(unbroken(&head)).plain(parts.join(", ")).hanging(10));
+        let parts: Vec<String> = format_parts(one).into_iter().map(|text| glue_words(&text)).collect();
+        lines.push(StyledLine::new().strong(glue_words(&head)).plain(parts.join(", ")).into_paragraph(10));
     }
     lines
 }
 
 /// Lists the important parts in order: "timer 5.1 (after 7.2 on its way)".
-fn told(one: &Timeline) -> Vec<String> {
-    let is_told = |part: &&Part| part.cause != Cause::Work && part.length_ns as f64 >= LITTLE * one.length_ns as f64;
+fn format_parts(one: &StallTimeline) -> Vec<String> {
+    let is_told =
+        |part: &&StallPart| part.cause != StallCause::Work && part.length_ns as f64 >= LITTLE * one.length_ns as f64;
     let mut told: Vec<(String, u64)> = Vec::new();
     for part in one.parts.iter().filter(is_told) {
         let name = match part.phase {
-            Phase::Delivery => format!("entry to {}", named(&part.cause.name())),
-            Phase::Return => format!("return from {}", named(&part.cause.name())),
-            Phase::Between | Phase::Running => named(&part.cause.name()),
+            CausePhase::Delivery => format!("entry to {}", printable_name(&part.cause.plain_name())),
+            CausePhase::Return => format!("return from {}", printable_name(&part.cause.plain_name())),
+            CausePhase::Between | CausePhase::Running => printable_name(&part.cause.plain_name()),
         };
         match told.last_mut() {
             Some((last, length_ns)) if *last == name => *length_ns += part.length_ns,
             _ => told.push((name, part.length_ns)),
         }
     }
-    told.into_iter().map(|(name, length_ns)| format!("{name} {}", brief(length_ns as f64 / 1e3))).collect()
+    told.into_iter().map(|(name, length_ns)| format!("{name} {}", format_brief(length_ns as f64 / 1e3))).collect()
 }

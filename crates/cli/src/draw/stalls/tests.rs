@@ -3,33 +3,40 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::event::{Event, EventSource, Source, What};
+use corewise_machine::event::{EventKind, EventSource, InterruptSource, KernelEvent};
 use corewise_model::Survey;
-use corewise_model::attribution::{Perturbation, divide, settle};
-use corewise_model::stall::{Stall, Surroundings, Visit};
-use corewise_model::survey::{Scope, Watch};
+use corewise_model::attribution::{RecordingPerturbation, divide_stalls, settle_visits};
+use corewise_model::stall::{CauseSurroundings, Stall, StallVisit};
+use corewise_model::survey::{StallWatch, SurveyScope};
 use insta::assert_snapshot;
 
 use super::*;
 use crate::draw::fixtures::fabricated::{ryzen_survey, small_guest_survey};
 use crate::draw::fixtures::hostile;
-use crate::draw::story::{Story, StoryPart, StoryRole, lines};
+use crate::draw::story::{Story, StoryPart, StoryRole, draw_parts};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The kernel's timer strikes this often, in nanoseconds: 250 times a second.
 const TICK_NS: u64 = 4_000_000;
 
 /// A visit of two seconds: the timer, the host's tick, and on cpu 0 a device and another task.
-fn visit(cpu: u32, round: u32) -> Visit {
+fn visit(cpu: u32, round: u32) -> StallVisit {
     let begin_ns = u64::from(round) * 10 * SECOND_NS + u64::from(cpu) * 3 * SECOND_NS;
-    let mut visit =
-        Visit { cpu, round, armed: true, begin_ns, end_ns: begin_ns + 2 * SECOND_NS, own_task: 7, ..Visit::default() };
+    let mut visit = StallVisit {
+        cpu,
+        round,
+        armed: true,
+        begin_ns,
+        end_ns: begin_ns + 2 * SECOND_NS,
+        own_task: 7,
+        ..StallVisit::default()
+    };
     for number in 0..500 {
         let at_ns = begin_ns + 1_000_000 + number * TICK_NS;
-        let source = Source::LocalTimer;
+        let source = InterruptSource::LocalTimer;
         interrupted(&mut visit, at_ns, 17_000 + number % 7 * 100, source);
         if cpu == 0 && number % 5 == 0 {
-            interrupted(&mut visit, at_ns + 2_000_000, 9_000 + number * 10, Source::Device(36));
+            interrupted(&mut visit, at_ns + 2_000_000, 9_000 + number * 10, InterruptSource::Device(36));
         }
         if cpu == 0 && number % 250 == 99 {
             preempted(&mut visit, at_ns + 3_000_000, 180_000);
@@ -49,61 +56,64 @@ fn stall(begin_ns: u64, length_ns: u64) -> Stall {
     Stall { begin_ns, end_ns: begin_ns + length_ns, off_cpu_ns: 0, involuntary_switches: 0 }
 }
 
-fn event(visit: &mut Visit, at_ns: u64, what: What) {
-    visit.events.push(Event { at_ns, cpu: visit.cpu, task: 7, what });
+fn event(visit: &mut StallVisit, at_ns: u64, what: EventKind) {
+    visit.events.push(KernelEvent { at_ns, cpu: visit.cpu, task: 7, what });
 }
 
-fn interrupted(visit: &mut Visit, at_ns: u64, length_ns: u64, source: Source) {
+fn interrupted(visit: &mut StallVisit, at_ns: u64, length_ns: u64, source: InterruptSource) {
     visit.stalls.push(stall(at_ns, length_ns));
-    event(visit, at_ns + length_ns * 4 / 10, What::Enter { source });
-    event(visit, at_ns + length_ns * 9 / 10, What::Exit { source });
+    event(visit, at_ns + length_ns * 4 / 10, EventKind::Enter { source });
+    event(visit, at_ns + length_ns * 9 / 10, EventKind::Exit { source });
 }
 
-fn preempted(visit: &mut Visit, at_ns: u64, length_ns: u64) {
+fn preempted(visit: &mut StallVisit, at_ns: u64, length_ns: u64) {
     visit.stalls.push(Stall { off_cpu_ns: length_ns - 2_000, involuntary_switches: 1, ..stall(at_ns, length_ns) });
-    let away = What::Switch { from: 7, preempted: true, to: 812, to_name: "backup".into() };
+    let away = EventKind::Switch { from: 7, preempted: true, to: 812, to_name: "backup".into() };
     event(visit, at_ns + 1_000, away);
-    let back = What::Switch { from: 812, preempted: false, to: 7, to_name: "tail 0".into() };
+    let back = EventKind::Switch { from: 812, preempted: false, to: 7, to_name: "tail 0".into() };
     event(visit, at_ns + length_ns - 1_000, back);
 }
 
 /// A survey whose cpus stall so.
 pub fn with_stalls(mut survey: Survey, event_source: EventSource) -> Survey {
-    let surroundings = Surroundings {
+    let surroundings = CauseSurroundings {
         has_hypervisor: survey.machine.system.hypervisor.is_some(),
         devices: BTreeMap::from([(36, "nvme0q1".to_owned())]),
         tasks: BTreeMap::new(),
     };
     let visits = survey.cpus.iter().flat_map(|seen| (0..2).map(|round| visit(seen.cpu, round)));
-    let watched = |visit: Visit| {
+    let watched = |visit: StallVisit| {
         let armed = event_source != EventSource::Thread;
-        divide(&Visit { armed, events: if armed { visit.events } else { Vec::new() }, ..visit }, &surroundings)
+        divide_stalls(
+            &StallVisit { armed, events: if armed { visit.events } else { Vec::new() }, ..visit },
+            &surroundings,
+        )
     };
-    let mut stalls = settle(visits.map(watched).collect(), &surroundings, 10);
+    let mut stalls = settle_visits(visits.map(watched).collect(), &surroundings, 10);
     survey.cpus.iter_mut().for_each(|seen| seen.stalls = stalls.remove(&seen.cpu));
-    let perturbation = Perturbation {
+    let perturbation = RecordingPerturbation {
         ratio: 1.034,
         interval: Some([1.01, 1.052]),
         watched_ns: 18_300.0,
         unwatched_ns: 17_700.0,
         pairs: 24,
     };
-    survey.watch = Some(Watch {
+    survey.watch = Some(StallWatch {
         event_source,
         threshold_ns: 1_000.0,
         first_in_line: false,
         perturbation: (event_source != EventSource::Thread).then_some(perturbation),
     });
-    survey.provenance.scope = Scope::Tail;
+    survey.provenance.scope = SurveyScope::Tail;
     survey
 }
 
 fn text(parts: Vec<StoryPart>, width: usize) -> String {
-    lines(&parts, width).iter().map(|line| line.to_plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    draw_parts(&parts, width).iter().map(|line| line.to_plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 fn all(survey: &Survey, width: usize) -> String {
-    let parts = [causes(survey), watching(survey), periods(survey), longest(survey)];
+    let parts = [compose_causes(survey), compose_watching(survey), compose_periods(survey), compose_longest(survey)];
     let told = parts.into_iter().map(|parts| text(parts, width)).filter(|text| !text.is_empty());
     told.collect::<Vec<_>>().join("\n\n")
 }
@@ -118,28 +128,28 @@ fn two_cpus() -> Survey {
 #[test]
 fn what_nobody_is_known_for_is_described() {
     let mut survey = with_stalls(two_cpus(), EventSource::Perf);
-    let mut visits: Vec<Visit> = (0..2).map(|round| visit(0, round)).collect();
-    let mut random = corewise_machine::random::Random::new(5);
+    let mut visits: Vec<StallVisit> = (0..2).map(|round| visit(0, round)).collect();
+    let mut random = corewise_machine::random::RandomGenerator::new(5);
     for visit in &mut visits {
         for _ in 0..300 {
-            let at_ns = visit.begin_ns + (random.unit() * 2e9) as u64;
-            let length_ns = 10_000 + (random.unit() * 60_000.0) as u64;
+            let at_ns = visit.begin_ns + (random.next_unit() * 2e9) as u64;
+            let length_ns = 10_000 + (random.next_unit() * 60_000.0) as u64;
             let is_free = visit.stalls.iter().all(|one| at_ns + 80_000 < one.begin_ns || at_ns > one.end_ns + 1_000);
             visit.stalls.extend(is_free.then(|| stall(at_ns, length_ns)));
             visit.stalls.sort_by_key(|stall| stall.begin_ns);
         }
     }
-    let surroundings = Surroundings { has_hypervisor: true, ..Surroundings::default() };
-    let divided = visits.iter().map(|visit| divide(visit, &surroundings)).collect();
-    survey.cpus[0].stalls = settle(divided, &surroundings, 10).remove(&0);
-    assert_snapshot!(text(unexplained(&survey), 80), @r"
+    let surroundings = CauseSurroundings { has_hypervisor: true, ..CauseSurroundings::default() };
+    let divided = visits.iter().map(|visit| divide_stalls(visit, &surroundings)).collect();
+    survey.cpus[0].stalls = settle_visits(divided, &surroundings, 10).remove(&0);
+    assert_snapshot!(text(compose_unexplained(&survey), 80), @r"
     cpu 0: 43 % of the lost time is unexplained: 570 stalls without a period, half
       of them 25 µs to 57 µs. This system's kernel reports no event for them, so the
       cause is the host, or its hardware
     ");
     survey.machine.system.hypervisor = None;
-    assert!(text(unexplained(&survey), 200).ends_with("so the cause is firmware or hardware"));
-    assert!(unexplained(&with_stalls(survey, EventSource::Thread)).is_empty());
+    assert!(text(compose_unexplained(&survey), 200).ends_with("so the cause is firmware or hardware"));
+    assert!(compose_unexplained(&with_stalls(survey, EventSource::Thread)).is_empty());
 }
 
 #[test]
@@ -235,7 +245,7 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
 
 #[test]
 fn many_cpus_are_told_together() {
-    assert_snapshot!(text(causes(&with_stalls(ryzen_survey(), EventSource::Perf)), 80), @r"
+    assert_snapshot!(text(compose_causes(&with_stalls(ryzen_survey(), EventSource::Perf)), 80), @r"
     Causes  of stalls of 1.0 µs and more, named by the kernel's tracepoints: 0.68 %
       of the cpus' time
     cpu      cause                   stalls  share  p50  p99  max  running
@@ -254,13 +264,13 @@ fn findings_say_who_and_what_can_be_done() {
     let told: Vec<String> = conclusions
         .findings
         .iter()
-        .filter(|finding| finding.topic == corewise_model::finding::Topic::Causes)
+        .filter(|finding| finding.topic == corewise_model::finding::FindingTopic::Causes)
         .map(|finding| {
             format!(
                 "{} {} {}",
                 finding.statement,
                 finding.advice,
-                finding.command.as_ref().map(corewise_machine::SuggestedCommand::line).unwrap_or_default()
+                finding.command.as_ref().map(corewise_machine::SuggestedCommand::shell_line).unwrap_or_default()
             )
         })
         .collect();
@@ -277,11 +287,17 @@ fn no_task_is_named_so_that_it_steers_or_hides() {
     let survey = with_stalls(two_cpus(), EventSource::Perf);
     for (place, survey) in hostile::copies(&survey).into_iter().enumerate() {
         let told = Story::default()
-            .with(StoryRole::Evidence, [causes(&survey), senders(&survey), longest(&survey)].concat())
-            .with(StoryRole::Notes, [watching(&survey), periods(&survey), unexplained(&survey)].concat());
+            .with(
+                StoryRole::Evidence,
+                [compose_causes(&survey), compose_senders(&survey), compose_longest(&survey)].concat(),
+            )
+            .with(
+                StoryRole::Notes,
+                [compose_watching(&survey), compose_periods(&survey), compose_unexplained(&survey)].concat(),
+            );
         // Concluding takes its time; names are the same ones in each.
         let conclusions = (place < 4).then(|| corewise_model::survey::conclude::conclude(&survey));
-        let means = conclusions.map(|conclusions| crate::draw::findings::findings(&survey, &conclusions));
+        let means = conclusions.map(|conclusions| crate::draw::findings::compose_findings(&survey, &conclusions));
         hostile::check_story(&told.with(StoryRole::Answer, means.unwrap_or_default()));
         hostile::check_json(&survey);
     }

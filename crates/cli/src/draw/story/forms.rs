@@ -5,15 +5,16 @@ use crate::draw::{csv, markdown};
 
 /// Checks that every sentence of a story is in each of its forms.
 pub fn check_forms(story: &Story) {
-    let page = letters(&without_tags(&story.markup(0).into_string()));
-    let document = letters(&markdown::story(story, Some(1)));
-    let terminals = [60, 80, 120, 400].map(|width| letters(&story.at(width).plain()));
-    let fields = letters(&[story.sentences(), story.commands(), story.notes()].concat().join(" "));
-    let table = letters(&csv::with_notes("a\n1", &story.notes()).replace("\"\"", "\""));
+    let page = plain_letters(&without_tags(&story.to_markup(0).into_string()));
+    let document = plain_letters(&markdown::write_story(story, Some(1)));
+    let terminals = [60, 80, 120, 400].map(|width| plain_letters(&story.screen_at_width(width).to_plain()));
+    let fields =
+        plain_letters(&[story.answer_sentences(), story.answer_commands(), story.note_sentences()].concat().join(" "));
+    let table = plain_letters(&csv::with_notes("a\n1", &story.note_sentences()).replace("\"\"", "\""));
     let mut checked = 0;
     for block in &story.blocks {
-        for sentence in block.parts.iter().filter_map(StoryPart::sentence) {
-            let sentence = letters(&sentence.to_plain());
+        for sentence in block.parts.iter().filter_map(StoryPart::sentence_line) {
+            let sentence = plain_letters(&sentence.to_plain());
             assert!(page.contains(&sentence), "not on the page: {sentence}\n{page}");
             assert!(document.contains(&sentence), "not in Markdown: {sentence}\n{document}");
             let is_on_terminals = !matches!(block.role, StoryRole::Context | StoryRole::Details);
@@ -34,7 +35,7 @@ pub fn check_forms(story: &Story) {
 }
 
 /// Returns the letters of a text, without spaces and the escapes of each form.
-fn letters(text: &str) -> String {
+fn plain_letters(text: &str) -> String {
     let plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
     plain.chars().filter(|letter| !letter.is_whitespace() && !"\\`*|".contains(*letter)).collect()
 }

@@ -3,8 +3,8 @@
 use corewise_machine::placement::plan::{RoleCandidate, USUAL_MOST, plan_roles};
 use corewise_machine::placement::roles::PlacedRole;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::links::Matrix;
-use corewise_model::trial::{Arm, LOAD, Parts, RolePlace, Workload};
+use corewise_model::links::CostMatrix;
+use corewise_model::trial::{LOAD, PlacementArm, RolePlace, ServiceParts, TriedWorkload};
 
 use super::{ASKED_FOR, CandidatePlanner, CandidateRequest};
 use crate::experiment::choice::PlacementChoice;
@@ -16,9 +16,9 @@ impl CandidatePlanner<'_> {
     pub(in crate::experiment) fn planned_arms_of_services(
         &mut self,
         request: &CandidateRequest,
-        parts: &Parts,
+        parts: &ServiceParts,
         roles: &[&str],
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         let mut candidates = Vec::new();
         for choice in &request.choices {
             if let PlacementChoice::Near(device) = choice {
@@ -35,7 +35,7 @@ impl CandidatePlanner<'_> {
         text: &str,
         placed: &[PlacedRole],
         roles: &[&str],
-    ) -> Result<Arm, ExperimentError> {
+    ) -> Result<PlacementArm, ExperimentError> {
         let mut reasons: Vec<String> = Vec::new();
         let mut places = Vec::new();
         for role in placed {
@@ -59,8 +59,12 @@ impl CandidatePlanner<'_> {
 
     /// Returns all roles but the last near a device, and away from it. The last one is the load, or the rest of the threads, and stays
     /// with the OS default.
-    pub(super) fn roles_near_and_away(&self, device: &str, roles: &[&str]) -> Result<[Arm; 2], ExperimentError> {
-        let of_roles = |whole: Arm| {
+    pub(super) fn roles_near_and_away(
+        &self,
+        device: &str,
+        roles: &[&str],
+    ) -> Result<[PlacementArm; 2], ExperimentError> {
+        let of_roles = |whole: PlacementArm| {
             let cpus = whole.cpus.unwrap_or_default();
             let placed = &roles[..roles.len().saturating_sub(1)];
             let places = place_roles(placed, std::iter::repeat((whole.name.clone(), cpus)));
@@ -70,12 +74,13 @@ impl CandidatePlanner<'_> {
     }
 
     /// Returns the placements that are planned for services and their load. Roles of threads are never planned unasked.
-    fn planned_roles(&self, parts: &Parts) -> Vec<Arm> {
+    fn planned_roles(&self, parts: &ServiceParts) -> Vec<PlacementArm> {
         let services = parts.services.iter().map(|service| service.name.as_str());
         let roles: Vec<&str> = services.chain(std::iter::once(LOAD)).collect();
         let map = self.knowledge.link_map(self.machine);
-        let costs = map.and_then(|map| Some(Matrix::of(&map.series.first()?.links)));
-        let cost = costs.as_ref().map(|costs| |a: u32, b: u32| Some(costs.cost(costs.place(a)?, costs.place(b)?)));
+        let costs = map.and_then(|map| Some(CostMatrix::from_links(&map.series.first()?.links)));
+        let cost =
+            costs.as_ref().map(|costs| |a: u32, b: u32| Some(costs.pair_cost(costs.place_of(a)?, costs.place_of(b)?)));
         let cost = cost.as_ref().map(|cost| cost as &dyn Fn(u32, u32) -> Option<f64>);
         let known = (self.knowledge.busiest_cpu(self.machine), cost);
         let each = |candidate: RoleCandidate| {
@@ -100,31 +105,37 @@ fn place_roles(roles: &[&str], places: impl IntoIterator<Item = (String, CpuSet)
 }
 
 fn name_places(places: &[RolePlace]) -> String {
-    places.iter().map(RolePlace::typed).collect::<Vec<_>>().join(", ")
+    places.iter().map(RolePlace::typed_text).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns an arm with the cpus of all its roles; a role without a placement may use all.
-fn join_places(name: String, places: Vec<RolePlace>, roles: &[&str], reason: String, machine: &Machine) -> Arm {
+fn join_places(
+    name: String,
+    places: Vec<RolePlace>,
+    roles: &[&str],
+    reason: String,
+    machine: &Machine,
+) -> PlacementArm {
     let is_placed = |role: &&&str| places.iter().any(|place| place.role == ***role);
     let mut cpus: CpuSet = places.iter().flat_map(|place| place.cpus.iter()).collect();
     if roles.iter().filter(is_placed).count() < roles.len() {
         cpus = cpus.union(&machine.allowed);
     }
-    Arm { roles: places, ..Arm::new(name, Some(cpus), reason) }
+    PlacementArm { roles: places, ..PlacementArm::new(name, Some(cpus), reason) }
 }
 
 /// Refuses memory policies of programs that are not started for each trial: their memory is in place already.
 ///
 /// # Errors
 /// [`ExperimentError::MemoryStays`] with the placement.
-pub fn refuse_memory_of_others(workload: &Workload, arms: &[Arm]) -> Result<(), ExperimentError> {
+pub fn refuse_memory_of_others(workload: &TriedWorkload, arms: &[PlacementArm]) -> Result<(), ExperimentError> {
     let is_started = |role: &str| {
         workload.parts.as_ref().is_some_and(|parts| {
             role == LOAD || !parts.keep_started && parts.services.iter().any(|service| service.name == role)
         })
     };
     let of_role = arms.iter().flat_map(|arm| &arm.roles).filter(|place| place.memory.is_some());
-    let of_role = of_role.filter(|place| !is_started(&place.role)).map(RolePlace::typed);
+    let of_role = of_role.filter(|place| !is_started(&place.role)).map(RolePlace::typed_text);
     let of_all = arms.iter().filter(|arm| arm.memory.is_some() && workload.goes_on()).map(|arm| arm.name.clone());
     of_role.chain(of_all).next().map_or(Ok(()), |place| Err(ExperimentError::MemoryStays(place)))
 }

@@ -2,8 +2,8 @@
 
 use corewise_machine::CpuSet;
 use corewise_machine::placement::plan::spread_out;
-use corewise_model::experiment::{Cell, arrange};
-use corewise_model::trial::Arm;
+use corewise_model::experiment::{ThreadsCell, arrange_cells};
+use corewise_model::trial::PlacementArm;
 
 use super::CandidatePlanner;
 use crate::experiment::error::ExperimentError;
@@ -33,39 +33,39 @@ pub struct ThreadCounts {
 }
 
 impl CandidatePlanner<'_> {
-    /// Returns the arms in the order that [`arrange`] gives.
+    /// Returns the arms in the order that [`arrange_cells`] gives.
     ///
     /// # Errors
     /// [`ExperimentError::OneArm`].
-    pub fn arms_of_threads(&self, asked: &ThreadCounts) -> Result<Vec<Arm>, ExperimentError> {
+    pub fn arms_of_threads(&self, asked: &ThreadCounts) -> Result<Vec<PlacementArm>, ExperimentError> {
         let machine = self.machine;
         let placement = |threads: u32| spread_out(machine, &self.reachable, threads);
         let mut cells = Vec::new();
         for &threads in &asked.counts {
             if asked.pinned != ThreadPinning::Yes {
-                cells.push(Cell { threads, pinned: false });
+                cells.push(ThreadsCell { threads, pinned: false });
             }
             // A mask of all cpus is the OS default's, and would be tried twice, unless the program pins its threads within it.
             let differs = || !asked.pins.is_empty() || placement(threads).1 != machine.allowed;
             if asked.pinned == ThreadPinning::Yes || (asked.pinned == ThreadPinning::Both && differs()) {
-                cells.push(Cell { threads, pinned: true });
+                cells.push(ThreadsCell { threads, pinned: true });
             }
         }
         if cells.len() < 2 {
             return Err(ExperimentError::OneArm(describe_one_arm(asked, machine.allowed.len())));
         }
-        arrange(&mut cells, u32::try_from(machine.allowed.len()).unwrap_or(u32::MAX));
+        arrange_cells(&mut cells, u32::try_from(machine.allowed.len()).unwrap_or(u32::MAX));
         Ok(cells.into_iter().map(|cell| arm_of_cell(cell, cell.pinned.then(|| placement(cell.threads)))).collect())
     }
 }
 
-fn arm_of_cell(cell: Cell, placement: Option<(String, CpuSet)>) -> Arm {
+fn arm_of_cell(cell: ThreadsCell, placement: Option<(String, CpuSet)>) -> PlacementArm {
     let (name, threads) = (count_words(cell.threads as usize, "thread"), Some(cell.threads));
     match placement {
-        None => Arm { threads, ..Arm::new(name, None, "OS default") },
+        None => PlacementArm { threads, ..PlacementArm::new(name, None, "OS default") },
         Some((text, cpus)) => {
             let reason = "pinned to as many cpus as threads, far apart";
-            Arm { threads, ..Arm::new(format!("{name} on {text}"), Some(cpus), reason) }
+            PlacementArm { threads, ..PlacementArm::new(format!("{name} on {text}"), Some(cpus), reason) }
         }
     }
 }

@@ -5,34 +5,34 @@ use std::io;
 
 use corewise_machine::CpuSet;
 use corewise_sys::SysError;
-use corewise_sys::change::{AffinityChange, Change, Journal};
-use corewise_sys::process::{Process, Stat};
+use corewise_sys::change::{AffinityChange, Change, ChangeJournal};
+use corewise_sys::process::{ProcessIdentity, ProcessStat};
 use corewise_sys::{affinity, cpuset, task};
 
-use super::stand::Stand;
+use super::stand::ArmPlaces;
 
 /// Maximum passes over threads; after these, new threads are started too fast to be placed.
 const MOST_LOOKS: usize = 50;
 
 /// Chosen processes and their descendants, with the original cpus of each of their threads.
-pub struct Crew {
-    roots: Vec<Process>,
+pub struct ProcessCrew {
+    roots: Vec<ProcessIdentity>,
     /// Roots and their descendants, each with the index of its root.
-    processes: Vec<(Process, usize)>,
+    processes: Vec<(ProcessIdentity, usize)>,
     /// Threads by number.
-    threads: BTreeMap<u32, Known>,
+    threads: BTreeMap<u32, JournalledThread>,
     /// Two halves of the cpus. At each switch every thread goes through both, so that it moves at least once, whatever
     /// its cpus before and after.
     halves: [CpuSet; 2],
     /// Placements that the experiment uses in turn.
     placements: Vec<CpuSet>,
-    journal: Journal,
+    journal: ChangeJournal,
     /// Number of the newest process or thread when the processes were last searched.
     newest: Option<u32>,
 }
 
 /// Thread in the journal.
-struct Known {
+struct JournalledThread {
     /// Number of its change in the journal.
     number: u32,
     process: u32,
@@ -67,11 +67,11 @@ pub enum CrewError {
     TooFast,
 }
 
-impl Crew {
+impl ProcessCrew {
     /// Returns a crew before any change. `placements` are all that it will be given beside its own cpus.
-    pub fn new(roots: Vec<Process>, placements: Vec<CpuSet>, journal: Journal) -> Self {
+    pub fn new(roots: Vec<ProcessIdentity>, placements: Vec<CpuSet>, journal: ChangeJournal) -> Self {
         let reachable =
-            roots.iter().map(|root| cpuset::of(root.id)).reduce(|a, b| a.intersection(&b)).unwrap_or_default();
+            roots.iter().map(|root| cpuset::cpuset_of(root.id)).reduce(|a, b| a.intersection(&b)).unwrap_or_default();
         let half = |odd: usize| {
             reachable.iter().enumerate().filter(|(index, _)| index % 2 == odd).map(|(_, cpu)| cpu).collect()
         };
@@ -89,21 +89,21 @@ impl Crew {
     }
 
     /// Returns the current numbers of all processes and their threads.
-    pub fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.processes
-            .iter()
-            .flat_map(|(process, _)| task::inheriting(process.id).into_iter().map(|thread| (process.id, thread)))
+    pub fn list_members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.processes.iter().flat_map(|(process, _)| {
+            task::inheriting_threads(process.id).into_iter().map(|thread| (process.id, thread))
+        })
     }
 
     /// Returns the cpus of a thread.
-    fn cpus_of<'s>(&self, stand: &Stand<'s>, (process, thread): (u32, u32)) -> Option<&'s CpuSet> {
+    fn cpus_of<'s>(&self, stand: &ArmPlaces<'s>, (process, thread): (u32, u32)) -> Option<&'s CpuSet> {
         let place = self.processes.binary_search_by_key(&process, |(known, _)| known.id);
         let root = place.map_or(0, |place| self.processes[place].1);
-        stand.of(root, || task::name(process, thread).unwrap_or_default())
+        stand.cpus_of(root, || task::thread_name(process, thread).unwrap_or_default())
     }
 
     /// Returns the number of threads that the last switch placed.
-    pub fn count(&self) -> usize {
+    pub fn placed_threads(&self) -> usize {
         self.threads.len()
     }
 
@@ -120,26 +120,26 @@ impl Crew {
     ///
     /// # Errors
     /// The reason of the failure.
-    pub fn place(&mut self, stand: &Stand<'_>) -> Result<(), CrewError> {
-        let placed = self.switch(stand);
+    pub fn place_threads(&mut self, stand: &ArmPlaces<'_>) -> Result<(), CrewError> {
+        let placed = self.switch_places(stand);
         if placed.is_err() {
-            self.give_back();
+            self.restore_all();
         }
         placed
     }
 
     /// Restores everything at once.
-    pub fn give_back(&mut self) {
+    pub fn restore_all(&mut self) {
         self.journal.undo_all();
         self.threads.clear();
     }
 
-    fn switch(&mut self, stand: &Stand<'_>) -> Result<(), CrewError> {
+    fn switch_places(&mut self, stand: &ArmPlaces<'_>) -> Result<(), CrewError> {
         self.check_alive()?;
         let mut placed = BTreeSet::new();
         for look in 0..MOST_LOOKS {
             self.find_processes();
-            let found: Vec<(u32, u32)> = self.members().filter(|(_, thread)| !placed.contains(thread)).collect();
+            let found: Vec<(u32, u32)> = self.list_members().filter(|(_, thread)| !placed.contains(thread)).collect();
             let is_known = |(process, thread): &(u32, u32)| {
                 self.threads.get(thread).is_some_and(|known| known.process == *process)
             };
@@ -149,7 +149,7 @@ impl Crew {
             // Threads born since the last pass inherit their cpus from others. If all of these are right, so are those
             // born now; waiting for no births could take forever.
             if known.is_empty() && moved.is_empty() {
-                self.forget_all_but(&placed);
+                self.retain_placed(&placed);
                 return Ok(());
             }
             for thread in known.into_iter().map(|(_, thread)| thread).chain(moved) {
@@ -160,13 +160,17 @@ impl Crew {
     }
 
     /// Moves a thread. The kernel has just listed it, and its change is in the journal.
-    fn move_thread(&mut self, thread: u32, stand: &Stand<'_>) -> Result<(), CrewError> {
+    fn move_thread(&mut self, thread: u32, stand: &ArmPlaces<'_>) -> Result<(), CrewError> {
         let Some(process) = self.threads.get(&thread).map(|known| known.process) else { return Ok(()) };
         let given = self.cpus_of(stand, (process, thread));
         let Some(known) = self.threads.get_mut(&thread) else { return Ok(()) };
         known.given = given.cloned();
         let steps = [&self.halves[0], &self.halves[1], given.unwrap_or(&known.before)];
-        match steps.into_iter().filter(|cpus| !cpus.is_empty()).try_for_each(|cpus| affinity::set(thread, cpus)) {
+        match steps
+            .into_iter()
+            .filter(|cpus| !cpus.is_empty())
+            .try_for_each(|cpus| affinity::set_affinity(thread, cpus))
+        {
             Err(error) if !affinity::has_ended(&error) => {
                 let what = format!("cpus of thread {thread}");
                 Err(CrewError::Refused(SysError::Change { what, source: error }))
@@ -185,15 +189,18 @@ impl Crew {
     fn write_down(
         &mut self,
         new: &[(u32, u32)],
-        stand: &Stand<'_>,
+        stand: &ArmPlaces<'_>,
         are_all_moved: bool,
     ) -> Result<Vec<u32>, CrewError> {
         let (mut changes, mut moved) = (Vec::new(), Vec::new());
         for &(process, thread) in new {
-            let (Some(owner), Some(identity)) = (identity(process), task::thread(process, thread)) else { continue };
+            let (Some(owner), Some(identity)) = (process_identity(process), task::thread_identity(process, thread))
+            else {
+                continue;
+            };
             let Ok(change) = AffinityChange::new(owner, identity, self.halves[0].clone()) else { continue };
             let has = change.old.clone();
-            let mut change = self.with_origin(change.and_in_turn(self.in_turn()), process);
+            let mut change = self.with_origin(change.and_in_turn(self.turn_placements()), process);
             if are_all_moved || has != *self.cpus_of(stand, (process, thread)).unwrap_or(&change.old) {
                 moved.push(thread);
             } else {
@@ -209,7 +216,7 @@ impl Crew {
             match made {
                 Ok(number) => drop(self.threads.insert(
                     change.thread.id,
-                    Known {
+                    JournalledThread {
                         number,
                         process: change.process.map_or(0, |process| process.id),
                         given: None,
@@ -225,7 +232,7 @@ impl Crew {
     }
 
     /// Removes ended threads from the journal, which would grow without end.
-    fn forget_all_but(&mut self, placed: &BTreeSet<u32>) {
+    fn retain_placed(&mut self, placed: &BTreeSet<u32>) {
         let gone = self.threads.iter().filter(|(thread, _)| !placed.contains(thread));
         let gone: BTreeSet<u32> = gone.map(|(_, known)| known.number).collect();
         if !gone.is_empty() {
@@ -234,7 +241,7 @@ impl Crew {
         }
     }
 
-    fn in_turn(&self) -> Vec<CpuSet> {
+    fn turn_placements(&self) -> Vec<CpuSet> {
         self.placements.iter().chain(&self.halves).cloned().collect()
     }
 
@@ -255,16 +262,16 @@ impl Crew {
 
     /// Searches for processes if one was started since the last time; corewise's own children do not count.
     fn find_processes(&mut self) {
-        let newest = task::newest();
+        let newest = task::newest_number();
         if newest.is_some() && newest == self.newest {
             return;
         }
         self.newest = newest;
-        let mut found: Vec<(Process, usize)> = Vec::new();
+        let mut found: Vec<(ProcessIdentity, usize)> = Vec::new();
         for (number, root) in self.roots.iter().enumerate() {
             let mut own = BTreeSet::from([std::process::id()]);
             found.push((*root, number));
-            for process in task::descendants(root.id) {
+            for process in task::descendant_processes(root.id) {
                 if own.contains(&process.number) || own.contains(&process.parent) {
                     own.insert(process.number);
                 } else {
@@ -284,7 +291,7 @@ impl Crew {
     pub fn check_placed(&self) -> Result<(), CrewError> {
         for (thread, known) in &self.threads {
             let Some(given) = &known.given else { continue };
-            match affinity::of(*thread) {
+            match affinity::affinity_of(*thread) {
                 Ok(now) if now != *given => {
                     return Err(CrewError::Changed { thread: *thread, given: given.clone(), now });
                 }
@@ -295,12 +302,12 @@ impl Crew {
     }
 }
 
-fn identity(process: u32) -> Option<Process> {
-    let stat: io::Result<Option<Stat>> = Stat::of(process);
+fn process_identity(process: u32) -> Option<ProcessIdentity> {
+    let stat: io::Result<Option<ProcessStat>> = ProcessStat::read_stat(process);
     stat.ok()
         .flatten()
         .filter(|stat| !stat.has_ended)
-        .map(|stat| Process { id: process, start_ticks: stat.start_ticks })
+        .map(|stat| ProcessIdentity { id: process, start_ticks: stat.start_ticks })
 }
 
 #[cfg(test)]
@@ -335,16 +342,16 @@ mod tests {
         let _ = std::io::stdin().read(&mut [0]);
     }
 
-    struct Running(Child);
+    struct RunningChild(Child);
 
-    impl Drop for Running {
+    impl Drop for RunningChild {
         fn drop(&mut self) {
             let _ = self.0.kill();
             let _ = self.0.wait();
         }
     }
 
-    fn process(part: &str) -> (Running, Process) {
+    fn process(part: &str) -> (RunningChild, ProcessIdentity) {
         let test = "experiment::live::crew::tests::plays_a_process_with_many_threads";
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([test, "--exact", "--nocapture", "--test-threads", "1"])
@@ -355,90 +362,100 @@ mod tests {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.map_while(Result::ok).any(|line| line.contains("ready")));
-        let identity = identity(child.id()).unwrap();
-        (Running(child), identity)
+        let identity = process_identity(child.id()).unwrap();
+        (RunningChild(child), identity)
     }
 
-    fn masks(process: Process) -> Vec<CpuSet> {
-        task::threads(process.id).into_iter().map(|thread| affinity::of(thread).unwrap()).collect()
+    fn masks(process: ProcessIdentity) -> Vec<CpuSet> {
+        task::thread_numbers(process.id).into_iter().map(|thread| affinity::affinity_of(thread).unwrap()).collect()
     }
 
     #[test]
     fn all_threads_go_together_and_each_gets_back_what_it_had() {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         if all.len() < 2 {
             return println!("skipped: one cpu alone leaves nothing to change");
         }
-        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::of(cpu.unwrap()));
+        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::from_cpu(cpu.unwrap()));
         let (running, process) = process("stays");
-        let own = *task::threads(process.id).last().unwrap();
-        affinity::set(own, &last).unwrap();
+        let own = *task::thread_numbers(process.id).last().unwrap();
+        affinity::set_affinity(own, &last).unwrap();
         let before = masks(process);
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::in_folder(folder.path().join("journals"));
-        let mut crew = Crew::new(vec![process], vec![first.clone(), last.clone()], journal);
+        let journal = ChangeJournal::in_folder(folder.path().join("journals"));
+        let mut crew = ProcessCrew::new(vec![process], vec![first.clone(), last.clone()], journal);
         for cpus in [Some(&first), Some(&last), None, Some(&first), Some(&first)] {
             let begun = Instant::now();
-            crew.place(&Stand::together(cpus)).unwrap();
-            println!("{} threads placed in {:?}", crew.count(), begun.elapsed());
+            crew.place_threads(&ArmPlaces::from_cpus(cpus)).unwrap();
+            println!("{} threads placed in {:?}", crew.placed_threads(), begun.elapsed());
             let expected = cpus.map_or_else(|| before.clone(), |cpus| vec![cpus.clone(); before.len()]);
             assert_eq!(masks(process), expected);
             crew.check_placed().unwrap();
         }
         // Somebody else, or the program itself.
-        let changed = *task::inheriting(process.id).last().unwrap();
-        affinity::set(changed, &last).unwrap();
+        let changed = *task::inheriting_threads(process.id).last().unwrap();
+        affinity::set_affinity(changed, &last).unwrap();
         assert!(matches!(crew.check_placed(), Err(CrewError::Changed { thread, .. }) if thread == changed));
-        crew.give_back();
+        crew.restore_all();
         assert_eq!(masks(process), before);
         drop(running);
-        assert!(matches!(crew.place(&Stand::together(None)), Err(CrewError::Ended(_))));
+        assert!(matches!(crew.place_threads(&ArmPlaces::from_cpus(None)), Err(CrewError::Ended(_))));
     }
 
     #[test]
     fn each_process_and_each_role_of_threads_has_its_own_cpus() {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         if all.len() < 2 {
             return println!("skipped: one cpu alone leaves nothing to change");
         }
-        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::of(cpu.unwrap()));
+        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::from_cpu(cpu.unwrap()));
         let [(_one, server), (_other, client)] = [process("stays"), process("stays")];
-        let main = task::name(client.id, client.id).unwrap();
+        let main = task::thread_name(client.id, client.id).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::in_folder(folder.path().join("journals"));
-        let mut crew = Crew::new(vec![server, client], vec![first.clone(), last.clone()], journal);
+        let journal = ChangeJournal::in_folder(folder.path().join("journals"));
+        let mut crew = ProcessCrew::new(vec![server, client], vec![first.clone(), last.clone()], journal);
         let by_name = regex_lite::Regex::new(&format!("^{}$", regex_lite::escape(&main))).unwrap();
-        crew.place(&Stand { roles: vec![(&by_name, &last)], roots: vec![Some(&first), None] }).unwrap();
-        let of_main = |process: Process| affinity::of(process.id).unwrap();
+        crew.place_threads(&ArmPlaces { roles: vec![(&by_name, &last)], roots: vec![Some(&first), None] }).unwrap();
+        let of_main = |process: ProcessIdentity| affinity::affinity_of(process.id).unwrap();
         assert_eq!([of_main(server), of_main(client)], [last.clone(), last]);
-        let others =
-            |process: Process| task::threads(process.id).into_iter().skip(1).map(|id| affinity::of(id).unwrap());
-        let is_named = |process: Process, thread: u32| by_name.is_match(&task::name(process.id, thread).unwrap());
-        let of_test = task::threads(server.id)[1];
+        let others = |process: ProcessIdentity| {
+            task::thread_numbers(process.id).into_iter().skip(1).map(|id| affinity::affinity_of(id).unwrap())
+        };
+        let is_named =
+            |process: ProcessIdentity, thread: u32| by_name.is_match(&task::thread_name(process.id, thread).unwrap());
+        let of_test = task::thread_numbers(server.id)[1];
         assert!(is_named(server, of_test) || others(server).next() == Some(first));
-        assert!(is_named(client, task::threads(client.id)[1]) || others(client).next() == Some(all));
+        assert!(is_named(client, task::thread_numbers(client.id)[1]) || others(client).next() == Some(all));
         crew.check_placed().unwrap();
     }
 
     #[test]
     fn threads_that_are_born_all_the_time_have_the_cpus_of_those_that_are_placed() {
-        let all = affinity::current().unwrap();
+        let all = affinity::current_affinity().unwrap();
         if all.len() < 2 {
             return println!("skipped: one cpu alone leaves nothing to change");
         }
-        let one = CpuSet::of(all.lowest().unwrap());
+        let one = CpuSet::from_cpu(all.lowest().unwrap());
         let (_running, process) = process(BREEDS);
         let folder = tempfile::tempdir().unwrap();
-        let mut crew = Crew::new(vec![process], vec![one.clone()], Journal::in_folder(folder.path().join("journals")));
+        let mut crew = ProcessCrew::new(
+            vec![process],
+            vec![one.clone()],
+            ChangeJournal::in_folder(folder.path().join("journals")),
+        );
         // A thread may end between the list and the question.
-        let masks =
-            || task::threads(process.id).into_iter().filter_map(|thread| affinity::of(thread).ok()).collect::<Vec<_>>();
+        let masks = || {
+            task::thread_numbers(process.id)
+                .into_iter()
+                .filter_map(|thread| affinity::affinity_of(thread).ok())
+                .collect::<Vec<_>>()
+        };
         for cpus in [Some(&one), None, Some(&one)] {
-            crew.place(&Stand::together(cpus)).unwrap();
+            crew.place_threads(&ArmPlaces::from_cpus(cpus)).unwrap();
             let given = cpus.unwrap_or(&all);
             assert!(masks().iter().all(|mask| mask == given), "{given}: {:?}", masks());
         }
-        crew.give_back();
+        crew.restore_all();
         assert!(masks().iter().all(|mask| *mask == all), "{:?}", masks());
     }
 }

@@ -5,10 +5,10 @@ use std::io::Read as _;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use corewise_model::sample::Moment;
-use corewise_model::trial::Source;
-use corewise_sys::accounts::Account;
-use corewise_sys::execution::{End, Execution};
+use corewise_model::sample::MetricMoment;
+use corewise_model::trial::LiveSource;
+use corewise_sys::accounts::ThreadAccount;
+use corewise_sys::execution::{CommandExecution, ExecutionEnd};
 use corewise_sys::input::InputKind;
 use ureq::Agent;
 
@@ -16,27 +16,27 @@ use ureq::Agent;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads one source repeatedly.
-pub struct Reader<'a> {
-    source: Source,
+pub struct SourceReader<'a> {
+    source: LiveSource,
     agent: Agent,
     since: Instant,
-    accounts: Option<Accounts>,
+    accounts: Option<ThreadAccounts>,
     stop: &'a AtomicBool,
 }
 
 /// Accounting of all threads. A thread that has ended keeps its value of the last reading.
 #[derive(Default)]
-struct Accounts {
+struct ThreadAccounts {
     /// Latest account by process and thread.
-    last: HashMap<(u32, u32), Account>,
+    last: HashMap<(u32, u32), ThreadAccount>,
     cpu_ns: u64,
     waited_ns: u64,
 }
 
-impl Accounts {
-    fn look(&mut self, threads: impl Iterator<Item = (u32, u32)>) {
+impl ThreadAccounts {
+    fn read_accounts(&mut self, threads: impl Iterator<Item = (u32, u32)>) {
         for key in threads {
-            let Some(now) = Account::of(key.0, key.1) else { continue };
+            let Some(now) = ThreadAccount::read_account(key.0, key.1) else { continue };
             let before = self.last.insert(key, now).unwrap_or_default();
             // A reused number counts from zero.
             self.cpu_ns += now.on_cpu_ns.checked_sub(before.on_cpu_ns).unwrap_or(now.on_cpu_ns);
@@ -45,9 +45,9 @@ impl Accounts {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     /// Returns a reader of a source; with the kernel's accounting if a metric needs it.
-    pub fn new(source: &Source, with_accounts: bool, stop: &'a AtomicBool) -> Self {
+    pub fn new(source: &LiveSource, with_accounts: bool, stop: &'a AtomicBool) -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(PATIENCE))
             // Only the user's address counts: a server cannot send corewise elsewhere.
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
             .proxy(None)
             .max_idle_connections(1)
             .user_agent("corewise");
-        let accounts = with_accounts.then(Accounts::default);
+        let accounts = with_accounts.then(ThreadAccounts::default);
         Self { source: source.clone(), agent: config.build().into(), since: Instant::now(), accounts, stop }
     }
 
@@ -66,27 +66,28 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// The reason why the source does not answer.
-    pub fn look(&mut self, threads: impl Iterator<Item = (u32, u32)>) -> Result<Moment, String> {
+    pub fn read_source(&mut self, threads: impl Iterator<Item = (u32, u32)>) -> Result<MetricMoment, String> {
         let begun = self.since.elapsed();
         let text = match &self.source {
-            Source::Command(script) => self.output_of(script)?,
-            Source::Page(address) => self.page(address)?,
-            Source::Kernel => String::new(),
+            LiveSource::Command(script) => self.read_output(script)?,
+            LiveSource::Page(address) => self.fetch_page(address)?,
+            LiveSource::Kernel => String::new(),
         };
         if let Some(accounts) = &mut self.accounts {
-            accounts.look(threads);
+            accounts.read_accounts(threads);
         }
         let at_s = (begun + self.since.elapsed()).as_secs_f64() / 2.0;
         let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
         let (cpu_s, waited_s) =
             self.accounts.as_ref().map_or((0.0, 0.0), |found| (seconds(found.cpu_ns), seconds(found.waited_ns)));
-        Ok(Moment { at_s, text, cpu_s, waited_s })
+        Ok(MetricMoment { at_s, text, cpu_s, waited_s })
     }
 
-    fn output_of(&self, script: &str) -> Result<String, String> {
+    fn read_output(&self, script: &str) -> Result<String, String> {
         let (program, arguments) = ("sh".into(), ["-c".into(), script.into()]);
         let stops = [self.stop];
-        let execution = Execution { timeout: Some(PATIENCE), ..Execution::new(&program, &arguments, &stops) };
+        let execution =
+            CommandExecution { timeout: Some(PATIENCE), ..CommandExecution::new(&program, &arguments, &stops) };
         let mut text = Vec::new();
         let mut take = |bytes: &[u8]| {
             let left = (InputKind::MetricFile.most_bytes() as usize).saturating_sub(text.len());
@@ -94,16 +95,16 @@ impl<'a> Reader<'a> {
         };
         let ran = execution.run(&mut take).map_err(|error| format!("{script} cannot be started: {error}"))?;
         match ran.end {
-            End::Exited(0) => Ok(String::from_utf8_lossy(&text).replace('\r', "\n")),
-            End::Exited(status) => Err(format!("{script} failed: exit status {status}")),
-            End::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
-            End::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),
-            End::Stopped => Err(format!("{script} was ended: it tried to use the terminal")),
-            End::Interrupted | End::NothingToFollow => Err(format!("{script} was interrupted")),
+            ExecutionEnd::Exited(0) => Ok(String::from_utf8_lossy(&text).replace('\r', "\n")),
+            ExecutionEnd::Exited(status) => Err(format!("{script} failed: exit status {status}")),
+            ExecutionEnd::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
+            ExecutionEnd::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),
+            ExecutionEnd::Stopped => Err(format!("{script} was ended: it tried to use the terminal")),
+            ExecutionEnd::Interrupted | ExecutionEnd::NothingToFollow => Err(format!("{script} was interrupted")),
         }
     }
 
-    fn page(&self, address: &str) -> Result<String, String> {
+    fn fetch_page(&self, address: &str) -> Result<String, String> {
         let begun = Instant::now();
         let late = || format!("{address} took longer than {} s", PATIENCE.as_secs());
         let wrong = |error: ureq::Error| match error {
@@ -177,9 +178,9 @@ mod tests {
             drop(first);
             answer(&mut BufReader::new(listener.accept().unwrap().0), true);
         });
-        let mut reader = Reader::new(&Source::Page(address), false, &stop);
+        let mut reader = SourceReader::new(&LiveSource::Page(address), false, &stop);
         for _ in 0..3 {
-            assert_eq!(reader.look(std::iter::empty()).unwrap().text, "7\n");
+            assert_eq!(reader.read_source(std::iter::empty()).unwrap().text, "7\n");
         }
         server.join().unwrap();
     }

@@ -1,29 +1,29 @@
 //! Cpus of the threads of several processes, by process and by thread name.
 
 use corewise_machine::CpuSet;
-use corewise_model::trial::{Arm, ThreadRole};
+use corewise_model::trial::{PlacementArm, ThreadRole};
 use regex_lite::Regex;
 
 use crate::LabError;
 
 /// Cpus of threads on one arm; threads without an entry keep their own.
 #[derive(Debug)]
-pub struct Stand<'a> {
+pub struct ArmPlaces<'a> {
     /// Cpus of threads by a pattern of names; the first match counts.
     pub roles: Vec<(&'a Regex, &'a CpuSet)>,
     /// Cpus of all other threads, by the root process that they descend from. Further roots use the last entry.
     pub roots: Vec<Option<&'a CpuSet>>,
 }
 
-impl<'a> Stand<'a> {
+impl<'a> ArmPlaces<'a> {
     /// Puts all threads on the same cpus, or on their own.
     #[cfg(test)]
-    pub fn together(cpus: Option<&'a CpuSet>) -> Self {
+    pub fn from_cpus(cpus: Option<&'a CpuSet>) -> Self {
         Self { roles: Vec::new(), roots: vec![cpus] }
     }
 
     /// Returns the cpus of a thread by the index of its root and by its name, which is read only if needed.
-    pub fn of(&self, root: usize, name: impl Fn() -> String) -> Option<&'a CpuSet> {
+    pub fn cpus_of(&self, root: usize, name: impl Fn() -> String) -> Option<&'a CpuSet> {
         let of_root = || *self.roots.get(root).or(self.roots.last())?;
         if self.roles.is_empty() {
             return of_root();
@@ -36,9 +36,9 @@ impl<'a> Stand<'a> {
 
 /// Roles of threads by name, with compiled patterns.
 #[derive(Clone, Debug)]
-pub struct Names(Vec<(String, Regex)>);
+pub struct RolePatterns(Vec<(String, Regex)>);
 
-impl Names {
+impl RolePatterns {
     /// Compiles the patterns of a workload's roles.
     ///
     /// # Errors
@@ -53,9 +53,9 @@ impl Names {
     }
 
     /// Returns the cpus of threads on an arm: by these names, and by the processes of these roles in order.
-    pub fn stand<'a>(&'a self, arm: &'a Arm, processes: &[&str]) -> Stand<'a> {
+    pub fn places_on<'a>(&'a self, arm: &'a PlacementArm, processes: &[&str]) -> ArmPlaces<'a> {
         let placed = |(name, pattern): &'a (String, Regex)| Some((pattern, &arm.place_of(name)?.cpus));
-        Stand {
+        ArmPlaces {
             roles: self.0.iter().filter_map(placed).collect(),
             roots: processes.iter().map(|role| arm.cpus_of(role)).collect(),
         }
@@ -63,8 +63,8 @@ impl Names {
 }
 
 /// Returns all cpu sets that an experiment uses in turn.
-pub fn placements(arms: &[Arm]) -> Vec<CpuSet> {
-    let of_arm = |arm: &Arm| {
+pub fn list_placements(arms: &[PlacementArm]) -> Vec<CpuSet> {
+    let of_arm = |arm: &PlacementArm| {
         let whole = arm.cpus.iter().filter(|_| arm.roles.is_empty()).cloned();
         whole.chain(arm.roles.iter().map(|place| place.cpus.clone())).collect::<Vec<_>>()
     };

@@ -6,39 +6,39 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use corewise_machine::CpuSet;
-use corewise_machine::placement::hold::pace::Pace;
+use corewise_machine::placement::hold::pace::HoldPace;
 use corewise_sys::{affinity, task};
 use regex_lite::Regex;
 
-use super::super::live::stand::Stand;
+use super::super::live::stand::ArmPlaces;
 
 /// Thread that watches the threads of services until it is dropped.
-pub struct ByName {
+pub struct ThreadPlacer {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl ByName {
+impl ThreadPlacer {
     /// Begins to hold the threads of all descendants of some processes. Threads are named only after they start, so
     /// each spends a few milliseconds on its creator's cpus.
-    pub fn hold(stand: &Stand<'_>, roots: Vec<u32>) -> Self {
+    pub fn hold_threads(stand: &ArmPlaces<'_>, roots: Vec<u32>) -> Self {
         let roles: Vec<(Regex, CpuSet)> =
             stand.roles.iter().map(|(pattern, cpus)| ((*pattern).clone(), (*cpus).clone())).collect();
         let stop = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("roles".to_owned()).spawn(move || {
-            let mut pace = Pace::default();
+            let mut pace = HoldPace::default();
             while !is_over.load(Ordering::SeqCst) {
                 let begun = Instant::now();
-                let is_new = look(&roles, &roots);
-                std::thread::park_timeout(pace.after(is_new, begun.elapsed()));
+                let is_new = place_by_role(&roles, &roots);
+                std::thread::park_timeout(pace.pause_after(is_new, begun.elapsed()));
             }
         });
         Self { stop, thread: thread.ok() }
     }
 }
 
-impl Drop for ByName {
+impl Drop for ThreadPlacer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -49,15 +49,15 @@ impl Drop for ByName {
 }
 
 /// Places each thread that is not on the cpus of its role; returns true if there was one.
-fn look(roles: &[(Regex, CpuSet)], roots: &[u32]) -> bool {
+fn place_by_role(roles: &[(Regex, CpuSet)], roots: &[u32]) -> bool {
     let mut is_new = false;
-    for process in roots.iter().flat_map(|root| task::descendants(*root)) {
+    for process in roots.iter().flat_map(|root| task::descendant_processes(*root)) {
         for thread in process.threads {
-            let Some(name) = task::name(process.number, thread) else { continue };
+            let Some(name) = task::thread_name(process.number, thread) else { continue };
             let Some((_, cpus)) = roles.iter().find(|(pattern, _)| pattern.is_match(&name)) else { continue };
-            if affinity::of(thread).is_ok_and(|has| has != *cpus) {
+            if affinity::affinity_of(thread).is_ok_and(|has| has != *cpus) {
                 // It may have ended since.
-                is_new |= affinity::set(thread, cpus).is_ok();
+                is_new |= affinity::set_affinity(thread, cpus).is_ok();
             }
         }
     }

@@ -9,12 +9,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
-use corewise_model::trial::Service;
-use corewise_sys::execution::{End, Executed, Execution, Started};
-use corewise_sys::memory_policy::Policy;
-use corewise_sys::process::Process;
+use corewise_model::trial::WorkloadService;
+use corewise_sys::execution::{CommandExecution, ExecutionEnd, ExecutionResult, StartListener};
+use corewise_sys::memory_policy::KernelMemoryPolicy;
+use corewise_sys::process::ProcessIdentity;
 
-use crate::script::{Trouble, last_lines};
+use crate::script::{ScriptError, last_lines};
 
 /// Time that a service gets to end on its own, since it may have data to write.
 const GRACE: Duration = Duration::from_secs(10);
@@ -26,11 +26,11 @@ const LONGEST_QUESTION: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Parameters of starting a service.
-pub struct Beginning<'a> {
+pub struct ServiceStart<'a> {
     /// Cpus of the service; unchanged if `None`.
     pub cpus: Option<&'a CpuSet>,
     /// Memory policy; unchanged if `None`.
-    pub memory: Option<Policy>,
+    pub memory: Option<KernelMemoryPolicy>,
     /// Flag that is set when it ends.
     pub any_ended: &'a Arc<AtomicBool>,
 }
@@ -38,19 +38,19 @@ pub struct Beginning<'a> {
 /// Running service; dropping it ends it.
 #[derive(Debug)]
 pub struct RunningService {
-    service: Service,
+    service: WorkloadService,
     begun: Instant,
     stop: Arc<AtomicBool>,
-    process: Arc<Number>,
-    thread: Option<JoinHandle<io::Result<Executed>>>,
+    process: Arc<ProcessNumber>,
+    thread: Option<JoinHandle<io::Result<ExecutionResult>>>,
 }
 
 /// Number of a process, 0 before it is started.
 #[derive(Debug, Default)]
-struct Number(AtomicU32);
+struct ProcessNumber(AtomicU32);
 
-impl Started for Number {
-    fn started(&self, process: u32) {
+impl StartListener for ProcessNumber {
+    fn on_start(&self, process: u32) {
         self.0.store(process, Ordering::SeqCst);
     }
 }
@@ -60,20 +60,20 @@ impl RunningService {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(service: &Service, beginning: &Beginning<'_>) -> io::Result<Self> {
-        let (stop, process) = (Arc::new(AtomicBool::new(false)), Arc::new(Number::default()));
+    pub fn start_service(service: &WorkloadService, beginning: &ServiceStart<'_>) -> io::Result<Self> {
+        let (stop, process) = (Arc::new(AtomicBool::new(false)), Arc::new(ProcessNumber::default()));
         let (script, cpus, memory) = (service.start.clone(), beginning.cpus.cloned(), beginning.memory.clone());
         let (own_stop, number, any_ended) = (Arc::clone(&stop), Arc::clone(&process), Arc::clone(beginning.any_ended));
         let run = move || {
             let (program, arguments, stops) = (OsString::from("sh"), ["-c".into(), script.into()], [&*own_stop]);
-            let execution = Execution {
+            let execution = CommandExecution {
                 cpus: cpus.as_ref(),
                 memory: memory.as_ref(),
                 // A program that goes to the background stays a service.
                 patience: Duration::MAX,
                 grace: GRACE,
                 started: Some(&*number),
-                ..Execution::new(&program, &arguments, &stops)
+                ..CommandExecution::new(&program, &arguments, &stops)
             };
             let ran = execution.run(&mut |_| {});
             any_ended.store(true, Ordering::SeqCst);
@@ -84,12 +84,12 @@ impl RunningService {
     }
 
     /// Returns the process that all of it descends from; `None` if it is not known yet or has ended.
-    pub fn root(&self) -> Option<Process> {
+    pub fn root_process(&self) -> Option<ProcessIdentity> {
         let number = self.process.0.load(Ordering::SeqCst);
-        corewise_sys::process::Stat::of(number)
+        corewise_sys::process::ProcessStat::read_stat(number)
             .ok()
             .flatten()
-            .map(|stat| Process { id: number, start_ticks: stat.start_ticks })
+            .map(|stat| ProcessIdentity { id: number, start_ticks: stat.start_ticks })
     }
 
     /// Returns true if it has ended.
@@ -101,19 +101,19 @@ impl RunningService {
     ///
     /// # Errors
     /// If it ends first, or is not ready within this time; then it is ended.
-    pub fn wait_until_ready(&mut self, within: Duration, stop: &AtomicBool) -> Result<(), Trouble> {
+    pub fn wait_until_ready(&mut self, within: Duration, stop: &AtomicBool) -> Result<(), ScriptError> {
         let mut answer = String::new();
         loop {
             if stop.load(Ordering::SeqCst) {
-                return Err(Trouble::Interrupted);
+                return Err(ScriptError::Interrupted);
             }
             let is_ready = match &self.service.ready {
-                Some(script) => ask(script, stop).map_err(|said| answer = said).is_ok(),
+                Some(script) => ask_script(script, stop).map_err(|said| answer = said).is_ok(),
                 None => self.begun.elapsed() >= READY_UNASKED,
             };
             // If it has ended, another program answered the check.
             if self.has_ended() {
-                return Err(self.failed("before it was ready"));
+                return Err(self.explain_end("before it was ready"));
             }
             if is_ready {
                 return Ok(());
@@ -125,9 +125,9 @@ impl RunningService {
                     self.service.name,
                     within.as_secs_f64()
                 );
-                return Err(Trouble::Failed {
+                return Err(ScriptError::Failed {
                     why,
-                    output: self.end().map_or_else(String::new, |ran| last_lines(&ran.output)),
+                    output: self.end_service().map_or_else(String::new, |ran| last_lines(&ran.output)),
                 });
             }
             std::thread::sleep(PAUSE);
@@ -135,30 +135,32 @@ impl RunningService {
     }
 
     /// Describes the failure of a service that has ended.
-    pub fn failed(&mut self, when: &str) -> Trouble {
+    pub fn explain_end(&mut self, when: &str) -> ScriptError {
         let name = self.service.name.clone();
         let Some(thread) = self.thread.take() else {
-            return Trouble::Failed { why: format!("{name} has ended {when}"), output: String::new() };
+            return ScriptError::Failed { why: format!("{name} has ended {when}"), output: String::new() };
         };
         match thread.join() {
             Ok(Ok(ran)) => {
                 let how = match ran.end {
-                    End::Exited(status) => format!("exit status {status}"),
-                    End::Killed(signal) => format!("killed by signal {signal}"),
-                    End::Stopped => "it tried to use the terminal".to_owned(),
-                    End::TimedOut | End::Interrupted | End::NothingToFollow => "it was ended".to_owned(),
+                    ExecutionEnd::Exited(status) => format!("exit status {status}"),
+                    ExecutionEnd::Killed(signal) => format!("killed by signal {signal}"),
+                    ExecutionEnd::Stopped => "it tried to use the terminal".to_owned(),
+                    ExecutionEnd::TimedOut | ExecutionEnd::Interrupted | ExecutionEnd::NothingToFollow => {
+                        "it was ended".to_owned()
+                    }
                 };
-                Trouble::Failed { why: format!("{name} ended {when}: {how}"), output: last_lines(&ran.output) }
+                ScriptError::Failed { why: format!("{name} ended {when}: {how}"), output: last_lines(&ran.output) }
             }
             Ok(Err(error)) => {
-                Trouble::Failed { why: format!("{name} could not be started: {error}"), output: String::new() }
+                ScriptError::Failed { why: format!("{name} could not be started: {error}"), output: String::new() }
             }
-            Err(_) => Trouble::Failed { why: format!("{name} was lost"), output: String::new() },
+            Err(_) => ScriptError::Failed { why: format!("{name} was lost"), output: String::new() },
         }
     }
 
     /// Asks it to end, then kills it; returns its result.
-    pub fn end(&mut self) -> Option<Executed> {
+    pub fn end_service(&mut self) -> Option<ExecutionResult> {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.take()?.join().ok()?.ok()
     }
@@ -166,7 +168,7 @@ impl RunningService {
 
 impl Drop for RunningService {
     fn drop(&mut self) {
-        self.end();
+        self.end_service();
     }
 }
 
@@ -174,17 +176,18 @@ impl Drop for RunningService {
 ///
 /// # Errors
 /// How it ended, with the last line of its output.
-pub fn ask(script: &str, stop: &AtomicBool) -> Result<(), String> {
+pub fn ask_script(script: &str, stop: &AtomicBool) -> Result<(), String> {
     let (program, arguments) = (OsString::from("sh"), ["-c".into(), script.into()]);
     let stops = [stop];
-    let execution = Execution { timeout: Some(LONGEST_QUESTION), ..Execution::new(&program, &arguments, &stops) };
+    let execution =
+        CommandExecution { timeout: Some(LONGEST_QUESTION), ..CommandExecution::new(&program, &arguments, &stops) };
     let ran = execution.run(&mut |_| {}).map_err(|error| format!("cannot be started: {error}"))?;
     let said = last_lines(&ran.output);
     let last = said.lines().last().map_or_else(String::new, |line| format!(" ({line})"));
     match ran.end {
-        End::Exited(0) => Ok(()),
-        End::Exited(status) => Err(format!("has exit status {status}{last}")),
-        End::TimedOut => Err(format!("takes longer than {} s", LONGEST_QUESTION.as_secs())),
+        ExecutionEnd::Exited(0) => Ok(()),
+        ExecutionEnd::Exited(status) => Err(format!("has exit status {status}{last}")),
+        ExecutionEnd::TimedOut => Err(format!("takes longer than {} s", LONGEST_QUESTION.as_secs())),
         _ => Err(format!("was ended{last}")),
     }
 }

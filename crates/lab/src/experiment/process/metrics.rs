@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use corewise_model::quantity::{QuantityError, QuotedQuantity};
-use corewise_model::sample::{LineSearch, OutputSearch, SearchEnded};
+use corewise_model::sample::{LineSearch, OutputSearch, SearchEndedError};
 
 /// Maximum time for searching the output of one run.
 pub const LONGEST_SEARCH: Duration = Duration::from_secs(10);
@@ -12,7 +12,7 @@ pub const LONGEST_LAST_SEARCH: Duration = Duration::from_millis(500);
 
 /// Result of the search for a metric.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum FoundMetric {
     /// No line matches.
     Nothing,
     /// The file to search cannot be read.
@@ -41,28 +41,28 @@ impl<'a> MetricSearches<'a> {
     }
 
     /// Adds the next bytes of the output.
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub fn add_output(&mut self, bytes: &[u8]) {
         if self.searches.iter().all(Option::is_none) {
             return;
         }
         let (spent, longest, began) = (self.spent, self.longest, Instant::now());
         for (_, search) in self.searches.iter_mut().flatten() {
-            search.add(bytes, &|| spent + began.elapsed() >= longest());
+            search.add_bytes(bytes, &|| spent + began.elapsed() >= longest());
         }
         self.spent += began.elapsed();
     }
 
     /// Returns the result for each metric.
-    pub fn finish(self) -> Vec<Found> {
+    pub fn finish_searches(self) -> Vec<FoundMetric> {
         let (spent, longest, began) = (self.spent, self.longest, Instant::now());
         let is_over = || spent + began.elapsed() >= longest();
-        let finish = |(search, output): (&LineSearch, OutputSearch<'_>)| match output.finish(&is_over) {
-            Err(SearchEnded) => Found::Unknown,
-            Ok(line) => match line.and_then(|line| search.finder().find(&line)) {
-                None => Found::Nothing,
-                Some(quantity) => quantity.map_or_else(Found::Refused, Found::Quantity),
+        let finish = |(search, output): (&LineSearch, OutputSearch<'_>)| match output.finish_search(&is_over) {
+            Err(SearchEndedError) => FoundMetric::Unknown,
+            Ok(line) => match line.and_then(|line| search.finder().find_quantity(&line)) {
+                None => FoundMetric::Nothing,
+                Some(quantity) => quantity.map_or_else(FoundMetric::Refused, FoundMetric::Quantity),
             },
         };
-        self.searches.into_iter().map(|search| search.map_or(Found::Nothing, finish)).collect()
+        self.searches.into_iter().map(|search| search.map_or(FoundMetric::Nothing, finish)).collect()
     }
 }

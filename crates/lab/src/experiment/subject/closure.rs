@@ -4,14 +4,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
-use corewise_model::trial::{Arm, Experiment, Folder, LOAD, Metric, Observed, Outcome, Workload};
+use corewise_model::trial::{
+    Experiment, FolderText, LOAD, PlacementArm, TrialMetric, TrialObservations, TrialOutcome, TriedWorkload,
+};
 use corewise_sys::affinity;
 
 use super::ExperimentSubject;
 use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
-use crate::experiment::process::policy;
-use crate::experiment::{Ended, Ran, Runner, TrialRequest};
+use crate::experiment::process::kernel_policy;
+use crate::experiment::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::placing::reachable_here;
 
 type Measurement<'c> = Box<dyn FnMut() -> Option<f64> + Send + 'c>;
@@ -41,16 +43,23 @@ impl<'c> ClosureSubject<'c> {
 }
 
 impl ExperimentSubject for ClosureSubject<'_> {
-    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
+    fn describe_workload(
+        &self,
+        metric: TrialMetric,
+        guards: Vec<TrialMetric>,
+    ) -> Result<TriedWorkload, ExperimentError> {
         let program = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default();
-        Ok(Workload { guards, ..Workload::new(vec![program, "(closure)".to_owned()], Folder::from(""), metric) })
+        Ok(TriedWorkload {
+            guards,
+            ..TriedWorkload::new(vec![program, "(closure)".to_owned()], FolderText::from(""), metric)
+        })
     }
 
     fn open_runner<'a>(
         &'a self,
         experiment: &Experiment,
         _context: &ExperimentContext<'a>,
-    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+    ) -> Result<Box<dyn TrialRunner + 'a>, ExperimentError> {
         Ok(Box::new(ClosureRunner { measurement: &self.measurement, all: reachable_here(&experiment.machine) }))
     }
 }
@@ -61,8 +70,8 @@ struct ClosureRunner<'a, 'c> {
     all: CpuSet,
 }
 
-impl Runner for ClosureRunner<'_, '_> {
-    fn run(&mut self, arm: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+impl TrialRunner for ClosureRunner<'_, '_> {
+    fn run(&mut self, arm: &PlacementArm, _: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         let run = || {
             place_thread(arm, &self.all)?;
             let mut measurement = self.measurement.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,23 +94,23 @@ impl Runner for ClosureRunner<'_, '_> {
             Err(panic) => std::panic::resume_unwind(panic),
         });
         match made {
-            Err(why) => Ok(Ran::failed(why, String::new(), Observed::default())),
+            Err(why) => Ok(TrialResult::from_failure(why, String::new(), TrialObservations::default())),
             Ok(Err(ended)) => Err(ended),
             Ok(Ok((values, wall))) => {
                 let runs = values.len().max(1) as f64;
-                let observed = Observed { wall_s: wall.as_secs_f64() / runs, ..Observed::default() };
-                let outcome = Outcome::Value(values.iter().sum::<f64>() / runs);
+                let observed = TrialObservations { wall_s: wall.as_secs_f64() / runs, ..TrialObservations::default() };
+                let outcome = TrialOutcome::Value(values.iter().sum::<f64>() / runs);
                 let repeats = u32::try_from(values.len()).unwrap_or(u32::MAX);
-                Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
+                Ok(TrialResult { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
             }
         }
     }
 }
 
 /// Puts the calling thread on an arm's cpus and memory; returns why if the system refuses.
-fn place_thread(arm: &Arm, all: &CpuSet) -> Result<(), String> {
+fn place_thread(arm: &PlacementArm, all: &CpuSet) -> Result<(), String> {
     let cpus = arm.cpus_of(LOAD).unwrap_or(all);
     affinity::set_current(cpus).map_err(|error| format!("cannot be placed on cpus {cpus}: {error}"))?;
-    let Some(memory) = arm.memory_of(LOAD).and_then(policy) else { return Ok(()) };
+    let Some(memory) = arm.memory_of(LOAD).and_then(kernel_policy) else { return Ok(()) };
     memory.set_current().map_err(|error| format!("cannot have its memory policy: {error}"))
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
-use corewise_model::trial::{Arm, Experiment, Folder, Metric, Workload};
+use corewise_model::trial::{Experiment, FolderText, PlacementArm, TrialMetric, TriedWorkload};
 use corewise_sys::cpuset;
 
 use super::ExperimentSubject;
-use crate::experiment::Runner;
+use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
 use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
@@ -37,29 +37,33 @@ impl CommandSubject {
     }
 
     /// Returns the command of a stored workload.
-    pub fn from_workload(workload: &Workload) -> Self {
+    pub fn from_workload(workload: &TriedWorkload) -> Self {
         Self {
             command: workload.command.clone(),
             threads: None,
             metric_file: workload.metric_file.clone(),
             vary: workload.vary.clone(),
             follow: workload.follow.clone(),
-            timeout: workload.timeout(),
+            timeout: workload.run_timeout(),
         }
     }
 }
 
 impl ExperimentSubject for CommandSubject {
-    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
+    fn describe_workload(
+        &self,
+        metric: TrialMetric,
+        guards: Vec<TrialMetric>,
+    ) -> Result<TriedWorkload, ExperimentError> {
         let folder = std::env::current_dir().map_err(ExperimentError::Folder)?;
-        let folder = Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec());
-        Ok(Workload {
+        let folder = FolderText::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec());
+        Ok(TriedWorkload {
             guards,
             metric_file: self.metric_file.clone(),
             vary: self.vary.clone(),
             follow: self.follow.clone(),
             timeout_s: self.timeout.map(|timeout| timeout.as_secs_f64()),
-            ..Workload::new(self.command.clone(), folder, metric)
+            ..TriedWorkload::new(self.command.clone(), folder, metric)
         })
     }
 
@@ -67,7 +71,7 @@ impl ExperimentSubject for CommandSubject {
         &self,
         request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         let mut arms = planner.arms(request, self.threads, &[])?;
         if request.is_planned() {
             planner.planned_without_eco_qos().into_iter().for_each(|arm| arms.insert(1, arm));
@@ -79,11 +83,11 @@ impl ExperimentSubject for CommandSubject {
         &'a self,
         experiment: &Experiment,
         context: &ExperimentContext<'a>,
-    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+    ) -> Result<Box<dyn TrialRunner + 'a>, ExperimentError> {
         let runner = open_process_runner(experiment, context)?;
         // A visit that estimates the clock takes a cpu for a millisecond, and makes a tail of its own.
         let estimates = context.estimates_clock && !experiment.workload.tells_of_tails();
-        Ok(Box::new(if estimates { runner.estimating_clock() } else { runner }))
+        Ok(Box::new(if estimates { runner.with_clock_estimates() } else { runner }))
     }
 }
 
@@ -92,6 +96,6 @@ pub(super) fn open_process_runner<'a>(
     experiment: &Experiment,
     context: &ExperimentContext<'a>,
 ) -> Result<ProcessRunner<'a>, ExperimentError> {
-    let all: CpuSet = cpuset::reachable().unwrap_or_else(|_| experiment.machine.allowed.clone());
+    let all: CpuSet = cpuset::reachable_cpus().unwrap_or_else(|_| experiment.machine.allowed.clone());
     Ok(ProcessRunner::new(&experiment.workload, all, experiment.seed, context.stop)?)
 }

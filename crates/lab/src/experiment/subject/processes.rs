@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
-use corewise_model::experiment::Policy;
-use corewise_model::keep::Process;
-use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, REST, ThreadRole, Workload, policy_of_slots};
+use corewise_model::experiment::JudgingPolicy;
+use corewise_model::keep::ObservedProcess;
+use corewise_model::trial::{
+    Experiment, FolderText, LiveWorkload, PlacementArm, REST, ThreadRole, TrialMetric, TriedWorkload, policy_of_slots,
+};
 use corewise_sys::process;
 
 use super::ExperimentSubject;
-use crate::experiment::Runner;
+use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
 use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
@@ -24,9 +26,9 @@ const LONGEST_SEARCH: Duration = Duration::from_secs(160);
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessesSubject {
     /// The processes, and how they are measured.
-    pub live: Live,
+    pub live: LiveWorkload,
     /// The processes as they are now; none of them descends from another one.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ObservedProcess>,
     /// Whether the length of slots is given; it is searched otherwise.
     pub has_slot: bool,
     /// Threads that may have a placement of their own.
@@ -44,7 +46,7 @@ impl ProcessesSubject {
     ///
     /// # Errors
     /// [`ExperimentError::Unreachable`].
-    pub fn check_reachable(&self, arms: &[Arm]) -> Result<(), ExperimentError> {
+    pub fn check_reachable(&self, arms: &[PlacementArm]) -> Result<(), ExperimentError> {
         for process in &self.processes {
             let is_outside = |cpus: &&CpuSet| !cpus.is_subset(&process.reachable);
             if let Some(cpus) = arms.iter().filter_map(|arm| arm.cpus.as_ref()).find(is_outside) {
@@ -66,23 +68,28 @@ impl ProcessesSubject {
     ) -> Result<LiveRunner<'a>, ExperimentError> {
         self.check_reachable(&experiment.arms)?;
         let processes = self.processes.iter();
-        let processes =
-            processes.map(|process| process::Process { id: process.id, start_ticks: process.start_ticks }).collect();
+        let processes = processes
+            .map(|process| process::ProcessIdentity { id: process.id, start_ticks: process.start_ticks })
+            .collect();
         let journal = context.open_journal()?;
         Ok(LiveRunner::new(&experiment.workload, &experiment.arms, processes, journal, context.stop)?)
     }
 }
 
 impl ExperimentSubject for ProcessesSubject {
-    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
+    fn describe_workload(
+        &self,
+        metric: TrialMetric,
+        guards: Vec<TrialMetric>,
+    ) -> Result<TriedWorkload, ExperimentError> {
         let folder = std::env::current_dir().map_err(ExperimentError::Folder)?;
-        let folder = Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec());
+        let folder = FolderText::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec());
         let command = self.processes.first().map(command_of_process).unwrap_or_default();
-        Ok(Workload {
+        Ok(TriedWorkload {
             guards,
             live: Some(self.live.clone()),
             thread_roles: self.thread_roles.clone(),
-            ..Workload::new(command, folder, metric)
+            ..TriedWorkload::new(command, folder, metric)
         })
     }
 
@@ -90,11 +97,11 @@ impl ExperimentSubject for ProcessesSubject {
         &self,
         request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         planner.arms(request, None, &self.roles())
     }
 
-    fn revise_policy(&self, policy: &Policy) -> Policy {
+    fn revise_policy(&self, policy: &JudgingPolicy) -> JudgingPolicy {
         policy_of_slots(policy)
     }
 
@@ -107,7 +114,7 @@ impl ExperimentSubject for ProcessesSubject {
     ) -> Result<(), ExperimentError> {
         let mut runner = self.open_slots(experiment, context)?;
         if self.has_slot {
-            return runner.check().map_err(ExperimentError::NotBegun);
+            return runner.check_metrics().map_err(ExperimentError::NotBegun);
         }
         let limit = context.budget.map_or(LONGEST_SEARCH, |budget| budget / SEARCH_SHARE);
         let mut report = |elapsed| events(PreparationEvent::SearchingSlot { elapsed, limit });
@@ -121,13 +128,13 @@ impl ExperimentSubject for ProcessesSubject {
         &'a self,
         experiment: &Experiment,
         context: &ExperimentContext<'a>,
-    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+    ) -> Result<Box<dyn TrialRunner + 'a>, ExperimentError> {
         Ok(Box::new(self.open_slots(experiment, context)?))
     }
 }
 
 /// Returns the file that a process executes, and its arguments.
-fn command_of_process(process: &Process) -> Vec<String> {
+fn command_of_process(process: &ObservedProcess) -> Vec<String> {
     let program = process.exe.clone().or_else(|| process.argv.first().cloned()).unwrap_or_else(|| process.name.clone());
     std::iter::once(program).chain(process.argv.iter().skip(1).cloned()).collect()
 }

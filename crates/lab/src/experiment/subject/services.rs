@@ -1,11 +1,13 @@
 //! Services that are started for a command, which is their load.
 
-use corewise_model::experiment::Policy;
-use corewise_model::trial::{Arm, Experiment, LOAD, Metric, Parts, ThreadRole, Workload, policy_of_kept};
+use corewise_model::experiment::JudgingPolicy;
+use corewise_model::trial::{
+    Experiment, LOAD, PlacementArm, ServiceParts, ThreadRole, TrialMetric, TriedWorkload, policy_of_kept,
+};
 
 use super::command::open_process_runner;
 use super::{CommandSubject, ExperimentSubject};
-use crate::experiment::Runner;
+use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
 use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
@@ -17,14 +19,14 @@ pub struct ServicesSubject {
     /// The command.
     pub load: CommandSubject,
     /// The services.
-    pub parts: Parts,
+    pub parts: ServiceParts,
     /// Threads of services that may have a placement of their own.
     pub thread_roles: Vec<ThreadRole>,
 }
 
 impl ServicesSubject {
     /// Returns the subject of a stored workload, or `None` if it has no services.
-    pub fn from_workload(workload: &Workload) -> Option<Self> {
+    pub fn from_workload(workload: &TriedWorkload) -> Option<Self> {
         let parts = workload.parts.clone()?;
         let load = CommandSubject::from_workload(workload);
         Some(Self { load, parts, thread_roles: workload.thread_roles.clone() })
@@ -39,23 +41,27 @@ impl ServicesSubject {
 }
 
 impl ExperimentSubject for ServicesSubject {
-    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
+    fn describe_workload(
+        &self,
+        metric: TrialMetric,
+        guards: Vec<TrialMetric>,
+    ) -> Result<TriedWorkload, ExperimentError> {
         let workload = self.load.describe_workload(metric, guards)?;
-        Ok(Workload { parts: Some(self.parts.clone()), thread_roles: self.thread_roles.clone(), ..workload })
+        Ok(TriedWorkload { parts: Some(self.parts.clone()), thread_roles: self.thread_roles.clone(), ..workload })
     }
 
     fn plan_arms(
         &self,
         request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         if request.is_planned() {
             return planner.planned_arms_of_services(request, &self.parts, &self.roles());
         }
         planner.arms(request, None, &self.roles())
     }
 
-    fn revise_policy(&self, policy: &Policy) -> Policy {
+    fn revise_policy(&self, policy: &JudgingPolicy) -> JudgingPolicy {
         if self.parts.keep_started { policy_of_kept(policy) } else { policy.clone() }
     }
 
@@ -66,14 +72,14 @@ impl ExperimentSubject for ServicesSubject {
         context: &ExperimentContext<'_>,
         _events: &mut dyn FnMut(PreparationEvent),
     ) -> Result<(), ExperimentError> {
-        self.open_services(experiment, context)?.check().map_err(ExperimentError::Service)
+        self.open_services(experiment, context)?.check_services().map_err(ExperimentError::Service)
     }
 
     fn open_runner<'a>(
         &'a self,
         experiment: &Experiment,
         context: &ExperimentContext<'a>,
-    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+    ) -> Result<Box<dyn TrialRunner + 'a>, ExperimentError> {
         Ok(Box::new(self.open_services(experiment, context)?))
     }
 }

@@ -1,9 +1,9 @@
 //! A command with several numbers of threads.
 
-use corewise_model::trial::{Arm, Experiment, Metric, Workload};
+use corewise_model::trial::{Experiment, PlacementArm, TrialMetric, TriedWorkload};
 
 use super::{CommandSubject, ExperimentSubject};
-use crate::experiment::Runner;
+use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest, ThreadCounts};
 use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
@@ -18,8 +18,12 @@ pub struct ThreadsSubject {
 }
 
 impl ExperimentSubject for ThreadsSubject {
-    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
-        Ok(Workload {
+    fn describe_workload(
+        &self,
+        metric: TrialMetric,
+        guards: Vec<TrialMetric>,
+    ) -> Result<TriedWorkload, ExperimentError> {
+        Ok(TriedWorkload {
             threads_as: self.threads.variables.clone(),
             pins_as: self.threads.pins.clone(),
             ..self.command.describe_workload(metric, guards)?
@@ -30,7 +34,7 @@ impl ExperimentSubject for ThreadsSubject {
         &self,
         _request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
-    ) -> Result<Vec<Arm>, ExperimentError> {
+    ) -> Result<Vec<PlacementArm>, ExperimentError> {
         planner.arms_of_threads(&self.threads)
     }
 
@@ -38,7 +42,7 @@ impl ExperimentSubject for ThreadsSubject {
         &'a self,
         experiment: &Experiment,
         context: &ExperimentContext<'a>,
-    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+    ) -> Result<Box<dyn TrialRunner + 'a>, ExperimentError> {
         self.command.open_runner(experiment, context)
     }
 }

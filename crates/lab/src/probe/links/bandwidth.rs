@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corewise_sys::clock::Ticks;
-use corewise_sys::memory::{LINE_BYTES, Memory};
+use corewise_sys::clock::TickSource;
+use corewise_sys::memory::{LINE_BYTES, PageMemory};
 
-use super::meeting::{Meeting, spin};
-use super::samples::{CountedSide, Plan, Side};
-use super::{Home, Kind, memory};
+use super::meeting::{TalkMeeting, spin_until};
+use super::samples::{CountedSide, SamplePlan, TalkSide};
+use super::{MemoryHome, TalkKind, allocate_memory};
 
 /// Bytes of one sample, in as many blocks as they fill, so that samples of small blocks are not mainly clock reading.
 const SAMPLE_BYTES: usize = 64 << 10;
@@ -18,11 +18,11 @@ const LARGEST: usize = 16 << 20;
 const LINE_WORDS: usize = LINE_BYTES / size_of::<AtomicU64>();
 
 /// Bandwidth measurement.
-pub struct Bandwidth {
+pub struct BandwidthTalk {
     block_bytes: usize,
 }
 
-impl Bandwidth {
+impl BandwidthTalk {
     /// Creates the measurement with blocks of a size.
     pub const fn new(block_bytes: u32) -> Self {
         Self { block_bytes: block_bytes as usize }
@@ -32,51 +32,61 @@ impl Bandwidth {
         (SAMPLE_BYTES / self.block_bytes.max(1)).max(1) as u64
     }
 
-    /// The block, and behind it the line whose turn it is.
-    fn block_and_turn<'a>(&self, place: &'a Memory) -> (&'a [AtomicU64], &'a AtomicU64) {
-        (&place.words()[..self.block_bytes / size_of::<AtomicU64>()], place.line(place.lines() - 1))
+    /// Returns the block, and the word in a line behind it that says which side's turn it is.
+    fn block_and_turn<'a>(&self, place: &'a PageMemory) -> (&'a [AtomicU64], &'a AtomicU64) {
+        (&place.words()[..self.block_bytes / size_of::<AtomicU64>()], place.line(place.line_count() - 1))
     }
 }
 
-impl Kind for Bandwidth {
-    type Place = Memory;
+impl TalkKind for BandwidthTalk {
+    type Place = PageMemory;
 
-    fn plan(&self) -> Plan {
-        Plan::new(SAMPLES, self.blocks_per_sample() as f64)
+    fn sample_plan(&self) -> SamplePlan {
+        SamplePlan::new(SAMPLES, self.blocks_per_sample() as f64)
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Memory> {
+    fn allocate_place(&self, home: MemoryHome) -> io::Result<PageMemory> {
         if self.block_bytes == 0 || self.block_bytes > LARGEST || !self.block_bytes.is_multiple_of(LINE_BYTES) {
             let why = format!("a block must have whole lines of {LINE_BYTES} bytes and at most {} MiB", LARGEST >> 20);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         // Two lines more, so that the turn shares no pair of lines with the block.
-        memory(self.block_bytes + 2 * LINE_BYTES, home)
+        allocate_memory(self.block_bytes + 2 * LINE_BYTES, home)
     }
 
-    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+    fn first_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
         let (block, turn) = self.block_and_turn(place);
         Some(CountedSide::new(1, self.blocks_per_sample(), move |_, blocks| {
-            write(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
+            write_blocks(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
         }))
     }
 
-    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+    fn second_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
         let (block, turn) = self.block_and_turn(place);
         Some(CountedSide::new(1, self.blocks_per_sample(), move |_, blocks| {
-            read(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
+            read_blocks(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
         }))
     }
 }
 
 /// Writes the block for each number of a range and waits until it was read; false if the visit is over.
-fn write(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
+fn write_blocks(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &TalkMeeting) -> bool {
     for number in from..until {
         for word in block {
             word.store(number, Ordering::Relaxed);
         }
         turn.store(2 * number, Ordering::Release);
-        if !spin(meeting, || turn.load(Ordering::Acquire) == 2 * number + 1) {
+        if !spin_until(meeting, || turn.load(Ordering::Acquire) == 2 * number + 1) {
             return false;
         }
     }
@@ -84,9 +94,9 @@ fn write(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: 
 }
 
 /// Waits for each block of a range and sums it; false if the visit is over.
-fn read(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
+fn read_blocks(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &TalkMeeting) -> bool {
     for number in from..until {
-        if !spin(meeting, || turn.load(Ordering::Acquire) == 2 * number) {
+        if !spin_until(meeting, || turn.load(Ordering::Acquire) == 2 * number) {
             return false;
         }
         // Line by line: a single chain of additions would be slower than memory.

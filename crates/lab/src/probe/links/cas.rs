@@ -3,18 +3,18 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corewise_machine::random::Random;
-use corewise_sys::clock::Ticks;
-use corewise_sys::memory::Memory;
+use corewise_machine::random::RandomGenerator;
+use corewise_sys::clock::TickSource;
+use corewise_sys::memory::PageMemory;
 
-use super::meeting::{Meeting, spin};
-use super::samples::{CountedSide, Plan, Side};
-use super::{Home, Kind, lines, memory};
+use super::meeting::{TalkMeeting, spin_until};
+use super::samples::{CountedSide, SamplePlan, TalkSide};
+use super::{MemoryHome, TalkKind, allocate_memory, lines};
 
 /// Round trips of one sample: about 10 us, short against a time slice, so that few samples are interrupted.
 const ROUND_TRIPS: u64 = 100;
-/// Round trips before each sample: the first's second swap waits for the answer to its first one, and what it times is from one swap to
-/// another.
+/// Round trips before each sample. The first side's second swap waits for the answer to its first one, so that a sample lasts from swap to
+/// swap.
 const LEAD: u64 = 2;
 /// Samples on each line.
 const SAMPLES: usize = 5;
@@ -22,52 +22,62 @@ const SAMPLES: usize = 5;
 const LINES: usize = 12;
 
 /// Compare-and-swap measurement, with the lines of one visit.
-pub struct Cas {
+pub struct CasTalk {
     lines: [usize; LINES],
 }
 
-impl Cas {
+impl CasTalk {
     /// Chooses lines at random.
-    pub fn new(random: &mut Random) -> Self {
-        Self { lines: lines::apart(random) }
+    pub fn new(random: &mut RandomGenerator) -> Self {
+        Self { lines: lines::choose_lines(random) }
     }
 
-    /// One side: swaps each second number, the first the even ones, the second the odd ones.
-    fn side<'a>(&self, place: &'a Memory, begins_at: u64, meeting: &'a Meeting<'a>) -> impl Side + use<'a> {
+    /// Returns one side. It swaps every second number: the even ones on the first side, the odd ones on the second.
+    fn side<'a>(&self, place: &'a PageMemory, begins_at: u64, meeting: &'a TalkMeeting<'a>) -> impl TalkSide + use<'a> {
         let lines = self.lines.map(|line| place.line(line));
         CountedSide::new(LEAD, ROUND_TRIPS, move |line, trips| {
-            exchange(lines[line], begins_at + 2 * trips.start, begins_at + 2 * trips.end, meeting)
+            exchange_numbers(lines[line], begins_at + 2 * trips.start, begins_at + 2 * trips.end, meeting)
         })
     }
 }
 
-impl Kind for Cas {
-    type Place = Memory;
+impl TalkKind for CasTalk {
+    type Place = PageMemory;
 
-    fn plan(&self) -> Plan {
-        Plan { groups: LINES, ..Plan::new(SAMPLES, (2 * ROUND_TRIPS) as f64) }
+    fn sample_plan(&self) -> SamplePlan {
+        SamplePlan { groups: LINES, ..SamplePlan::new(SAMPLES, (2 * ROUND_TRIPS) as f64) }
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Memory> {
-        memory(1, home)
+    fn allocate_place(&self, home: MemoryHome) -> io::Result<PageMemory> {
+        allocate_memory(1, home)
     }
 
-    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+    fn first_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
         Some(self.side(place, 0, meeting))
     }
 
-    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+    fn second_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
         Some(self.side(place, 1, meeting))
     }
 }
 
 /// Waits for the line to hold each second number of a range and replaces it by the next. It uses bare compare-and-swap, without a load
 /// before it and without a pause, as other tools do. Returns false if the visit is over.
-fn exchange(line: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
+fn exchange_numbers(line: &AtomicU64, from: u64, until: u64, meeting: &TalkMeeting) -> bool {
     let mut expected = from;
     while expected != until {
         let swap = || line.compare_exchange(expected, expected + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        if !spin(meeting, swap) {
+        if !spin_until(meeting, swap) {
             return false;
         }
         expected += 2;

@@ -3,13 +3,13 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_sys::clock::Ticks;
+use corewise_sys::clock::TickSource;
 use crossbeam_channel::{Receiver, Sender};
 
 use super::ends::TalkEnds;
-use super::meeting::Meeting;
-use super::samples::{Number, Plan, Side};
-use super::{Home, Kind};
+use super::meeting::TalkMeeting;
+use super::samples::{SampleAverage, SamplePlan, TalkSide};
+use super::{MemoryHome, TalkKind};
 
 /// Number of samples. A channel's cost changes every few milliseconds, with the side that waits.
 const SAMPLES: usize = 26;
@@ -21,26 +21,26 @@ const SENDS_A_LOOK: u64 = 64;
 const END: u64 = 0;
 
 /// Channel measurement.
-pub struct Channel {
+pub struct ChannelTalk {
     bound: Option<u32>,
 }
 
-impl Channel {
+impl ChannelTalk {
     /// Creates the measurement, bounded or unbounded.
     pub const fn new(bound: Option<u32>) -> Self {
         Self { bound }
     }
 }
 
-impl Kind for Channel {
+impl TalkKind for ChannelTalk {
     type Place = TalkEnds<Sender<u64>, Receiver<u64>>;
 
-    fn plan(&self) -> Plan {
-        Plan { sleeps: true, number: Number::Mean, ..Plan::new(SAMPLES, 1.0) }
+    fn sample_plan(&self) -> SamplePlan {
+        SamplePlan { sleeps: true, number: SampleAverage::Mean, ..SamplePlan::new(SAMPLES, 1.0) }
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Self::Place> {
-        if let Home::Node(_) = home {
+    fn allocate_place(&self, home: MemoryHome) -> io::Result<Self::Place> {
+        if let MemoryHome::Node(_) = home {
             return Err(io::Error::other(
                 "a channel's memory is from the program's heap, which is not bound to a node",
             ));
@@ -52,35 +52,40 @@ impl Kind for Channel {
         Ok(TalkEnds::new(ends, None))
     }
 
-    fn first_side<'a, T: Ticks>(&'a self, place: &'a Self::Place, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
-        Some(Sending { sender: place.take_sender()?, sends: 0, meeting })
-    }
-
-    fn second_side<'a, T: Ticks>(
+    fn first_side<'a, T: TickSource>(
         &'a self,
         place: &'a Self::Place,
         _: T,
-        meeting: &'a Meeting<'a>,
-    ) -> Option<impl Side> {
-        Some(Receiving { receiver: place.take_receiver()?, meeting })
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
+        Some(ChannelSender { sender: place.take_sender()?, sends: 0, meeting })
+    }
+
+    fn second_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a Self::Place,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
+        Some(ChannelReceiver { receiver: place.take_receiver()?, meeting })
     }
 }
 
 /// The first side. Neither side has a deadline: a wait with one sets a timer, which a virtual machine asks its host for. A send through a
 /// full channel then takes up to twice as long. A waiting side is woken when the other continues, or leaves because the visit is over.
-struct Sending<'a> {
+struct ChannelSender<'a> {
     sender: Sender<u64>,
     /// Sends of the last sample; zero before the first.
     sends: u64,
-    meeting: &'a Meeting<'a>,
+    meeting: &'a TalkMeeting<'a>,
 }
 
-impl Side for Sending<'_> {
-    fn lead(&mut self) -> bool {
+impl TalkSide for ChannelSender<'_> {
+    fn lead_in(&mut self) -> bool {
         !self.meeting.is_over()
     }
 
-    fn talk(&mut self) -> bool {
+    fn talk_once(&mut self) -> bool {
         let (begin, mut sends) = (Instant::now(), 0);
         while if self.sends == 0 { begin.elapsed() < SAMPLE } else { sends < self.sends } {
             sends += SENDS_A_LOOK;
@@ -88,28 +93,28 @@ impl Side for Sending<'_> {
                 return false;
             }
         }
-        // All samples have equally many sends, so that their mean weights sends equally, not times.
+        // All samples have the same number of sends, so that their mean weights all sends equally.
         self.sends = sends;
         self.sender.send(END).is_ok()
     }
 
-    fn value(&mut self, elapsed: u64) -> f64 {
+    fn sample_value(&mut self, elapsed: u64) -> f64 {
         elapsed as f64 / self.sends as f64
     }
 }
 
 /// The second side.
-struct Receiving<'a> {
+struct ChannelReceiver<'a> {
     receiver: Receiver<u64>,
-    meeting: &'a Meeting<'a>,
+    meeting: &'a TalkMeeting<'a>,
 }
 
-impl Side for Receiving<'_> {
-    fn lead(&mut self) -> bool {
+impl TalkSide for ChannelReceiver<'_> {
+    fn lead_in(&mut self) -> bool {
         !self.meeting.is_over()
     }
 
-    fn talk(&mut self) -> bool {
+    fn talk_once(&mut self) -> bool {
         self.receiver.iter().any(|message| message == END)
     }
 }

@@ -1,4 +1,4 @@
-//! State shared by the two threads of any visit: its end, and what went wrong.
+//! State shared by the two threads of any visit: its end, and its failure if any.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -11,14 +11,14 @@ const SPINS_PER_LOOK: u32 = 1024;
 
 /// Failure of a visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct MeetingTrouble {
     /// Description.
     pub why: String,
     /// True if another try may succeed: another task used a cpu, and may be gone by then.
     pub passes: bool,
 }
 
-impl From<String> for Trouble {
+impl From<String> for MeetingTrouble {
     /// Creates a permanent failure.
     fn from(why: String) -> Self {
         Self { why, passes: false }
@@ -26,15 +26,15 @@ impl From<String> for Trouble {
 }
 
 /// A visit, with its end.
-pub struct Meeting<'a> {
-    trouble: Mutex<Option<Trouble>>,
+pub struct TalkMeeting<'a> {
+    trouble: Mutex<Option<MeetingTrouble>>,
     ended: AtomicBool,
     second_is_here: AtomicBool,
     stop: &'a AtomicBool,
     deadline: Instant,
 }
 
-impl<'a> Meeting<'a> {
+impl<'a> TalkMeeting<'a> {
     /// Begins a visit now.
     pub fn new(stop: &'a AtomicBool, limit: Duration) -> Self {
         Self {
@@ -47,22 +47,22 @@ impl<'a> Meeting<'a> {
     }
 
     /// Ends the visit because of an error; the first one is reported.
-    pub fn fail(&self, error: impl ToString) {
-        self.end(error.to_string().into());
+    pub fn fail_visit(&self, error: impl ToString) {
+        self.end_visit(error.to_string().into());
     }
 
     /// Ends the visit because one of its threads did not get its cpu.
-    pub fn starve(&self, why: String) {
-        self.end(Trouble { why, passes: true });
+    pub fn starve_visit(&self, why: String) {
+        self.end_visit(MeetingTrouble { why, passes: true });
     }
 
-    fn end(&self, trouble: Trouble) {
+    fn end_visit(&self, trouble: MeetingTrouble) {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(trouble);
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the failure, if any.
-    pub fn trouble(&self) -> Result<(), Trouble> {
+    /// Returns the failure as an error, if any.
+    pub fn check_trouble(&self) -> Result<(), MeetingTrouble> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
@@ -80,18 +80,18 @@ impl<'a> Meeting<'a> {
 
     /// Waits on the second side for the place, and then announces itself; `None` if the visit is over.
     pub fn await_place<'p, P>(&self, place: &'p OnceLock<P>) -> Option<&'p P> {
-        spin(self, || place.get().is_some());
+        spin_until(self, || place.get().is_some());
         self.second_is_here.store(true, Ordering::Release);
         place.get()
     }
 
     /// Waits on the first side for the second; false if the visit is over.
     pub fn await_second(&self) -> bool {
-        spin(self, || self.second_is_here.load(Ordering::Acquire))
+        spin_until(self, || self.second_is_here.load(Ordering::Acquire))
     }
 
     /// Returns the check that a spin makes after each try; it returns true to give up.
-    pub fn patience(&self) -> impl FnMut() -> bool {
+    pub fn spin_patience(&self) -> impl FnMut() -> bool {
         let mut spins = 0_u32;
         move || {
             spins = spins.wrapping_add(1);
@@ -102,8 +102,8 @@ impl<'a> Meeting<'a> {
 
 /// Tries until `is_done`, without a pause; false if the visit is over.
 #[inline(always)]
-pub fn spin(meeting: &Meeting, mut is_done: impl FnMut() -> bool) -> bool {
-    let mut is_given_up = meeting.patience();
+pub fn spin_until(meeting: &TalkMeeting, mut is_done: impl FnMut() -> bool) -> bool {
+    let mut is_given_up = meeting.spin_patience();
     while !is_done() {
         if is_given_up() {
             return false;

@@ -3,14 +3,14 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_model::stats::order::median;
-use corewise_sys::clock::{Clock, Ticks};
-use corewise_sys::memory::{LINE_BYTES, Memory};
+use corewise_sys::clock::{TickClock, TickSource};
+use corewise_sys::memory::{LINE_BYTES, PageMemory};
 
-use super::meeting::{Meeting, spin};
-use super::samples::{Plan, Record, Side};
-use super::{Home, Kind, Visit, memory};
+use super::meeting::{TalkMeeting, spin_until};
+use super::samples::{SamplePlan, SideRecord, TalkSide};
+use super::{LinkVisit, MemoryHome, TalkKind, allocate_memory};
 
 /// Messages of one sample, each way.
 const MESSAGES: usize = 32;
@@ -29,7 +29,7 @@ const DIFFERENCE: f64 = 1.0 / 3.0;
 const STEPS: f64 = 0.5;
 
 /// One-way measurement, with the cpus and the lines of one visit.
-pub struct Oneway {
+pub struct OnewayTalk {
     cpus: [u32; 2],
     /// Step of the clock, in ticks.
     step: f64,
@@ -37,50 +37,60 @@ pub struct Oneway {
     lines: Vec<usize>,
 }
 
-impl Oneway {
+impl OnewayTalk {
     /// Puts the lines into random order.
-    pub fn new(visit: &Visit, clock: &Clock, random: &mut Random) -> Self {
+    pub fn new(visit: &LinkVisit, clock: &TickClock, random: &mut RandomGenerator) -> Self {
         let mut lines: Vec<usize> = (0..LINES).collect();
         random.shuffle(&mut lines);
         Self { cpus: [visit.first, visit.second], step: clock.step_ns / clock.nanoseconds_per_tick, lines }
     }
 
-    fn letters<'a, T: Ticks>(
+    fn new_side<'a, T: TickSource>(
         &'a self,
-        place: &'a Memory,
+        place: &'a PageMemory,
         is_first: bool,
         ticks: T,
-        meeting: &'a Meeting,
-    ) -> Letters<'a, T> {
+        meeting: &'a TalkMeeting,
+    ) -> OnewaySide<'a, T> {
         let lines = self.lines.iter().map(|&line| place.line(line)).collect();
-        Letters { lines, used: 0, is_first, ticks, meeting, taken: [0; MESSAGES] }
+        OnewaySide { lines, used: 0, is_first, ticks, meeting, taken: [0; MESSAGES] }
     }
 }
 
-impl Kind for Oneway {
-    type Place = Memory;
+impl TalkKind for OnewayTalk {
+    type Place = PageMemory;
 
-    fn plan(&self) -> Plan {
-        Plan::new(SAMPLES, 1.0)
+    fn sample_plan(&self) -> SamplePlan {
+        SamplePlan::new(SAMPLES, 1.0)
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Memory> {
-        memory(LINES * LINE_BYTES, home)
+    fn allocate_place(&self, home: MemoryHome) -> io::Result<PageMemory> {
+        allocate_memory(LINES * LINE_BYTES, home)
     }
 
-    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, ticks: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
-        Some(self.letters(place, true, ticks, meeting))
+    fn first_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        ticks: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
+        Some(self.new_side(place, true, ticks, meeting))
     }
 
-    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, ticks: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
-        Some(self.letters(place, false, ticks, meeting))
+    fn second_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        ticks: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
+        Some(self.new_side(place, false, ticks, meeting))
     }
 
-    /// Messages to the second are timed on the second's clock.
-    fn believed<'r>(&self, records: &'r [Record; 2]) -> Result<&'r [f64], String> {
+    /// Selects the messages to the second side, which are timed on its cpu. Fails if the clocks disagree or are too coarse.
+    fn choose_samples<'r>(&self, records: &'r [SideRecord; 2]) -> Result<&'r [f64], String> {
         let [back, there] = records.each_ref().map(|record| record.values.as_slice());
         let [first, second] = self.cpus;
-        if !agree(there, back) {
+        if !clocks_agree(there, back) {
             Err(format!("the clocks of cpus {first} and {second} do not agree, so a one-way message cannot be timed"))
         } else if is_too_short(there, self.step) {
             Err(format!(
@@ -93,7 +103,7 @@ impl Kind for Oneway {
 }
 
 /// Returns true if two clocks agree, by the times of messages in each direction: the clocks' offset is half of the difference.
-fn agree(there: &[f64], back: &[f64]) -> bool {
+fn clocks_agree(there: &[f64], back: &[f64]) -> bool {
     let (is_back_in_time, there, back) =
         (there.iter().chain(back).any(|&ticks| ticks < 0.0), median(there), median(back));
     !is_back_in_time && (there.is_nan() || back.is_nan() || (there - back).abs() <= DIFFERENCE * (there + back))
@@ -105,18 +115,18 @@ fn is_too_short(taken: &[f64], step: f64) -> bool {
 }
 
 /// One side.
-struct Letters<'a, T> {
+struct OnewaySide<'a, T> {
     lines: Vec<&'a AtomicU64>,
     used: usize,
     is_first: bool,
     ticks: T,
-    meeting: &'a Meeting<'a>,
+    meeting: &'a TalkMeeting<'a>,
     /// Time that each message of the sample took to arrive here, in ticks.
     taken: [i64; MESSAGES],
 }
 
-impl<T: Ticks> Letters<'_, T> {
-    fn exchange(&mut self, messages: usize) -> bool {
+impl<T: TickSource> OnewaySide<'_, T> {
+    fn exchange_messages(&mut self, messages: usize) -> bool {
         let lines = &self.lines[self.used..self.used + 2 * messages];
         self.used += 2 * messages;
         let taken = &mut self.taken[..messages];
@@ -128,17 +138,17 @@ impl<T: Ticks> Letters<'_, T> {
     }
 }
 
-impl<T: Ticks> Side for Letters<'_, T> {
-    fn lead(&mut self) -> bool {
-        self.exchange(LEAD)
+impl<T: TickSource> TalkSide for OnewaySide<'_, T> {
+    fn lead_in(&mut self) -> bool {
+        self.exchange_messages(LEAD)
     }
 
-    fn talk(&mut self) -> bool {
-        self.exchange(MESSAGES)
+    fn talk_once(&mut self) -> bool {
+        self.exchange_messages(MESSAGES)
     }
 
     /// Returns the mean of the received messages, or the least if that is negative.
-    fn value(&mut self, _elapsed: u64) -> f64 {
+    fn sample_value(&mut self, _elapsed: u64) -> f64 {
         let least = self.taken.iter().copied().min().unwrap_or_default();
         let sum: i64 = self.taken.iter().sum();
         if least < 0 { least as f64 } else { sum as f64 / MESSAGES as f64 }
@@ -146,10 +156,10 @@ impl<T: Ticks> Side for Letters<'_, T> {
 }
 
 /// Sends and waits for the answer, message by message; false if the visit is over.
-fn write_and_read<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &Meeting) -> bool {
+fn write_and_read<T: TickSource>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &TalkMeeting) -> bool {
     for (pair, taken) in lines.chunks_exact(2).zip(taken) {
-        pair[0].store(ticks.now(), Ordering::Release);
-        match arrival(ticks, pair[1], meeting) {
+        pair[0].store(ticks.read_ticks(), Ordering::Release);
+        match await_message(ticks, pair[1], meeting) {
             Some(ticks) => *taken = ticks,
             None => return false,
         }
@@ -158,26 +168,26 @@ fn write_and_read<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], m
 }
 
 /// Waits for a message and answers, message by message; false if the visit is over.
-fn read_and_write<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &Meeting) -> bool {
+fn read_and_write<T: TickSource>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &TalkMeeting) -> bool {
     for (pair, taken) in lines.chunks_exact(2).zip(taken) {
-        match arrival(ticks, pair[0], meeting) {
+        match await_message(ticks, pair[0], meeting) {
             Some(ticks) => *taken = ticks,
             None => return false,
         }
-        pair[1].store(ticks.now(), Ordering::Release);
+        pair[1].store(ticks.read_ticks(), Ordering::Release);
     }
     true
 }
 
-/// Waits for a message; returns the ticks since it was sent.
+/// Waits for a message. Returns the ticks since it was sent, or `None` if the visit is over.
 #[inline(always)]
-fn arrival<T: Ticks>(ticks: T, line: &AtomicU64, meeting: &Meeting) -> Option<i64> {
+fn await_message<T: TickSource>(ticks: T, line: &AtomicU64, meeting: &TalkMeeting) -> Option<i64> {
     let mut sent = 0;
-    let has_come = spin(meeting, || {
+    let has_come = spin_until(meeting, || {
         sent = line.load(Ordering::Acquire);
         sent != 0
     });
-    has_come.then(|| ticks.now().wrapping_sub(sent).cast_signed())
+    has_come.then(|| ticks.read_ticks().wrapping_sub(sent).cast_signed())
 }
 
 #[cfg(test)]
@@ -187,13 +197,13 @@ mod tests {
     #[test]
     fn clocks_that_differ_are_told_from_ways_that_do() {
         // The dearest known difference of ways: 113 and 175 ns with the memory on one side.
-        assert!(agree(&[113.0; 3], &[175.0; 3]));
-        assert!(agree(&[100.0; 3], &[100.0; 3]));
+        assert!(clocks_agree(&[113.0; 3], &[175.0; 3]));
+        assert!(clocks_agree(&[100.0; 3], &[100.0; 3]));
         // A clock that is 60 ns ahead makes one way look as long as 40 ns and the other as 160.
-        assert!(!agree(&[40.0; 3], &[160.0; 3]));
-        assert!(!agree(&[160.0; 3], &[40.0; 3]));
-        assert!(!agree(&[100.0, 100.0, -1.0], &[100.0; 3]), "sent after it came");
-        assert!(agree(&[], &[]), "there is nothing to tell them apart by");
+        assert!(!clocks_agree(&[40.0; 3], &[160.0; 3]));
+        assert!(!clocks_agree(&[160.0; 3], &[40.0; 3]));
+        assert!(!clocks_agree(&[100.0, 100.0, -1.0], &[100.0; 3]), "sent after it came");
+        assert!(clocks_agree(&[], &[]), "there is nothing to tell them apart by");
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use corewise_machine::ring::Slots;
-use corewise_sys::clock::Ticks;
-use corewise_sys::ring::{self, Receiver, Sender};
+use corewise_machine::ring::RingSlots;
+use corewise_sys::clock::TickSource;
+use corewise_sys::ring::{self, RingReceiver, RingSender};
 
 use super::ends::TalkEnds;
-use super::meeting::Meeting;
-use super::samples::{CountedSide, Plan, Side};
-use super::{Home, Kind, memory};
+use super::meeting::TalkMeeting;
+use super::samples::{CountedSide, SamplePlan, TalkSide};
+use super::{MemoryHome, TalkKind, allocate_memory};
 
 /// Sends of one sample: some 20 us.
 const SENDS: u64 = 500;
@@ -18,54 +18,63 @@ const LEAD: u64 = 2 * ring::CAPACITY as u64;
 const SAMPLES: usize = 41;
 
 /// Queue measurement.
-pub struct Queue {
-    slots: Slots,
+pub struct QueueTalk {
+    slots: RingSlots,
 }
 
-impl Queue {
+impl QueueTalk {
     /// Creates the measurement with packed or padded slots.
-    pub const fn new(slots: Slots) -> Self {
+    pub const fn new(slots: RingSlots) -> Self {
         Self { slots }
     }
 }
 
-impl Kind for Queue {
-    type Place = TalkEnds<Sender, Receiver>;
+impl TalkKind for QueueTalk {
+    type Place = TalkEnds<RingSender, RingReceiver>;
 
-    fn plan(&self) -> Plan {
-        Plan::new(SAMPLES, SENDS as f64)
+    fn sample_plan(&self) -> SamplePlan {
+        SamplePlan::new(SAMPLES, SENDS as f64)
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Self::Place> {
-        let memory = memory(ring::bytes(ring::CAPACITY, self.slots), home)?;
-        let home = memory.home();
-        Ok(TalkEnds::new(ring::within(memory, ring::CAPACITY, self.slots), home))
+    fn allocate_place(&self, home: MemoryHome) -> io::Result<Self::Place> {
+        let memory = allocate_memory(ring::ring_bytes(ring::CAPACITY, self.slots), home)?;
+        let home = memory.home_node();
+        Ok(TalkEnds::new(ring::ring_within(memory, ring::CAPACITY, self.slots), home))
     }
 
-    fn first_side<'a, T: Ticks>(&'a self, place: &'a Self::Place, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
-        let mut sender = place.take_sender()?;
-        Some(CountedSide::new(LEAD, SENDS, move |_, sends| send(&mut sender, sends.end - sends.start, meeting)))
-    }
-
-    fn second_side<'a, T: Ticks>(
+    fn first_side<'a, T: TickSource>(
         &'a self,
         place: &'a Self::Place,
         _: T,
-        meeting: &'a Meeting<'a>,
-    ) -> Option<impl Side> {
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
+        let mut sender = place.take_sender()?;
+        Some(CountedSide::new(LEAD, SENDS, move |_, sends| {
+            send_messages(&mut sender, sends.end - sends.start, meeting)
+        }))
+    }
+
+    fn second_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a Self::Place,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
         let mut receiver = place.take_receiver()?;
-        Some(CountedSide::new(LEAD, SENDS, move |_, sends| receive(&mut receiver, sends.end - sends.start, meeting)))
+        Some(CountedSide::new(LEAD, SENDS, move |_, sends| {
+            receive_messages(&mut receiver, sends.end - sends.start, meeting)
+        }))
     }
 }
 
 /// Sends messages one after the other; false if the visit is over.
-fn send(sender: &mut Sender, messages: u64, meeting: &Meeting) -> bool {
-    let mut give_up = meeting.patience();
-    (0..messages).all(|message| sender.send(message, &mut give_up))
+fn send_messages(sender: &mut RingSender, messages: u64, meeting: &TalkMeeting) -> bool {
+    let mut give_up = meeting.spin_patience();
+    (0..messages).all(|message| sender.send_message(message, &mut give_up))
 }
 
 /// Receives messages one after the other; false if the visit is over.
-fn receive(receiver: &mut Receiver, messages: u64, meeting: &Meeting) -> bool {
-    let mut give_up = meeting.patience();
-    (0..messages).all(|_| std::hint::black_box(receiver.receive(&mut give_up)).is_some())
+fn receive_messages(receiver: &mut RingReceiver, messages: u64, meeting: &TalkMeeting) -> bool {
+    let mut give_up = meeting.spin_patience();
+    (0..messages).all(|_| std::hint::black_box(receiver.receive_message(&mut give_up)).is_some())
 }

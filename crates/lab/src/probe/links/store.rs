@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corewise_machine::random::Random;
-use corewise_sys::clock::Ticks;
-use corewise_sys::memory::Memory;
+use corewise_machine::random::RandomGenerator;
+use corewise_sys::clock::TickSource;
+use corewise_sys::memory::PageMemory;
 
-use super::meeting::{Meeting, spin};
-use super::samples::{CountedSide, Plan, Side};
-use super::{Home, Kind, lines, memory};
+use super::meeting::{TalkMeeting, spin_until};
+use super::samples::{CountedSide, SamplePlan, TalkSide};
+use super::{MemoryHome, TalkKind, allocate_memory, lines};
 
 /// Round trips of one sample: some 10 us.
 const ROUND_TRIPS: u64 = 100;
@@ -19,54 +19,64 @@ const SAMPLES: usize = 5;
 const PAIRS: usize = 12;
 
 /// Store measurement, with the lines of one visit: the first side's, then the second side's.
-pub struct Store {
+pub struct StoreTalk {
     lines: [usize; 2 * PAIRS],
 }
 
-impl Store {
+impl StoreTalk {
     /// Chooses lines at random.
-    pub fn new(random: &mut Random) -> Self {
-        Self { lines: lines::apart(random) }
+    pub fn new(random: &mut RandomGenerator) -> Self {
+        Self { lines: lines::choose_lines(random) }
     }
 
-    /// The lines of the first, and those of the second.
-    fn lines<'a>(&self, place: &'a Memory) -> [[&'a AtomicU64; PAIRS]; 2] {
+    /// Returns the first side's lines, then the second side's.
+    fn lines<'a>(&self, place: &'a PageMemory) -> [[&'a AtomicU64; PAIRS]; 2] {
         [0, PAIRS].map(|from| std::array::from_fn(|pair| place.line(self.lines[from + pair])))
     }
 }
 
-impl Kind for Store {
-    type Place = Memory;
+impl TalkKind for StoreTalk {
+    type Place = PageMemory;
 
-    fn plan(&self) -> Plan {
-        Plan { groups: PAIRS, ..Plan::new(SAMPLES, (2 * ROUND_TRIPS) as f64) }
+    fn sample_plan(&self) -> SamplePlan {
+        SamplePlan { groups: PAIRS, ..SamplePlan::new(SAMPLES, (2 * ROUND_TRIPS) as f64) }
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Memory> {
-        memory(1, home)
+    fn allocate_place(&self, home: MemoryHome) -> io::Result<PageMemory> {
+        allocate_memory(1, home)
     }
 
-    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+    fn first_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
         let [asked, answered] = self.lines(place);
         Some(CountedSide::new(1, ROUND_TRIPS, move |pair, trips| {
-            ask(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
+            ask_numbers(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
         }))
     }
 
-    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+    fn second_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a PageMemory,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
         let [asked, answered] = self.lines(place);
         Some(CountedSide::new(1, ROUND_TRIPS, move |pair, trips| {
-            answer(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
+            answer_numbers(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
         }))
     }
 }
 
 /// Writes each number of a range and waits until it is answered; false if the visit is over.
-fn ask(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
+fn ask_numbers(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: &TalkMeeting) -> bool {
     let mut number = from;
     while number != until {
         asked.store(number, Ordering::Release);
-        if !spin(meeting, || answered.load(Ordering::Acquire) == number) {
+        if !spin_until(meeting, || answered.load(Ordering::Acquire) == number) {
             return false;
         }
         number += 1;
@@ -75,10 +85,10 @@ fn ask(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: 
 }
 
 /// Waits for each number of a range and answers it; false if the visit is over.
-fn answer(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
+fn answer_numbers(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: &TalkMeeting) -> bool {
     let mut number = from;
     while number != until {
-        if !spin(meeting, || asked.load(Ordering::Acquire) == number) {
+        if !spin_until(meeting, || asked.load(Ordering::Acquire) == number) {
             return false;
         }
         answered.store(number, Ordering::Release);

@@ -6,16 +6,18 @@ use std::thread::{Builder, scope};
 use std::time::Duration;
 
 use corewise_machine::Gap;
-use corewise_machine::random::Random;
-use corewise_model::links::What;
+use corewise_machine::random::RandomGenerator;
+use corewise_model::links::TalkWay;
 use corewise_sys::affinity;
-use corewise_sys::clock::{Clock, Source, Ticks};
+use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 
-use super::attendance::Attendance;
-use super::meeting::{Meeting, Trouble};
-use super::samples::{self, Plan, Record, Sifted};
-use super::warmth::{Core, Warmth};
-use super::{Kind, Missed, TalkPlace, Visit, Visited, bandwidth, cas, channel, oneway, queue, store, wakeup};
+use super::attendance::AttendanceList;
+use super::meeting::{MeetingTrouble, TalkMeeting};
+use super::samples::{self, SamplePlan, SideRecord, SiftedSamples};
+use super::warmth::{ClockWarmth, PinnedCore};
+use super::{
+    LinkVisit, LinkVisitResult, MissedVisit, TalkKind, TalkPlace, bandwidth, cas, channel, oneway, queue, store, wakeup,
+};
 
 /// Good samples from which a visit that was cut short counts.
 pub(super) const SAMPLES_ENOUGH: usize = 12;
@@ -24,130 +26,144 @@ pub(super) const SAMPLES_ENOUGH: usize = 12;
 ///
 /// # Errors
 /// The gap with the reason, and whether another try may succeed.
-pub fn visit(
-    clock: &Clock,
-    visit: &Visit,
-    warmth: &Warmth,
-    random: &mut Random,
+pub fn visit_pair(
+    clock: &TickClock,
+    visit: &LinkVisit,
+    warmth: &ClockWarmth,
+    random: &mut RandomGenerator,
     stop: &AtomicBool,
-) -> Result<Option<Visited>, Missed> {
-    let pair = Pair { clock, visit, warmth, stop };
+) -> Result<Option<LinkVisitResult>, MissedVisit> {
+    let pair = VisitContext { clock, visit, warmth, stop };
     let visited = match visit.what {
-        What::Cas => pair.measure(&cas::Cas::new(random)),
-        What::Store => pair.measure(&store::Store::new(random)),
-        What::Oneway => pair.measure(&oneway::Oneway::new(visit, clock, random)),
-        What::Bandwidth { block_bytes } => pair.measure(&bandwidth::Bandwidth::new(block_bytes)),
-        What::Channel { bound } => pair.measure(&channel::Channel::new(bound)),
-        What::Queue { slots } => pair.measure(&queue::Queue::new(slots)),
-        What::Wakeup => pair.measure(&wakeup::Wakeup),
+        TalkWay::Cas => pair.measure_kind(&cas::CasTalk::new(random)),
+        TalkWay::Store => pair.measure_kind(&store::StoreTalk::new(random)),
+        TalkWay::Oneway => pair.measure_kind(&oneway::OnewayTalk::new(visit, clock, random)),
+        TalkWay::Bandwidth { block_bytes } => pair.measure_kind(&bandwidth::BandwidthTalk::new(block_bytes)),
+        TalkWay::Channel { bound } => pair.measure_kind(&channel::ChannelTalk::new(bound)),
+        TalkWay::Queue { slots } => pair.measure_kind(&queue::QueueTalk::new(slots)),
+        TalkWay::Wakeup => pair.measure_kind(&wakeup::WakeupTalk),
     };
-    visited.map_err(|trouble| Missed { gap: Gap::new(visit.words(), trouble.why), passes: trouble.passes })
+    visited
+        .map_err(|trouble| MissedVisit { gap: Gap::new(visit.describe_visit(), trouble.why), passes: trouble.passes })
 }
 
-impl Visit {
+impl LinkVisit {
     /// Names the missing fact if the visit fails.
-    fn words(&self) -> String {
-        let what = if self.what == What::Cas { "link".into() } else { self.what.words() };
+    fn describe_visit(&self) -> String {
+        let what = if self.what == TalkWay::Cas { "link".into() } else { self.what.describe_way() };
         format!("{what} between cpus {} and {}", self.first, self.second)
     }
 }
 
 /// Inputs of a visit of any kind.
-struct Pair<'a> {
-    clock: &'a Clock,
-    visit: &'a Visit,
-    warmth: &'a Warmth,
+struct VisitContext<'a> {
+    clock: &'a TickClock,
+    visit: &'a LinkVisit,
+    warmth: &'a ClockWarmth,
     stop: &'a AtomicBool,
 }
 
-impl Pair<'_> {
-    fn measure<K: Kind>(&self, kind: &K) -> Result<Option<Visited>, Trouble> {
+impl VisitContext<'_> {
+    fn measure_kind<K: TalkKind>(&self, kind: &K) -> Result<Option<LinkVisitResult>, MeetingTrouble> {
         match self.clock.source {
-            Source::Counter(ticks) => self.meet(kind, ticks),
-            Source::System(ticks) => self.meet(kind, ticks),
+            ClockSource::Counter(ticks) => self.run_meeting(kind, ticks),
+            ClockSource::System(ticks) => self.run_meeting(kind, ticks),
         }
     }
 
     /// Runs both threads of a visit; returns their result.
-    fn meet<K: Kind, T: Ticks>(&self, kind: &K, ticks: T) -> Result<Option<Visited>, Trouble> {
-        let (plan, meeting, place) = (kind.plan(), Meeting::new(self.stop, self.visit.limit), OnceLock::new());
-        let (mut first, mut second) = (Record::new(&plan), Record::new(&plan));
+    fn run_meeting<K: TalkKind, T: TickSource>(
+        &self,
+        kind: &K,
+        ticks: T,
+    ) -> Result<Option<LinkVisitResult>, MeetingTrouble> {
+        let (plan, meeting, place) =
+            (kind.sample_plan(), TalkMeeting::new(self.stop, self.visit.limit), OnceLock::new());
+        let (mut first, mut second) = (SideRecord::new(&plan), SideRecord::new(&plan));
         let mut gigahertz = [None; 2];
         scope(|scope| {
             let thread = |cpu| Builder::new().name(format!("link {cpu}"));
             let [first_gigahertz, second_gigahertz] = &mut gigahertz;
             let (meeting, place, first, second) = (&meeting, &place, &mut first, &mut second);
-            let (attendance, guests) = Attendance::new();
+            let (attendance, guests) = AttendanceList::new();
             let [second_guest, first_guest] = guests;
             let answering = thread(self.visit.second).spawn_scoped(scope, move || {
-                let _here = second_guest.arrive(self.visit.second);
-                *second_gigahertz = self.attend(self.visit.second, ticks, meeting, || {
+                let _here = second_guest.announce_arrival(self.visit.second);
+                *second_gigahertz = self.attend_visit(self.visit.second, ticks, meeting, || {
                     if let Some(place) = meeting.await_place(place) {
-                        kind.second(place, ticks, meeting, second);
+                        kind.run_second(place, ticks, meeting, second);
                     }
                 });
             });
             let asking = thread(self.visit.first).spawn_scoped(scope, move || {
-                let _here = first_guest.arrive(self.visit.first);
-                *first_gigahertz =
-                    self.attend(self.visit.first, ticks, meeting, || match kind.allocate(self.visit.home) {
+                let _here = first_guest.announce_arrival(self.visit.first);
+                *first_gigahertz = self.attend_visit(self.visit.first, ticks, meeting, || {
+                    match kind.allocate_place(self.visit.home) {
                         Ok(made) => {
                             let place = place.get_or_init(|| made);
                             if meeting.await_second() {
-                                kind.first(place, ticks, meeting, first);
+                                kind.run_first(place, ticks, meeting, first);
                             }
                         }
-                        Err(error) => meeting.fail(error),
-                    });
+                        Err(error) => meeting.fail_visit(error),
+                    }
+                });
             });
             for error in [answering.err(), asking.err()].into_iter().flatten() {
-                meeting.fail(error);
+                meeting.fail_visit(error);
             }
             attendance.join_all(meeting);
         });
-        meeting.trouble()?;
+        meeting.check_trouble()?;
         let records = [first, second];
-        let sifted = samples::sift(&plan, kind.believed(&records)?, [&records[0].switches, &records[1].switches]);
+        let sifted =
+            samples::sift_samples(&plan, kind.choose_samples(&records)?, [&records[0].switches, &records[1].switches]);
         let home = place.get().and_then(TalkPlace::home);
-        self.visited(&plan, &sifted, gigahertz, home)
+        self.build_result(&plan, &sifted, gigahertz, home)
     }
 
     /// Runs one thread's visit: pinned before and after, and warm. Returns its clock rate at the end.
-    fn attend(&self, cpu: u32, ticks: impl Ticks, meeting: &Meeting, talk: impl FnOnce()) -> Option<f64> {
+    fn attend_visit(
+        &self,
+        cpu: u32,
+        ticks: impl TickSource,
+        meeting: &TalkMeeting,
+        talk: impl FnOnce(),
+    ) -> Option<f64> {
         if let Err(error) = affinity::pin_current(cpu) {
-            meeting.fail(error);
+            meeting.fail_visit(error);
             return None;
         }
-        let core = Core { cpu, ticks, clock: self.clock };
+        let core = PinnedCore { cpu, ticks, clock: self.clock };
         self.warmth.warm_up(&core, || meeting.is_over());
         talk();
-        let gigahertz = self.warmth.look(&core);
+        let gigahertz = self.warmth.look_at_core(&core);
         if let Err(error) = affinity::check_pinned(cpu) {
-            meeting.fail(error);
+            meeting.fail_visit(error);
         }
         gigahertz
     }
 
-    fn visited(
+    fn build_result(
         &self,
-        plan: &Plan,
-        sifted: &Sifted,
+        plan: &SamplePlan,
+        sifted: &SiftedSamples,
         gigahertz: [Option<f64>; 2],
         home: Option<u32>,
-    ) -> Result<Option<Visited>, Trouble> {
+    ) -> Result<Option<LinkVisitResult>, MeetingTrouble> {
         let good: Vec<f64> = sifted.groups.iter().flatten().copied().collect();
         if good.len() < SAMPLES_ENOUGH {
             return if self.stop.load(Ordering::Relaxed) {
                 Ok(None)
             } else {
-                Err(Trouble { why: sifted.too_few(plan, self.visit.limit), passes: true })
+                Err(MeetingTrouble { why: sifted.explain_too_few(plan, self.visit.limit), passes: true })
             };
         }
         let in_ns = |ticks: f64| ticks * self.clock.nanoseconds_per_tick / plan.numbers;
         let lines = sifted.groups.iter().filter(|line| plan.groups > 1 && !line.is_empty());
-        Ok(Some(Visited {
-            cost_ns: in_ns(plan.number.of(&good)),
-            lines_ns: lines.map(|line| in_ns(plan.number.of(line))).collect(),
+        Ok(Some(LinkVisitResult {
+            cost_ns: in_ns(plan.number.average_of(&good)),
+            lines_ns: lines.map(|line| in_ns(plan.number.average_of(line))).collect(),
             spoiled: sifted.spoiled,
             gigahertz,
             home,
@@ -155,12 +171,12 @@ impl Pair<'_> {
     }
 }
 
-impl Sifted {
+impl SiftedSamples {
     /// Describes why there are fewer than [`SAMPLES_ENOUGH`] good samples.
-    fn too_few(&self, plan: &Plan, limit: Duration) -> String {
+    fn explain_too_few(&self, plan: &SamplePlan, limit: Duration) -> String {
         let (spoiled, limit_ms) = (self.spoiled, limit.as_millis());
-        if spoiled.samples < plan.kept() {
-            return format!("no {} samples within {limit_ms} ms: one cpu is busy", plan.kept());
+        if spoiled.samples < plan.kept_samples() {
+            return format!("no {} samples within {limit_ms} ms: one cpu is busy", plan.kept_samples());
         }
         let bad = spoiled.switched + spoiled.interrupted;
         format!("{bad} of {} samples within {limit_ms} ms were disturbed: one cpu is busy", spoiled.samples)

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_sys::atomic_wait;
-use corewise_sys::clock::Ticks;
-use corewise_sys::memory::Memory;
+use corewise_sys::clock::TickSource;
+use corewise_sys::memory::PageMemory;
 
-use super::meeting::Meeting;
-use super::samples::{Plan, Side};
-use super::{Home, Kind, memory};
+use super::meeting::TalkMeeting;
+use super::samples::{SamplePlan, TalkSide};
+use super::{MemoryHome, TalkKind, allocate_memory};
 
 const SAMPLES: usize = 49;
 /// Time that the first side gives the second to fall asleep before each sample.
@@ -19,43 +19,48 @@ const FALLING_ASLEEP: Duration = Duration::from_micros(30);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Wake-up measurement.
-pub struct Wakeup;
+pub struct WakeupTalk;
 
-impl Kind for Wakeup {
-    type Place = Memory<AtomicU32>;
+impl TalkKind for WakeupTalk {
+    type Place = PageMemory<AtomicU32>;
 
-    fn plan(&self) -> Plan {
-        Plan { sleeps: true, ..Plan::new(SAMPLES, 2.0) }
+    fn sample_plan(&self) -> SamplePlan {
+        SamplePlan { sleeps: true, ..SamplePlan::new(SAMPLES, 2.0) }
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Self::Place> {
-        memory(1, home)
+    fn allocate_place(&self, home: MemoryHome) -> io::Result<Self::Place> {
+        allocate_memory(1, home)
     }
 
-    fn first_side<'a, T: Ticks>(&'a self, place: &'a Self::Place, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
-        Some(Calling { word: place.line(0), next: 1, meeting })
-    }
-
-    fn second_side<'a, T: Ticks>(
+    fn first_side<'a, T: TickSource>(
         &'a self,
         place: &'a Self::Place,
         _: T,
-        meeting: &'a Meeting<'a>,
-    ) -> Option<impl Side> {
-        Some(Answering { word: place.line(0), next: 1, meeting })
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
+        Some(WakeupCaller { word: place.line(0), next: 1, meeting })
+    }
+
+    fn second_side<'a, T: TickSource>(
+        &'a self,
+        place: &'a Self::Place,
+        _: T,
+        meeting: &'a TalkMeeting<'a>,
+    ) -> Option<impl TalkSide> {
+        Some(WakeupAnswerer { word: place.line(0), next: 1, meeting })
     }
 }
 
 /// The first side: writes odd numbers.
-struct Calling<'a> {
+struct WakeupCaller<'a> {
     word: &'a AtomicU32,
     next: u32,
-    meeting: &'a Meeting<'a>,
+    meeting: &'a TalkMeeting<'a>,
 }
 
-impl Side for Calling<'_> {
+impl TalkSide for WakeupCaller<'_> {
     /// Spins, so that its own core does not sleep before each sample.
-    fn lead(&mut self) -> bool {
+    fn lead_in(&mut self) -> bool {
         let until = Instant::now() + FALLING_ASLEEP;
         while Instant::now() < until {
             std::hint::spin_loop();
@@ -63,48 +68,48 @@ impl Side for Calling<'_> {
         !self.meeting.is_over()
     }
 
-    fn talk(&mut self) -> bool {
+    fn talk_once(&mut self) -> bool {
         let number = self.next;
         self.next += 2;
-        call(self.word, number);
-        sleep(self.word, number, self.meeting)
+        wake_with(self.word, number);
+        sleep_while(self.word, number, self.meeting)
     }
 }
 
 /// The second side: answers with even numbers.
-struct Answering<'a> {
+struct WakeupAnswerer<'a> {
     word: &'a AtomicU32,
     next: u32,
-    meeting: &'a Meeting<'a>,
+    meeting: &'a TalkMeeting<'a>,
 }
 
-impl Side for Answering<'_> {
-    fn lead(&mut self) -> bool {
+impl TalkSide for WakeupAnswerer<'_> {
+    fn lead_in(&mut self) -> bool {
         true
     }
 
-    fn talk(&mut self) -> bool {
+    fn talk_once(&mut self) -> bool {
         let number = self.next;
         self.next += 2;
-        if !sleep(self.word, number - 1, self.meeting) {
+        if !sleep_while(self.word, number - 1, self.meeting) {
             return false;
         }
-        call(self.word, number + 1);
+        wake_with(self.word, number + 1);
         true
     }
 }
 
 /// Writes a number and wakes the sleeping side.
-fn call(word: &AtomicU32, number: u32) {
+fn wake_with(word: &AtomicU32, number: u32) {
     word.store(number, Ordering::Release);
-    atomic_wait::wake(word);
+    atomic_wait::wake_one(word);
 }
 
 /// Sleeps while the word is `number`; false if the visit is over.
-fn sleep(word: &AtomicU32, number: u32, meeting: &Meeting) -> bool {
+fn sleep_while(word: &AtomicU32, number: u32, meeting: &TalkMeeting) -> bool {
     while word.load(Ordering::Acquire) == number {
-        if let Err(error) = atomic_wait::wait(word, number, LOOK) {
-            meeting.fail(error);
+        if let Err(error) = atomic_wait::wait_on_word(word, number, LOOK) {
+            meeting.fail_visit(error);
         }
         if word.load(Ordering::Acquire) == number && meeting.is_over() {
             return false;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::*;
 
 /// A system with threads that have names and masks; it gives of a mask what is reachable.
-struct System {
-    hold: Hold,
+struct HoldSystem {
+    hold: ThreadHold,
     threads: BTreeMap<u32, (u32, String, CpuSet)>,
     /// Masks are looked up in order of appearance, which numbers do not tell.
     order: Vec<u32>,
@@ -22,24 +22,24 @@ fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).unwrap()
 }
 
-fn role(name: &str, pattern: &str, cpus: &str) -> Role {
-    Role { name: name.into(), pattern: Regex::new(pattern).unwrap(), cpus: set(cpus) }
+fn role(name: &str, pattern: &str, cpus: &str) -> HoldRole {
+    HoldRole { name: name.into(), pattern: Regex::new(pattern).unwrap(), cpus: set(cpus) }
 }
 
-fn system(boundary: &str, threads: Threads, enforcement: Option<Enforcement>) -> System {
-    let policy = Policy { boundary: set(boundary), threads, enforcement };
-    System {
-        hold: Hold::new(policy),
+fn system(boundary: &str, threads: HoldSpread, enforcement: Option<MaskEnforcement>) -> HoldSystem {
+    let policy = HoldPolicy { boundary: set(boundary), threads, enforcement };
+    HoldSystem {
+        hold: ThreadHold::new(policy),
         threads: BTreeMap::new(),
         order: Vec::new(),
-        reachable: CpuSet::first(16),
+        reachable: CpuSet::first_cpus(16),
         now: Duration::ZERO,
         asked: Cell::new(0),
         chosen_at_once: None,
     }
 }
 
-impl System {
+impl HoldSystem {
     fn start(&mut self, process: u32, thread: u32, name: &str, cpus: &str) {
         self.threads.insert(thread, (process, name.into(), set(cpus)));
         self.order.push(thread);
@@ -63,23 +63,23 @@ impl System {
     }
 
     /// Looks once and does what comes of it.
-    fn look(&mut self) -> Step {
+    fn look(&mut self) -> HoldStep {
         let threads = &self.threads;
         let seen = |thread: &u32| {
             let (process, name, cpus) = &threads[thread];
-            Seen { process: *process, parent: process - 1, thread: *thread, name, cpus: cpus.clone() }
+            SeenThread { process: *process, parent: process - 1, thread: *thread, name, cpus: cpus.clone() }
         };
-        let seen: Vec<Seen<'_>> = self.order.iter().map(seen).collect();
+        let seen: Vec<SeenThread<'_>> = self.order.iter().map(seen).collect();
         let reachable = || {
             self.asked.set(self.asked.get() + 1);
             self.reachable.clone()
         };
-        let step = self.hold.look(&View { seen: &seen, now: self.now, reachable: &reachable });
+        let step = self.hold.plan_step(&HoldView { seen: &seen, now: self.now, reachable: &reachable });
         for action in &step.actions {
             let got = action.cpus.intersection(&self.reachable);
             let got = self.chosen_at_once.clone().unwrap_or(got);
             self.threads.get_mut(&action.thread).unwrap().2 = got.clone();
-            assert_eq!(self.hold.settle(action.thread, Outcome::Placed(got)), None);
+            assert_eq!(self.hold.settle_action(action.thread, MaskOutcome::Placed(got)), None);
         }
         step
     }
@@ -87,22 +87,22 @@ impl System {
     /// Looks until nothing is done any more; it must come to that.
     fn rest(&mut self) {
         self.look();
-        assert_eq!(self.look(), Step::default(), "a second look finds nothing to do");
+        assert_eq!(self.look(), HoldStep::default(), "a second look finds nothing to do");
     }
 }
 
-fn noticed(thread: u32, cpus: &str, response: Response) -> Event {
-    Event::Noticed { process: 1, thread, cpus: set(cpus), response }
+fn noticed(thread: u32, cpus: &str, response: MaskResponse) -> HoldEvent {
+    HoldEvent::Noticed { process: 1, thread, cpus: set(cpus), response }
 }
 
 #[test]
 fn threads_that_keep_their_mask_are_left_and_nothing_is_asked() {
-    for enforcement in [None, Some(Enforcement::Boundary), Some(Enforcement::Exact)] {
-        let mut system = system("0-3", Threads::Together, enforcement);
+    for enforcement in [None, Some(MaskEnforcement::Boundary), Some(MaskEnforcement::Exact)] {
+        let mut system = system("0-3", HoldSpread::Together, enforcement);
         system.start(1, 1, "main", "0-3");
         system.start(1, 2, "worker", "0-3");
         let step = system.look();
-        assert_eq!(step, Step { is_new: true, ..Step::default() });
+        assert_eq!(step, HoldStep { is_new: true, ..HoldStep::default() });
         system.rest();
         assert_eq!(system.asked.get(), 0);
     }
@@ -110,12 +110,12 @@ fn threads_that_keep_their_mask_are_left_and_nothing_is_asked() {
 
 #[test]
 fn inside_the_boundary_a_thread_may_choose() {
-    let mut system = system("0-3", Threads::Together, Some(Enforcement::Boundary));
+    let mut system = system("0-3", HoldSpread::Together, Some(MaskEnforcement::Boundary));
     system.start(1, 1, "main", "0-3");
     system.rest();
     system.choose(1, "2,3");
     let step = system.look();
-    assert_eq!((step.actions, step.events), (vec![], vec![noticed(1, "2,3", Response::Left)]));
+    assert_eq!((step.actions, step.events), (vec![], vec![noticed(1, "2,3", MaskResponse::Left)]));
     system.rest();
     system.choose(1, "1");
     assert_eq!(system.look().events, [], "a thread is told of once");
@@ -125,11 +125,11 @@ fn inside_the_boundary_a_thread_may_choose() {
 #[test]
 fn what_reaches_outside_the_boundary_is_put_back_to_what_is_inside() {
     for (chosen, back) in [("2-8", "2,3"), ("0-15", "0-3"), ("8-9", "0-3")] {
-        let mut system = system("0-3", Threads::Together, Some(Enforcement::Boundary));
+        let mut system = system("0-3", HoldSpread::Together, Some(MaskEnforcement::Boundary));
         system.start(1, 1, "main", "0-3");
         system.rest();
         system.choose(1, chosen);
-        assert_eq!(system.look().events, [noticed(1, chosen, Response::PutBack(set(back)))]);
+        assert_eq!(system.look().events, [noticed(1, chosen, MaskResponse::PutBack(set(back)))]);
         assert_eq!(system.cpus(1), back);
         system.rest();
     }
@@ -137,28 +137,28 @@ fn what_reaches_outside_the_boundary_is_put_back_to_what_is_inside() {
 
 #[test]
 fn exact_puts_back_every_choice() {
-    let mut system = system("0-3", Threads::Together, Some(Enforcement::Exact));
+    let mut system = system("0-3", HoldSpread::Together, Some(MaskEnforcement::Exact));
     system.start(1, 1, "main", "0-3");
     system.rest();
     system.choose(1, "2");
-    assert_eq!(system.look().events, [noticed(1, "2", Response::PutBack(set("0-3")))]);
+    assert_eq!(system.look().events, [noticed(1, "2", MaskResponse::PutBack(set("0-3")))]);
     assert_eq!(system.cpus(1), "0-3");
 }
 
 #[test]
 fn without_enforcement_a_choice_is_noticed_and_stands() {
-    let mut system = system("0-3", Threads::Together, None);
+    let mut system = system("0-3", HoldSpread::Together, None);
     system.start(1, 1, "main", "0-3");
     system.rest();
     system.choose(1, "0-15");
-    assert_eq!(system.look().events, [noticed(1, "0-15", Response::Left)]);
+    assert_eq!(system.look().events, [noticed(1, "0-15", MaskResponse::Left)]);
     system.rest();
     assert_eq!(system.cpus(1), "0-15");
 }
 
 #[test]
 fn after_ten_corrections_it_gives_up_once_and_for_that_thread_only() {
-    let mut system = system("0-3", Threads::Together, Some(Enforcement::Exact));
+    let mut system = system("0-3", HoldSpread::Together, Some(MaskEnforcement::Exact));
     system.start(1, 1, "main", "0-3");
     system.start(1, 2, "worker", "0-3");
     system.rest();
@@ -168,7 +168,7 @@ fn after_ten_corrections_it_gives_up_once_and_for_that_thread_only() {
         assert_eq!(system.cpus(1), "0-3");
     }
     system.choose(1, "1");
-    assert_eq!(system.look().events, [Event::GaveUp { process: 1, thread: 1, cpus: set("1") }]);
+    assert_eq!(system.look().events, [HoldEvent::GaveUp { process: 1, thread: 1, cpus: set("1") }]);
     system.choose(1, "2");
     system.rest();
     assert_eq!(system.cpus(1), "2");
@@ -180,34 +180,34 @@ fn after_ten_corrections_it_gives_up_once_and_for_that_thread_only() {
 /// Who chooses again before it is looked what came of a correction is corrected as often as others, and reported.
 #[test]
 fn who_answers_a_correction_at_once_has_no_more_of_them_and_no_fewer() {
-    let mut system = system("0-3", Threads::Together, Some(Enforcement::Exact));
+    let mut system = system("0-3", HoldSpread::Together, Some(MaskEnforcement::Exact));
     system.start(1, 1, "main", "0-3");
     system.rest();
     system.chosen_at_once = Some(set("1"));
     system.choose(1, "1");
-    let steps: Vec<Step> = (0..CORRECTIONS + 5).map(|_| system.look()).collect();
+    let steps: Vec<HoldStep> = (0..CORRECTIONS + 5).map(|_| system.look()).collect();
     assert_eq!(steps.iter().map(|step| step.actions.len()).sum::<usize>(), CORRECTIONS as usize);
-    let told: Vec<&Event> = steps.iter().flat_map(|step| &step.events).collect();
+    let told: Vec<&HoldEvent> = steps.iter().flat_map(|step| &step.events).collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!(told[1], &Event::GaveUp { process: 1, thread: 1, cpus: set("1") });
+    assert_eq!(told[1], &HoldEvent::GaveUp { process: 1, thread: 1, cpus: set("1") });
 }
 
 #[test]
 fn threads_that_inherit_a_choice_are_put_back_and_not_told_of() {
-    let mut system = system("0-3", Threads::Together, Some(Enforcement::Boundary));
+    let mut system = system("0-3", HoldSpread::Together, Some(MaskEnforcement::Boundary));
     system.start(1, 1, "main", "0-3");
     system.rest();
     system.choose(1, "4-7");
     system.start(1, 2, "worker", "4-7");
     system.start(2, 3, "child", "4-7");
-    assert_eq!(system.look().events, [noticed(1, "4-7", Response::PutBack(set("0-3")))]);
+    assert_eq!(system.look().events, [noticed(1, "4-7", MaskResponse::PutBack(set("0-3")))]);
     assert_eq!([1, 2, 3].map(|thread| system.cpus(thread)), ["0-3", "0-3", "0-3"]);
 }
 
 #[test]
 fn a_role_is_had_by_name_and_the_first_that_matches_wins() {
     let roles = vec![role("io", "^io", "0"), role("any-1", "1$", "1"), role("work", "work", "2,3")];
-    let mut system = system("0-3", Threads::Roles(roles), None);
+    let mut system = system("0-3", HoldSpread::Roles(roles), None);
     for (thread, name) in [(1, "app"), (2, "io-1"), (3, "worker-1"), (4, "worker-2"), (5, "other")] {
         system.start(1, thread, name, "0-3");
     }
@@ -219,7 +219,7 @@ fn a_role_is_had_by_name_and_the_first_that_matches_wins() {
 #[test]
 fn a_thread_that_changes_its_name_changes_its_role_and_may_lose_it() {
     let roles = vec![role("io", "^io", "0"), role("work", "^work", "2,3")];
-    let mut system = system("0-3", Threads::Roles(roles), Some(Enforcement::Exact));
+    let mut system = system("0-3", HoldSpread::Roles(roles), Some(MaskEnforcement::Exact));
     system.start(1, 1, "io", "0-3");
     system.rest();
     // A new thread has the name and the mask of its creator, until it is named.
@@ -242,7 +242,7 @@ fn a_thread_that_changes_its_name_changes_its_role_and_may_lose_it() {
 #[test]
 fn a_role_is_the_boundary_of_its_threads() {
     let roles = vec![role("work", "^work", "2,3")];
-    let mut system = system("0-3", Threads::Roles(roles), Some(Enforcement::Boundary));
+    let mut system = system("0-3", HoldSpread::Roles(roles), Some(MaskEnforcement::Boundary));
     system.start(1, 1, "work", "0-3");
     system.rest();
     system.choose(1, "3");
@@ -253,26 +253,26 @@ fn a_role_is_the_boundary_of_its_threads() {
     assert_eq!(system.cpus(1), "2,3");
     // What was chosen before the first look stands as well, where it is inside.
     system.start(1, 2, "work", "2");
-    assert_eq!(system.look().events, [noticed(2, "2", Response::Left)]);
+    assert_eq!(system.look().events, [noticed(2, "2", MaskResponse::Left)]);
     system.start(1, 3, "work", "1");
-    assert_eq!(system.look().events, [noticed(3, "1", Response::PutBack(set("2,3")))]);
+    assert_eq!(system.look().events, [noticed(3, "1", MaskResponse::PutBack(set("2,3")))]);
 }
 
 #[test]
 fn a_role_is_given_once_without_enforcement() {
     let roles = vec![role("work", "^work", "2,3")];
-    let mut system = system("0-3", Threads::Roles(roles), None);
+    let mut system = system("0-3", HoldSpread::Roles(roles), None);
     system.start(1, 1, "work", "1");
-    assert_eq!(system.look().events, [noticed(1, "1", Response::PutBack(set("2,3")))]);
+    assert_eq!(system.look().events, [noticed(1, "1", MaskResponse::PutBack(set("2,3")))]);
     system.choose(1, "0");
-    assert_eq!(system.look().events, [noticed(1, "0", Response::Left)]);
+    assert_eq!(system.look().events, [noticed(1, "0", MaskResponse::Left)]);
     system.rest();
     assert_eq!(system.cpus(1), "0");
 }
 
 #[test]
 fn threads_take_turns_in_order_of_appearance_and_the_ended_leave_no_place() {
-    let mut system = system("0-3", Threads::OnePerThread(vec![0, 2, 1]), None);
+    let mut system = system("0-3", HoldSpread::OnePerThread(vec![0, 2, 1]), None);
     system.start(1, 9, "main", "0-3");
     system.start(1, 5, "a", "0-3");
     system.start(1, 7, "b", "0-3");
@@ -287,7 +287,7 @@ fn threads_take_turns_in_order_of_appearance_and_the_ended_leave_no_place() {
 
 #[test]
 fn a_single_thread_is_pinned_when_it_has_company_or_after_a_while() {
-    let mut system = system("0-3", Threads::OnePerThread(vec![0, 1]), Some(Enforcement::Exact));
+    let mut system = system("0-3", HoldSpread::OnePerThread(vec![0, 1]), Some(MaskEnforcement::Exact));
     system.start(1, 1, "main", "0-3");
     system.rest();
     assert_eq!(system.cpus(1), "0-3", "it may be asking how many threads to start");
@@ -306,45 +306,45 @@ fn a_single_thread_is_pinned_when_it_has_company_or_after_a_while() {
 
 #[test]
 fn a_thread_with_a_turn_may_choose_inside_the_placement() {
-    let mut system = system("0-3", Threads::OnePerThread(vec![0, 1, 2, 3]), Some(Enforcement::Boundary));
+    let mut system = system("0-3", HoldSpread::OnePerThread(vec![0, 1, 2, 3]), Some(MaskEnforcement::Boundary));
     system.start(1, 1, "main", "0-3");
     system.start(1, 2, "worker", "0-3");
     system.rest();
     assert_eq!(system.cpus(2), "1");
     system.choose(2, "2,3");
-    assert_eq!(system.look().events, [noticed(2, "2,3", Response::Left)]);
+    assert_eq!(system.look().events, [noticed(2, "2,3", MaskResponse::Left)]);
     system.rest();
     assert_eq!(system.cpus(2), "2,3");
     system.choose(2, "3-5");
-    assert_eq!(system.look().events, [noticed(2, "3-5", Response::PutBack(set("1")))]);
+    assert_eq!(system.look().events, [noticed(2, "3-5", MaskResponse::PutBack(set("1")))]);
     assert_eq!(system.cpus(2), "1", "what reaches outside goes back to its turn");
     // What was chosen before the first look stands as well.
     system.start(1, 3, "worker", "0,1");
-    assert_eq!(system.look().events, [noticed(3, "0,1", Response::Left)]);
+    assert_eq!(system.look().events, [noticed(3, "0,1", MaskResponse::Left)]);
     system.rest();
 }
 
 #[test]
 fn exact_and_no_enforcement_give_a_turn_to_who_chose_before_the_first_look() {
-    for enforcement in [None, Some(Enforcement::Exact)] {
-        let mut system = system("0-3", Threads::OnePerThread(vec![0, 1, 2, 3]), enforcement);
+    for enforcement in [None, Some(MaskEnforcement::Exact)] {
+        let mut system = system("0-3", HoldSpread::OnePerThread(vec![0, 1, 2, 3]), enforcement);
         system.start(1, 1, "main", "0-3");
         system.start(1, 2, "worker", "2,3");
-        assert_eq!(system.look().events, [noticed(2, "2,3", Response::PutBack(set("1")))]);
+        assert_eq!(system.look().events, [noticed(2, "2,3", MaskResponse::PutBack(set("1")))]);
         assert_eq!(system.cpus(2), "1");
     }
 }
 
 #[test]
 fn an_offline_cpu_among_the_turns_explains_no_choice() {
-    let mut system = system("0-3", Threads::OnePerThread(vec![0, 1, 2, 3]), Some(Enforcement::Exact));
+    let mut system = system("0-3", HoldSpread::OnePerThread(vec![0, 1, 2, 3]), Some(MaskEnforcement::Exact));
     system.reachable.remove(3);
     system.start(1, 1, "main", "0-2");
     system.start(1, 2, "worker", "0-2");
     assert_eq!(system.look().events, [], "what is left of the placement is what they were given");
     assert_eq!([1, 2].map(|thread| system.cpus(thread)), ["0", "1"]);
     system.start(1, 3, "worker", "8,9");
-    assert_eq!(system.look().events, [noticed(3, "8,9", Response::PutBack(set("2")))]);
+    assert_eq!(system.look().events, [noticed(3, "8,9", MaskResponse::PutBack(set("2")))]);
     // The turn of the fourth is the offline cpu: whatever the system gives instead is left.
     system.start(1, 4, "worker", "0");
     assert_eq!(system.look().actions, []);
@@ -352,8 +352,8 @@ fn an_offline_cpu_among_the_turns_explains_no_choice() {
 
 #[test]
 fn what_the_system_takes_is_nobodys_choice() {
-    for enforcement in [None, Some(Enforcement::Boundary), Some(Enforcement::Exact)] {
-        let mut system = system("0-3", Threads::Together, enforcement);
+    for enforcement in [None, Some(MaskEnforcement::Boundary), Some(MaskEnforcement::Exact)] {
+        let mut system = system("0-3", HoldSpread::Together, enforcement);
         system.start(1, 1, "main", "0-3");
         system.rest();
         // A cpu goes offline, and comes back.
@@ -369,32 +369,32 @@ fn what_the_system_takes_is_nobodys_choice() {
         // Everything it had goes: the system chooses.
         system.reachable = set("8-15");
         system.choose(1, "8-15");
-        assert_eq!(system.look(), Step::default());
+        assert_eq!(system.look(), HoldStep::default());
     }
 }
 
 #[test]
 fn what_the_system_gives_in_part_is_not_asked_for_again() {
     let roles = vec![role("work", "^work", "2,3")];
-    let mut system = system("0-3", Threads::Roles(roles), Some(Enforcement::Exact));
+    let mut system = system("0-3", HoldSpread::Roles(roles), Some(MaskEnforcement::Exact));
     system.start(1, 1, "work", "0-3");
     // The thread's own cpuset is narrower than ours, which nobody tells.
     let step = system.look();
-    assert_eq!(step.actions, [Action { thread: 1, cpus: set("2,3") }]);
-    system.hold.settle(1, Outcome::Placed(set("2")));
+    assert_eq!(step.actions, [MaskAction { thread: 1, cpus: set("2,3") }]);
+    system.hold.settle_action(1, MaskOutcome::Placed(set("2")));
     system.choose(1, "2");
-    assert_eq!(system.look(), Step::default());
+    assert_eq!(system.look(), HoldStep::default());
 }
 
 #[test]
 fn a_refusal_is_told_once_and_the_thread_is_left() {
-    let mut system = system("0-3", Threads::OnePerThread(vec![1]), None);
+    let mut system = system("0-3", HoldSpread::OnePerThread(vec![1]), None);
     system.start(1, 1, "main", "0-3");
     system.start(1, 2, "other", "0-3");
     system.look();
-    let refused = system.hold.settle(2, Outcome::Refused("Operation not permitted".into()));
-    assert_eq!(refused, Some(Event::Refused { process: 1, thread: 2, why: "Operation not permitted".into() }));
+    let refused = system.hold.settle_action(2, MaskOutcome::Refused("Operation not permitted".into()));
+    assert_eq!(refused, Some(HoldEvent::Refused { process: 1, thread: 2, why: "Operation not permitted".into() }));
     system.choose(2, "0-3");
-    assert_eq!(system.look(), Step::default());
-    assert_eq!(system.hold.settle(7, Outcome::Ended), None);
+    assert_eq!(system.look(), HoldStep::default());
+    assert_eq!(system.hold.settle_action(7, MaskOutcome::Ended), None);
 }

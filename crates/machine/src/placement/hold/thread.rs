@@ -9,7 +9,7 @@ pub const CORRECTIONS: u32 = 10;
 
 /// Response to threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enforcement {
+pub enum MaskEnforcement {
     /// They may choose inside their boundary, which is the placement or the cpus of their role; cpus outside are taken back.
     Boundary,
     /// They are put back, whatever they choose.
@@ -18,7 +18,7 @@ pub enum Enforcement {
 
 /// Response to a thread that set its own cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Response {
+pub enum MaskResponse {
     /// It keeps them.
     Left,
     /// It gets these cpus.
@@ -27,7 +27,7 @@ pub enum Response {
 
 /// An event to report to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum HoldEvent {
     /// A thread set its own cpus. Each thread is reported once for each kind of response.
     Noticed {
         /// Its process.
@@ -37,7 +37,7 @@ pub enum Event {
         /// The chosen cpus.
         cpus: CpuSet,
         /// The response.
-        response: Response,
+        response: MaskResponse,
     },
     /// A thread set its own cpus again after [`CORRECTIONS`] corrections, and keeps them from now on.
     GaveUp {
@@ -61,7 +61,7 @@ pub enum Event {
 
 /// State of a thread between two looks.
 #[derive(Clone, Debug)]
-pub struct Thread {
+pub struct TrackedThread {
     pub process: u32,
     /// Place in the order of appearance, from zero.
     pub turn: usize,
@@ -86,7 +86,7 @@ pub struct Thread {
 
 /// Verdict on a thread's mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum MaskVerdict {
     /// It may stay.
     Stays,
     /// The thread is placed: it is new, or its target changed.
@@ -99,7 +99,7 @@ pub enum Verdict {
 
 /// Comparison of a thread's mask with the expected one.
 #[derive(Clone, Copy, Debug)]
-pub struct Comparison {
+pub struct MaskComparison {
     /// True if it is the target.
     pub fits: bool,
     /// True if it is neither the target nor the previous mask: the thread or another program chose it.
@@ -108,7 +108,7 @@ pub struct Comparison {
     pub is_inside: bool,
 }
 
-impl Thread {
+impl TrackedThread {
     /// Creates the state of a new thread. `in_force` is the mask from its creator.
     pub fn new(process: u32, turn: usize, first_seen: Duration, target: CpuSet, in_force: CpuSet) -> Self {
         Self {
@@ -133,22 +133,22 @@ impl Thread {
     }
 
     /// Decides about the thread's current cpus, given its target.
-    pub fn judge(
+    pub fn judge_mask(
         &mut self,
         target: CpuSet,
         cpus: &CpuSet,
-        comparison: Comparison,
-        enforcement: Option<Enforcement>,
-    ) -> Verdict {
+        comparison: MaskComparison,
+        enforcement: Option<MaskEnforcement>,
+    ) -> MaskVerdict {
         let is_elsewhere = target != self.target;
         self.target = target;
         self.is_own = (self.is_own || comparison.is_news) && !comparison.fits;
-        let wish = self.wish(cpus, comparison, is_elsewhere, enforcement);
+        let wish = self.find_wish(cpus, comparison, is_elsewhere, enforcement);
         let verdict = self.within_reason(wish, comparison.is_news);
-        if let Verdict::PutBack(given) = &verdict {
+        if let MaskVerdict::PutBack(given) = &verdict {
             self.put_back = Some([cpus.clone(), given.clone()]);
         }
-        self.is_settled = verdict == Verdict::Stays;
+        self.is_settled = verdict == MaskVerdict::Stays;
         if self.is_settled {
             self.in_force = cpus.clone();
         }
@@ -157,7 +157,7 @@ impl Thread {
 
     /// Records the mask after a placement. If the thread has again the mask it was put back from, it chose it anew: the system never grants
     /// more than was requested. The next look must see that as news.
-    pub fn placed(&mut self, cpus: CpuSet) {
+    pub fn note_placed(&mut self, cpus: CpuSet) {
         self.in_force = match &self.put_back {
             Some([chosen, given]) if *chosen == cpus => given.clone(),
             _ => cpus,
@@ -165,67 +165,67 @@ impl Thread {
     }
 
     /// Limits corrections; everything else is requested once.
-    fn within_reason(&mut self, wish: Verdict, is_news: bool) -> Verdict {
+    fn within_reason(&mut self, wish: MaskVerdict, is_news: bool) -> MaskVerdict {
         match wish {
-            Verdict::PutBack(_) if is_news && self.corrections == CORRECTIONS => {
+            MaskVerdict::PutBack(_) if is_news && self.corrections == CORRECTIONS => {
                 self.is_left_alone = true;
-                Verdict::GiveUp
+                MaskVerdict::GiveUp
             }
-            Verdict::PutBack(_) if is_news => {
+            MaskVerdict::PutBack(_) if is_news => {
                 self.corrections += 1;
                 wish
             }
-            Verdict::Place(wanted) | Verdict::PutBack(wanted) => self.ask(wanted),
-            Verdict::Stays | Verdict::GiveUp => wish,
+            MaskVerdict::Place(wanted) | MaskVerdict::PutBack(wanted) => self.ask_once(wanted),
+            MaskVerdict::Stays | MaskVerdict::GiveUp => wish,
         }
     }
 
-    fn wish(
+    fn find_wish(
         &self,
         cpus: &CpuSet,
-        comparison: Comparison,
+        comparison: MaskComparison,
         is_elsewhere: bool,
-        enforcement: Option<Enforcement>,
-    ) -> Verdict {
+        enforcement: Option<MaskEnforcement>,
+    ) -> MaskVerdict {
         if comparison.fits {
-            return Verdict::Stays;
+            return MaskVerdict::Stays;
         }
         if !self.is_own {
-            return Verdict::Place(self.target.clone());
+            return MaskVerdict::Place(self.target.clone());
         }
         match enforcement {
-            Some(Enforcement::Exact) => Verdict::PutBack(self.target.clone()),
-            Some(Enforcement::Boundary) if comparison.is_inside => Verdict::Stays,
-            Some(Enforcement::Boundary) => {
+            Some(MaskEnforcement::Exact) => MaskVerdict::PutBack(self.target.clone()),
+            Some(MaskEnforcement::Boundary) if comparison.is_inside => MaskVerdict::Stays,
+            Some(MaskEnforcement::Boundary) => {
                 let rest = cpus.intersection(&self.target);
-                Verdict::PutBack(if rest.is_empty() { self.target.clone() } else { rest })
+                MaskVerdict::PutBack(if rest.is_empty() { self.target.clone() } else { rest })
             }
-            None if is_elsewhere && !cpus.is_subset(&self.target) => Verdict::Place(self.target.clone()),
-            None => Verdict::Stays,
+            None if is_elsewhere && !cpus.is_subset(&self.target) => MaskVerdict::Place(self.target.clone()),
+            None => MaskVerdict::Stays,
         }
     }
 
     /// Requests cpus without counting a correction; once.
-    fn ask(&mut self, wanted: CpuSet) -> Verdict {
+    fn ask_once(&mut self, wanted: CpuSet) -> MaskVerdict {
         if self.asked.as_ref() == Some(&wanted) {
-            return Verdict::Stays;
+            return MaskVerdict::Stays;
         }
         self.asked = Some(wanted.clone());
-        Verdict::Place(wanted)
+        MaskVerdict::Place(wanted)
     }
 
     /// Returns the event about a thread that chose its own cpus: one for the first time it was left, one for the first time it was put
     /// back.
-    pub fn tell(&mut self, thread: u32, cpus: &CpuSet, verdict: &Verdict) -> Option<Event> {
+    pub fn describe_choice(&mut self, thread: u32, cpus: &CpuSet, verdict: &MaskVerdict) -> Option<HoldEvent> {
         let response = match verdict {
-            Verdict::GiveUp => {
-                return Some(Event::GaveUp { process: self.process, thread, cpus: cpus.clone() });
+            MaskVerdict::GiveUp => {
+                return Some(HoldEvent::GaveUp { process: self.process, thread, cpus: cpus.clone() });
             }
-            Verdict::Stays => Response::Left,
-            Verdict::Place(cpus) | Verdict::PutBack(cpus) => Response::PutBack(cpus.clone()),
+            MaskVerdict::Stays => MaskResponse::Left,
+            MaskVerdict::Place(cpus) | MaskVerdict::PutBack(cpus) => MaskResponse::PutBack(cpus.clone()),
         };
-        let told = &mut self.told[usize::from(response != Response::Left)];
+        let told = &mut self.told[usize::from(response != MaskResponse::Left)];
         let is_first = !std::mem::replace(told, true);
-        is_first.then(|| Event::Noticed { process: self.process, thread, cpus: cpus.clone(), response })
+        is_first.then(|| HoldEvent::Noticed { process: self.process, thread, cpus: cpus.clone(), response })
     }
 }

@@ -1,7 +1,7 @@
 //! Dispatch of notations to the modules that print and read them.
 
-use super::text::{Fault, Piece};
-use super::{Chosen, Notation, NotationLine, Read, ReadError};
+use super::text::{TextFault, TextPiece};
+use super::{ChosenCpus, Notation, NotationError, NotationLine, NotationReading};
 use super::{
     cgroup, hwloc, kernel_command_line, kubernetes, libvirt, likwid, list, mask, numactl, openmp, powershell,
     process_lasso, slurm, systemd, taskset, windows,
@@ -15,31 +15,31 @@ const LONGEST_TEXT: usize = 1 << 20;
 ///
 /// `order` holds the same cpus in the order in which threads get them; notations that pin thread by thread follow it. Lines that could not
 /// be written have no text and give the reason.
-pub fn print(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine) -> Vec<NotationLine> {
+pub fn print_notation(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine) -> Vec<NotationLine> {
     if cpus.is_empty() {
-        return vec![NotationLine::absent(notation.word(), "There is no cpu to write.")];
+        return vec![NotationLine::without_text(notation.word(), "There is no cpu to write.")];
     }
-    let chosen = Chosen { cpus, order, machine };
+    let chosen = ChosenCpus { cpus, order, machine };
     match notation {
         Notation::List => vec![NotationLine::new("list", cpus.to_string())],
         Notation::Hexadecimal => mask::print_hexadecimal(cpus),
-        Notation::Binary => vec![NotationLine::new("binary", mask::binary(cpus))],
+        Notation::Binary => vec![NotationLine::new("binary", mask::format_binary(cpus))],
         Notation::Decimal => mask::print_decimal(cpus),
-        Notation::Taskset => taskset::print(cpus),
-        Notation::Numactl => numactl::print(chosen),
-        Notation::Hwloc => hwloc::print(cpus),
-        Notation::Likwid => likwid::print(chosen),
-        Notation::Systemd => systemd::print(chosen),
-        Notation::Cgroup => cgroup::print(chosen),
+        Notation::Taskset => taskset::print_lines(cpus),
+        Notation::Numactl => numactl::print_lines(chosen),
+        Notation::Hwloc => hwloc::print_lines(cpus),
+        Notation::Likwid => likwid::print_lines(chosen),
+        Notation::Systemd => systemd::print_lines(chosen),
+        Notation::Cgroup => cgroup::print_lines(chosen),
         Notation::Docker => cgroup::print_docker(chosen),
-        Notation::Kubernetes => kubernetes::print(chosen),
-        Notation::Slurm => slurm::print(chosen),
-        Notation::OpenMp => openmp::print(order),
-        Notation::Libvirt => libvirt::print(chosen),
-        Notation::KernelCommandLine => kernel_command_line::print(chosen),
-        Notation::Windows => windows::print(chosen),
-        Notation::PowerShell => powershell::print(chosen),
-        Notation::ProcessLasso => process_lasso::print(chosen),
+        Notation::Kubernetes => kubernetes::print_lines(chosen),
+        Notation::Slurm => slurm::print_lines(chosen),
+        Notation::OpenMp => openmp::print_lines(order),
+        Notation::Libvirt => libvirt::print_lines(chosen),
+        Notation::KernelCommandLine => kernel_command_line::print_lines(chosen),
+        Notation::Windows => windows::print_lines(chosen),
+        Notation::PowerShell => powershell::print_lines(chosen),
+        Notation::ProcessLasso => process_lasso::print_lines(chosen),
     }
 }
 
@@ -47,58 +47,60 @@ pub fn print(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine
 ///
 /// # Errors
 /// If the text does not follow the notation, or names something that this machine lacks.
-pub fn read(notation: Notation, text: &str, machine: &Machine) -> Result<Read, ReadError> {
+pub fn read_notation(notation: Notation, text: &str, machine: &Machine) -> Result<NotationReading, NotationError> {
     if text.len() > LONGEST_TEXT {
-        return Err(error(text, too_long(text)));
+        return Err(notation_error(text, too_long(text)));
     }
-    let piece = Piece::new(text).trim();
-    let read = dispatch(notation, piece, machine).map_err(|fault| error(text, fault))?;
+    let piece = TextPiece::new(text).trim();
+    let read = dispatch_reading(notation, piece, machine).map_err(|fault| notation_error(text, fault))?;
     if read.cpus.is_empty() {
-        return Err(error(text, piece.fault("this names no cpu")));
+        return Err(notation_error(text, piece.fault_here("this names no cpu")));
     }
     let beyond = read.cpus.difference(&machine.present);
-    let offline = read.cpus.intersection(&machine.offline());
+    let offline = read.cpus.intersection(&machine.offline_cpus());
     let remark = |cpus: CpuSet, what: &str| {
         let verb = if cpus.len() == 1 { "is" } else { "are" };
-        (!cpus.is_empty()).then(|| format!("On this machine {} {verb} {what}.", list::counted(&cpus)))
+        (!cpus.is_empty()).then(|| format!("On this machine {} {verb} {what}.", list::format_counted(&cpus)))
     };
-    Ok(read.remarks(remark(beyond, "missing")).remarks(remark(offline, "offline")))
+    Ok(read.with_remarks(remark(beyond, "missing")).with_remarks(remark(offline, "offline")))
 }
 
 /// Creates the fault for a text that is too long, at the first excess character.
-fn too_long(text: &str) -> Fault {
+fn too_long(text: &str) -> TextFault {
     let at = text.floor_char_boundary(LONGEST_TEXT);
-    Fault { at, length: 1, what: format!("the text is longer than {LONGEST_TEXT} bytes"), hint: None }
+    TextFault { at, length: 1, what: format!("the text is longer than {LONGEST_TEXT} bytes"), hint: None }
 }
 
-fn dispatch(notation: Notation, text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+fn dispatch_reading(notation: Notation, text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     if text.is_empty() {
-        return Err(text.fault("there is nothing to read"));
+        return Err(text.fault_here("there is nothing to read"));
     }
     match notation {
-        Notation::List => Ok(Read::ordered(list::read(text, list::kernel(machine.possible.highest()))?)),
+        Notation::List => {
+            Ok(NotationReading::from_order(list::read_list(text, list::kernel_syntax(machine.possible.highest()))?))
+        }
         Notation::Hexadecimal => mask::read_hexadecimal(text),
         Notation::Binary => mask::read_binary(text),
         Notation::Decimal => mask::read_decimal(text, machine),
-        Notation::Taskset => taskset::read(text),
-        Notation::Numactl => numactl::read(text, machine),
-        Notation::Hwloc => hwloc::read(text, machine),
-        Notation::Likwid => likwid::read(text, machine),
-        Notation::Systemd => systemd::read(text, machine),
-        Notation::Cgroup => cgroup::read(text, machine),
+        Notation::Taskset => taskset::read_text(text),
+        Notation::Numactl => numactl::read_text(text, machine),
+        Notation::Hwloc => hwloc::read_text(text, machine),
+        Notation::Likwid => likwid::read_text(text, machine),
+        Notation::Systemd => systemd::read_text(text, machine),
+        Notation::Cgroup => cgroup::read_text(text, machine),
         Notation::Docker => cgroup::read_docker(text),
-        Notation::Kubernetes => Err(text.fault("Kubernetes has no notation for chosen cpus")),
-        Notation::Slurm => slurm::read(text),
-        Notation::OpenMp => openmp::read(text, machine),
-        Notation::Libvirt => libvirt::read(text),
-        Notation::KernelCommandLine => kernel_command_line::read(text, machine),
-        Notation::Windows => windows::read(text, machine),
-        Notation::PowerShell => powershell::read(text, machine),
-        Notation::ProcessLasso => process_lasso::read(text, machine),
+        Notation::Kubernetes => Err(text.fault_here("Kubernetes has no notation for chosen cpus")),
+        Notation::Slurm => slurm::read_text(text),
+        Notation::OpenMp => openmp::read_text(text, machine),
+        Notation::Libvirt => libvirt::read_text(text),
+        Notation::KernelCommandLine => kernel_command_line::read_text(text, machine),
+        Notation::Windows => windows::read_text(text, machine),
+        Notation::PowerShell => powershell::read_text(text, machine),
+        Notation::ProcessLasso => process_lasso::read_text(text, machine),
     }
 }
 
-fn error(text: &str, fault: Fault) -> ReadError {
+fn notation_error(text: &str, fault: TextFault) -> NotationError {
     let position = text.get(..fault.at).map_or(0, |before| before.chars().count());
-    ReadError { text: text.to_owned(), position, length: fault.length, what: fault.what, hint: fault.hint }
+    NotationError { text: text.to_owned(), position, length: fault.length, what: fault.what, hint: fault.hint }
 }

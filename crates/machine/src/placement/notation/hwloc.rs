@@ -2,16 +2,16 @@
 
 mod object;
 
-use super::text::{Fault, Piece};
-use super::{NotationLine, Read, mask, nodes};
+use super::text::{TextFault, TextPiece};
+use super::{NotationLine, NotationReading, mask, nodes};
 use crate::suggested_command;
 use crate::{CpuSet, Machine};
-use object::{Options, objects};
+use object::{HwlocOptions, find_objects};
 
 /// Prints the prefix with a mask. hwloc takes masks by the system's numbers, whatever the numbering of objects.
-pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
-    let text = format!("hwloc-bind 0x{} --", mask::grouped(cpus).replace(',', ",0x"));
-    vec![NotationLine::new("mask", text).remark("Masks use the system's numbers, pu:0-3 hwloc's own.")]
+pub(super) fn print_lines(cpus: &CpuSet) -> Vec<NotationLine> {
+    let text = format!("hwloc-bind 0x{} --", mask::format_grouped(cpus).replace(',', ",0x"));
+    vec![NotationLine::new("mask", text).with_remark("Masks use the system's numbers, pu:0-3 hwloc's own.")]
 }
 
 /// Options that do not select cpus: without a value, and with one.
@@ -34,12 +34,13 @@ const PLAIN: [&str; 14] = [
 const WITH_VALUE: [&str; 4] = ["--pid", "--tid", "--mempolicy", "--best-memattr"];
 
 /// Reads locations, or a whole command line of hwloc-bind or hwloc-calc.
-pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
-    let mut words = text.words();
+pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    let mut words = text.split_words();
     if words[0].text.contains("hwloc-bind") || words[0].text.contains("hwloc-calc") {
         words.remove(0);
     }
-    let mut options = Options { physical: false, single: false, only_thread: None, disallowed: false, nodeset: false };
+    let mut options =
+        HwlocOptions { physical: false, single: false, only_thread: None, disallowed: false, nodeset: false };
     let mut locations = Vec::new();
     let mut memory = Vec::new();
     let mut for_memory = false;
@@ -50,19 +51,20 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
             "--membind" => for_memory = true,
             "--cpubind" => for_memory = false,
             known if WITH_VALUE.contains(&known) => drop(arguments.next()),
-            other if other.starts_with('-') => option(word, &mut options)?,
+            other if other.starts_with('-') => read_option(word, &mut options)?,
             other if for_memory => memory.push(other),
             _ => locations.push(word),
         }
     }
     let mut cpus = CpuSet::new();
     for location in locations {
-        cpus = combined(&cpus, location, &options, machine)?;
+        cpus = combine_location(&cpus, location, &options, machine)?;
     }
-    Ok(conclude(cpus, &options, machine).remarks(memory.iter().map(|place| format!("Memory is bound to {place}."))))
+    Ok(finish_reading(cpus, &options, machine)
+        .with_remarks(memory.iter().map(|place| format!("Memory is bound to {place}."))))
 }
 
-fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
+fn read_option(word: TextPiece<'_>, options: &mut HwlocOptions) -> Result<(), TextFault> {
     match word.text {
         "-p" | "--physical" | "--pi" | "--physical-input" => options.physical = true,
         "-l" | "--logical" | "--li" | "--logical-input" => options.physical = false,
@@ -71,75 +73,82 @@ fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
         "-n" | "--nodeset" | "--ni" | "--nodeset-input" => options.nodeset = true,
         "--no-smt" => options.only_thread = Some(0),
         other if other.starts_with("--no-smt=") => {
-            let thread = word.after("=").unwrap_or(word).number("which thread of each core")?;
+            let thread = word.text_after("=").unwrap_or(word).read_number("which thread of each core")?;
             options.only_thread = Some(thread as usize);
         }
         other if PLAIN.contains(&other) => {}
-        other => return Err(word.fault(format!("unknown option: {other}"))),
+        other => return Err(word.fault_here(format!("unknown option: {other}"))),
     }
     Ok(())
 }
 
-fn conclude(mut cpus: CpuSet, options: &Options, machine: &Machine) -> Read {
+fn finish_reading(mut cpus: CpuSet, options: &HwlocOptions, machine: &Machine) -> NotationReading {
     if let Some(thread) = options.only_thread {
-        let kept = |core: &crate::machine::Object| core.cpus.iter().nth(thread);
+        let kept = |core: &crate::machine::MachineObject| core.cpus.iter().nth(thread);
         cpus = cpus.intersection(&machine.cores.iter().filter_map(kept).collect());
     }
     if options.single {
-        cpus = cpus.lowest().map(CpuSet::of).unwrap_or_default();
+        cpus = cpus.lowest().map(CpuSet::from_cpu).unwrap_or_default();
     }
     let logical = format!(
         "hwloc has its own numbering of objects (logical indexes); the cpus here are as {} shows them.",
-        suggested_command::topology().mention()
+        suggested_command::topology().quoted_line()
     );
     let physical =
         "-p: objects use the system's numbers, which need not be unique; the first match is taken.".to_owned();
     let confined = "hwloc counts only the cpus that this process may use; --disallowed counts all.".to_owned();
-    let is_confined = *options.counted(machine) != machine.online;
-    Read::set(cpus).remark(if options.physical { physical } else { logical }).remarks(is_confined.then_some(confined))
+    let is_confined = *options.counted_cpus(machine) != machine.online;
+    NotationReading::from_set(cpus)
+        .with_remark(if options.physical { physical } else { logical })
+        .with_remarks(is_confined.then_some(confined))
 }
 
 /// Combines the selected cpus with one more location: union, difference (`~`), intersection (`x`), or symmetric difference (`^`).
-fn combined(so_far: &CpuSet, word: Piece<'_>, options: &Options, machine: &Machine) -> Result<CpuSet, Fault> {
+fn combine_location(
+    so_far: &CpuSet,
+    word: TextPiece<'_>,
+    options: &HwlocOptions,
+    machine: &Machine,
+) -> Result<CpuSet, TextFault> {
     if let Some(rest) = word.strip_prefix("~") {
-        return Ok(so_far.difference(&location(rest, options, machine)?));
+        return Ok(so_far.difference(&read_location(rest, options, machine)?));
     }
     if let Some(rest) = word.strip_prefix("x") {
-        return Ok(so_far.intersection(&location(rest, options, machine)?));
+        return Ok(so_far.intersection(&read_location(rest, options, machine)?));
     }
     if let Some(rest) = word.strip_prefix("^") {
-        let other = location(rest, options, machine)?;
+        let other = read_location(rest, options, machine)?;
         return Ok(so_far.union(&other).difference(&so_far.intersection(&other)));
     }
-    Ok(so_far.union(&location(word, options, machine)?))
+    Ok(so_far.union(&read_location(word, options, machine)?))
 }
 
-fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<CpuSet, Fault> {
+fn read_location(word: TextPiece<'_>, options: &HwlocOptions, machine: &Machine) -> Result<CpuSet, TextFault> {
     if matches!(word.text, "all" | "root" | "machine" | "machine:0") {
-        return Ok(options.counted(machine).clone());
+        return Ok(options.counted_cpus(machine).clone());
     }
     let is_mask = word.text.starts_with("0x");
     if is_mask && !options.nodeset {
-        return bitmap(word, &machine.online);
+        return read_bitmap(word, &machine.online);
     }
     if let Some(set) = word.strip_prefix("nodeset=").or(is_mask.then_some(word)) {
-        let numbers = bitmap(set, &nodes::numbers(machine))?;
+        let numbers = read_bitmap(set, &nodes::node_numbers(machine))?;
         let chosen = machine.nodes.iter().filter(|node| numbers.contains(node.number));
         return Ok(chosen.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));
     }
     if word.text.contains('=') {
-        return Err(word.fault("devices and other attributes are not supported"));
+        return Err(word.fault_here("devices and other attributes are not supported"));
     }
-    let mut parents = vec![options.counted(machine).clone()];
+    let mut parents = vec![options.counted_cpus(machine).clone()];
     for tuple in word.split(|c| c == '.') {
-        parents = objects(tuple, &parents, options, machine)?;
+        parents = find_objects(tuple, &parents, options, machine)?;
     }
     Ok(parents.iter().fold(CpuSet::new(), |sum, set| sum.union(set)))
 }
 
 /// Reads a mask in groups of 32 bits, each with or without `0x`. An empty group is zero, and a leading `0xf...f` sets all higher bits that
 /// exist.
-fn bitmap(word: Piece<'_>, all: &CpuSet) -> Result<CpuSet, Fault> {
+fn read_bitmap(word: TextPiece<'_>, all: &CpuSet) -> Result<CpuSet, TextFault> {
     let (infinite, word) = match word.strip_prefix("0xf...f") {
         Some(rest) => (true, rest.strip_prefix(",").unwrap_or(rest)),
         None => (false, word),
@@ -152,7 +161,7 @@ fn bitmap(word: Piece<'_>, all: &CpuSet) -> Result<CpuSet, Fault> {
     for (index, group) in groups.iter().enumerate() {
         let digits = mask::digits_of(group.strip_prefix("0x").unwrap_or(*group))?;
         if digits.len() > 8 && groups.len() > 1 {
-            return Err(group.fault("a group between commas has at most eight digits"));
+            return Err(group.fault_here("a group between commas has at most eight digits"));
         }
         let width = if index > 0 || infinite { 8 } else { 0 };
         all_digits.push_str(&format!("{digits:0>width$}"));

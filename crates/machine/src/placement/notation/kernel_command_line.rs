@@ -1,27 +1,27 @@
 //! Parameters of the Linux kernel that keep everything else off a set of cpus.
 
-use super::list::{self, counted};
-use super::text::{Fault, Piece};
-use super::{Chosen, NotationLine, Read};
+use super::list::{self, format_counted};
+use super::text::{TextFault, TextPiece};
+use super::{ChosenCpus, NotationLine, NotationReading};
 use crate::{CpuSet, Machine};
 
 /// Prints the parameters for these cpus, with interrupts on the others.
-pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
-    let Chosen { cpus, machine, .. } = chosen;
+pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
+    let ChosenCpus { cpus, machine, .. } = chosen;
     let others = machine.online.difference(cpus);
     let interrupts = if others.is_empty() { String::new() } else { format!(" irqaffinity={others}") };
     let text = format!("isolcpus=managed_irq,domain,{cpus} nohz_full={cpus} rcu_nocbs={cpus}{interrupts}");
     let long = text.len() > 2047;
     let line = NotationLine::new("kernel command line", text)
-        .remark("Takes effect at the next boot; nothing runs on these cpus unless it is placed there.")
-        .remark("A cpuset partition (cpuset.cpus.partition = isolated) does most of it without a reboot.");
+        .with_remark("Takes effect at the next boot; nothing runs on these cpus unless it is placed there.")
+        .with_remark("A cpuset partition (cpuset.cpus.partition = isolated) does most of it without a reboot.");
     let nothing_left = "No cpu is left for everything else: leave out at least one.".to_owned();
     let boot = "Cpu 0 usually boots the machine, and the kernel may keep its tick and timekeeping there.".to_owned();
     let length = "Longer than the 2,047 characters that x86 kernels accept.".to_owned();
     vec![
-        line.remarks(others.is_empty().then_some(nothing_left))
-            .remarks(cpus.contains(0).then_some(boot))
-            .remarks(long.then_some(length)),
+        line.with_remarks(others.is_empty().then_some(nothing_left))
+            .with_remarks(cpus.contains(0).then_some(boot))
+            .with_remarks(long.then_some(length)),
     ]
 }
 
@@ -29,33 +29,39 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
 const KEPT_FREE: [&str; 3] = ["isolcpus", "nohz_full", "rcu_nocbs"];
 
 /// Reads a list, or a command line with `isolcpus=` and its companions.
-pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
-    let rules = list::kernel(machine.possible.highest());
+pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    let rules = list::kernel_syntax(machine.possible.highest());
     let mut found: Vec<(&str, CpuSet)> = Vec::new();
     let mut remarks = Vec::new();
-    for word in text.words() {
+    for word in text.split_words() {
         let Some((key, value)) = word.split_once('=') else { continue };
         let known = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus"];
         let Some(key) = known.into_iter().find(|known| *known == key.text) else { continue };
-        let value = if key == "isolcpus" { flags(value.unquoted(), &mut remarks)? } else { value.unquoted() };
-        found.push((key, list::read(value, rules)?.into_iter().collect()));
+        let value =
+            if key == "isolcpus" { skip_flags(value.without_quotes(), &mut remarks)? } else { value.without_quotes() };
+        found.push((key, list::read_list(value, rules)?.into_iter().collect()));
     }
     if found.is_empty() && !text.text.contains('=') {
-        return Ok(Read::set(list::read(text, rules)?.into_iter().collect()));
+        return Ok(NotationReading::from_set(list::read_list(text, rules)?.into_iter().collect()));
     }
     let first = KEPT_FREE.iter().find_map(|name| found.iter().position(|(key, _)| key == name));
     let index = match first {
         Some(index) => index,
-        None if found.is_empty() => return Err(text.fault("no parameter here names cpus; an example is isolcpus=2-7")),
+        None if found.is_empty() => {
+            return Err(text.fault_here("no parameter here names cpus; an example is isolcpus=2-7"));
+        }
         None => 0,
     };
     let (key, cpus) = found.remove(index);
-    let others = found.iter().map(|(other, set)| companion(other, set, &cpus));
-    Ok(Read::set(cpus.clone()).remark(meaning(key)).remarks(remarks).remarks(others))
+    let others = found.iter().map(|(other, set)| describe_companion(other, set, &cpus));
+    Ok(NotationReading::from_set(cpus.clone())
+        .with_remark(parameter_meaning(key))
+        .with_remarks(remarks)
+        .with_remarks(others))
 }
 
 /// Returns the list after the flags of `isolcpus`, which begin with letters; adds a remark about them.
-fn flags<'a>(value: Piece<'a>, remarks: &mut Vec<String>) -> Result<Piece<'a>, Fault> {
+fn skip_flags<'a>(value: TextPiece<'a>, remarks: &mut Vec<String>) -> Result<TextPiece<'a>, TextFault> {
     let mut rest = value;
     let mut domain = None;
     while let Some((flag, behind)) = rest.split_once(',') {
@@ -64,7 +70,9 @@ fn flags<'a>(value: Piece<'a>, remarks: &mut Vec<String>) -> Result<Piece<'a>, F
             "nohz" | "managed_irq" => domain = Some(domain.unwrap_or(false)),
             "all" | "N" => break,
             other if other.starts_with(|c: char| c.is_ascii_alphabetic() && c != 'N') => {
-                return Err(flag.fault(format!("isolcpus has no flag \"{other}\"")).hint("nohz, domain, managed_irq"));
+                return Err(flag
+                    .fault_here(format!("isolcpus has no flag \"{other}\""))
+                    .with_hint("nohz, domain, managed_irq"));
             }
             _ => break,
         }
@@ -76,7 +84,7 @@ fn flags<'a>(value: Piece<'a>, remarks: &mut Vec<String>) -> Result<Piece<'a>, F
     Ok(rest)
 }
 
-fn meaning(key: &str) -> &'static str {
+fn parameter_meaning(key: &str) -> &'static str {
     match key {
         "isolcpus" => {
             "isolcpus= excludes these cpus from the scheduler's balancing: only what is placed there runs there."
@@ -89,12 +97,14 @@ fn meaning(key: &str) -> &'static str {
 }
 
 /// Describes another parameter of the same line in relation to these cpus.
-fn companion(key: &str, set: &CpuSet, cpus: &CpuSet) -> String {
+fn describe_companion(key: &str, set: &CpuSet, cpus: &CpuSet) -> String {
     let for_others = matches!(key, "irqaffinity" | "kthread_cpus");
     let shared = set.intersection(cpus);
     match (for_others, shared.is_empty()) {
-        (true, true) => format!("{key}= is {}, none of these.", counted(set)),
-        (true, false) => format!("{key}= is {}, which includes {} of these.", counted(set), counted(&shared)),
+        (true, true) => format!("{key}= is {}, none of these.", format_counted(set)),
+        (true, false) => {
+            format!("{key}= is {}, which includes {} of these.", format_counted(set), format_counted(&shared))
+        }
         (false, _) if set == cpus => format!("{key}= names the same cpus."),
         (false, _) => format!("{key}= names other cpus: {set}."),
     }

@@ -1,32 +1,33 @@
 //! likwid-pin's thread domains and expressions.
 
-use super::list::{self, Rules};
-use super::text::{Fault, Piece};
-use super::{Chosen, NotationLine, Read, tree};
+use super::list::{self, ListSyntax};
+use super::text::{TextFault, TextPiece};
+use super::{ChosenCpus, NotationLine, NotationReading, tree};
 use crate::{CpuSet, Level, Machine};
 
 /// Prints the prefix with the cpus in order. If this process may not use every cpu, likwid-pin counts along the cpus it may use, so they
 /// are numbered that way.
-pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
-    let Chosen { cpus, order, machine } = chosen;
+pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
+    let ChosenCpus { cpus, order, machine } = chosen;
     let per_thread = "One thread per cpu in this order; the program must link pthread_create dynamically.";
     if !is_confined(machine) {
         let text = format!("likwid-pin -c {}", list::in_order(order, ","));
-        return vec![NotationLine::new("cpus", text).remark(per_thread)];
+        return vec![NotationLine::new("cpus", text).with_remark(per_thread)];
     }
-    let domains = Domains::new(machine);
-    let threads = domains.cores_first(&domains.of("N").unwrap_or_default());
+    let domains = LikwidDomains::new(machine);
+    let threads = domains.cores_first(&domains.domain_of_tag("N").unwrap_or_default());
     let place = |cpu: &u32| threads.iter().position(|thread| thread == cpu).map(|place| place as u32);
     match order.iter().map(place).collect::<Option<Vec<u32>>>() {
         Some(places) => {
             let text = format!("likwid-pin -c N:{}", list::in_order(&places, ","));
             let confined = "likwid-pin counts only the cpus that this process may use, physical cores first.";
-            vec![NotationLine::new("cpus", text).remark(per_thread).remark(confined)]
+            vec![NotationLine::new("cpus", text).with_remark(per_thread).with_remark(confined)]
         }
         None => {
             let outside = cpus.difference(&machine.allowed);
-            let why = format!("likwid-pin cannot reach {}, which this process may not use.", list::counted(&outside));
-            vec![NotationLine::absent("cpus", why)]
+            let why =
+                format!("likwid-pin cannot reach {}, which this process may not use.", list::format_counted(&outside));
+            vec![NotationLine::without_text("cpus", why)]
         }
     }
 }
@@ -37,22 +38,22 @@ fn is_confined(machine: &Machine) -> bool {
 }
 
 /// Thread domains by their tags: N, S0, D0, C0, M0.
-struct Domains<'a> {
+struct LikwidDomains<'a> {
     machine: &'a Machine,
     /// Usable cpus in the order of the tree.
     order: Vec<u32>,
     thread_indexes: std::collections::BTreeMap<u32, usize>,
 }
 
-impl<'a> Domains<'a> {
+impl<'a> LikwidDomains<'a> {
     fn new(machine: &'a Machine) -> Self {
-        let mut order = tree::order(machine);
+        let mut order = tree::tree_order(machine);
         order.retain(|cpu| machine.allowed.contains(*cpu));
         Self { machine, order, thread_indexes: tree::thread_indexes(machine) }
     }
 
     /// Returns the cpus of all domains of a letter, each in the order of the tree.
-    fn all(&self, letter: &str) -> Option<Vec<Vec<u32>>> {
+    fn domains_of_letter(&self, letter: &str) -> Option<Vec<Vec<u32>>> {
         let level = match letter {
             "N" => return Some(vec![self.order.clone()]),
             "S" => Level::Package,
@@ -62,12 +63,12 @@ impl<'a> Domains<'a> {
             _ => return None,
         };
         let inside = |set: &CpuSet| self.order.iter().copied().filter(|cpu| set.contains(*cpu)).collect();
-        Some(tree::sorted(self.machine.objects(level), self.machine).iter().map(inside).collect())
+        Some(tree::sort_by_tree(self.machine.objects_of(level), self.machine).iter().map(inside).collect())
     }
 
-    fn of(&self, tag: &str) -> Option<Vec<u32>> {
+    fn domain_of_tag(&self, tag: &str) -> Option<Vec<u32>> {
         let (letter, number) = tag.split_at_checked(1)?;
-        let all = self.all(letter)?;
+        let all = self.domains_of_letter(letter)?;
         let index = if letter == "N" && number.is_empty() { 0 } else { number.parse().ok()? };
         all.into_iter().nth(index).filter(|cpus: &Vec<u32>| !cpus.is_empty())
     }
@@ -81,61 +82,66 @@ impl<'a> Domains<'a> {
 }
 
 /// Reads an expression, or a whole command line with `-c`.
-pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
-    let expression = expression(text)?;
-    let domains = Domains::new(machine);
+pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    let expression = find_expression(text)?;
+    let domains = LikwidDomains::new(machine);
     let mut order = Vec::new();
     let mut remarks = Vec::new();
     for part in expression.split(|c| c == '@') {
         order.extend(part_of(part, &domains, &mut remarks)?);
-        list::bounded(order.len(), part)?;
+        list::check_count(order.len(), part)?;
     }
     let mut once = CpuSet::new();
     let shared: CpuSet = order.iter().copied().filter(|cpu| !once.insert(*cpu)).collect();
-    let several = format!("More than one thread runs on {}.", list::counted(&shared));
+    let several = format!("More than one thread runs on {}.", list::format_counted(&shared));
     let pinning = "Threads are pinned one by one in this order, and stay.";
-    Ok(Read::ordered(order).remark(pinning).remarks(remarks).remarks((!shared.is_empty()).then_some(several)))
+    Ok(NotationReading::from_order(order)
+        .with_remark(pinning)
+        .with_remarks(remarks)
+        .with_remarks((!shared.is_empty()).then_some(several)))
 }
 
 /// Returns the value of `-c` or `-C`, or the whole text.
-fn expression(text: Piece<'_>) -> Result<Piece<'_>, Fault> {
-    let words = text.words();
-    let is_option = |word: &Piece<'_>| word.text.starts_with("-c") || word.text.starts_with("-C");
+fn find_expression(text: TextPiece<'_>) -> Result<TextPiece<'_>, TextFault> {
+    let words = text.split_words();
+    let is_option = |word: &TextPiece<'_>| word.text.starts_with("-c") || word.text.starts_with("-C");
     let Some(index) = words.iter().position(is_option) else {
         return match words.as_slice() {
-            [only] if !only.text.contains("likwid") => Ok(only.unquoted()),
-            _ => Err(text.fault("no option -c here chooses cpus").hint("likwid-pin -c S0:0-3 ./app")),
+            [only] if !only.text.contains("likwid") => Ok(only.without_quotes()),
+            _ => Err(text.fault_here("no option -c here chooses cpus").with_hint("likwid-pin -c S0:0-3 ./app")),
         };
     };
     let attached = words[index].strip_prefix("-c").or_else(|| words[index].strip_prefix("-C"));
     match attached.filter(|value| !value.is_empty()) {
-        Some(value) => Ok(value.unquoted()),
-        None => words.get(index + 1).map(|word| word.unquoted()).ok_or_else(|| text.fault("-c needs a value")),
+        Some(value) => Ok(value.without_quotes()),
+        None => {
+            words.get(index + 1).map(|word| word.without_quotes()).ok_or_else(|| text.fault_here("-c needs a value"))
+        }
     }
 }
 
 /// Reads one part between `@`.
-fn part_of(part: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
+fn part_of(part: TextPiece<'_>, domains: &LikwidDomains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, TextFault> {
     if let Some(comma) = comma_before_domain(part) {
-        let fault = comma.fault("domains are joined by @, not by a comma");
-        return Err(fault.hint(with_at(part.text)));
+        let fault = comma.fault_here("domains are joined by @, not by a comma");
+        return Err(fault.with_hint(with_at(part.text)));
     }
     let fields = part.split(|c| c == ':');
     let is_method = fields.get(1).is_some_and(|field| ["scatter", "balanced", "cbalanced"].contains(&field.text));
     match (fields[0].text, fields.as_slice()) {
-        _ if is_method => method(&fields, domains),
-        ("E", [_, tag, numbers @ ..]) => expression_of(part, domain(*tag, domains)?, numbers),
-        ("L", [_, tag, list]) => logical(*list, &domain(*tag, domains)?, domains),
-        ("L" | "E", _) => Err(part.fault("expected a domain").hint("L:S0:0-3, E:S0:4:1:2")),
-        (_, [tag]) if tag.text.starts_with(|c: char| c.is_ascii_alphabetic()) => domain(*tag, domains),
-        (_, [list]) => plain(*list, domains, remarks),
-        (_, [tag, list]) => logical(*list, &domain(*tag, domains)?, domains),
-        _ => Err(part.fault("expected a domain and a list").hint("S0:0-3, E:S0:4:1:2, M:scatter")),
+        _ if is_method => read_method(&fields, domains),
+        ("E", [_, tag, numbers @ ..]) => expression_of(part, read_domain(*tag, domains)?, numbers),
+        ("L", [_, tag, list]) => read_logical_list(*list, &read_domain(*tag, domains)?, domains),
+        ("L" | "E", _) => Err(part.fault_here("expected a domain").with_hint("L:S0:0-3, E:S0:4:1:2")),
+        (_, [tag]) if tag.text.starts_with(|c: char| c.is_ascii_alphabetic()) => read_domain(*tag, domains),
+        (_, [list]) => read_plain_list(*list, domains, remarks),
+        (_, [tag, list]) => read_logical_list(*list, &read_domain(*tag, domains)?, domains),
+        _ => Err(part.fault_here("expected a domain and a list").with_hint("S0:0-3, E:S0:4:1:2, M:scatter")),
     }
 }
 
 /// Finds the first comma before the tag of a domain.
-fn comma_before_domain(part: Piece<'_>) -> Option<Piece<'_>> {
+fn comma_before_domain(part: TextPiece<'_>) -> Option<TextPiece<'_>> {
     let mut characters = part.split_characters().peekable();
     while let Some(character) = characters.next() {
         let tag_follows = characters.peek().is_some_and(|next| next.text.starts_with(|c: char| c.is_ascii_uppercase()));
@@ -158,52 +164,56 @@ fn with_at(text: &str) -> String {
     parts.join("@")
 }
 
-fn domain(tag: Piece<'_>, domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
-    domains.of(tag.text).ok_or_else(|| {
-        let count = |letter: &str| domains.all(letter).map_or(0, |all| all.len()).saturating_sub(1);
+fn read_domain(tag: TextPiece<'_>, domains: &LikwidDomains<'_>) -> Result<Vec<u32>, TextFault> {
+    domains.domain_of_tag(tag.text).ok_or_else(|| {
+        let count = |letter: &str| domains.domains_of_letter(letter).map_or(0, |all| all.len()).saturating_sub(1);
         let (packages, dies, caches, nodes) = (count("S"), count("D"), count("C"), count("M"));
         let hint = format!("N, S0-S{packages}, D0-D{dies}, C0-C{caches}, M0-M{nodes}");
-        tag.fault(format!("domain {} does not exist", tag.text)).hint(hint)
+        tag.fault_here(format!("domain {} does not exist", tag.text)).with_hint(hint)
     })
 }
 
 /// Reads numbers without a domain: the system's own, or logical ones if not all cpus are usable.
-fn plain(list: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
+fn read_plain_list(
+    list: TextPiece<'_>,
+    domains: &LikwidDomains<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Vec<u32>, TextFault> {
     if is_confined(domains.machine) {
         remarks.push("This process may not use every cpu, so likwid-pin reads plain numbers as logical ones.".into());
-        return logical(list, &domains.order, domains);
+        return read_logical_list(list, &domains.order, domains);
     }
-    list::read(list, Rules { descending: true, ..Rules::default() })
+    list::read_list(list, ListSyntax { descending: true, ..ListSyntax::default() })
 }
 
 /// Reads logical numbers in a domain, physical cores first; they wrap around at its end.
-fn logical(list: Piece<'_>, domain: &[u32], domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
-    let places = list::read(list, Rules { descending: true, ..Rules::default() })?;
+fn read_logical_list(list: TextPiece<'_>, domain: &[u32], domains: &LikwidDomains<'_>) -> Result<Vec<u32>, TextFault> {
+    let places = list::read_list(list, ListSyntax { descending: true, ..ListSyntax::default() })?;
     if places.len() > domain.len() {
         let what = format!(
             "{} places requested from a domain of {} cpus; likwid-pin refuses that",
             places.len(),
             domain.len()
         );
-        return Err(list.fault(what));
+        return Err(list.fault_here(what));
     }
     let sorted = domains.cores_first(domain);
     Ok(places.into_iter().map(|place| sorted[place as usize % sorted.len()]).collect())
 }
 
 /// Reads `E:S0:4`, `E:S0:4:1:2`, `E:S0:4:1:2:1`: a count, in chunks at strides, from an offset, with siblings adjacent.
-fn expression_of(part: Piece<'_>, domain: Vec<u32>, numbers: &[Piece<'_>]) -> Result<Vec<u32>, Fault> {
-    let number = |piece: &Piece<'_>| piece.number("a number of threads").map(|number| number as usize);
+fn expression_of(part: TextPiece<'_>, domain: Vec<u32>, numbers: &[TextPiece<'_>]) -> Result<Vec<u32>, TextFault> {
+    let number = |piece: &TextPiece<'_>| piece.read_number("a number of threads").map(|number| number as usize);
     let numbers = numbers.iter().map(number).collect::<Result<Vec<_>, _>>()?;
     let (count, chunk, stride, offset) = match numbers.as_slice() {
         [] => (domain.len(), 1, 1, 0),
         [count] => (*count, 1, 1, 0),
         [count, chunk, stride] => (*count, *chunk, *stride, 0),
         [count, chunk, stride, offset] => (*count, *chunk, *stride, *offset),
-        _ => return Err(part.fault("expected a count, or a count, a chunk and a stride").hint("E:S0:4:1:2")),
+        _ => return Err(part.fault_here("expected a count, or a count, a chunk and a stride").with_hint("E:S0:4:1:2")),
     };
     if chunk == 0 || stride == 0 || count == 0 || offset >= domain.len() {
-        return Err(part.fault("counts, chunks and strides must be at least 1, and an offset inside the domain"));
+        return Err(part.fault_here("counts, chunks and strides must be at least 1, and an offset inside the domain"));
     }
     let mut order = Vec::new();
     let mut place = offset;
@@ -219,14 +229,14 @@ fn expression_of(part: Piece<'_>, domain: Vec<u32>, numbers: &[Piece<'_>]) -> Re
 
 /// Reads `S:scatter:4`, which deals threads to the domains of a letter in turn, `balanced`, which fills each with its share, and
 /// `cbalanced`.
-fn method(fields: &[Piece<'_>], domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
+fn read_method(fields: &[TextPiece<'_>], domains: &LikwidDomains<'_>) -> Result<Vec<u32>, TextFault> {
     let letter = fields[0];
-    let expected = || letter.fault(format!("expected N, S, D, C or M, found \"{}\"", letter.text));
-    let mut all = domains.all(letter.text).ok_or_else(expected)?;
+    let expected = || letter.fault_here(format!("expected N, S, D, C or M, found \"{}\"", letter.text));
+    let mut all = domains.domains_of_letter(letter.text).ok_or_else(expected)?;
     all.retain(|domain| !domain.is_empty());
     let usable: usize = all.iter().map(Vec::len).sum();
     let count = match fields.get(2) {
-        Some(count) => (count.number("a number of threads")? as usize).min(usable),
+        Some(count) => (count.read_number("a number of threads")? as usize).min(usable),
         None => usable,
     };
     let share = |index: usize| count / all.len() + usize::from(index < count % all.len());
@@ -246,7 +256,7 @@ fn method(fields: &[Piece<'_>], domains: &Domains<'_>) -> Result<Vec<u32>, Fault
 }
 
 /// Returns the first cpus of a domain: one per core while that suffices, otherwise both threads of as few cores as necessary.
-fn by_cores(domain: &[u32], count: usize, domains: &Domains<'_>) -> Vec<u32> {
+fn by_cores(domain: &[u32], count: usize, domains: &LikwidDomains<'_>) -> Vec<u32> {
     let sorted = domains.cores_first(domain);
     let cores = domain.iter().filter(|cpu| domains.thread_indexes.get(cpu) == Some(&0)).count();
     if count <= cores || cores == 0 {

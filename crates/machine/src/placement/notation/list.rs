@@ -1,12 +1,12 @@
 //! Cpu lists as tools write and read them, in their written order.
 
-use super::text::{Fault, Piece};
+use super::text::{TextFault, TextPiece};
 use crate::CpuSet;
-pub(super) use crate::placement::order::{counted, in_order};
+pub(super) use crate::placement::order::{format_counted, in_order};
 
 /// Syntax of a tool's lists, beyond numbers and ascending ranges.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct ListSyntax {
     /// White space separates like a comma.
     pub spaces: bool,
     /// `0-10:2` is every second cpu.
@@ -22,26 +22,26 @@ pub(super) struct Rules {
 }
 
 /// Returns the rules of the kernel's own lists, as in files of /sys and on the kernel command line.
-pub(super) fn kernel(last: Option<u32>) -> Rules {
-    Rules { stride: true, group: true, last, ..Rules::default() }
+pub(super) fn kernel_syntax(last: Option<u32>) -> ListSyntax {
+    ListSyntax { stride: true, group: true, last, ..ListSyntax::default() }
 }
 
 /// Maximum cpus read from one text, so that a hostile text cannot take all memory.
 const MOST: usize = 1 << 20;
 
 /// Checks that a text names at most [`MOST`] cpus, repetitions included; the fault is at `piece`.
-pub(super) fn bounded(count: usize, piece: Piece<'_>) -> Result<(), Fault> {
+pub(super) fn check_count(count: usize, piece: TextPiece<'_>) -> Result<(), TextFault> {
     if count <= MOST {
         return Ok(());
     }
-    Err(piece.fault("with this the text names more than a million cpus, with many repetitions"))
+    Err(piece.fault_here("with this the text names more than a million cpus, with many repetitions"))
 }
 
 /// Reads a list; cpus named twice appear twice.
-pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
+pub(super) fn read_list(list: TextPiece<'_>, rules: ListSyntax) -> Result<Vec<u32>, TextFault> {
     let list = list.trim();
     if list.is_empty() {
-        return Err(list.fault("expected a list of cpus such as 0-3,8, found nothing"));
+        return Err(list.fault_here("expected a list of cpus such as 0-3,8, found nothing"));
     }
     let mut cpus = Vec::new();
     for item in list.split(|c| c == ',' || rules.spaces && c.is_whitespace()) {
@@ -51,18 +51,18 @@ pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
         }
         match item.strip_prefix("^") {
             Some(excluded) if rules.exclusion => {
-                let cpu = number(excluded, rules)?;
+                let cpu = read_number(excluded, rules)?;
                 cpus.retain(|other| *other != cpu);
             }
-            _ => cpus.extend(range(item, rules)?),
+            _ => cpus.extend(read_range(item, rules)?),
         }
-        bounded(cpus.len(), item)?;
+        check_count(cpus.len(), item)?;
     }
     Ok(cpus)
 }
 
 /// Reads a number, a range, or a range with a stride.
-fn range(item: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
+fn read_range(item: TextPiece<'_>, rules: ListSyntax) -> Result<Vec<u32>, TextFault> {
     if let (Some(last), "all") = (rules.last, item.text) {
         return Ok((0..=last).collect());
     }
@@ -71,9 +71,9 @@ fn range(item: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
         _ => (item, None),
     };
     let (first, last) = match bounds.split_once('-') {
-        Some((first, last)) => (number(first, rules)?, number(last, rules)?),
+        Some((first, last)) => (read_number(first, rules)?, read_number(last, rules)?),
         None => {
-            let only = number(bounds, rules)?;
+            let only = read_number(bounds, rules)?;
             (only, only)
         }
     };
@@ -81,31 +81,33 @@ fn range(item: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
         return Ok((last..=first).rev().collect());
     }
     if last < first {
-        return Err(item.fault(format!("the range {first}-{last} ends before it begins")));
+        return Err(item.fault_here(format!("the range {first}-{last} ends before it begins")));
     }
     let (used, group) = match stride {
-        Some(stride) => steps(stride, rules)?,
+        Some(stride) => read_stride(stride, rules)?,
         None => (1, 1),
     };
     Ok((first..=last).filter(|cpu| (cpu - first) % group < used).collect())
 }
 
 /// Reads a stride: the number of cpus used, and the length of a group.
-fn steps(stride: Piece<'_>, rules: Rules) -> Result<(u32, u32), Fault> {
+fn read_stride(stride: TextPiece<'_>, rules: ListSyntax) -> Result<(u32, u32), TextFault> {
     let (used, group) = match stride.split_once('/') {
-        Some((used, group)) if rules.group => (used.number("a number of cpus")?, group.number("a number of cpus")?),
-        _ => (1, stride.number("a stride")?),
+        Some((used, group)) if rules.group => {
+            (used.read_number("a number of cpus")?, group.read_number("a number of cpus")?)
+        }
+        _ => (1, stride.read_number("a stride")?),
     };
     if used == 0 || used > group {
-        return Err(stride.fault("a stride is at least 1, and takes at most the cpus of its group"));
+        return Err(stride.fault_here("a stride is at least 1, and takes at most the cpus of its group"));
     }
     Ok((used, group))
 }
 
-fn number(piece: Piece<'_>, rules: Rules) -> Result<u32, Fault> {
+fn read_number(piece: TextPiece<'_>, rules: ListSyntax) -> Result<u32, TextFault> {
     match rules.last {
         Some(last) if piece.text == "N" => Ok(last),
-        _ => piece.number("a cpu number or a range such as 0-3"),
+        _ => piece.read_number("a cpu number or a range such as 0-3"),
     }
 }
 

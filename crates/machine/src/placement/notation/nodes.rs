@@ -1,12 +1,12 @@
 //! Memory nodes that go with a set of cpus.
 
-use crate::machine::Node;
+use crate::machine::NumaNode;
 use crate::{CpuSet, Machine};
 
 /// Returns the numbers of the nodes with the memory nearest to the cpus. A node without memory, or without permission to use it, is
 /// replaced by the nearest nodes that have some, all of them if several are equally near.
 pub(super) fn with_memory(cpus: &CpuSet, machine: &Machine) -> CpuSet {
-    let has_memory = |node: &Node| machine.has_memory(node);
+    let has_memory = |node: &NumaNode| machine.has_memory(node);
     let mut numbers = CpuSet::new();
     for node in machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus)) {
         if has_memory(node) {
@@ -22,19 +22,19 @@ pub(super) fn with_memory(cpus: &CpuSet, machine: &Machine) -> CpuSet {
 }
 
 /// Returns the numbers of the nodes that hold exactly these cpus; `None` if they are not whole nodes.
-pub(super) fn exactly(cpus: &CpuSet, machine: &Machine) -> Option<CpuSet> {
+pub(super) fn exact_nodes(cpus: &CpuSet, machine: &Machine) -> Option<CpuSet> {
     let touched = || machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus));
     let whole = touched().fold(CpuSet::new(), |sum, node| sum.union(&node.cpus));
     (!whole.is_empty() && whole == *cpus).then(|| touched().map(|node| node.number).collect())
 }
 
 /// Returns the subset of the nodes that have no memory.
-pub(super) fn memoryless(numbers: &CpuSet, machine: &Machine) -> CpuSet {
-    let without = |node: &&crate::machine::Node| node.memory_bytes == Some(0) && numbers.contains(node.number);
+pub(super) fn memoryless_nodes(numbers: &CpuSet, machine: &Machine) -> CpuSet {
+    let without = |node: &&crate::machine::NumaNode| node.memory_bytes == Some(0) && numbers.contains(node.number);
     machine.nodes.iter().filter(without).map(|node| node.number).collect()
 }
 
 /// Returns the numbers of the machine's nodes.
-pub(super) fn numbers(machine: &Machine) -> CpuSet {
+pub(super) fn node_numbers(machine: &Machine) -> CpuSet {
     machine.nodes.iter().map(|node| node.number).collect()
 }

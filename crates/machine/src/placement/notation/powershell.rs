@@ -1,16 +1,16 @@
 //! The ProcessorAffinity of a running process in PowerShell.
 
-use super::text::{Fault, Piece};
-use super::{Chosen, NotationLine, Read, mask, windows};
+use super::text::{TextFault, TextPiece};
+use super::{ChosenCpus, NotationLine, NotationReading, mask, windows};
 use crate::{CpuSet, Machine};
 
 /// Prints a line for each processor group that has cpus of the set.
-pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
-    let groups = windows::groups(chosen.machine);
+pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
+    let groups = windows::groups_of_machine(chosen.machine);
     let mut remarks = windows::numbering_remarks(chosen, &groups);
     let mut lines = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        let value = windows::bits(group, chosen.cpus) as i64;
+        let value = windows::group_bits(group, chosen.cpus) as i64;
         if value == 0 {
             continue;
         }
@@ -20,7 +20,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
             1 => ("process".to_owned(), text),
             _ => (format!("group {number}"), format!("{text}  # group {number}")),
         };
-        lines.push(NotationLine::new(label, text).remarks((value < 0).then_some(negative)));
+        lines.push(NotationLine::new(label, text).with_remarks((value < 0).then_some(negative)));
     }
     if groups.len() > 1 {
         remarks.push("The mask belongs to the group of the process, and fails if its threads are in several.".into());
@@ -37,26 +37,27 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
 }
 
 /// Reads numbers and assignments to ProcessorAffinity, each optionally with `group N:` before or `# group N` after it.
-pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
-    let groups = windows::groups(machine);
+pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    let groups = windows::groups_of_machine(machine);
     let mut cpus = CpuSet::new();
     let mut remarks = Vec::new();
-    for line in text.lines() {
+    for line in text.split_lines() {
         let (number, line) = windows::group_of(line, &groups, &mut remarks)?;
-        let value = match line.after("ProcessorAffinity") {
-            Some(rest) => {
-                rest.split_once('=').map(|(_, value)| value).ok_or_else(|| rest.fault("expected = and a number"))?
-            }
+        let value = match line.text_after("ProcessorAffinity") {
+            Some(rest) => rest
+                .split_once('=')
+                .map(|(_, value)| value)
+                .ok_or_else(|| rest.fault_here("expected = and a number"))?,
             None => line,
         };
-        let value = uncast(value);
-        let word = mask::integer(value)?;
+        let value = strip_casts(value);
+        let word = mask::read_integer(value)?;
         let group = &groups[number];
         let all = if group.cpus.len() >= 64 { u64::MAX } else { (1 << group.cpus.len()) - 1 };
         let beyond = word & !all;
         if beyond != 0 && (word as i64) > 0 {
             let what = format!("bit {} is no cpu: this group has {}", 63 - beyond.leading_zeros(), group.cpus.len());
-            return Err(value.fault(what));
+            return Err(value.fault_here(what));
         }
         if beyond != 0 {
             remarks
@@ -64,13 +65,13 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
         }
         cpus = cpus.union(&windows::of_bits(group, word & all).unwrap_or_default());
     }
-    Ok(windows::finish(cpus, &groups).remarks(remarks))
+    Ok(windows::finish_reading(cpus, &groups).with_remarks(remarks))
 }
 
 /// Removes casts, parentheses and quotation marks: `[IntPtr](255)`.
-fn uncast(value: Piece<'_>) -> Piece<'_> {
-    let value = value.trim().unquoted();
+fn strip_casts(value: TextPiece<'_>) -> TextPiece<'_> {
+    let value = value.trim().without_quotes();
     let behind_cast = value.strip_prefix("[").and_then(|inner| inner.split_once(']')).map(|(_, rest)| rest);
     let inside = || value.strip_prefix("(").and_then(|inner| inner.strip_suffix(")"));
-    behind_cast.or_else(inside).map_or(value, uncast)
+    behind_cast.or_else(inside).map_or(value, strip_casts)
 }

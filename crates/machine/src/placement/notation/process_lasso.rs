@@ -5,52 +5,52 @@
 //! `DefaultAffinitiesEx=`. Each rule has three fields: the process, a mask from old versions that is 0 now, and the list.
 
 use super::list::{self, in_order};
-use super::text::{Fault, Piece};
-use super::{Chosen, NotationLine, Read, windows};
+use super::text::{TextFault, TextPiece};
+use super::{ChosenCpus, NotationLine, NotationReading, windows};
 use crate::{CpuSet, Machine};
 
 /// Key of the rules in the section `[ProcessDefaults]` of prolasso.ini.
 const KEY: &str = "DefaultAffinitiesEx=";
 
 /// Prints the rule of a program.
-pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
-    let groups = windows::groups(chosen.machine);
+pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
+    let groups = windows::groups_of_machine(chosen.machine);
     let [group] = groups.as_slice() else {
         let why = "A rule's numbers are those of one processor group, and Windows is assumed to make several here.";
-        return vec![NotationLine::absent("rule", why)];
+        return vec![NotationLine::without_text("rule", why)];
     };
-    let bits = windows::bits(group, chosen.cpus);
+    let bits = windows::group_bits(group, chosen.cpus);
     if bits == 0 {
-        return vec![NotationLine::absent("rule", "None of these cpus is online, so none has a number there.")];
+        return vec![NotationLine::without_text("rule", "None of these cpus is online, so none has a number there.")];
     }
     let there: Vec<u32> = (0..u64::BITS).filter(|bit| bits & 1 << bit != 0).collect();
     let cpus = in_order(&there, ";");
     vec![
         NotationLine::new("rule", format!("app.exe,0,{cpus}"))
-            .remark("Belongs behind DefaultAffinitiesEx= in prolasso.ini, with a comma after other rules; dialogs take the list.")
-            .remarks(windows::numbering_remarks(chosen, &groups)),
+            .with_remark("Belongs behind DefaultAffinitiesEx= in prolasso.ini, with a comma after other rules; dialogs take the list.")
+            .with_remarks(windows::numbering_remarks(chosen, &groups)),
     ]
 }
 
 /// Reads a list of cpus, a rule, or the line of rules if it has only one.
-pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
-    let groups = windows::groups(machine);
+pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    let groups = windows::groups_of_machine(machine);
     let rule = text.strip_prefix(KEY).unwrap_or(text);
     let fields = rule.split(|c| c == ',');
-    let [.., cpus] = fields.as_slice() else { return Err(rule.fault("there is no rule")) };
+    let [.., cpus] = fields.as_slice() else { return Err(rule.fault_here("there is no rule")) };
     if fields.len() > 3 {
-        return Err(fields[3].fault("a second rule begins here: write one rule, PROCESS,0,CPUS"));
+        return Err(fields[3].fault_here("a second rule begins here: write one rule, PROCESS,0,CPUS"));
     }
     let mut numbers = Vec::new();
     for part in cpus.split(|c| c == ';') {
-        numbers.extend(list::read(part, list::Rules::default())?);
-        list::bounded(numbers.len(), part)?;
+        numbers.extend(list::read_list(part, list::ListSyntax::default())?);
+        list::check_count(numbers.len(), part)?;
     }
     let group = &groups[0];
     let at = |number: &u32| group.cpus.get(*number as usize).copied();
     let Some(there) = numbers.iter().map(at).collect::<Option<CpuSet>>() else {
         let highest = numbers.iter().max().copied().unwrap_or_default();
-        return Err(cpus.fault(format!("{highest} is no cpu: this group has {}", group.cpus.len())));
+        return Err(cpus.fault_here(format!("{highest} is no cpu: this group has {}", group.cpus.len())));
     };
-    Ok(windows::finish(there, &groups))
+    Ok(windows::finish_reading(there, &groups))
 }

@@ -1,26 +1,26 @@
 //! Settings of systemd units.
 
-use super::list::{self, Rules};
-use super::text::{Fault, Piece};
-use super::{Chosen, NotationLine, Read, nodes};
+use super::list::{self, ListSyntax};
+use super::text::{TextFault, TextPiece};
+use super::{ChosenCpus, NotationLine, NotationReading, nodes};
 use crate::{CpuSet, Machine};
 
 /// Prints the boundary of the cgroup and the starting mask.
-pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
-    let Chosen { cpus, machine, .. } = chosen;
+pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
+    let ChosenCpus { cpus, machine, .. } = chosen;
     let boundary = "A hard limit of the cgroup, for services, scopes and slices; needs cgroup v2 with cpuset.";
     let mask = "The mask that a service starts with; its processes may change it, and slices do not support it.";
     let mut lines = vec![
-        NotationLine::new("boundary", format!("AllowedCPUs={cpus}")).remark(boundary),
-        NotationLine::new("starting mask", format!("CPUAffinity={cpus}")).remark(mask),
+        NotationLine::new("boundary", format!("AllowedCPUs={cpus}")).with_remark(boundary),
+        NotationLine::new("starting mask", format!("CPUAffinity={cpus}")).with_remark(mask),
     ];
     let memory = nodes::with_memory(cpus, machine);
     if machine.nodes.len() > 1 && !memory.is_empty() {
-        let line = NotationLine::new("memory", format!("AllowedMemoryNodes={memory}")).secondary();
-        lines.push(line.remark("Only if memory must come from there: the nodes nearest to these cpus."));
+        let line = NotationLine::new("memory", format!("AllowedMemoryNodes={memory}")).into_secondary();
+        lines.push(line.with_remark("Only if memory must come from there: the nodes nearest to these cpus."));
     }
     if cpus.highest() >= Some(SYSTEMD_CPUS) {
-        lines = lines.into_iter().map(|line| line.remark("systemd supports cpus up to 8191.")).collect();
+        lines = lines.into_iter().map(|line| line.with_remark("systemd supports cpus up to 8191.")).collect();
     }
     lines
 }
@@ -30,7 +30,7 @@ const SYSTEMD_CPUS: u32 = 8192;
 
 /// Settings already read; `None` if not set, or reset by an empty value.
 #[derive(Default)]
-struct Settings {
+struct SystemdSettings {
     mask: Option<CpuSet>,
     boundary: Option<CpuSet>,
     nodes: Option<CpuSet>,
@@ -39,40 +39,40 @@ struct Settings {
 }
 
 /// Reads a value, lines of a unit file, or a command line with `-p AllowedCPUs=0-3`.
-pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
-    let mut settings = Settings::default();
+pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    let mut settings = SystemdSettings::default();
     if !text.text.contains('=') {
-        return Ok(Read::set(values(text)?.into_iter().collect()));
+        return Ok(NotationReading::from_set(read_values(text)?.into_iter().collect()));
     }
-    for line in text.lines().into_iter().filter(|line| !line.text.starts_with(['#', ';', '['])) {
+    for line in text.split_lines().into_iter().filter(|line| !line.text.starts_with(['#', ';', '['])) {
         match line.split_once('=') {
             Some((key, value)) if !key.trim().text.contains(char::is_whitespace) && !key.text.starts_with('-') => {
-                setting(key.trim(), value.trim(), &mut settings)?;
+                read_setting(key.trim(), value.trim(), &mut settings)?;
             }
             _ => command_line(line, &mut settings)?,
         }
     }
-    conclude(text, settings, machine)
+    finish_reading(text, settings, machine)
 }
 
 /// Reads the properties on a command line of systemd-run or systemctl set-property.
-fn command_line(line: Piece<'_>, settings: &mut Settings) -> Result<(), Fault> {
-    for word in line.words() {
-        let word = word.unquoted();
+fn command_line(line: TextPiece<'_>, settings: &mut SystemdSettings) -> Result<(), TextFault> {
+    for word in line.split_words() {
+        let word = word.without_quotes();
         let word = word.strip_prefix("--property=").or_else(|| word.strip_prefix("-p")).unwrap_or(word);
-        if let Some((key, value)) = word.unquoted().split_once('=') {
-            setting(key, value.unquoted(), settings)?;
+        if let Some((key, value)) = word.without_quotes().split_once('=') {
+            read_setting(key, value.without_quotes(), settings)?;
         }
     }
     Ok(())
 }
 
-fn setting(key: Piece<'_>, value: Piece<'_>, settings: &mut Settings) -> Result<(), Fault> {
+fn read_setting(key: TextPiece<'_>, value: TextPiece<'_>, settings: &mut SystemdSettings) -> Result<(), TextFault> {
     match key.text {
         "CPUAffinity" if value.text == "numa" => settings.mask_is_numa = true,
-        "CPUAffinity" => add(&mut settings.mask, value)?,
-        "AllowedCPUs" | "StartupAllowedCPUs" => add(&mut settings.boundary, value)?,
-        "NUMAMask" if value.text != "all" => settings.nodes = Some(values(value)?.into_iter().collect()),
+        "CPUAffinity" => add_to_setting(&mut settings.mask, value)?,
+        "AllowedCPUs" | "StartupAllowedCPUs" => add_to_setting(&mut settings.boundary, value)?,
+        "NUMAMask" if value.text != "all" => settings.nodes = Some(read_values(value)?.into_iter().collect()),
         "NUMAPolicy" | "NUMAMask" | "AllowedMemoryNodes" | "StartupAllowedMemoryNodes" => {
             settings.memory.push(format!("{}={}", key.text, value.text));
         }
@@ -82,38 +82,42 @@ fn setting(key: Piece<'_>, value: Piece<'_>, settings: &mut Settings) -> Result<
 }
 
 /// Adds a value to a setting: lines add up, and an empty one resets it.
-fn add(setting: &mut Option<CpuSet>, value: Piece<'_>) -> Result<(), Fault> {
+fn add_to_setting(setting: &mut Option<CpuSet>, value: TextPiece<'_>) -> Result<(), TextFault> {
     if value.is_empty() {
         *setting = None;
     } else {
-        setting.get_or_insert_default().extend(values(value)?);
+        setting.get_or_insert_default().extend(read_values(value)?);
     }
     Ok(())
 }
 
-fn values(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
-    list::read(text.unquoted(), Rules { spaces: true, ..Rules::default() })
+fn read_values(text: TextPiece<'_>) -> Result<Vec<u32>, TextFault> {
+    list::read_list(text.without_quotes(), ListSyntax { spaces: true, ..ListSyntax::default() })
 }
 
-fn conclude(text: Piece<'_>, settings: Settings, machine: &Machine) -> Result<Read, Fault> {
+fn finish_reading(
+    text: TextPiece<'_>,
+    settings: SystemdSettings,
+    machine: &Machine,
+) -> Result<NotationReading, TextFault> {
     let (mut mask, boundary) = (settings.mask, settings.boundary);
     if settings.mask_is_numa {
-        let missing = || text.fault("CPUAffinity=numa uses the cpus of NUMAMask=, which is missing");
+        let missing = || text.fault_here("CPUAffinity=numa uses the cpus of NUMAMask=, which is missing");
         let numbers = settings.nodes.ok_or_else(missing)?;
         let nodes = machine.nodes.iter().filter(|node| numbers.contains(node.number));
         mask = Some(nodes.fold(mask.unwrap_or_default(), |sum, node| sum.union(&node.cpus)));
     }
     let read = match (mask, boundary) {
-        (None, None) => return Err(text.fault("neither CPUAffinity= nor AllowedCPUs= chooses cpus here")),
-        (Some(mask), None) => {
-            Read::set(mask).remark("CPUAffinity= is the mask that a service starts with; it may change it.")
+        (None, None) => return Err(text.fault_here("neither CPUAffinity= nor AllowedCPUs= chooses cpus here")),
+        (Some(mask), None) => NotationReading::from_set(mask)
+            .with_remark("CPUAffinity= is the mask that a service starts with; it may change it."),
+        (None, Some(boundary)) => {
+            NotationReading::from_set(boundary).with_remark("AllowedCPUs= is a hard limit that no process can leave.")
         }
-        (None, Some(boundary)) => Read::set(boundary).remark("AllowedCPUs= is a hard limit that no process can leave."),
-        (Some(mask), Some(boundary)) if mask.is_disjoint(&boundary) => {
-            Read::set(boundary).remark("No cpu of CPUAffinity= is in AllowedCPUs=, so only AllowedCPUs= applies.")
-        }
-        (Some(mask), Some(boundary)) => Read::set(mask.intersection(&boundary))
-            .remark("The processes start on the cpus that both CPUAffinity= and AllowedCPUs= name."),
+        (Some(mask), Some(boundary)) if mask.is_disjoint(&boundary) => NotationReading::from_set(boundary)
+            .with_remark("No cpu of CPUAffinity= is in AllowedCPUs=, so only AllowedCPUs= applies."),
+        (Some(mask), Some(boundary)) => NotationReading::from_set(mask.intersection(&boundary))
+            .with_remark("The processes start on the cpus that both CPUAffinity= and AllowedCPUs= name."),
     };
-    Ok(read.remarks(settings.memory.into_iter().map(|setting| format!("The memory setting is {setting}."))))
+    Ok(read.with_remarks(settings.memory.into_iter().map(|setting| format!("The memory setting is {setting}."))))
 }

@@ -1,22 +1,22 @@
 //! Notation of taskset(1) of util-linux.
 
-use super::list::{self, Rules, counted};
+use super::list::{self, ListSyntax, format_counted};
 use super::mask;
-use super::text::{Fault, Piece};
-use super::{NotationLine, Read};
+use super::text::{TextFault, TextPiece};
+use super::{NotationLine, NotationReading};
 use crate::CpuSet;
 
 /// Prints the prefix with a list, and with a mask.
-pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
+pub(super) fn print_lines(cpus: &CpuSet) -> Vec<NotationLine> {
     vec![
         NotationLine::new("list", format!("taskset -c {cpus}")),
-        NotationLine::new("mask", format!("taskset 0x{}", cpus.to_hexadecimal())).secondary(),
+        NotationLine::new("mask", format!("taskset 0x{}", cpus.to_hexadecimal())).into_secondary(),
     ]
 }
 
 /// Options of a command line.
 #[derive(Default)]
-struct Options {
+struct TasksetOptions {
     list: bool,
     process: bool,
     all_threads: bool,
@@ -24,63 +24,63 @@ struct Options {
 
 /// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), a whole command line (`taskset -pc 0-3 1234`), or taskset's output about a
 /// process.
-pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
-    if let Some(read) = report(text)? {
+pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFault> {
+    if let Some(read) = read_report(text)? {
         return Ok(read);
     }
-    let mut words = text.words();
+    let mut words = text.split_words();
     if words[0].text == "taskset" || words[0].text.ends_with("/taskset") {
         words.remove(0);
     }
-    let mut options = Options::default();
+    let mut options = TasksetOptions::default();
     let mut arguments = words.into_iter();
     let value = loop {
         let Some(word) = arguments.next() else {
-            return Err(text.fault("expected a mask or, after -c, a cpu list"));
+            return Err(text.fault_here("expected a mask or, after -c, a cpu list"));
         };
         if !word.text.starts_with('-') {
             break word;
         }
-        option(word, &mut options)?;
+        read_option(word, &mut options)?;
     };
     let rest = arguments.count();
     if options.process && rest == 0 {
-        let fault = value.fault("a single argument after -p is the process; this line only shows its cpus");
-        return Err(fault.hint("write the mask or list before the process: taskset -pc 0-3 1234"));
+        let fault = value.fault_here("a single argument after -p is the process; this line only shows its cpus");
+        return Err(fault.with_hint("write the mask or list before the process: taskset -pc 0-3 1234"));
     }
     if options.process && rest > 1 {
-        return Err(text.fault("expected a mask or list and a process after -p, found more"));
+        return Err(text.fault_here("expected a mask or list and a process after -p, found more"));
     }
-    let read = if options.list { Read::ordered(list(value)?) } else { read_mask(value)? };
-    Ok(read.remarks(remarks(&options)))
+    let read = if options.list { NotationReading::from_order(read_list(value)?) } else { read_mask(value)? };
+    Ok(read.with_remarks(option_remarks(&options)))
 }
 
 /// Reads the output of `taskset -p` and `taskset -cp`: "pid 1's current affinity mask: 3", and "new" after a change. The last line counts.
-fn report(text: Piece<'_>) -> Result<Option<Read>, Fault> {
+fn read_report(text: TextPiece<'_>) -> Result<Option<NotationReading>, TextFault> {
     let mut read = None;
-    for line in text.lines() {
-        if let Some(value) = line.after(" affinity list:") {
-            read = Some(Read::set(list(value.trim())?.into_iter().collect()));
-        } else if let Some(value) = line.after(" affinity mask:") {
+    for line in text.split_lines() {
+        if let Some(value) = line.text_after(" affinity list:") {
+            read = Some(NotationReading::from_set(read_list(value.trim())?.into_iter().collect()));
+        } else if let Some(value) = line.text_after(" affinity mask:") {
             read = Some(mask::read_hexadecimal(value.trim())?);
         }
     }
     Ok(read)
 }
 
-fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
+fn read_option(word: TextPiece<'_>, options: &mut TasksetOptions) -> Result<(), TextFault> {
     match word.text {
         "--cpu-list" => options.list = true,
         "--pid" => options.process = true,
         "--all-tasks" => options.all_threads = true,
-        long if long.starts_with("--") => return Err(word.fault(format!("taskset has no option {long}"))),
+        long if long.starts_with("--") => return Err(word.fault_here(format!("taskset has no option {long}"))),
         _ => {
             for letter in word.split_characters().skip(1) {
                 match letter.text {
                     "c" => options.list = true,
                     "p" => options.process = true,
                     "a" => options.all_threads = true,
-                    other => return Err(letter.fault(format!("taskset has no option -{other}"))),
+                    other => return Err(letter.fault_here(format!("taskset has no option -{other}"))),
                 }
             }
         }
@@ -88,40 +88,40 @@ fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
     Ok(())
 }
 
-fn list(value: Piece<'_>) -> Result<Vec<u32>, Fault> {
+fn read_list(value: TextPiece<'_>) -> Result<Vec<u32>, TextFault> {
     if value.text.starts_with("0x") {
-        return Err(value.fault("after -c taskset takes a list, not a mask").hint("leave out -c"));
+        return Err(value.fault_here("after -c taskset takes a list, not a mask").with_hint("leave out -c"));
     }
-    list::read(value, Rules { stride: true, ..Rules::default() })
+    list::read_list(value, ListSyntax { stride: true, ..ListSyntax::default() })
 }
 
-fn read_mask(value: Piece<'_>) -> Result<Read, Fault> {
+fn read_mask(value: TextPiece<'_>) -> Result<NotationReading, TextFault> {
     if value.text.contains('-') {
-        let fault = value.fault("without -c taskset takes a mask, and this is a list");
-        return Err(fault.hint(format!("taskset -c {}", value.text)));
+        let fault = value.fault_here("without -c taskset takes a mask, and this is a list");
+        return Err(fault.with_hint(format!("taskset -c {}", value.text)));
     }
     let digits = value.strip_prefix("0x").unwrap_or(value);
     let groups = digits.split(|c| c == ',');
     let all = groups.iter().map(|group| mask::digits_of(*group)).collect::<Result<String, _>>()?;
     let cpus = mask::of_digits(value, &all)?;
     let bare = (digits.text == value.text).then(|| without_prefix(value, &cpus));
-    let mut read = Read::set(cpus).remarks(bare);
+    let mut read = NotationReading::from_set(cpus).with_remarks(bare);
     if groups.iter().skip(1).any(|group| group.text.len() != 8) {
-        read = read.remark("Unlike the kernel, taskset drops commas without padding groups to eight digits.");
+        read = read.with_remark("Unlike the kernel, taskset drops commas without padding groups to eight digits.");
     }
     Ok(read)
 }
 
 /// Explains a mask without `0x`, and its meaning as a list.
-fn without_prefix(value: Piece<'_>, cpus: &CpuSet) -> String {
+fn without_prefix(value: TextPiece<'_>, cpus: &CpuSet) -> String {
     let begin = "Without -c taskset reads a hexadecimal mask, with or without 0x";
     match CpuSet::parse_list(value.text) {
         Ok(list) if list != *cpus => {
             format!(
                 "{begin}: {} is {}; for {} write taskset -c {}.",
                 value.text,
-                counted(cpus),
-                counted(&list),
+                format_counted(cpus),
+                format_counted(&list),
                 value.text
             )
         }
@@ -129,7 +129,7 @@ fn without_prefix(value: Piece<'_>, cpus: &CpuSet) -> String {
     }
 }
 
-fn remarks(options: &Options) -> Vec<String> {
+fn option_remarks(options: &TasksetOptions) -> Vec<String> {
     let mut remarks = Vec::new();
     if options.process && !options.all_threads {
         remarks

@@ -7,7 +7,7 @@ mod reading;
 mod reading_topology;
 mod round_trip;
 
-use super::{Notation, NotationLine, Read, ReadError};
+use super::{Notation, NotationError, NotationLine, NotationReading};
 use crate::{CpuSet, Machine};
 
 fn set(list: &str) -> CpuSet {
@@ -17,7 +17,7 @@ fn set(list: &str) -> CpuSet {
 /// The lines of a set, in rising order of its cpus.
 fn lines(notation: Notation, list: &str, machine: &Machine) -> Vec<NotationLine> {
     let cpus = set(list);
-    super::print(notation, &cpus, &cpus.iter().collect::<Vec<_>>(), machine)
+    super::print_notation(notation, &cpus, &cpus.iter().collect::<Vec<_>>(), machine)
 }
 
 /// The lines as a user sees them: text, then remarks behind it.
@@ -29,8 +29,8 @@ fn shown(lines: &[NotationLine]) -> String {
     lines.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn read(notation: Notation, text: &str, machine: &Machine) -> Read {
-    super::read(notation, text, machine).unwrap_or_else(|error| panic!("{notation} {text}: {error:?}"))
+fn read(notation: Notation, text: &str, machine: &Machine) -> NotationReading {
+    super::read_notation(notation, text, machine).unwrap_or_else(|error| panic!("{notation} {text}: {error:?}"))
 }
 
 /// The cpus as a list, in the order of the text.
@@ -45,6 +45,6 @@ fn explained(notation: Notation, text: &str, machine: &Machine) -> String {
     format!("{}{remarks}", read.cpus)
 }
 
-fn mistake(notation: Notation, text: &str, machine: &Machine) -> ReadError {
-    super::read(notation, text, machine).expect_err(text)
+fn mistake(notation: Notation, text: &str, machine: &Machine) -> NotationError {
+    super::read_notation(notation, text, machine).expect_err(text)
 }

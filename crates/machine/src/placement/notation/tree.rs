@@ -7,22 +7,22 @@ use crate::{CpuSet, Level, Machine};
 /// Returns the online cpus in the order of the tree. Children of one parent are in order of their lowest cpu.
 ///
 /// This is the order of hwloc's logical indices, of likwid's domains, and of Windows' cpu numbers.
-pub(super) fn order(machine: &Machine) -> Vec<u32> {
-    let keys = keys(machine);
+pub(super) fn tree_order(machine: &Machine) -> Vec<u32> {
+    let keys = tree_keys(machine);
     let mut cpus: Vec<u32> = machine.online.iter().collect();
     cpus.sort_by(|a, b| keys.get(a).cmp(&keys.get(b)));
     cpus
 }
 
 /// Sorts sets of cpus in the order of the tree; empty ones last.
-pub(super) fn sorted(mut sets: Vec<CpuSet>, machine: &Machine) -> Vec<CpuSet> {
+pub(super) fn sort_by_tree(mut sets: Vec<CpuSet>, machine: &Machine) -> Vec<CpuSet> {
     sort_by_cpus(&mut sets, |set| set, machine);
     sets
 }
 
 /// Sorts items in the order of the tree; items without cpus last.
 pub(super) fn sort_by_cpus<T>(items: &mut [T], cpus: impl Fn(&T) -> &CpuSet, machine: &Machine) {
-    let keys = keys(machine);
+    let keys = tree_keys(machine);
     // An item without cpus has no key, and would come first without the flag.
     items.sort_by_cached_key(|item| {
         let first = cpus(item).iter().filter_map(|cpu| keys.get(&cpu)).min();
@@ -31,10 +31,10 @@ pub(super) fn sort_by_cpus<T>(items: &mut [T], cpus: impl Fn(&T) -> &CpuSet, mac
 }
 
 /// Returns for each online cpu the lowest cpus of the objects that hold it, largest object first, and finally itself.
-fn keys(machine: &Machine) -> HashMap<u32, Vec<u32>> {
+fn tree_keys(machine: &Machine) -> HashMap<u32, Vec<u32>> {
     // Real caches, not last-level caches, which exist here even if a machine reports none.
     let levels = [Level::Package, Level::Node, Level::Die, Level::Cluster, Level::Core];
-    let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects(*level)).collect();
+    let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects_of(*level)).collect();
     sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
     sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
     let mut keys: HashMap<u32, Vec<u32>> = machine.online.iter().map(|cpu| (cpu, Vec::new())).collect();

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Level;
-use crate::placement::places::Places;
+use crate::placement::places::CpuPlaces;
 
 /// Chooses `count` cpus of a pool that has at least as many.
-pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
+pub fn pack_cpus(count: usize, level: Level, pool: &[u32], places: &CpuPlaces) -> Vec<u32> {
     if level == Level::Cpu {
-        return cpus(count, pool, places);
+        return take_fewest(count, pool, places);
     }
     let mut sorted = pool.to_vec();
     sorted.sort_unstable();
-    let mut objects = places.grouped(&sorted, level);
-    objects.sort_by_key(|cpus| (best(cpus, places), places.object(cpus[0], level)));
-    let chosen = fewest(count, level, objects, places);
+    let mut objects = places.group_by_level(&sorted, level);
+    objects.sort_by_key(|cpus| (best_preference(cpus, places), places.object_of(cpus[0], level)));
+    let chosen = fewest_objects(count, level, objects, places);
     let cpus: Vec<u32> = match level {
         Level::Core => chosen.concat(),
         _ => cores_before_siblings(&chosen.concat(), places),
@@ -23,42 +23,44 @@ pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u3
 }
 
 /// Packs at the level of cpus (every cpu is an object): one of each core before any sibling, each tier close together.
-fn cpus(count: usize, pool: &[u32], places: &Places) -> Vec<u32> {
+fn take_fewest(count: usize, pool: &[u32], places: &CpuPlaces) -> Vec<u32> {
     let mut chosen = Vec::with_capacity(count);
     for mut tier in places.sibling_tiers(pool) {
         let wanted = (count - chosen.len()).min(tier.len());
-        tier.sort_by_key(|cpu| (places.preference(*cpu), *cpu));
-        chosen.extend(fewest(wanted, Level::Cpu, tier.into_iter().map(|cpu| vec![cpu]).collect(), places).concat());
+        tier.sort_by_key(|cpu| (places.preference_of(*cpu), *cpu));
+        chosen.extend(
+            fewest_objects(wanted, Level::Cpu, tier.into_iter().map(|cpu| vec![cpu]).collect(), places).concat(),
+        );
     }
     chosen
 }
 
-fn cores_before_siblings(cpus: &[u32], places: &Places) -> Vec<u32> {
+fn cores_before_siblings(cpus: &[u32], places: &CpuPlaces) -> Vec<u32> {
     let mut tiers = places.sibling_tiers(cpus);
-    tiers.iter_mut().for_each(|tier| tier.sort_by_key(|cpu| places.preference(*cpu)));
+    tiers.iter_mut().for_each(|tier| tier.sort_by_key(|cpu| places.preference_of(*cpu)));
     tiers.concat()
 }
 
 /// Returns the preference of an object's best cpu.
-fn best(cpus: &[u32], places: &Places) -> (bool, u8) {
-    cpus.iter().map(|cpu| places.preference(*cpu)).min().unwrap_or_default()
+fn best_preference(cpus: &[u32], places: &CpuPlaces) -> (bool, u8) {
+    cpus.iter().map(|cpu| places.preference_of(*cpu)).min().unwrap_or_default()
 }
 
 /// Returns the fewest objects that hold `count` cpus, preferred ones first, within one object of the nearest outer level that suffices.
-fn fewest(count: usize, level: Level, objects: Vec<Vec<u32>>, places: &Places) -> Vec<Vec<u32>> {
+fn fewest_objects(count: usize, level: Level, objects: Vec<Vec<u32>>, places: &CpuPlaces) -> Vec<Vec<u32>> {
     let number = how_few(count, objects.iter());
     let first_cpus: Vec<u32> = objects.iter().map(|cpus| cpus[0]).collect();
     let object_of: HashMap<u32, &Vec<u32>> = objects.iter().map(|cpus| (cpus[0], cpus)).collect();
-    for outer in level.around().rev() {
+    for outer in level.levels_around().rev() {
         // Groups come in the order of their best objects, as `grouped` keeps the given order.
-        for group in places.grouped(&first_cpus, outer) {
+        for group in places.group_by_level(&first_cpus, outer) {
             let inside = group.iter().map(|first| object_of[first]);
             if inside.clone().map(Vec::len).sum::<usize>() >= count && how_few(count, inside.clone()) == number {
-                return preferred(count, number, inside.cloned().collect());
+                return preferred_objects(count, number, inside.cloned().collect());
             }
         }
     }
-    preferred(count, number, objects)
+    preferred_objects(count, number, objects)
 }
 
 /// Returns the number of objects that hold `count` cpus, the largest taken first; all of them if they hold fewer.
@@ -74,7 +76,7 @@ fn how_few<'a>(count: usize, objects: impl Iterator<Item = &'a Vec<u32>>) -> usi
 }
 
 /// Chooses the first `number` objects that together can still hold `count` cpus.
-fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
+fn preferred_objects(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     // Number of the remaining objects by size.
     let mut to_come: BTreeMap<usize, usize> = BTreeMap::new();
     objects.iter().for_each(|cpus| *to_come.entry(cpus.len()).or_default() += 1);
@@ -86,7 +88,7 @@ fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32
             break;
         }
         to_come.entry(cpus.len()).and_modify(|count| *count -= 1);
-        if held + cpus.len() + largest(more - 1, &to_come) >= count {
+        if held + cpus.len() + sum_of_largest(more - 1, &to_come) >= count {
             held += cpus.len();
             chosen.push(cpus);
         }
@@ -95,7 +97,7 @@ fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32
 }
 
 /// Returns the sum of the `number` largest sizes; the map gives the count of each size.
-fn largest(number: usize, sizes: &BTreeMap<usize, usize>) -> usize {
+fn sum_of_largest(number: usize, sizes: &BTreeMap<usize, usize>) -> usize {
     let mut left = number;
     let taken = sizes.iter().rev().map(|(size, count)| {
         let taken = left.min(*count);

@@ -8,51 +8,51 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::count::Count;
-use super::tree::Tree;
+use super::count::ExactCount;
+use super::tree::MachineTree;
 
 /// Number of classes by the size of the sets, up to the degree computed.
-type Polynomial = Vec<Count>;
+type ClassPolynomial = Vec<ExactCount>;
 
 /// Returns the number of classes of sets of `size` cpus.
-pub fn classes_of(tree: &Tree, size: usize) -> Count {
-    let usable = tree.usable();
+pub fn classes_of(tree: &MachineTree, size: usize) -> ExactCount {
+    let usable = tree.usable_count();
     if size > usable {
-        return Count::ZERO;
+        return ExactCount::ZERO;
     }
     let size = size.min(usable - size);
-    polynomial(tree, size).get(size).copied().unwrap_or(Count::ZERO)
+    class_polynomial(tree, size).get(size).copied().unwrap_or(ExactCount::ZERO)
 }
 
 /// Returns the number of classes of sets of all sizes, without the empty set.
-pub fn all_classes(tree: &Tree) -> Count {
-    let usable = tree.usable();
-    let half = polynomial(tree, usable / 2);
-    (1..=usable).map(|size| half[size.min(usable - size)]).fold(Count::ZERO, Count::plus)
+pub fn all_classes(tree: &MachineTree) -> ExactCount {
+    let usable = tree.usable_count();
+    let half = class_polynomial(tree, usable / 2);
+    (1..=usable).map(|size| half[size.min(usable - size)]).fold(ExactCount::ZERO, ExactCount::plus)
 }
 
 /// Computes the polynomial of the whole machine up to x^degree.
-fn polynomial(tree: &Tree, degree: usize) -> Polynomial {
-    let mut of_shape: HashMap<usize, Polynomial> = HashMap::new();
+fn class_polynomial(tree: &MachineTree, degree: usize) -> ClassPolynomial {
+    let mut of_shape: HashMap<usize, ClassPolynomial> = HashMap::new();
     for branch in &tree.branches {
         if of_shape.contains_key(&branch.shape) {
             continue;
         }
-        let own = if branch.cpu.is_some() { vec![Count::ONE; 2.min(degree + 1)] } else { vec![Count::ONE] };
+        let own = if branch.cpu.is_some() { vec![ExactCount::ONE; 2.min(degree + 1)] } else { vec![ExactCount::ONE] };
         let mut shapes: BTreeMap<usize, usize> = BTreeMap::new();
         branch.children.iter().for_each(|child| *shapes.entry(tree.branches[*child].shape).or_default() += 1);
         let product = shapes.into_iter().fold(own, |product, (shape, number)| {
             let of_equals =
-                if number == 1 { of_shape[&shape].clone() } else { multisets(&of_shape[&shape], number, degree) };
-            multiplied(&product, &of_equals, degree)
+                if number == 1 { of_shape[&shape].clone() } else { count_multisets(&of_shape[&shape], number, degree) };
+            multiply_polynomials(&product, &of_equals, degree)
         });
         of_shape.insert(branch.shape, product);
     }
-    of_shape.remove(&tree.branches[tree.root()].shape).unwrap_or_default()
+    of_shape.remove(&tree.branches[tree.root_index()].shape).unwrap_or_default()
 }
 
-fn multiplied(a: &[Count], b: &[Count], degree: usize) -> Polynomial {
-    let mut product = vec![Count::ZERO; (a.len() + b.len() - 1).min(degree + 1)];
+fn multiply_polynomials(a: &[ExactCount], b: &[ExactCount], degree: usize) -> ClassPolynomial {
+    let mut product = vec![ExactCount::ZERO; (a.len() + b.len() - 1).min(degree + 1)];
     for (i, of_a) in a.iter().enumerate().filter(|(_, count)| !count.is_zero()) {
         for (j, of_b) in b.iter().enumerate().take(product.len().saturating_sub(i)) {
             product[i + j] = product[i + j].plus(of_a.times(*of_b));
@@ -62,23 +62,23 @@ fn multiplied(a: &[Count], b: &[Count], degree: usize) -> Polynomial {
 }
 
 /// Counts the multisets of classes of `number` subtrees with the same polynomial, by total cpus.
-fn multisets(of_one: &[Count], number: usize, degree: usize) -> Polynomial {
+fn count_multisets(of_one: &[ExactCount], number: usize, degree: usize) -> ClassPolynomial {
     let length = ((of_one.len() - 1) * number).min(degree) + 1;
     // `ways[y][x]`: y of the subtrees have cpus, x in all. A subtree without cpus has one class, so the others are settled.
     let most = number.min(length - 1);
-    let mut ways = vec![vec![Count::ZERO; length]; most + 1];
-    ways[0][0] = Count::ONE;
+    let mut ways = vec![vec![ExactCount::ZERO; length]; most + 1];
+    ways[0][0] = ExactCount::ONE;
     for (size, classes) in of_one.iter().enumerate().skip(1).filter(|(_, classes)| !classes.is_zero()) {
         ways = with_size(&ways, size, *classes);
     }
-    (0..length).map(|x| ways.iter().fold(Count::ZERO, |sum, row| sum.plus(row[x]))).collect()
+    (0..length).map(|x| ways.iter().fold(ExactCount::ZERO, |sum, row| sum.plus(row[x]))).collect()
 }
 
 /// Extends the counts by any number of the remaining subtrees with `size` cpus each, each in one of `classes` classes.
-fn with_size(ways: &[Vec<Count>], size: usize, classes: Count) -> Vec<Vec<Count>> {
+fn with_size(ways: &[Vec<ExactCount>], size: usize, classes: ExactCount) -> Vec<Vec<ExactCount>> {
     let mut more = ways.to_vec();
     let most = (ways.len() - 1).min((ways[0].len() - 1) / size);
-    let repeated = repetitions(classes, most);
+    let repeated = count_repetitions(classes, most);
     for (y, row) in ways.iter().enumerate() {
         for (x, before) in row.iter().enumerate().filter(|(_, count)| !count.is_zero()) {
             for times in 1..=most.min(ways.len() - 1 - y).min((row.len() - 1 - x) / size) {
@@ -91,11 +91,11 @@ fn with_size(ways: &[Vec<Count>], size: usize, classes: Count) -> Vec<Vec<Count>
 }
 
 /// Returns the number of multisets of 0, 1, … `most` elements from `classes` classes.
-fn repetitions(classes: Count, most: usize) -> Vec<Count> {
-    let mut ways = vec![Count::ONE];
+fn count_repetitions(classes: ExactCount, most: usize) -> Vec<ExactCount> {
+    let mut ways = vec![ExactCount::ONE];
     for times in 0..most {
         let next = classes.exact().and_then(|classes| (classes - 1).checked_add(times as u128));
-        ways.push(next.map_or(Count::BEYOND, |n| ways[times].next_combination(n, times)));
+        ways.push(next.map_or(ExactCount::BEYOND, |n| ways[times].next_combination(n, times)));
     }
     ways
 }

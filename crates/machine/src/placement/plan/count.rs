@@ -11,9 +11,9 @@ use serde::{Serialize, Serializer};
 /// Sums and products are exact or "more than"; they never wrap. In JSON it is a text, since numbers in JSON lose digits above 2^53: decimal
 /// digits, or `"more than …"` if it is not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Count(Option<u128>);
+pub struct ExactCount(Option<u128>);
 
-impl Count {
+impl ExactCount {
     /// Zero.
     pub const ZERO: Self = Self(Some(0));
     /// One.
@@ -71,27 +71,27 @@ fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-impl From<usize> for Count {
+impl From<usize> for ExactCount {
     fn from(number: usize) -> Self {
         Self(Some(number as u128))
     }
 }
 
-impl PartialOrd for Count {
+impl PartialOrd for ExactCount {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// Two numbers beyond 128 bits compare as equal.
-impl Ord for Count {
+impl Ord for ExactCount {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let key = |count: &Self| (count.0.is_none(), count.0);
         key(self).cmp(&key(other))
     }
 }
 
-impl fmt::Display for Count {
+impl fmt::Display for ExactCount {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(number) => write!(formatter, "{number}"),
@@ -100,14 +100,14 @@ impl fmt::Display for Count {
     }
 }
 
-impl Serialize for Count {
+impl Serialize for ExactCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
 #[cfg(feature = "schema")]
-impl JsonSchema for Count {
+impl JsonSchema for ExactCount {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Count".into()
     }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn combinations_are_exact_as_far_as_they_fit() {
-        let exact = |n, k| Count::combinations(n, k).exact();
+        let exact = |n, k| ExactCount::combinations(n, k).exact();
         assert_eq!([exact(8, 4), exact(8, 0), exact(3, 4)], [Some(70), Some(1), Some(0)]);
         assert_eq!(exact(64, 32), Some(1_832_624_140_942_590_534));
         assert_eq!(exact(512, 16), Some(841_141_456_821_158_064_519_401_490_400));
@@ -137,11 +137,11 @@ mod tests {
 
     #[test]
     fn nothing_wraps() {
-        let largest = Count(Some(u128::MAX));
-        assert_eq!(largest.plus(Count::ONE), Count::BEYOND);
-        assert_eq!(largest.times(Count::from(2)), Count::BEYOND);
-        assert_eq!(Count::BEYOND.times(Count::ZERO), Count::ZERO);
-        assert!(Count::BEYOND > largest && largest > Count::ONE);
-        assert_eq!(Count::BEYOND.to_string(), "more than 340282366920938463463374607431768211455");
+        let largest = ExactCount(Some(u128::MAX));
+        assert_eq!(largest.plus(ExactCount::ONE), ExactCount::BEYOND);
+        assert_eq!(largest.times(ExactCount::from(2)), ExactCount::BEYOND);
+        assert_eq!(ExactCount::BEYOND.times(ExactCount::ZERO), ExactCount::ZERO);
+        assert!(ExactCount::BEYOND > largest && largest > ExactCount::ONE);
+        assert_eq!(ExactCount::BEYOND.to_string(), "more than 340282366920938463463374607431768211455");
     }
 }

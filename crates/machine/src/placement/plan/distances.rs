@@ -7,44 +7,44 @@
 
 use std::collections::BTreeSet;
 
-use crate::machine::Node;
+use crate::machine::NumaNode;
 
 /// Constraints from a matrix of distances.
-pub struct Distances {
+pub struct DistanceSymmetry {
     /// The class of each node; only nodes of one class may be exchanged.
     pub classes: Vec<usize>,
     /// Further constraints.
-    pub kept: Kept,
+    pub kept: SymmetryInvariant,
 }
 
 /// Constraints on a symmetry, apart from the classes of nodes.
-pub enum Kept {
+pub enum SymmetryInvariant {
     /// No further constraint.
     Classes,
     /// Groups of nodes, by index, within a distance of each other; they nest.
     Nested(Vec<(u32, Vec<usize>)>),
 }
 
-impl Distances {
+impl DistanceSymmetry {
     /// Returns the constraints from the distances of some nodes.
-    pub fn of(nodes: &[Node]) -> Self {
+    pub fn from_nodes(nodes: &[NumaNode]) -> Self {
         let matrix: Vec<&[u32]> = nodes.iter().map(|node| node.distances.as_slice()).collect();
         if matrix.iter().all(|row| row.is_empty()) {
-            return Self { classes: vec![0; nodes.len()], kept: Kept::Classes };
+            return Self { classes: vec![0; nodes.len()], kept: SymmetryInvariant::Classes };
         }
         if matrix.iter().any(|row| row.len() != matrix.len()) {
             // Incomplete distances: no node is like another.
-            return Self { classes: (0..nodes.len()).collect(), kept: Kept::Classes };
+            return Self { classes: (0..nodes.len()).collect(), kept: SymmetryInvariant::Classes };
         }
-        match nest(&matrix) {
-            true => Self { classes: by_own(&matrix), kept: Kept::Nested(groups(&matrix)) },
-            false => Self { classes: twins(&matrix), kept: Kept::Classes },
+        match distances_nest(&matrix) {
+            true => Self { classes: by_own(&matrix), kept: SymmetryInvariant::Nested(nested_groups(&matrix)) },
+            false => Self { classes: find_twins(&matrix), kept: SymmetryInvariant::Classes },
         }
     }
 }
 
 /// Returns true if the distances are symmetric, and among any three nodes the two largest are equal.
-fn nest(matrix: &[&[u32]]) -> bool {
+fn distances_nest(matrix: &[&[u32]]) -> bool {
     let nodes = 0..matrix.len();
     let of_three = |a: usize, b: usize, c: usize| matrix[a][c] <= matrix[a][b].max(matrix[b][c]);
     nodes.clone().all(|a| {
@@ -60,7 +60,7 @@ fn by_own(matrix: &[&[u32]]) -> Vec<usize> {
 }
 
 /// Returns, for every distance that occurs, the groups of nodes that lie no farther apart.
-fn groups(matrix: &[&[u32]]) -> Vec<(u32, Vec<usize>)> {
+fn nested_groups(matrix: &[&[u32]]) -> Vec<(u32, Vec<usize>)> {
     let nodes = 0..matrix.len();
     let between = |a: usize| nodes.clone().filter(move |b| *b != a).map(move |b| matrix[a][b]);
     let distances: BTreeSet<u32> = nodes.clone().flat_map(between).collect();
@@ -75,7 +75,7 @@ fn groups(matrix: &[&[u32]]) -> Vec<(u32, Vec<usize>)> {
 }
 
 /// Assigns classes so that any two nodes of one class can be exchanged alone: they have equal distances to every third node.
-fn twins(matrix: &[&[u32]]) -> Vec<usize> {
+fn find_twins(matrix: &[&[u32]]) -> Vec<usize> {
     let are_twins = |a: usize, b: usize| {
         let as_far = |c: usize| matrix[a][c] == matrix[b][c] && matrix[c][a] == matrix[c][b];
         let others = (0..matrix.len()).filter(|c| *c != a && *c != b);
@@ -88,20 +88,20 @@ fn twins(matrix: &[&[u32]]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn distances(matrix: &[&[u32]]) -> Distances {
-        let node = |(number, row): (usize, &&[u32])| Node {
+    fn distances(matrix: &[&[u32]]) -> DistanceSymmetry {
+        let node = |(number, row): (usize, &&[u32])| NumaNode {
             number: number as u32,
-            cpus: crate::CpuSet::of(number as u32),
+            cpus: crate::CpuSet::from_cpu(number as u32),
             distances: row.to_vec(),
-            ..Node::default()
+            ..NumaNode::default()
         };
-        Distances::of(&matrix.iter().enumerate().map(node).collect::<Vec<_>>())
+        DistanceSymmetry::from_nodes(&matrix.iter().enumerate().map(node).collect::<Vec<_>>())
     }
 
     #[test]
     fn two_groups_of_two_nest() {
         let matrix: [&[u32]; 4] = [&[10, 21, 31, 31], &[21, 10, 31, 31], &[31, 31, 10, 21], &[31, 31, 21, 10]];
-        let Kept::Nested(groups) = distances(&matrix).kept else { panic!("these distances nest") };
+        let SymmetryInvariant::Nested(groups) = distances(&matrix).kept else { panic!("these distances nest") };
         assert_eq!(groups, [(21, vec![0, 1]), (21, vec![2, 3]), (31, vec![0, 1, 2, 3])]);
     }
 
@@ -109,7 +109,7 @@ mod tests {
     fn of_a_ring_opposite_nodes_are_exchanged() {
         let ring = distances(&[&[10, 20, 30, 20], &[20, 10, 20, 30], &[30, 20, 10, 20], &[20, 30, 20, 10]]);
         assert_eq!(ring.classes, [0, 1, 0, 1]);
-        assert!(matches!(ring.kept, Kept::Classes));
+        assert!(matches!(ring.kept, SymmetryInvariant::Classes));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Parts of a machine that a symmetry must keep: objects, caches and nodes as labelled sets, and marks of single cpus.
 
-use super::distances::{Distances, Kept};
+use super::distances::{DistanceSymmetry, SymmetryInvariant};
 use crate::facts::{CacheKind, CoreType};
 use crate::{CpuSet, Level, Machine};
 
@@ -9,7 +9,7 @@ const MEMORY_LEAP: f64 = 0.20;
 
 /// Label of a set of cpus. Two sets are exchangeable only if all their labels are equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Label {
+pub enum PartLabel {
     /// An object with no property but its level.
     Object(Level),
     /// A last-level cache: its cache level, its size in bytes, true if stacked.
@@ -21,14 +21,14 @@ pub enum Label {
     /// Nodes no farther apart than this.
     Within(u32),
     /// Mark of a single cpu.
-    Cpu(Mark),
+    Cpu(CpuMark),
     /// A set that cuts through others, by its index: it is kept as a whole and never exchanged.
     Crossing(usize),
 }
 
 /// Properties of a cpu, apart from its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mark {
+pub struct CpuMark {
     /// True if a placement may use it.
     pub usable: bool,
     /// Its kind, if the machine has kinds.
@@ -40,47 +40,48 @@ pub struct Mark {
 }
 
 /// A labelled set of points: cpus by number, and above them one point for each node without cpus.
-pub type Part = (CpuSet, Label);
+pub type LabelledPart = (CpuSet, PartLabel);
 
 /// Returns all parts of a machine.
-pub fn parts(machine: &Machine, usable: &CpuSet, busiest: Option<u32>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+pub fn parts_of_machine(machine: &Machine, usable: &CpuSet, busiest: Option<u32>) -> Vec<LabelledPart> {
+    let mut parts: Vec<LabelledPart> = Vec::new();
     for level in [Level::Package, Level::Die, Level::Cluster, Level::Core] {
-        parts.extend(machine.objects(level).into_iter().map(|cpus| (cpus, Label::Object(level))));
+        parts.extend(machine.objects_of(level).into_iter().map(|cpus| (cpus, PartLabel::Object(level))));
     }
-    let llc = |llc: &crate::machine::Llc| (llc.cpus.clone(), Label::Llc(llc.level, llc.size_bytes, llc.vcache));
+    let llc = |llc: &crate::machine::Llc| (llc.cpus.clone(), PartLabel::Llc(llc.level, llc.size_bytes, llc.vcache));
     parts.extend(machine.llcs.iter().map(llc));
-    let cache =
-        |cache: &crate::machine::Cache| (cache.cpus.clone(), Label::Cache(cache.level, cache.kind, cache.size_bytes));
+    let cache = |cache: &crate::machine::Cache| {
+        (cache.cpus.clone(), PartLabel::Cache(cache.level, cache.kind, cache.size_bytes))
+    };
     parts.extend(machine.caches.iter().map(cache));
     parts.extend(node_parts(machine));
-    let mark = |cpu: u32| Mark {
+    let mark = |cpu: u32| CpuMark {
         usable: usable.contains(cpu),
         kind: machine.kind_of(cpu).map(|kind| kind.core_type),
         tickless: machine.nohz_full.contains(cpu),
         busiest: busiest == Some(cpu),
     };
-    parts.extend(machine.online.iter().map(|cpu| (CpuSet::of(cpu), Label::Cpu(mark(cpu)))));
+    parts.extend(machine.online.iter().map(|cpu| (CpuSet::from_cpu(cpu), PartLabel::Cpu(mark(cpu)))));
     parts.retain(|(points, _)| !points.is_empty());
     parts
 }
 
 /// Returns the nodes, and the sets of nodes that lie near each other.
-fn node_parts(machine: &Machine) -> Vec<Part> {
+fn node_parts(machine: &Machine) -> Vec<LabelledPart> {
     let above = machine.online.highest().map_or(0, |highest| highest + 1);
     let point = |index: usize, cpus: &CpuSet| {
-        if cpus.is_empty() { CpuSet::of(above + index as u32) } else { cpus.clone() }
+        if cpus.is_empty() { CpuSet::from_cpu(above + index as u32) } else { cpus.clone() }
     };
     let points: Vec<CpuSet> = machine.nodes.iter().enumerate().map(|(index, node)| point(index, &node.cpus)).collect();
     let bytes = |node| if machine.has_memory(node) { node.memory_bytes } else { Some(0) };
     let memory = memory_classes(&machine.nodes.iter().map(bytes).collect::<Vec<_>>());
-    let Distances { classes, kept } = Distances::of(&machine.nodes);
-    let node = |index: usize| (points[index].clone(), Label::Node(memory[index], classes[index]));
-    let mut parts: Vec<Part> = (0..points.len()).map(node).collect();
-    if let Kept::Nested(groups) = kept {
+    let DistanceSymmetry { classes, kept } = DistanceSymmetry::from_nodes(&machine.nodes);
+    let node = |index: usize| (points[index].clone(), PartLabel::Node(memory[index], classes[index]));
+    let mut parts: Vec<LabelledPart> = (0..points.len()).map(node).collect();
+    if let SymmetryInvariant::Nested(groups) = kept {
         for (distance, nodes) in groups {
             let together = nodes.iter().flat_map(|index| points[*index].iter()).collect();
-            parts.push((together, Label::Within(distance)));
+            parts.push((together, PartLabel::Within(distance)));
         }
     }
     parts

@@ -2,16 +2,16 @@
 
 use crate::Level;
 use crate::facts::CoreType;
-use crate::placement::{Name, Pattern};
+use crate::placement::{CpuSetName, PlacementPattern};
 
 /// Reason for the operating system's choice.
 pub const SYSTEM: &str = "The OS default: everything else must beat it.";
 
 /// Name of the cpus that a pattern chooses among; `None` for all.
-pub type Pool = Option<Name>;
+pub type PatternPool = Option<CpuSetName>;
 
 /// Explains all but one core; `busiest` is that core's cpu with the most interrupts, if a survey found it.
-pub fn without(busiest: Option<u32>) -> String {
+pub fn reason_without_core(busiest: Option<u32>) -> String {
     match busiest {
         Some(cpu) => format!("Without the core of cpu {cpu}, which gets the most interrupts."),
         None => "Without the first core, which often gets the most interrupts.".to_owned(),
@@ -19,41 +19,47 @@ pub fn without(busiest: Option<u32>) -> String {
 }
 
 /// Explains a name.
-pub fn named(name: Name) -> String {
+pub fn reason_of_name(name: CpuSetName) -> String {
     match name {
-        Name::Performance => "Only the performance cores.",
-        Name::Efficiency => "Only the efficiency cores.",
-        Name::LowPower => "Only the low-power cores.",
-        Name::Vcache => "The stacked cache: for programs whose data fits only there.",
-        Name::Frequency => "Without the stacked cache: these cores usually clock higher.",
-        Name::WithMemory => "Only nodes that have memory of their own.",
-        Name::CheapMemory => "Only cpus whose nearest memory costs least, as measured.",
-        Name::OnePerCore => "One cpu of each core: no two threads share one.",
+        CpuSetName::Performance => "Only the performance cores.",
+        CpuSetName::Efficiency => "Only the efficiency cores.",
+        CpuSetName::LowPower => "Only the low-power cores.",
+        CpuSetName::Vcache => "The stacked cache: for programs whose data fits only there.",
+        CpuSetName::Frequency => "Without the stacked cache: these cores usually clock higher.",
+        CpuSetName::WithMemory => "Only nodes that have memory of their own.",
+        CpuSetName::CheapMemory => "Only cpus whose nearest memory costs least, as measured.",
+        CpuSetName::OnePerCore => "One cpu of each core: no two threads share one.",
         _ => "Cpus that have a name here.",
     }
     .to_owned()
 }
 
 /// Explains a pattern that touches `touched` objects of its level.
-pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool: Pool) -> String {
-    let objects = counted(touched, level);
+pub fn reason_of_pattern(
+    pattern: PlacementPattern,
+    level: Level,
+    touched: usize,
+    size: usize,
+    pool: PatternPool,
+) -> String {
+    let objects = format_objects(touched, level);
     let each = if touched == size { "one cpu in each of" } else { "evenly over" };
     let what = match (pattern, level) {
-        (Pattern::Spread, Level::Core) if touched == size => format!("On {objects}, one cpu of each"),
-        (Pattern::Spread, _) if touched == 1 => format!("Far apart in {objects}"),
-        (Pattern::Spread, _) => format!("Far apart: {each} {objects}"),
-        (Pattern::Pack, Level::Core) => format!("Siblings together: on {objects}"),
-        (Pattern::Pack, _) if touched == 1 => format!("Close together: in {objects}"),
-        (Pattern::Pack, _) => format!("Close together: in {objects}, the fewest possible"),
+        (PlacementPattern::Spread, Level::Core) if touched == size => format!("On {objects}, one cpu of each"),
+        (PlacementPattern::Spread, _) if touched == 1 => format!("Far apart in {objects}"),
+        (PlacementPattern::Spread, _) => format!("Far apart: {each} {objects}"),
+        (PlacementPattern::Pack, Level::Core) => format!("Siblings together: on {objects}"),
+        (PlacementPattern::Pack, _) if touched == 1 => format!("Close together: in {objects}"),
+        (PlacementPattern::Pack, _) => format!("Close together: in {objects}, the fewest possible"),
     };
     let among = match pool {
-        Some(Name::Performance) => ", performance cores only",
-        Some(Name::Efficiency) => ", efficiency cores only",
-        Some(Name::LowPower) => ", low-power cores only",
-        Some(Name::Vcache) => ", where the stacked cache is",
-        Some(Name::Frequency) => ", where no cache is stacked",
-        Some(Name::WithMemory) => ", where there is memory",
-        Some(Name::CheapMemory) => ", where memory costs least",
+        Some(CpuSetName::Performance) => ", performance cores only",
+        Some(CpuSetName::Efficiency) => ", efficiency cores only",
+        Some(CpuSetName::LowPower) => ", low-power cores only",
+        Some(CpuSetName::Vcache) => ", where the stacked cache is",
+        Some(CpuSetName::Frequency) => ", where no cache is stacked",
+        Some(CpuSetName::WithMemory) => ", where there is memory",
+        Some(CpuSetName::CheapMemory) => ", where memory costs least",
         _ => "",
     };
     format!("{what}{among}.")
@@ -62,16 +68,16 @@ pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool
 /// Explains a spread of `number` cpus over the last-level caches of one package.
 pub fn in_package(caches: usize, number: usize) -> String {
     let each = if number <= caches { "one cpu in each of" } else { "evenly over" };
-    format!("Far apart in one package: {each} {}.", counted(caches.min(number), Level::Llc))
+    format!("Far apart in one package: {each} {}.", format_objects(caches.min(number), Level::Llc))
 }
 
 /// Explains one cpu in each object of a level.
 pub fn one_of_each(level: Level) -> String {
-    format!("One cpu in each {}, which it shares with no other.", word(level))
+    format!("One cpu in each {}, which it shares with no other.", level_word(level))
 }
 
 /// Explains one object; `sort` is the text of [`sort`].
-pub fn object(level: Level, sort: &str) -> String {
+pub fn reason_of_object(level: Level, sort: &str) -> String {
     let why = match level {
         Level::Drawer => "nothing crosses to another drawer",
         Level::Book => "nothing crosses to another book",
@@ -83,16 +89,16 @@ pub fn object(level: Level, sort: &str) -> String {
         Level::Cluster => "the nearest neighbours among cores",
         Level::Core | Level::Cpu => "its siblings share even the nearest cache",
     };
-    format!("One {}{sort}: {why}.", word(level))
+    format!("One {}{sort}: {why}.", level_word(level))
 }
 
 /// Explains one cpu.
-pub fn single(sort: &str) -> String {
+pub fn reason_of_single_cpu(sort: &str) -> String {
     format!("One cpu{sort}: no migration, and no talk across cores.")
 }
 
 /// Describes in parentheses how some cpus differ from others: kind, stacked cache, lack of memory.
-pub fn sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String {
+pub fn describe_sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String {
     let stacked = stacked.map(|stacked| if stacked { "stacked cache" } else { "no stacked cache" });
     let words = [kind.map(CoreType::word), stacked, bare.then_some("no memory on its node")];
     let words: Vec<&str> = words.into_iter().flatten().collect();
@@ -102,8 +108,13 @@ pub fn sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String
 /// Explains cpus that no pattern gives. `touched` has the number of objects they touch at each level, innermost first. `shares` has their
 /// number in each object of the innermost level but the core, largest first. `bare` is the number of cpus on nodes without memory, if
 /// others have memory.
-pub fn other(touched: &[(Level, usize)], shares: &[usize], kinds: &[(CoreType, usize)], bare: usize) -> String {
-    let places: Vec<String> = touched.iter().map(|(level, number)| counted(*number, *level)).collect();
+pub fn reason_of_other(
+    touched: &[(Level, usize)],
+    shares: &[usize],
+    kinds: &[(CoreType, usize)],
+    bare: usize,
+) -> String {
+    let places: Vec<String> = touched.iter().map(|(level, number)| format_objects(*number, *level)).collect();
     let mut text = format!("Also different: {}", places.join(" in "));
     if shares.windows(2).any(|pair| pair[0] != pair[1]) {
         let shares: Vec<String> = shares.iter().map(usize::to_string).collect();
@@ -119,11 +130,11 @@ pub fn other(touched: &[(Level, usize)], shares: &[usize], kinds: &[(CoreType, u
     text + "."
 }
 
-fn counted(number: usize, level: Level) -> String {
-    format!("{number} {}{}", word(level), if number == 1 { "" } else { "s" })
+fn format_objects(number: usize, level: Level) -> String {
+    format!("{number} {}{}", level_word(level), if number == 1 { "" } else { "s" })
 }
 
-fn word(level: Level) -> &'static str {
+fn level_word(level: Level) -> &'static str {
     match level {
         Level::Node => "NUMA node",
         Level::Llc => "last-level cache",

@@ -4,17 +4,17 @@
 
 use serde::Serialize;
 
-use super::class::Classifier;
-use super::count::Count;
-use super::scene::Scene;
-use super::tree::Tree;
-use super::{parts, usable};
-use crate::placement::Name;
-use crate::placement::resolve::Context;
+use super::class::SetClassifier;
+use super::count::ExactCount;
+use super::scene::PlannerMachine;
+use super::tree::MachineTree;
+use super::{parts, usable_cpus};
+use crate::placement::CpuSetName;
+use crate::placement::resolve::ResolveContext;
 use crate::{CpuSet, Level, Machine};
 
 /// Cost of a message between two cpus, in nanoseconds, if known.
-pub type Costs<'a> = &'a dyn Fn(u32, u32) -> Option<f64>;
+pub type MessageCosts<'a> = &'a dyn Fn(u32, u32) -> Option<f64>;
 
 /// Maximum roles that can be planned for.
 pub const MOST_ROLES: usize = 64;
@@ -28,9 +28,9 @@ pub struct RoleCandidate {
     /// Reason why it is worth trying, one sentence.
     pub reason: String,
     /// Number of choices in its class with the same number of cpus for each role, including itself.
-    pub stands_for: Count,
+    pub stands_for: ExactCount,
     /// Number of all choices with the same number of cpus for each role.
-    pub of: Count,
+    pub of: ExactCount,
     /// Mean cost of a message between the first role and the last, in nanoseconds; absent without a map of links.
     pub link_ns: Option<f64>,
 }
@@ -43,32 +43,32 @@ pub fn plan_roles(
     machine: &Machine,
     reachable: &CpuSet,
     roles: usize,
-    (busiest, costs): (Option<u32>, Option<Costs<'_>>),
+    (busiest, costs): (Option<u32>, Option<MessageCosts<'_>>),
     most: usize,
 ) -> Vec<RoleCandidate> {
     if !(2..=MOST_ROLES).contains(&roles) {
         return Vec::new();
     }
-    let context = Context { machine, reachable, quiet: None, worth: None };
-    let usable = usable(&context);
+    let context = ResolveContext { machine, reachable, quiet: None, worth: None };
+    let usable = usable_cpus(&context);
     let busiest = busiest.filter(|cpu| usable.contains(*cpu));
-    let scene = Scene::new(context, usable, busiest);
-    let tree = Tree::of(parts::parts(machine, &scene.usable, busiest));
-    let mut classifier = Classifier::new(&tree);
+    let scene = PlannerMachine::new(context, usable, busiest);
+    let tree = MachineTree::from_parts(parts::parts_of_machine(machine, &scene.usable, busiest));
+    let mut classifier = SetClassifier::new(&tree);
     let mut seen = std::collections::HashSet::new();
     let mut found: Vec<RoleCandidate> = Vec::new();
-    for proposal in proposals(&scene, roles) {
+    for proposal in list_proposals(&scene, roles) {
         let places: Option<Vec<(String, CpuSet)>> =
-            proposal.expressions.into_iter().map(|text| scene.resolve(&text).map(|cpus| (text, cpus))).collect();
+            proposal.expressions.into_iter().map(|text| scene.resolve_text(&text).map(|cpus| (text, cpus))).collect();
         let Some(places) = places.filter(|places| is_choice(places, &scene.usable)) else { continue };
         let sets: Vec<&CpuSet> = places.iter().map(|(_, cpus)| cpus).collect();
         if !seen.insert(classifier.class_of_all(&sets)) {
             continue;
         }
-        let of = sets.iter().map(|cpus| Count::combinations(scene.usable.len(), cpus.len()));
+        let of = sets.iter().map(|cpus| ExactCount::combinations(scene.usable.len(), cpus.len()));
         found.push(RoleCandidate {
             stands_for: classifier.size_of_all(&sets),
-            of: of.fold(Count::ONE, Count::times),
+            of: of.fold(ExactCount::ONE, ExactCount::times),
             link_ns: costs.and_then(|costs| link_ns(costs, sets[0], sets[sets.len() - 1])),
             reason: proposal.reason,
             places,
@@ -87,37 +87,39 @@ fn is_choice(places: &[(String, CpuSet)], usable: &CpuSet) -> bool {
 }
 
 /// Returns the mean cost between cpus of two roles; a cpu with itself does not count.
-fn link_ns(costs: Costs<'_>, one: &CpuSet, other: &CpuSet) -> Option<f64> {
+fn link_ns(costs: MessageCosts<'_>, one: &CpuSet, other: &CpuSet) -> Option<f64> {
     let of_pair = |a: u32, b: u32| (a != b).then(|| costs(a, b)).flatten().filter(|cost| cost.is_finite());
     let known: Vec<f64> = one.iter().flat_map(|a| other.iter().filter_map(move |b| of_pair(a, b))).collect();
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
-struct Proposal {
+struct RoleProposal {
     /// One per role.
     expressions: Vec<String>,
     reason: String,
 }
 
 /// Proposes placements that a person would try, the closest first.
-fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
+fn list_proposals(scene: &PlannerMachine<'_>, roles: usize) -> Vec<RoleProposal> {
     // On machines with several kinds of core, the performance cores.
-    let pool = scene.resolve(Name::Performance.word()).unwrap_or_else(|| scene.usable.clone());
-    let all =
-        |text: &str, reason: &str| Proposal { expressions: vec![text.to_owned(); roles], reason: reason.to_owned() };
+    let pool = scene.resolve_text(CpuSetName::Performance.word()).unwrap_or_else(|| scene.usable.clone());
+    let all = |text: &str, reason: &str| RoleProposal {
+        expressions: vec![text.to_owned(); roles],
+        reason: reason.to_owned(),
+    };
     // All services in one place, the load in another.
     let two = |services: &str, load: String, reason: String| {
         let mut expressions = vec![services.to_owned(); roles - 1];
         expressions.push(load);
-        Proposal { expressions, reason }
+        RoleProposal { expressions, reason }
     };
     let mut found = Vec::new();
-    let cores = objects(scene, Level::Core, &pool);
+    let cores = order_objects(scene, Level::Core, &pool);
     let Some((core, core_cpus)) = cores.first() else { return found };
     let cpus: Vec<u32> = core_cpus.iter().collect();
     if cpus.len() >= roles {
         let expressions = (0..roles).map(|role| cpus[role].to_string()).collect();
-        found.push(Proposal { expressions, reason: "Siblings: one core, a cpu for each.".to_owned() });
+        found.push(RoleProposal { expressions, reason: "Siblings: one core, a cpu for each.".to_owned() });
     }
     found.push(all(
         &cpus[0].to_string(),
@@ -127,12 +129,12 @@ fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
         found.push(all(&format!("core:{core}"), "Together on one core: they share its caches."));
     }
     for (level, what) in [(Level::Cluster, "cluster"), (Level::Group, "group"), (Level::Llc, "last-level cache")] {
-        let Some((index, inside)) = objects(scene, level, &pool).into_iter().next() else { continue };
-        let inner = objects(scene, Level::Core, &inside);
+        let Some((index, inside)) = order_objects(scene, level, &pool).into_iter().next() else { continue };
+        let inner = order_objects(scene, Level::Core, &inside);
         if inner.len() >= roles {
             let expressions = inner.iter().take(roles).map(|(core, _)| format!("core:{core}")).collect();
             let reason = format!("Neighbours: a core for each, in one {what}.");
-            found.push(Proposal { expressions, reason });
+            found.push(RoleProposal { expressions, reason });
         }
         let reason = format!("Together in one {what}.");
         found.push(all(&format!("{level}:{index}"), &reason));
@@ -143,7 +145,7 @@ fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
         "The load off the server's core.".to_owned(),
     ));
     for (level, what) in [(Level::Llc, "last-level cache"), (Level::Node, "NUMA node"), (Level::Package, "package")] {
-        let places = objects(scene, level, &scene.usable);
+        let places = order_objects(scene, level, &scene.usable);
         let [(first, _), (second, _), ..] = places.as_slice() else { continue };
         let reason = if level == Level::Llc {
             "The load off the server's last-level cache.".to_owned()
@@ -154,10 +156,11 @@ fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
         found.push(two(&format!("{level}:{first}"), format!("all - {level}:{first}"), reason));
         if roles > 2 && places.len() >= roles {
             let expressions = places.iter().take(roles).map(|(index, _)| format!("{level}:{index}")).collect();
-            found.push(Proposal { expressions, reason: format!("Every role in a {what} of its own.") });
+            found.push(RoleProposal { expressions, reason: format!("Every role in a {what} of its own.") });
         }
     }
-    let [performance, efficiency] = [Name::Performance, Name::Efficiency].map(|name| name.word().to_owned());
+    let [performance, efficiency] =
+        [CpuSetName::Performance, CpuSetName::Efficiency].map(|name| name.word().to_owned());
     found.push(two(&performance, efficiency, "The load on the efficiency cores.".to_owned()));
     if let Some((first, _)) = scene.first_core() {
         let text = format!("all - core:{first}");
@@ -169,8 +172,8 @@ fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
 }
 
 /// Returns the objects of a level that have cpus of a pool. Objects with the first core come last, as it often has the most interrupts.
-fn objects(scene: &Scene<'_>, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
-    let mut objects = scene.objects(level, pool);
+fn order_objects(scene: &PlannerMachine<'_>, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
+    let mut objects = scene.objects_in_pool(level, pool);
     if let Some((_, first)) = scene.first_core() {
         objects.sort_by_key(|(_, cpus)| !first.is_disjoint(cpus));
     }

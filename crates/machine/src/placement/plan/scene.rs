@@ -2,24 +2,24 @@
 
 use super::reason;
 use crate::placement::parse;
-use crate::placement::resolve::Context;
+use crate::placement::resolve::ResolveContext;
 use crate::{CpuSet, Level, Machine};
 
 /// Order of preference among levels with the same objects.
 const NAMED_FIRST: [Level; 6] = [Level::Package, Level::Node, Level::Llc, Level::Core, Level::Cluster, Level::Die];
 
 /// Input of the planner.
-pub struct Scene<'a> {
-    context: Context<'a>,
+pub struct PlannerMachine<'a> {
+    context: ResolveContext<'a>,
     /// Cpus that a placement may use.
     pub usable: CpuSet,
     /// The cpu with the most interrupts, if known.
     pub busiest: Option<u32>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> PlannerMachine<'a> {
     /// Creates the scene of a machine's usable cpus.
-    pub fn new(context: Context<'a>, usable: CpuSet, busiest: Option<u32>) -> Self {
+    pub fn new(context: ResolveContext<'a>, usable: CpuSet, busiest: Option<u32>) -> Self {
         Self { context, usable, busiest }
     }
 
@@ -29,21 +29,21 @@ impl<'a> Scene<'a> {
     }
 
     /// Resolves an expression; `None` if it has no cpus here.
-    pub fn resolve(&self, expression: &str) -> Option<CpuSet> {
-        Some(parse(expression).ok()?.resolve(&self.context).ok()?.cpus)
+    pub fn resolve_text(&self, expression: &str) -> Option<CpuSet> {
+        Some(parse(expression).ok()?.resolve_on(&self.context).ok()?.cpus)
     }
 
     /// Returns the objects of a level that have cpus of a pool, with their index and these cpus.
-    pub fn objects(&self, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
-        let objects = self.machine().objects(level).into_iter().map(|cpus| cpus.intersection(pool));
+    pub fn objects_in_pool(&self, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
+        let objects = self.machine().objects_of(level).into_iter().map(|cpus| cpus.intersection(pool));
         objects.enumerate().filter(|(_, cpus)| !cpus.is_empty()).collect()
     }
 
     /// Returns the levels at which a pool has several objects, outermost first, and always the core. Levels with equal objects appear once.
-    pub fn levels(&self, pool: &CpuSet) -> Vec<Level> {
+    pub fn distinct_levels(&self, pool: &CpuSet) -> Vec<Level> {
         let mut kept: Vec<(Level, Vec<CpuSet>)> = Vec::new();
         for level in NAMED_FIRST {
-            let objects: Vec<CpuSet> = self.objects(level, pool).into_iter().map(|(_, cpus)| cpus).collect();
+            let objects: Vec<CpuSet> = self.objects_in_pool(level, pool).into_iter().map(|(_, cpus)| cpus).collect();
             let differs = objects.len() > 1 && kept.iter().all(|(_, known)| *known != objects);
             if differs || level == Level::Core {
                 // The core is kept even if another level equals it: patterns treat it specially.
@@ -58,7 +58,7 @@ impl<'a> Scene<'a> {
 
     /// Returns the first core with a usable cpu, and its cpus.
     pub fn first_core(&self) -> Option<(usize, CpuSet)> {
-        self.objects(Level::Core, &self.usable).into_iter().next()
+        self.objects_in_pool(Level::Core, &self.usable).into_iter().next()
     }
 
     /// Returns true if a set has only cpus on nodes without memory while other usable cpus have memory. If costs were measured, only cheap
@@ -68,7 +68,7 @@ impl<'a> Scene<'a> {
             return cpus.is_disjoint(&cheap) && !self.usable.is_disjoint(&cheap);
         }
         let nodes = &self.machine().nodes;
-        let bare = |node: &&crate::machine::Node| !self.machine().has_memory(node);
+        let bare = |node: &&crate::machine::NumaNode| !self.machine().has_memory(node);
         let without: CpuSet = nodes.iter().filter(bare).flat_map(|node| node.cpus.iter()).collect();
         cpus.is_subset(&without) && !self.usable.is_subset(&without)
     }
@@ -80,6 +80,6 @@ impl<'a> Scene<'a> {
         let llc = machine.llcs.iter().find(|llc| cpus.is_subset(&llc.cpus));
         let unequal = machine.llcs.iter().any(|llc| llc.vcache) && machine.llcs.iter().any(|llc| !llc.vcache);
         let stacked = llc.filter(|_| unequal).map(|llc| llc.vcache);
-        reason::sort(kind, stacked, self.lacks_memory(cpus))
+        reason::describe_sort(kind, stacked, self.lacks_memory(cpus))
     }
 }

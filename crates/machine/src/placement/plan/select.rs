@@ -1,7 +1,7 @@
 //! Selects the proposals that differ most, in order from the least to the most restrictive.
 
-use super::propose::{Proposal, Sort};
-use super::scene::Scene;
+use super::propose::{PlacementProposal, ProposalKind};
+use super::scene::PlannerMachine;
 use crate::facts::CoreType;
 use crate::{CpuSet, Level};
 
@@ -11,13 +11,19 @@ use crate::{CpuSet, Level};
 ///
 /// The difference is the sum of differences in shares: objects touched at each level, and cpus on each kind of core, stacked cache and
 /// memory.
-pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<Proposal> {
-    found
-        .sort_by_key(|proposal| (proposal.sort > Sort::Without, std::cmp::Reverse(proposal.cpus.len()), proposal.sort));
-    let shapes: Vec<Vec<f64>> = found.iter().map(|proposal| shape(&proposal.cpus, scene)).collect();
+pub fn select_proposals(
+    mut found: Vec<PlacementProposal>,
+    most: usize,
+    scene: &PlannerMachine<'_>,
+) -> Vec<PlacementProposal> {
+    found.sort_by_key(|proposal| {
+        (proposal.sort > ProposalKind::Without, std::cmp::Reverse(proposal.cpus.len()), proposal.sort)
+    });
+    let shapes: Vec<Vec<f64>> = found.iter().map(|proposal| shape_of(&proposal.cpus, scene)).collect();
     let difference = |a: usize, b: usize| -> f64 { shapes[a].iter().zip(&shapes[b]).map(|(a, b)| (a - b).abs()).sum() };
-    let mut kept: Vec<usize> = (0..found.len()).filter(|index| found[*index].sort <= Sort::Without).collect();
-    let of_package = |sort: Sort| matches!(sort, Sort::Object(Level::Package) | Sort::SpreadInPackage);
+    let mut kept: Vec<usize> = (0..found.len()).filter(|index| found[*index].sort <= ProposalKind::Without).collect();
+    let of_package =
+        |sort: ProposalKind| matches!(sort, ProposalKind::Object(Level::Package) | ProposalKind::SpreadInPackage);
     let room = most.saturating_sub(kept.len());
     kept.extend((0..found.len()).filter(|index| of_package(found[*index].sort)).take(room));
     while kept.len() < most.min(found.len()) {
@@ -33,12 +39,12 @@ pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<P
 }
 
 /// Returns the shares of some cpus in each level, each kind of core, stacked cache and memory.
-fn shape(cpus: &CpuSet, scene: &Scene<'_>) -> Vec<f64> {
+fn shape_of(cpus: &CpuSet, scene: &PlannerMachine<'_>) -> Vec<f64> {
     let machine = scene.machine();
     let mut shape: Vec<f64> = Vec::new();
-    for level in machine.levels().filter(|level| *level != Level::Cpu) {
-        let all = scene.objects(level, &scene.usable).len();
-        shape.push(scene.objects(level, cpus).len() as f64 / all.max(1) as f64);
+    for level in machine.levels_present().filter(|level| *level != Level::Cpu) {
+        let all = scene.objects_in_pool(level, &scene.usable).len();
+        shape.push(scene.objects_in_pool(level, cpus).len() as f64 / all.max(1) as f64);
     }
     shape.push(cpus.len() as f64 / scene.usable.len().max(1) as f64);
     let share = |of: CpuSet| cpus.intersection(&of).len() as f64 / cpus.len().max(1) as f64;

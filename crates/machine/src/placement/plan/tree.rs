@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::parts::{Label, Part};
+use super::parts::{LabelledPart, PartLabel};
 use crate::CpuSet;
 
 /// A set in the tree.
 #[derive(Debug)]
-pub struct Branch {
+pub struct MachineBranch {
     /// Indices of the sets inside.
     pub children: Vec<usize>,
     /// Its cpu, if it is a single usable cpu.
@@ -19,34 +19,34 @@ pub struct Branch {
     /// Number of its shape; equal subtrees have the same.
     pub shape: usize,
     parent: usize,
-    labels: Vec<Label>,
+    labels: Vec<PartLabel>,
 }
 
 /// The tree, children before parents; the last branch is the whole machine.
 #[derive(Debug)]
-pub struct Tree {
-    pub branches: Vec<Branch>,
+pub struct MachineTree {
+    pub branches: Vec<MachineBranch>,
 }
 
-impl Tree {
+impl MachineTree {
     /// Builds the tree of some parts.
-    pub fn of(parts: Vec<Part>) -> Self {
-        let sets = nested(parts);
-        let parents = parents(&sets);
+    pub fn from_parts(parts: Vec<LabelledPart>) -> Self {
+        let sets = nested_sets(parts);
+        let parents = find_parents(&sets);
         // Larger sets come first, and inner sets after outer ones: in reverse order, children come first.
         let turned = |index: usize| sets.len() - 1 - index;
-        let branch = |labels: &[Label], cpu| Branch {
+        let branch = |labels: &[PartLabel], cpu| MachineBranch {
             children: Vec::new(),
             cpu,
             shape: 0,
             parent: sets.len(),
             labels: labels.to_vec(),
         };
-        let of_set = |(points, labels): &(CpuSet, Vec<Label>)| {
-            let is_usable = labels.iter().any(|label| matches!(label, Label::Cpu(mark) if mark.usable));
+        let of_set = |(points, labels): &(CpuSet, Vec<PartLabel>)| {
+            let is_usable = labels.iter().any(|label| matches!(label, PartLabel::Cpu(mark) if mark.usable));
             branch(labels, points.lowest().filter(|_| is_usable))
         };
-        let mut branches: Vec<Branch> = sets.iter().rev().map(of_set).collect();
+        let mut branches: Vec<MachineBranch> = sets.iter().rev().map(of_set).collect();
         let root = branches.len();
         branches.push(branch(&[], None));
         for (index, parent) in parents.iter().enumerate() {
@@ -61,7 +61,7 @@ impl Tree {
 
     /// Numbers the shapes: equal labels over equal children are equal shapes.
     fn find_shapes(&mut self) {
-        let mut shapes: HashMap<(Vec<Label>, Vec<usize>), usize> = HashMap::new();
+        let mut shapes: HashMap<(Vec<PartLabel>, Vec<usize>), usize> = HashMap::new();
         for index in 0..self.branches.len() {
             let branch = &self.branches[index];
             let mut children: Vec<usize> = branch.children.iter().map(|child| self.branches[*child].shape).collect();
@@ -73,44 +73,44 @@ impl Tree {
     }
 
     /// Returns the index of the whole machine.
-    pub fn root(&self) -> usize {
+    pub fn root_index(&self) -> usize {
         self.branches.len() - 1
     }
 
     /// Returns each usable cpu with the branches that hold it, from its own up to the whole machine.
-    pub fn holders(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = usize> + '_)> + '_ {
-        let up = |index: &usize| (*index != self.root()).then(|| self.branches[*index].parent);
+    pub fn holders_of_cpus(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = usize> + '_)> + '_ {
+        let up = |index: &usize| (*index != self.root_index()).then(|| self.branches[*index].parent);
         let leaves = self.branches.iter().enumerate();
         leaves.filter_map(move |(leaf, branch)| Some((branch.cpu?, std::iter::successors(Some(leaf), up))))
     }
 
     /// Returns for each usable cpu the shapes of its branches, from its own up to the whole machine. A symmetry takes one cpu to another
     /// exactly if these are equal.
-    pub fn paths(&self) -> BTreeMap<u32, Vec<usize>> {
+    pub fn shape_paths(&self) -> BTreeMap<u32, Vec<usize>> {
         let shapes =
             |holders: &mut dyn Iterator<Item = usize>| holders.map(|branch| self.branches[branch].shape).collect();
-        self.holders().map(|(cpu, mut holders)| (cpu, shapes(&mut holders))).collect()
+        self.holders_of_cpus().map(|(cpu, mut holders)| (cpu, shapes(&mut holders))).collect()
     }
 
     /// Returns the number of cpus that a placement may use.
-    pub fn usable(&self) -> usize {
+    pub fn usable_count(&self) -> usize {
         self.branches.iter().filter(|branch| branch.cpu.is_some()).count()
     }
 }
 
 /// Returns the different sets that nest, the largest first, with their sorted labels. Sets that do not nest become labels of their points.
-fn nested(parts: Vec<Part>) -> Vec<(CpuSet, Vec<Label>)> {
-    let mut by_set: BTreeMap<CpuSet, Vec<Label>> = BTreeMap::new();
+fn nested_sets(parts: Vec<LabelledPart>) -> Vec<(CpuSet, Vec<PartLabel>)> {
+    let mut by_set: BTreeMap<CpuSet, Vec<PartLabel>> = BTreeMap::new();
     for (points, label) in parts {
         // Every point is a set too, so that it can carry the labels of crossing sets.
-        points.iter().for_each(|point| _ = by_set.entry(CpuSet::of(point)).or_default());
+        points.iter().for_each(|point| _ = by_set.entry(CpuSet::from_cpu(point)).or_default());
         by_set.entry(points).or_default().push(label);
     }
-    let mut sets: Vec<(CpuSet, Vec<Label>)> = by_set.into_iter().collect();
+    let mut sets: Vec<(CpuSet, Vec<PartLabel>)> = by_set.into_iter().collect();
     sets.sort_by_key(|(points, _)| std::cmp::Reverse(points.len()));
-    let (mut inside, mut crossing) = (Inside::default(), Vec::new());
+    let (mut inside, mut crossing) = (SmallestSets::default(), Vec::new());
     sets.retain(|(points, _)| {
-        let is_nested = inside.enter(points).is_some();
+        let is_nested = inside.enter_set(points).is_some();
         if !is_nested {
             crossing.push(points.clone());
         }
@@ -118,28 +118,28 @@ fn nested(parts: Vec<Part>) -> Vec<(CpuSet, Vec<Label>)> {
     });
     for (points, labels) in sets.iter_mut().filter(|(points, _)| points.len() == 1) {
         let through = crossing.iter().enumerate().filter(|(_, set)| points.is_subset(set));
-        labels.extend(through.map(|(index, _)| Label::Crossing(index)));
+        labels.extend(through.map(|(index, _)| PartLabel::Crossing(index)));
     }
     sets.iter_mut().for_each(|(_, labels)| labels.sort_unstable());
     sets
 }
 
 /// Returns for each nested set, the largest first, the smallest set that holds it.
-fn parents(sets: &[(CpuSet, Vec<Label>)]) -> Vec<Option<usize>> {
-    let mut inside = Inside::default();
-    sets.iter().map(|(points, _)| inside.enter(points).flatten()).collect()
+fn find_parents(sets: &[(CpuSet, Vec<PartLabel>)]) -> Vec<Option<usize>> {
+    let mut inside = SmallestSets::default();
+    sets.iter().map(|(points, _)| inside.enter_set(points).flatten()).collect()
 }
 
 /// The smallest set that holds each point; sets are entered from the largest.
 #[derive(Default)]
-struct Inside {
+struct SmallestSets {
     of: Vec<Option<usize>>,
     entered: usize,
 }
 
-impl Inside {
+impl SmallestSets {
     /// Enters a set and returns the set that holds it; `None` if it cuts through an earlier one.
-    fn enter(&mut self, points: &CpuSet) -> Option<Option<usize>> {
+    fn enter_set(&mut self, points: &CpuSet) -> Option<Option<usize>> {
         let needed = points.highest().map_or(0, |highest| highest as usize + 1);
         if self.of.len() < needed {
             self.of.resize(needed, None);

@@ -3,33 +3,33 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::holders::Holders;
-use super::{Context, LeftOut, Reason, Resolution};
+use super::holders::ObjectsByCpu;
+use super::{ExcludedCpus, ExclusionReason, ResolveContext, ResolvedExpression};
 use crate::device;
 use crate::facts::CoreType;
 use crate::placement::error::PlacementError;
-use crate::placement::expression::{Node, Term};
-use crate::placement::order::{cores_first, counted};
-use crate::placement::places::Places;
-use crate::placement::{Expression, Indices, Name, Operator, pattern};
+use crate::placement::expression::{ExpressionTerm, TermNode};
+use crate::placement::order::{cores_first, format_counted};
+use crate::placement::places::CpuPlaces;
+use crate::placement::{CpuSetName, ObjectIndices, PlacementExpression, SetOperator, pattern};
 use crate::suggested_command;
 use crate::{CpuSet, Level, Machine};
 
 type Result<T> = std::result::Result<T, PlacementError>;
 
-impl Expression {
+impl PlacementExpression {
     /// Resolves the expression on a machine.
     ///
     /// # Errors
     /// [`PlacementError`] if the machine lacks something that the expression names, or if no cpu is left.
-    pub fn resolve(&self, context: &Context<'_>) -> Result<Resolution> {
-        let mut evaluator = Evaluator::new(context);
-        evaluator.resolution(&self.term).map_err(|error| error.about(&self.text))
+    pub fn resolve_on(&self, context: &ResolveContext<'_>) -> Result<ResolvedExpression> {
+        let mut evaluator = ExpressionEvaluator::new(context);
+        evaluator.resolve_expression(&self.term).map_err(|error| error.about_text(&self.text))
     }
 }
 
 /// Cpus of a part of an expression, before exclusions.
-struct Value {
+struct TermValue {
     cpus: CpuSet,
     /// The cpus in the order in which threads take them.
     order: Vec<u32>,
@@ -39,33 +39,33 @@ struct Value {
     objects: Option<Vec<CpuSet>>,
 }
 
-impl Value {
+impl TermValue {
     /// Builds the value of a word.
-    fn of_words(cpus: CpuSet, places: &Places) -> Self {
+    fn of_words(cpus: CpuSet, places: &CpuPlaces) -> Self {
         let order = cores_first(cpus.iter(), places);
         Self { cpus, order, named: CpuSet::new(), objects: None }
     }
 
     /// Builds the value of an ordered list that was not typed as numbers.
-    fn ordered(order: Vec<u32>) -> Self {
+    fn from_order(order: Vec<u32>) -> Self {
         Self { cpus: order.iter().copied().collect(), order, named: CpuSet::new(), objects: None }
     }
 
     /// Builds the value of a number or a mask.
-    fn named(order: Vec<u32>) -> Self {
+    fn from_numbers(order: Vec<u32>) -> Self {
         let cpus: CpuSet = order.iter().copied().collect();
         Self { named: cpus.clone(), cpus, order, objects: None }
     }
 
-    fn joined(self, operator: Operator, other: &Self) -> Self {
+    fn join_with(self, operator: SetOperator, other: &Self) -> Self {
         let cpus = match operator {
-            Operator::Union => self.cpus.union(&other.cpus),
-            Operator::Without => self.cpus.difference(&other.cpus),
-            Operator::Both => self.cpus.intersection(&other.cpus),
+            SetOperator::Union => self.cpus.union(&other.cpus),
+            SetOperator::Without => self.cpus.difference(&other.cpus),
+            SetOperator::Both => self.cpus.intersection(&other.cpus),
         };
         let named = match operator {
-            Operator::Without => self.named,
-            Operator::Union | Operator::Both => self.named.union(&other.named),
+            SetOperator::Without => self.named,
+            SetOperator::Union | SetOperator::Both => self.named.union(&other.named),
         };
         let new = other.order.iter().filter(|cpu| !self.cpus.contains(**cpu));
         let order = self.order.iter().chain(new).copied().filter(|cpu| cpus.contains(*cpu)).collect();
@@ -74,9 +74,9 @@ impl Value {
 }
 
 /// Resolves the terms of one expression.
-pub struct Evaluator<'a> {
-    context: &'a Context<'a>,
-    places: Places,
+pub struct ExpressionEvaluator<'a> {
+    context: &'a ResolveContext<'a>,
+    places: CpuPlaces,
     /// Cpus skipped by a pattern or `one-per-core`.
     passed_over: CpuSet,
     /// Cpus that take part without being named, once computed.
@@ -87,11 +87,11 @@ pub struct Evaluator<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> Evaluator<'a> {
-    pub fn new(context: &'a Context<'a>) -> Self {
+impl<'a> ExpressionEvaluator<'a> {
+    pub fn new(context: &'a ResolveContext<'a>) -> Self {
         Self {
             context,
-            places: Places::new(context.machine),
+            places: CpuPlaces::new(context.machine),
             passed_over: CpuSet::new(),
             usable_all: None,
             emptied: None,
@@ -100,143 +100,147 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Resolves the whole expression.
-    pub fn resolution(&mut self, term: &Term) -> Result<Resolution> {
-        let value = self.value(term)?;
-        let order: Vec<u32> = self.usable(&value);
+    pub fn resolve_expression(&mut self, term: &ExpressionTerm) -> Result<ResolvedExpression> {
+        let value = self.evaluate_term(term)?;
+        let order: Vec<u32> = self.usable_order(&value);
         let cpus: CpuSet = order.iter().copied().collect();
         let considered = value.cpus.union(&self.passed_over).difference(&cpus);
         let left_out = self.left_out(&considered, &value.named);
         if cpus.is_empty() {
             return Err(self.nothing_left(term, &value, &left_out));
         }
-        Ok(Resolution { cpus, order, left_out, notes: std::mem::take(&mut self.notes) })
+        Ok(ResolvedExpression { cpus, order, left_out, notes: std::mem::take(&mut self.notes) })
     }
 
     /// Returns the cpus of a value that take part, in their order.
-    fn usable(&self, value: &Value) -> Vec<u32> {
+    fn usable_order(&self, value: &TermValue) -> Vec<u32> {
         let takes_part = |cpu: &u32| self.context.reason_among(*cpu, &value.named).is_none();
         value.order.iter().copied().filter(takes_part).collect()
     }
 
-    fn left_out(&self, considered: &CpuSet, named: &CpuSet) -> Vec<LeftOut> {
-        let mut by_reason: BTreeMap<Reason, CpuSet> = BTreeMap::new();
+    fn left_out(&self, considered: &CpuSet, named: &CpuSet) -> Vec<ExcludedCpus> {
+        let mut by_reason: BTreeMap<ExclusionReason, CpuSet> = BTreeMap::new();
         for cpu in considered.iter() {
             if let Some(reason) = self.context.reason_among(cpu, named) {
                 by_reason.entry(reason).or_default().insert(cpu);
             }
         }
-        let left_out = |(reason, cpus): (Reason, CpuSet)| {
+        let left_out = |(reason, cpus): (ExclusionReason, CpuSet)| {
             let named = cpus.intersection(named);
-            LeftOut { reason, cpus, named }
+            ExcludedCpus { reason, cpus, named }
         };
         by_reason.into_iter().map(left_out).collect()
     }
 
-    fn nothing_left(&self, term: &Term, value: &Value, left_out: &[LeftOut]) -> PlacementError {
+    fn nothing_left(&self, term: &ExpressionTerm, value: &TermValue, left_out: &[ExcludedCpus]) -> PlacementError {
         if value.cpus.is_empty() {
             return match &self.emptied {
                 Some((at, why)) => PlacementError::new(at.clone(), why),
-                None if matches!(term.node, Node::Not(_)) => {
+                None if matches!(term.node, TermNode::Not(_)) => {
                     let what = format!("no cpu is left: {term} excludes every cpu");
                     let error = PlacementError::new(term.at.clone(), what);
-                    if self.notes.is_empty() { error } else { error.hint(self.notes.join(" ")) }
+                    if self.notes.is_empty() { error } else { error.with_hint(self.notes.join(" ")) }
                 }
                 None => PlacementError::new(term.at.clone(), "this selects no cpu of this machine"),
             };
         }
-        let reasons: Vec<String> = left_out.iter().map(|out| are(&out.cpus, out.reason.words())).collect();
+        let reasons: Vec<String> =
+            left_out.iter().map(|out| format_with_verb(&out.cpus, out.reason.reason_words())).collect();
         let error = PlacementError::new(term.at.clone(), format!("no cpu is left: {}", reasons.join(", ")));
         if left_out.iter().any(|out| out.reason.yields_to_a_name()) {
-            return error.hint(format!("select them by number: {}", value.cpus));
+            return error.with_hint(format!("select them by number: {}", value.cpus));
         }
         error
     }
 
-    fn value(&mut self, term: &Term) -> Result<Value> {
+    fn evaluate_term(&mut self, term: &ExpressionTerm) -> Result<TermValue> {
         match &term.node {
-            Node::List(cpus) => {
+            TermNode::List(cpus) => {
                 let set = cpus.iter().copied().collect();
-                self.exist(&set, term).map(|()| Value::named(cpus.clone()))
+                self.check_existence(&set, term).map(|()| TermValue::from_numbers(cpus.clone()))
             }
-            Node::Mask(cpus) => self.exist(cpus, term).map(|()| Value::named(cpus.iter().collect())),
-            Node::Name(name) => self.name(*name, term),
-            Node::Objects { of: None, level: Level::Cpu, indices: Indices::Numbers(cpus) } => {
+            TermNode::Mask(cpus) => {
+                self.check_existence(cpus, term).map(|()| TermValue::from_numbers(cpus.iter().collect()))
+            }
+            TermNode::Name(name) => self.evaluate_name(*name, term),
+            TermNode::Objects { of: None, level: Level::Cpu, indices: ObjectIndices::Numbers(cpus) } => {
                 let set = cpus.iter().copied().collect();
-                self.exist(&set, term).map(|()| Value::named(cpus.clone()))
+                self.check_existence(&set, term).map(|()| TermValue::from_numbers(cpus.clone()))
             }
-            Node::Objects { of: None, level, indices } => self.objects(*level, indices, term),
-            Node::Objects { of: Some(of), level, indices } => self.objects_in(of, *level, indices, term),
-            Node::Pattern { pattern, count, level, among } => {
+            TermNode::Objects { of: None, level, indices } => self.evaluate_objects(*level, indices, term),
+            TermNode::Objects { of: Some(of), level, indices } => self.objects_in(of, *level, indices, term),
+            TermNode::Pattern { pattern, count, level, among } => {
                 self.has_groups(*level, term)?;
-                let pool = self.pool(among.as_deref())?;
+                let pool = self.evaluate_pool(among.as_deref())?;
                 self.note_outside(&pool, *level, term);
-                let chosen = pattern::choose(*pattern, *count as usize, *level, pool, &self.places);
-                chosen.map(Value::ordered).map_err(|what| PlacementError::new(term.at.clone(), what))
+                let chosen = pattern::choose_cpus(*pattern, *count as usize, *level, pool, &self.places);
+                chosen.map(TermValue::from_order).map_err(|what| PlacementError::new(term.at.clone(), what))
             }
-            Node::Best { count, among } => {
-                let pool = self.pool(among.as_deref())?;
-                self.best(*count as usize, &pool, term)
+            TermNode::Best { count, among } => {
+                let pool = self.evaluate_pool(among.as_deref())?;
+                self.evaluate_best(*count as usize, &pool, term)
             }
-            Node::Near(name) => self.near(name, term),
-            Node::Not(term) => {
-                let value = self.value(term)?;
-                Ok(Value::of_words(self.known().difference(&value.cpus), &self.places))
+            TermNode::Near(name) => self.evaluate_near(name, term),
+            TermNode::Not(term) => {
+                let value = self.evaluate_term(term)?;
+                Ok(TermValue::of_words(self.known_cpus().difference(&value.cpus), &self.places))
             }
-            Node::Chain(first, rest) => self.chain(first, rest),
+            TermNode::Chain(first, rest) => self.evaluate_chain(first, rest),
         }
     }
 
     /// Returns the usable cpus to choose from.
-    fn pool(&mut self, among: Option<&Term>) -> Result<Vec<u32>> {
+    fn evaluate_pool(&mut self, among: Option<&ExpressionTerm>) -> Result<Vec<u32>> {
         let Some(among) = among else { return Ok(self.usable_all()) };
-        let value = self.value(among)?;
+        let value = self.evaluate_term(among)?;
         self.passed_over.extend(value.cpus.iter());
-        Ok(self.usable(&value))
+        Ok(self.usable_order(&value))
     }
 
     /// Chooses the cpus of a pool that are worth most now.
-    fn best(&mut self, count: usize, pool: &[u32], term: &Term) -> Result<Value> {
+    fn evaluate_best(&mut self, count: usize, pool: &[u32], term: &ExpressionTerm) -> Result<TermValue> {
         let error = |what: String| PlacementError::new(term.at.clone(), what);
         let Some(worth) = self.context.worth else {
             let what = format!("{term}: the worth of these cpus is not known now");
-            return Err(error(what).hint("it is known on the machine itself, while it runs"));
+            return Err(error(what).with_hint("it is known on the machine itself, while it runs"));
         };
-        let chosen = worth.best(count, pool).map_err(|what| error(format!("{term}: {what}")))?;
-        self.notes.extend(worth.reasons(&chosen, pool).into_iter().map(|reason| format!("{term}: {reason}")));
-        Ok(Value::ordered(chosen))
+        let chosen = worth.best_cpus(count, pool).map_err(|what| error(format!("{term}: {what}")))?;
+        self.notes.extend(worth.reason_sentences(&chosen, pool).into_iter().map(|reason| format!("{term}: {reason}")));
+        Ok(TermValue::from_order(chosen))
     }
 
     /// Returns the cpus near a device; notes the reason and any doubt.
-    fn near(&mut self, name: &str, term: &Term) -> Result<Value> {
-        let device = device::find(self.machine(), name).map_err(|error| {
-            PlacementError::new(term.at.clone(), format!("{term}: {}", error.what)).hint(error.hint)
+    fn evaluate_near(&mut self, name: &str, term: &ExpressionTerm) -> Result<TermValue> {
+        let device = device::find_device(self.machine(), name).map_err(|error| {
+            PlacementError::new(term.at.clone(), format!("{term}: {}", error.what)).with_hint(error.hint)
         })?;
-        let near = device::near(device, self.machine());
+        let near = device::cpus_near(device, self.machine());
         let doubt = near.doubt.map(|doubt| format!("; {doubt}")).unwrap_or_default();
         let note = format!("{term}: {}{doubt}.", near.reason);
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
-        Ok(Value::of_words(near.cpus, &self.places))
+        Ok(TermValue::of_words(near.cpus, &self.places))
     }
 
     /// Notes the cpus that a pattern takes last because they are in no object of its level.
-    fn note_outside(&mut self, pool: &[u32], level: Level, term: &Term) {
+    fn note_outside(&mut self, pool: &[u32], level: Level, term: &ExpressionTerm) {
         let outside: CpuSet = pool.iter().copied().filter(|cpu| !self.places.is_in_one(*cpu, level)).collect();
         if !outside.is_empty() {
-            self.notes.push(format!("{}; {term} takes them last.", are(&outside, &format!("in no {level}"))));
+            self.notes
+                .push(format!("{}; {term} takes them last.", format_with_verb(&outside, &format!("in no {level}"))));
         }
     }
 
-    fn chain(&mut self, first: &Term, rest: &[(Operator, Term)]) -> Result<Value> {
-        let mut value = self.value(first)?;
+    fn evaluate_chain(&mut self, first: &ExpressionTerm, rest: &[(SetOperator, ExpressionTerm)]) -> Result<TermValue> {
+        let mut value = self.evaluate_term(first)?;
         for (operator, term) in rest {
-            let other = self.value(term)?;
+            let other = self.evaluate_term(term)?;
             let before = !value.cpus.is_empty();
-            value = value.joined(*operator, &other);
+            value = value.join_with(*operator, &other);
             if before && value.cpus.is_empty() {
                 let why = match operator {
-                    Operator::Without => format!("no cpu is left: {term} removes everything before it"),
+                    SetOperator::Without => format!("no cpu is left: {term} removes everything before it"),
                     _ => format!("no cpu is left: {term} has no cpu in common with the part before it"),
                 };
                 self.emptied = Some((term.at.clone(), why));
@@ -246,7 +250,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns every cpu of the machine, online or not.
-    fn known(&self) -> CpuSet {
+    fn known_cpus(&self) -> CpuSet {
         self.machine().present.union(&self.machine().online)
     }
 
@@ -259,56 +263,59 @@ impl<'a> Evaluator<'a> {
         if let Some(usable) = &self.usable_all {
             return usable.clone();
         }
-        let all = Value::of_words(self.known(), &self.places);
+        let all = TermValue::of_words(self.known_cpus(), &self.places);
         self.passed_over.extend(all.cpus.iter());
-        let usable = self.usable(&all);
+        let usable = self.usable_order(&all);
         self.usable_all = Some(usable.clone());
         usable
     }
 
-    fn exist(&self, cpus: &CpuSet, term: &Term) -> Result<()> {
-        let unknown = cpus.difference(&self.known());
+    fn check_existence(&self, cpus: &CpuSet, term: &ExpressionTerm) -> Result<()> {
+        let unknown = cpus.difference(&self.known_cpus());
         if cpus.is_empty() {
             return Err(PlacementError::new(term.at.clone(), "a mask of 0 selects no cpu"));
         }
         if unknown.is_empty() {
             return Ok(());
         }
-        let what = format!("{}: this machine has cpus {}", counted(&unknown), self.known());
+        let what = format!("{}: this machine has cpus {}", format_counted(&unknown), self.known_cpus());
         let error = PlacementError::new(term.at.clone(), what);
         // Users of taskset type 55 for 0x55.
         let mask = match &term.node {
-            Node::List(cpus) if cpus.len() == 1 => CpuSet::parse_mask(&cpus[0].to_string()).ok(),
+            TermNode::List(cpus) if cpus.len() == 1 => CpuSet::parse_mask(&cpus[0].to_string()).ok(),
             _ => None,
         };
-        Err(match mask.filter(|mask| mask.is_subset(&self.known())) {
-            Some(mask) => error.hint(format!("a mask has 0x: 0x{} is {}", mask.to_hexadecimal(), counted(&mask))),
+        Err(match mask.filter(|mask| mask.is_subset(&self.known_cpus())) {
+            Some(mask) => {
+                error.with_hint(format!("a mask has 0x: 0x{} is {}", mask.to_hexadecimal(), format_counted(&mask)))
+            }
             None => error,
         })
     }
 
-    fn objects(&self, level: Level, indices: &Indices, term: &Term) -> Result<Value> {
+    fn evaluate_objects(&self, level: Level, indices: &ObjectIndices, term: &ExpressionTerm) -> Result<TermValue> {
         self.has_groups(level, term)?;
-        let objects = self.machine().objects(level);
-        let chosen = indices.among(objects.len()).map_err(|_| {
+        let objects = self.machine().objects_of(level);
+        let chosen = indices.resolve_among(objects.len()).map_err(|_| {
             let last = objects.len().saturating_sub(1);
-            let what = format!("{term}: this machine has {}", range(level, last));
+            let what = format!("{term}: this machine has {}", format_level_range(level, last));
             PlacementError::new(term.at.clone(), what)
         })?;
         self.of_objects(chosen.into_iter().map(|index| objects[index].clone()).collect(), term)
     }
 
     /// Checks that groups are known if the level is `group`.
-    fn has_groups(&self, level: Level, term: &Term) -> Result<()> {
+    fn has_groups(&self, level: Level, term: &ExpressionTerm) -> Result<()> {
         if level != Level::Group || !self.machine().groups.is_empty() {
             return Ok(());
         }
         let error = PlacementError::new(term.at.clone(), "group: no link map of this machine shows groups");
-        let links = suggested_command::links().mention();
-        Err(error.hint(format!("make a map with {links} on the machine itself; last-level caches are llc:0, llc:1, …")))
+        let links = suggested_command::links().quoted_line();
+        Err(error
+            .with_hint(format!("make a map with {links} on the machine itself; last-level caches are llc:0, llc:1, …")))
     }
 
-    fn of_objects(&self, objects: Vec<CpuSet>, term: &Term) -> Result<Value> {
+    fn of_objects(&self, objects: Vec<CpuSet>, term: &ExpressionTerm) -> Result<TermValue> {
         let cpus: CpuSet = objects.iter().flat_map(CpuSet::iter).collect();
         if cpus.is_empty() {
             let what =
@@ -319,25 +326,31 @@ impl<'a> Evaluator<'a> {
         // Objects may share a cpu if their levels overlap.
         let mut seen = CpuSet::new();
         let order = order.into_iter().filter(|cpu| seen.insert(*cpu)).collect();
-        Ok(Value { cpus, order, named: CpuSet::new(), objects: Some(objects) })
+        Ok(TermValue { cpus, order, named: CpuSet::new(), objects: Some(objects) })
     }
 
     /// Returns the objects of a level in each object of a term. For a term without objects, it searches its usable cpus.
-    fn objects_in(&mut self, of: &Term, level: Level, indices: &Indices, term: &Term) -> Result<Value> {
+    fn objects_in(
+        &mut self,
+        of: &ExpressionTerm,
+        level: Level,
+        indices: &ObjectIndices,
+        term: &ExpressionTerm,
+    ) -> Result<TermValue> {
         self.has_groups(level, term)?;
-        let value = self.value(of)?;
+        let value = self.evaluate_term(of)?;
         let containers = match &value.objects {
             Some(objects) => objects.clone(),
-            None => vec![self.usable(&value).into_iter().collect()],
+            None => vec![self.usable_order(&value).into_iter().collect()],
         };
-        let objects = Holders::new(self.machine().objects(level));
+        let objects = ObjectsByCpu::new(self.machine().objects_of(level));
         let mut chosen = Vec::new();
         for container in containers {
-            let inside = objects.inside(&container);
-            let wanted = indices.among(inside.len()).map_err(|_| {
+            let inside = objects.objects_inside(&container);
+            let wanted = indices.resolve_among(inside.len()).map_err(|_| {
                 let there = match inside.len() {
                     0 => "nothing usable".to_owned(),
-                    count => range(level, count - 1),
+                    count => format_level_range(level, count - 1),
                 };
                 PlacementError::new(term.at.clone(), format!("{level}:{indices}: {of} has {there}"))
             })?;
@@ -348,42 +361,42 @@ impl<'a> Evaluator<'a> {
         Ok(value_inside)
     }
 
-    fn name(&mut self, name: Name, term: &Term) -> Result<Value> {
+    fn evaluate_name(&mut self, name: CpuSetName, term: &ExpressionTerm) -> Result<TermValue> {
         let machine = self.machine();
         let cpus = match name {
-            Name::All => self.known(),
-            Name::Online => machine.online.clone(),
-            Name::Performance => self.kind(CoreType::Performance, term)?,
-            Name::Efficiency => self.kind(CoreType::Efficiency, term)?,
-            Name::LowPower => self.kind(CoreType::LowPower, term)?,
-            Name::Vcache => self.stacked_cache(true, term)?,
-            Name::Frequency => self.stacked_cache(false, term)?,
-            Name::Quiet => self.quiet(term)?,
-            Name::Isolated => {
-                let isolated = machine.isolated.intersection(&self.known());
+            CpuSetName::All => self.known_cpus(),
+            CpuSetName::Online => machine.online.clone(),
+            CpuSetName::Performance => self.evaluate_kind(CoreType::Performance, term)?,
+            CpuSetName::Efficiency => self.evaluate_kind(CoreType::Efficiency, term)?,
+            CpuSetName::LowPower => self.evaluate_kind(CoreType::LowPower, term)?,
+            CpuSetName::Vcache => self.stacked_cache(true, term)?,
+            CpuSetName::Frequency => self.stacked_cache(false, term)?,
+            CpuSetName::Quiet => self.evaluate_quiet(term)?,
+            CpuSetName::Isolated => {
+                let isolated = machine.isolated.intersection(&self.known_cpus());
                 if isolated.is_empty() {
                     return Err(PlacementError::new(term.at.clone(), "isolated: this kernel isolates no cpu"));
                 }
-                return Ok(Value::named(cores_first(isolated.iter(), &self.places)));
+                return Ok(TermValue::from_numbers(cores_first(isolated.iter(), &self.places)));
             }
-            Name::OnePerCore => {
+            CpuSetName::OnePerCore => {
                 let usable = self.usable_all();
-                let cores = self.places.grouped(&usable, Level::Core);
-                return Ok(Value::ordered(cores.into_iter().map(|cpus| cpus[0]).collect()));
+                let cores = self.places.group_by_level(&usable, Level::Core);
+                return Ok(TermValue::from_order(cores.into_iter().map(|cpus| cpus[0]).collect()));
             }
-            Name::WithMemory => self.places.with_memory(&machine.online),
-            Name::CheapMemory => machine.cheap_memory().ok_or_else(|| {
+            CpuSetName::WithMemory => self.places.with_memory(&machine.online),
+            CpuSetName::CheapMemory => machine.cheap_memory().ok_or_else(|| {
                 let what = "cheap-memory: no map of memory of this machine is known";
-                let memory = suggested_command::memory().mention();
-                PlacementError::new(term.at.clone(), what).hint(format!(
+                let memory = suggested_command::memory().quoted_line();
+                PlacementError::new(term.at.clone(), what).with_hint(format!(
                     "{memory} makes one on the machine itself; `with-memory` goes by what the system reports"
                 ))
             })?,
         };
-        Ok(Value::of_words(cpus, &self.places))
+        Ok(TermValue::of_words(cpus, &self.places))
     }
 
-    fn kind(&self, wanted: CoreType, term: &Term) -> Result<CpuSet> {
+    fn evaluate_kind(&self, wanted: CoreType, term: &ExpressionTerm) -> Result<CpuSet> {
         let kinds = &self.machine().kinds;
         let found = kinds.iter().find(|kind| kind.core_type == wanted);
         found.map(|kind| kind.cpus.intersection(&self.machine().online)).ok_or_else(|| {
@@ -398,7 +411,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    fn stacked_cache(&self, stacked: bool, term: &Term) -> Result<CpuSet> {
+    fn stacked_cache(&self, stacked: bool, term: &ExpressionTerm) -> Result<CpuSet> {
         let llcs = &self.machine().llcs;
         if !llcs.iter().any(|llc| llc.vcache) {
             let what = format!("{term}: no die of this machine has stacked cache");
@@ -413,10 +426,10 @@ impl<'a> Evaluator<'a> {
         Ok(cpus)
     }
 
-    fn quiet(&self, term: &Term) -> Result<CpuSet> {
+    fn evaluate_quiet(&self, term: &ExpressionTerm) -> Result<CpuSet> {
         let Some(quiet) = self.context.quiet else {
             let error = PlacementError::new(term.at.clone(), "quiet: there is no survey of this machine");
-            return Err(error.hint("quiet needs a survey; run `corewise` on the machine itself"));
+            return Err(error.with_hint("quiet needs a survey; run `corewise` on the machine itself"));
         };
         if quiet.is_empty() {
             let what = "quiet: the survey of this machine found no cpu quieter than the others";
@@ -427,10 +440,10 @@ impl<'a> Evaluator<'a> {
 }
 
 /// Formats a range of objects: "llc:0" or "llc:0-3".
-fn range(level: Level, last: usize) -> String {
+fn format_level_range(level: Level, last: usize) -> String {
     if last == 0 { format!("{level}:0 only") } else { format!("{level}:0-{last}") }
 }
 
-fn are(cpus: &CpuSet, what: &str) -> String {
-    format!("{} {} {what}", counted(cpus), if cpus.len() == 1 { "is" } else { "are" })
+fn format_with_verb(cpus: &CpuSet, what: &str) -> String {
+    format!("{} {} {what}", format_counted(cpus), if cpus.len() == 1 { "is" } else { "are" })
 }

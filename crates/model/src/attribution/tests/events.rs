@@ -1,19 +1,19 @@
 //! One visit: what each kind of event makes of a stall.
 
-use corewise_machine::event::Source;
+use corewise_machine::event::InterruptSource;
 
 use super::*;
-use crate::attribution::{Cause, Phase};
+use crate::attribution::{CausePhase, StallCause};
 
 #[test]
 fn the_way_in_the_handler_and_the_way_out_are_the_interrupts() {
-    let made = Made::new().stall(1_000, 20_000).at(8_000, enter(timer())).at(12_000, exit(timer()));
+    let made = MadeEvents::new().stall(1_000, 20_000).at(8_000, enter(timer())).at(12_000, exit(timer()));
     assert_eq!(made.parts(), ["timer delivery 7000", "timer running 4000", "timer return 8000"]);
 }
 
 #[test]
 fn a_handler_within_a_handler_interrupts_it() {
-    let made = Made::new()
+    let made = MadeEvents::new()
         .stall(0, 10_000)
         .at(1_000, enter(timer()))
         .at(2_000, exit(timer()))
@@ -35,25 +35,26 @@ fn a_handler_within_a_handler_interrupts_it() {
 
 #[test]
 fn nothing_told_is_nobody_known() {
-    let divided = Made::new().stall(5, 10_005).divided();
+    let divided = MadeEvents::new().stall(5, 10_005).divided();
     assert_eq!(made::in_words(&divided.stalls[0]), ["unknown running 10000"]);
     assert!(!divided.stalls[0].has_events);
-    assert_eq!(divided.stalls[0].main(), &Cause::Unknown);
+    assert_eq!(divided.stalls[0].main(), &StallCause::Unknown);
 }
 
 #[test]
 fn what_says_nothing_of_who_has_the_cpu_names_nobody() {
-    let divided = Made::new().stall(0, 9_000).at(500, called("do_sync_core")).at(600, work("vmstat_update")).divided();
+    let divided =
+        MadeEvents::new().stall(0, 9_000).at(500, called("do_sync_core")).at(600, work("vmstat_update")).divided();
     assert_eq!(made::in_words(&divided.stalls[0]), ["unknown running 9000"]);
     assert!(!divided.stalls[0].has_events);
 }
 
 #[test]
 fn another_task_runs_from_switch_to_switch_with_what_interrupts_it() {
-    let made = Made::new()
+    let made = MadeEvents::new()
         .stall(0, 100_000)
-        .at(2_000, enter(Source::Reschedule))
-        .at(2_500, exit(Source::Reschedule))
+        .at(2_000, enter(InterruptSource::Reschedule))
+        .at(2_500, exit(InterruptSource::Reschedule))
         .at(4_000, switch(LOOP, 9, "sh"))
         .at(50_000, enter(timer()))
         .at(53_000, exit(timer()))
@@ -73,7 +74,7 @@ fn another_task_runs_from_switch_to_switch_with_what_interrupts_it() {
 
 #[test]
 fn one_task_after_another_has_its_own_time() {
-    let made = Made::new()
+    let made = MadeEvents::new()
         .stall(0, 10_000)
         .at(1_000, switch(LOOP, 9, "sh"))
         .at(3_000, switch(9, 12, "kworker/0:1"))
@@ -90,18 +91,18 @@ fn one_task_after_another_has_its_own_time() {
 
 #[test]
 fn the_loop_is_known_by_the_first_switch_where_its_number_is_not() {
-    let mut made = Made::new().stall(0, 9_000).at(1_000, switch(5, 9, "sh")).at(8_000, switch(9, 5, "tail 0"));
+    let mut made = MadeEvents::new().stall(0, 9_000).at(1_000, switch(5, 9, "sh")).at(8_000, switch(9, 5, "tail 0"));
     made.visit.own_task = 0;
     assert_eq!(made.parts(), ["task sh (9) delivery 1000", "task sh (9) running 7000", "task sh (9) return 1000"]);
 }
 
 #[test]
 fn an_end_without_a_beginning_ends_what_began_before() {
-    let made = Made::new().stall(0, 9_000).at(4_000, exit(device()));
+    let made = MadeEvents::new().stall(0, 9_000).at(4_000, exit(device()));
     assert_eq!(made.parts(), ["interrupt 36 running 4000", "interrupt 36 return 5000"]);
-    let task = Made::new().stall(0, 9_000).at(4_000, switch(9, LOOP, "tail 0"));
+    let task = MadeEvents::new().stall(0, 9_000).at(4_000, switch(9, LOOP, "tail 0"));
     assert_eq!(task.parts(), ["another task running 4000", "another task return 5000"]);
-    let within_a_task = Made::new()
+    let within_a_task = MadeEvents::new()
         .stall(0, 9_000)
         .at(1_000, switch(LOOP, 9, "sh"))
         .at(4_000, exit(device()))
@@ -112,9 +113,9 @@ fn an_end_without_a_beginning_ends_what_began_before() {
 
 #[test]
 fn a_beginning_without_an_end_lasts_until_the_stall_ends_or_the_task_goes() {
-    let made = Made::new().stall(0, 9_000).at(4_000, enter(device()));
+    let made = MadeEvents::new().stall(0, 9_000).at(4_000, enter(device()));
     assert_eq!(made.parts(), ["interrupt 36 delivery 4000", "interrupt 36 running 5000"]);
-    let switched = Made::new()
+    let switched = MadeEvents::new()
         .stall(0, 9_000)
         .at(1_000, enter(device()))
         .at(2_000, switch(LOOP, 9, "sh"))
@@ -130,8 +131,11 @@ fn a_beginning_without_an_end_lasts_until_the_stall_ends_or_the_task_goes() {
 
 #[test]
 fn irq_work_has_no_end_and_takes_no_more_than_the_way_from_it() {
-    let made =
-        Made::new().stall(0, 9_000).at(1_000, enter(Source::IrqWork)).at(3_000, enter(soft())).at(4_000, exit(soft()));
+    let made = MadeEvents::new()
+        .stall(0, 9_000)
+        .at(1_000, enter(InterruptSource::IrqWork))
+        .at(3_000, enter(soft()))
+        .at(4_000, exit(soft()));
     let parts =
         ["irq work delivery 1000", "irq work between 2000", "softirq SCHED running 1000", "softirq SCHED return 5000"];
     assert_eq!(made.parts(), parts);
@@ -139,8 +143,11 @@ fn irq_work_has_no_end_and_takes_no_more_than_the_way_from_it() {
 
 #[test]
 fn a_non_maskable_interrupt_is_told_at_its_end() {
-    let made =
-        Made::new().stall(0, 9_000).at(1_000, enter(timer())).at(3_000, non_maskable(1_200)).at(5_000, exit(timer()));
+    let made = MadeEvents::new()
+        .stall(0, 9_000)
+        .at(1_000, enter(timer()))
+        .at(3_000, non_maskable(1_200))
+        .at(5_000, exit(timer()));
     let parts = [
         "timer delivery 1000",
         "timer running 800",
@@ -149,7 +156,7 @@ fn a_non_maskable_interrupt_is_told_at_its_end() {
         "timer return 4000",
     ];
     assert_eq!(made.parts(), parts);
-    let too_long = Made::new().stall(2_000, 9_000).at(3_000, non_maskable(5_000));
+    let too_long = MadeEvents::new().stall(2_000, 9_000).at(3_000, non_maskable(5_000));
     let parts = [
         "non-maskable interrupt: perf_event_nmi_handler running 1000",
         "non-maskable interrupt: perf_event_nmi_handler return 6000",
@@ -159,7 +166,7 @@ fn a_non_maskable_interrupt_is_told_at_its_end() {
 
 #[test]
 fn a_page_fault_lasts_until_the_loop_goes_on() {
-    let made = Made::new()
+    let made = MadeEvents::new()
         .stall(0, 9_000)
         .at(500, fault())
         .at(2_000, enter(timer()))
@@ -167,7 +174,7 @@ fn a_page_fault_lasts_until_the_loop_goes_on() {
         .at(4_000, fault());
     let parts = ["page fault delivery 500", "page fault running 1500", "timer running 1000", "page fault running 6000"];
     assert_eq!(made.parts(), parts);
-    let of_another = Made::new()
+    let of_another = MadeEvents::new()
         .stall(0, 9_000)
         .at(1_000, switch(LOOP, 9, "sh"))
         .at(2_000, fault())
@@ -178,12 +185,12 @@ fn a_page_fault_lasts_until_the_loop_goes_on() {
 
 #[test]
 fn a_call_has_its_function_and_a_device_its_name() {
-    let mut made = Made::new()
+    let mut made = MadeEvents::new()
         .stall(0, 9_000)
-        .at(1_000, enter(Source::FunctionCall))
+        .at(1_000, enter(InterruptSource::FunctionCall))
         .at(1_100, called("ipi_mb"))
         .at(1_300, called("do_sync_core"))
-        .at(2_000, exit(Source::FunctionCall))
+        .at(2_000, exit(InterruptSource::FunctionCall))
         .at(3_000, enter(device()))
         .at(4_000, called("flush_tlb_func"))
         .at(5_000, exit(device()));
@@ -201,7 +208,7 @@ fn a_call_has_its_function_and_a_device_its_name() {
 #[test]
 fn the_slack_at_both_ends_is_a_hundred_nanoseconds() {
     for (at_ns, is_inside) in [(899, false), (900, true), (1_000, true), (9_000, true), (9_100, true), (9_101, false)] {
-        let divided = Made::new().stall(1_000, 9_000).at(at_ns, enter(timer())).divided();
+        let divided = MadeEvents::new().stall(1_000, 9_000).at(at_ns, enter(timer())).divided();
         assert_eq!(divided.stalls[0].has_events, is_inside, "{at_ns}");
         let expected = match (is_inside, at_ns) {
             (false, _) => vec!["unknown running 8000"],
@@ -214,7 +221,7 @@ fn the_slack_at_both_ends_is_a_hundred_nanoseconds() {
 
 #[test]
 fn an_event_is_in_one_stall_alone() {
-    let made = Made::new()
+    let made = MadeEvents::new()
         .stall(1_000, 3_000)
         .stall(3_050, 6_000)
         .stall(6_000, 7_000)
@@ -231,18 +238,18 @@ fn an_event_is_in_one_stall_alone() {
 
 #[test]
 fn what_another_cpu_told_is_not_this_ones() {
-    let divided = Made::new().stall(0, 9_000).from(1, 5, 1_000, enter(timer())).divided();
+    let divided = MadeEvents::new().stall(0, 9_000).from(1, 5, 1_000, enter(timer())).divided();
     assert!(!divided.stalls[0].has_events);
     assert_eq!(divided.tick_ns, 0);
 }
 
 #[test]
 fn work_was_not_done_while_a_handler_ran() {
-    let made = Made::new().pieces(1_000).stall(0, 10_000).at(2_000, enter(timer())).at(9_000, exit(timer()));
+    let made = MadeEvents::new().pieces(1_000).stall(0, 10_000).at(2_000, enter(timer())).at(9_000, exit(timer()));
     let handler = made.divided().stalls[0]
         .parts
         .iter()
-        .filter(|part| part.phase == Phase::Running)
+        .filter(|part| part.phase == CausePhase::Running)
         .map(|part| part.length_ns)
         .max();
     assert_eq!(handler, Some(7_000), "{:?}", made.parts());
@@ -250,36 +257,36 @@ fn work_was_not_done_while_a_handler_ran() {
 
 #[test]
 fn work_that_was_done_meanwhile_is_nobodys_stall() {
-    let made = Made::new().pieces(300).stall(0, 9_000).at(6_000, enter(timer())).at(7_000, exit(timer()));
+    let made = MadeEvents::new().pieces(300).stall(0, 9_000).at(6_000, enter(timer())).at(7_000, exit(timer()));
     assert_eq!(made.parts(), ["timer delivery 5700", "timer running 1000", "timer return 2000", "work running 300"]);
-    let shorter = Made::new().pieces(300).stall(0, 200);
+    let shorter = MadeEvents::new().pieces(300).stall(0, 200);
     assert_eq!(shorter.parts(), ["work running 200"]);
-    assert_eq!(shorter.divided().stalls[0].main(), &Cause::Unknown, "a stall that is all work has no cause");
+    assert_eq!(shorter.divided().stalls[0].main(), &StallCause::Unknown, "a stall that is all work has no cause");
 }
 
 #[test]
 fn the_time_between_two_ticks_is_the_one_in_the_middle() {
     let ticks = [10, 4_010, 8_020, 8_100, 12_000].into_iter();
-    let made = ticks.fold(Made::new(), |made, at_ns| made.at(at_ns, enter(timer())));
+    let made = ticks.fold(MadeEvents::new(), |made, at_ns| made.at(at_ns, enter(timer())));
     assert_eq!(made.divided().tick_ns, 4_000);
-    assert_eq!(Made::new().at(10, enter(timer())).at(20, enter(timer())).divided().tick_ns, 0);
+    assert_eq!(MadeEvents::new().at(10, enter(timer())).at(20, enter(timer())).divided().tick_ns, 0);
 }
 
 #[test]
 fn without_events_a_thread_knows_whether_it_was_off_the_cpu() {
-    let told = |made: Made| made.unwatched().parts();
-    let switched = Made::new().under_hypervisor().stall_off_cpu(0, 9_000, 6_000, 1);
+    let told = |made: MadeEvents| made.unwatched().parts();
+    let switched = MadeEvents::new().under_hypervisor().stall_off_cpu(0, 9_000, 6_000, 1);
     assert_eq!(told(switched), ["interrupted running 3000", "another task running 6000"]);
-    let stolen = Made::new().under_hypervisor().stall_off_cpu(0, 9_000, 6_000, 0);
+    let stolen = MadeEvents::new().under_hypervisor().stall_off_cpu(0, 9_000, 6_000, 0);
     assert_eq!(told(stolen), ["interrupted running 3000", "stolen by the host running 6000"]);
-    let bare = Made::new().stall_off_cpu(0, 9_000, 20_000, 0);
+    let bare = MadeEvents::new().stall_off_cpu(0, 9_000, 20_000, 0);
     assert_eq!(told(bare), ["interrupted running 9000"]);
-    let hardly = Made::new().under_hypervisor().stall_off_cpu(0, 9_000, 1_999, 1);
+    let hardly = MadeEvents::new().under_hypervisor().stall_off_cpu(0, 9_000, 1_999, 1);
     assert_eq!(told(hardly), ["interrupted running 9000"], "the accounts are not that exact");
 }
 
 #[test]
 fn a_stall_that_ends_before_it_begins_has_no_parts() {
-    let made = Made::new().pieces(10).stall(9_000, 1_000).at(5_000, enter(timer())).at(9_050, exit(timer()));
+    let made = MadeEvents::new().pieces(10).stall(9_000, 1_000).at(5_000, enter(timer())).at(9_050, exit(timer()));
     assert!(made.divided().stalls[0].parts.is_empty());
 }

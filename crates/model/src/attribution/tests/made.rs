@@ -1,28 +1,28 @@
 //! Made-up visits, and their parts in words.
 
 use corewise_machine::CpuSet;
-use corewise_machine::event::{Event, Source, What};
+use corewise_machine::event::{EventKind, InterruptSource, KernelEvent};
 
-use super::super::{Cause, Divided, DividedVisit, Phase, divide};
-use crate::stall::{Stall, Surroundings, Visit};
+use super::super::{CausePhase, DividedStall, DividedVisit, StallCause, divide_stalls};
+use crate::stall::{CauseSurroundings, Stall, StallVisit};
 
 /// The number of the thread that times.
 pub const LOOP: u32 = 77;
 
 /// A visit to cpu 0 in the making.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct MadeEvents {
     /// The visit.
-    pub visit: Visit,
+    pub visit: StallVisit,
     /// What is known of the machine.
-    pub surroundings: Surroundings,
+    pub surroundings: CauseSurroundings,
 }
 
-impl Made {
+impl MadeEvents {
     /// A watched visit without anything.
     pub fn new() -> Self {
-        let visit = Visit { armed: true, own_task: LOOP, end_ns: 1_000_000_000, ..Visit::default() };
-        Self { visit, surroundings: Surroundings::default() }
+        let visit = StallVisit { armed: true, own_task: LOOP, end_ns: 1_000_000_000, ..StallVisit::default() };
+        Self { visit, surroundings: CauseSurroundings::default() }
     }
 
     /// With a stall, in nanoseconds.
@@ -38,13 +38,13 @@ impl Made {
     }
 
     /// With an event of the cpu.
-    pub fn at(self, at_ns: u64, what: What) -> Self {
+    pub fn at(self, at_ns: u64, what: EventKind) -> Self {
         self.from(0, LOOP, at_ns, what)
     }
 
     /// With an event of any cpu, where a task was current.
-    pub fn from(mut self, cpu: u32, task: u32, at_ns: u64, what: What) -> Self {
-        self.visit.events.push(Event { at_ns, cpu, task, what });
+    pub fn from(mut self, cpu: u32, task: u32, at_ns: u64, what: EventKind) -> Self {
+        self.visit.events.push(KernelEvent { at_ns, cpu, task, what });
         self
     }
 
@@ -68,7 +68,7 @@ impl Made {
 
     /// Divided.
     pub fn divided(&self) -> DividedVisit {
-        divide(&self.visit, &self.surroundings)
+        divide_stalls(&self.visit, &self.surroundings)
     }
 
     /// The parts of the only stall in words, which must add up to its length.
@@ -80,75 +80,77 @@ impl Made {
 }
 
 /// "timer delivery 700"; the parts must add up.
-pub fn in_words(divided: &Divided) -> Vec<String> {
+pub fn in_words(divided: &DividedStall) -> Vec<String> {
     let sum_ns: u64 = divided.parts.iter().map(|part| part.length_ns).sum();
     assert_eq!(sum_ns, divided.stall.length_ns(), "{divided:?}");
-    let phase = |phase: Phase| match phase {
-        Phase::Delivery => "delivery",
-        Phase::Running => "running",
-        Phase::Between => "between",
-        Phase::Return => "return",
+    let phase = |phase: CausePhase| match phase {
+        CausePhase::Delivery => "delivery",
+        CausePhase::Running => "running",
+        CausePhase::Between => "between",
+        CausePhase::Return => "return",
     };
-    let word = |part: &super::super::Part| format!("{} {} {}", part.cause.name(), phase(part.phase), part.length_ns);
+    let word = |part: &super::super::StallPart| {
+        format!("{} {} {}", part.cause.plain_name(), phase(part.phase), part.length_ns)
+    };
     divided.parts.iter().map(word).collect()
 }
 
 /// A handler begins.
-pub fn enter(source: Source) -> What {
-    What::Enter { source }
+pub fn enter(source: InterruptSource) -> EventKind {
+    EventKind::Enter { source }
 }
 
 /// A handler ends.
-pub fn exit(source: Source) -> What {
-    What::Exit { source }
+pub fn exit(source: InterruptSource) -> EventKind {
+    EventKind::Exit { source }
 }
 
 /// The cpu goes from one task, which wanted to go on, to another.
-pub fn switch(from: u32, to: u32, to_name: &str) -> What {
-    What::Switch { from, preempted: true, to, to_name: to_name.into() }
+pub fn switch(from: u32, to: u32, to_name: &str) -> EventKind {
+    EventKind::Switch { from, preempted: true, to, to_name: to_name.into() }
 }
 
 /// A page fault of a program.
-pub fn fault() -> What {
-    What::PageFault { in_kernel: false }
+pub fn fault() -> EventKind {
+    EventKind::PageFault { in_kernel: false }
 }
 
 /// A call from another cpu.
-pub fn called(function: &str) -> What {
-    What::Called { function: function.into() }
+pub fn called(function: &str) -> EventKind {
+    EventKind::Called { function: function.into() }
 }
 
 /// A piece of a kernel worker's work.
-pub fn work(function: &str) -> What {
-    What::Work { function: function.into() }
+pub fn work(function: &str) -> EventKind {
+    EventKind::Work { function: function.into() }
 }
 
 /// An interrupt is sent to cpus.
-pub fn sent(to: &[u32], function: &str) -> What {
-    What::Sent { to: to.iter().copied().collect::<CpuSet>(), function: function.into() }
+pub fn sent(to: &[u32], function: &str) -> EventKind {
+    EventKind::Sent { to: to.iter().copied().collect::<CpuSet>(), function: function.into() }
 }
 
 /// A non-maskable interrupt ended.
-pub fn non_maskable(duration_ns: u64) -> What {
-    What::NonMaskable { duration_ns, handler: "perf_event_nmi_handler".into() }
+pub fn non_maskable(duration_ns: u64) -> EventKind {
+    EventKind::NonMaskable { duration_ns, handler: "perf_event_nmi_handler".into() }
 }
 
 /// The cpu's timer.
-pub fn timer() -> Source {
-    Source::LocalTimer
+pub fn timer() -> InterruptSource {
+    InterruptSource::LocalTimer
 }
 
 /// Softirq SCHED.
-pub fn soft() -> Source {
-    Source::Soft(7)
+pub fn soft() -> InterruptSource {
+    InterruptSource::Soft(7)
 }
 
 /// A device without a name.
-pub fn device() -> Source {
-    Source::Device(36)
+pub fn device() -> InterruptSource {
+    InterruptSource::Device(36)
 }
 
 /// The cause that a task is.
-pub fn task(name: &str, number: u32) -> Cause {
-    Cause::Task { name: name.into(), number, function: String::new() }
+pub fn task(name: &str, number: u32) -> StallCause {
+    StallCause::Task { name: name.into(), number, function: String::new() }
 }

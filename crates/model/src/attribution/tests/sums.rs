@@ -1,29 +1,29 @@
 //! Whatever the stalls and the events: the parts add up to each stall, and the causes to the cpu.
 
-use corewise_machine::event::{Event, Source, What};
+use corewise_machine::event::{EventKind, InterruptSource, KernelEvent};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::made::Made;
+use super::made::MadeEvents;
 use super::{called, enter, exit, fault, non_maskable, sent, switch, work};
-use crate::attribution::{Cause, DividedVisit, settle};
-use crate::stall::{Stall, Visit};
+use crate::attribution::{DividedVisit, StallCause, settle_visits};
+use crate::stall::{Stall, StallVisit};
 
 /// Stalls and events fall into so many nanoseconds.
 const WINDOW_NS: u64 = 2_000_000;
 
-fn source() -> impl Strategy<Value = Source> {
+fn source() -> impl Strategy<Value = InterruptSource> {
     prop_oneof![
-        Just(Source::LocalTimer),
-        Just(Source::Soft(7)),
-        Just(Source::Device(36)),
-        Just(Source::FunctionCall),
-        Just(Source::Reschedule),
-        Just(Source::IrqWork),
+        Just(InterruptSource::LocalTimer),
+        Just(InterruptSource::Soft(7)),
+        Just(InterruptSource::Device(36)),
+        Just(InterruptSource::FunctionCall),
+        Just(InterruptSource::Reschedule),
+        Just(InterruptSource::IrqWork),
     ]
 }
 
-fn what() -> impl Strategy<Value = What> {
+fn what() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         4 => source().prop_map(enter),
         4 => source().prop_map(exit),
@@ -36,8 +36,13 @@ fn what() -> impl Strategy<Value = What> {
     ]
 }
 
-fn event() -> impl Strategy<Value = Event> {
-    (0..WINDOW_NS, 0..2_u32, 70..80_u32, what()).prop_map(|(at_ns, cpu, task, what)| Event { at_ns, cpu, task, what })
+fn event() -> impl Strategy<Value = KernelEvent> {
+    (0..WINDOW_NS, 0..2_u32, 70..80_u32, what()).prop_map(|(at_ns, cpu, task, what)| KernelEvent {
+        at_ns,
+        cpu,
+        task,
+        what,
+    })
 }
 
 /// Stalls in order, now and then one right behind the other; the thread's accounts say anything.
@@ -54,21 +59,21 @@ fn stalls() -> impl Strategy<Value = Vec<Stall>> {
     })
 }
 
-fn visit() -> impl Strategy<Value = Made> {
+fn visit() -> impl Strategy<Value = MadeEvents> {
     let events = prop::collection::vec(event(), 0..200);
     (stalls(), events, any::<bool>(), any::<bool>(), 0..2_000_u64, prop_oneof![Just(0), Just(77_u32)]).prop_map(
         |(stalls, mut events, armed, has_hypervisor, piece_ns, own_task)| {
             events.sort_by_key(|event| event.at_ns);
-            let mut made = Made::new();
+            let mut made = MadeEvents::new();
             made.surroundings.has_hypervisor = has_hypervisor;
-            made.visit = Visit { armed, stalls, events, piece_ns, own_task, end_ns: WINDOW_NS, ..made.visit };
+            made.visit = StallVisit { armed, stalls, events, piece_ns, own_task, end_ns: WINDOW_NS, ..made.visit };
             made
         },
     )
 }
 
 fn work_ns(visit: &DividedVisit) -> u64 {
-    visit.stalls.iter().map(|stall| stall.time_of(|cause| *cause == Cause::Work)).sum()
+    visit.stalls.iter().map(|stall| stall.time_of(|cause| *cause == StallCause::Work)).sum()
 }
 
 proptest! {
@@ -86,7 +91,7 @@ proptest! {
         let counted: Vec<DividedVisit> = visits.iter().filter(|visit| visit.armed || !is_watched).cloned().collect();
         let lengths_ns: u64 = counted.iter().flat_map(|visit| &visit.stalls).map(|one| one.stall.length_ns()).sum();
         let expected_ns = lengths_ns - counted.iter().map(work_ns).sum::<u64>();
-        let stalls = settle(visits, &first.surroundings, usize::MAX).remove(&0).unwrap();
+        let stalls = settle_visits(visits, &first.surroundings, usize::MAX).remove(&0).unwrap();
         let lines: Vec<_> = stalls.causes.iter().flat_map(|cause| &cause.worst).collect();
         prop_assert_eq!(lines.len() as u64, stalls.count);
         prop_assert_eq!(stalls.count as usize, counted.iter().map(|visit| visit.stalls.len()).sum::<usize>());

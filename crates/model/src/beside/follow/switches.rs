@@ -1,62 +1,62 @@
 //! The current task of a cpu, and the preempted threads of the program that wait for it.
 
-use corewise_machine::event::Event;
+use corewise_machine::event::KernelEvent;
 
-use super::{Follow, MOST_NAMES};
-use crate::attribution::Cause;
-use crate::beside::cpu::{Cpu, Leaving};
-use crate::beside::thread::State;
+use super::{MOST_NAMES, ProgramFollower};
+use crate::attribution::StallCause;
+use crate::beside::cpu::{BesideCpu, LeaveReason};
+use crate::beside::thread::ProgramThreadState;
 
-impl Follow {
+impl ProgramFollower {
     /// Corrects the current task of a cpu by the task that an event names: if they differ, a switch was lost.
-    pub(super) fn find_current(&mut self, event: &Event) {
+    pub(super) fn find_current(&mut self, event: &KernelEvent) {
         let Some(cpu) = self.cpus.get(&event.cpu).filter(|cpu| cpu.current != Some(event.task)) else { return };
         if cpu.current.is_some() {
             let (waiting, last_ns) = (cpu.waiting.clone(), cpu.last_ns);
             // The other task is assumed to have had the cpu until now; a program's thread only until its last event.
-            waiting.into_iter().for_each(|thread| self.waits(thread, event.at_ns));
-            self.depart(event.cpu, last_ns, Leaving::Unknown);
+            waiting.into_iter().for_each(|thread| self.note_wait(thread, event.at_ns));
+            self.depart_task(event.cpu, last_ns, LeaveReason::Unknown);
         }
         let name = self.threads.get(&event.task).map(|thread| &thread.name).or_else(|| self.names.get(&event.task));
         let name = name.cloned().unwrap_or_default();
-        self.arrive(event.cpu, event.at_ns, event.task, &name);
+        self.arrive_task(event.cpu, event.at_ns, event.task, &name);
     }
 
     /// Removes the current task from a cpu; the threads that waited meanwhile waited for it.
-    pub(super) fn depart(&mut self, at: u32, at_ns: u64, leaving: Leaving) {
+    pub(super) fn depart_task(&mut self, at: u32, at_ns: u64, leaving: LeaveReason) {
         let waiting = self.cpus.get(&at).map(|cpu| cpu.waiting.clone()).unwrap_or_default();
-        waiting.into_iter().for_each(|thread| self.waits(thread, at_ns));
+        waiting.into_iter().for_each(|thread| self.note_wait(thread, at_ns));
         let cpu = self.cpus.entry(at).or_default();
         cpu.handlers.clear();
         let Some((task, since_ns)) = cpu.current.map(|task| (task, cpu.since_ns)) else { return };
         let Some(thread) = self.threads.get(&task) else { return };
         let has_ended = thread.has_ended;
-        self.sums.ran(at, at_ns.saturating_sub(since_ns));
-        if leaving == Leaving::Preempted && !has_ended {
+        self.sums.add_run(at, at_ns.saturating_sub(since_ns));
+        if leaving == LeaveReason::Preempted && !has_ended {
             self.begin_interruption(task, at, at_ns);
-            self.sums.preempted(at);
+            self.sums.add_preemption(at);
             self.cpus.entry(at).or_default().waiting.push(task);
-            self.set_state(task, State::Waiting { cpu: at, since_ns: at_ns });
+            self.set_state(task, ProgramThreadState::Waiting { cpu: at, since_ns: at_ns });
             return;
         }
         self.end_interruption(task);
-        self.set_state(task, State::Away);
+        self.set_state(task, ProgramThreadState::Away);
         if has_ended {
             self.threads.remove(&task);
         } else {
-            self.sums.voluntary_waits += u64::from(leaving == Leaving::Waiting);
+            self.sums.voluntary_waits += u64::from(leaving == LeaveReason::Waiting);
         }
     }
 
     /// Puts a task on a cpu.
-    pub(super) fn arrive(&mut self, at: u32, at_ns: u64, task: u32, name: &str) {
-        if let Some(State::Waiting { cpu, .. }) = self.threads.get(&task).map(|thread| thread.state) {
-            self.waits(task, at_ns);
+    pub(super) fn arrive_task(&mut self, at: u32, at_ns: u64, task: u32, name: &str) {
+        if let Some(ProgramThreadState::Waiting { cpu, .. }) = self.threads.get(&task).map(|thread| thread.state) {
+            self.note_wait(task, at_ns);
             self.cpus.entry(cpu).or_default().waiting.retain(|waiting| *waiting != task);
             self.end_interruption(task);
         }
         if let Some(thread) = self.threads.get_mut(&task) {
-            thread.state = State::Running;
+            thread.state = ProgramThreadState::Running;
             if !name.is_empty() {
                 name.clone_into(&mut thread.name);
             }
@@ -68,8 +68,10 @@ impl Follow {
     }
 
     /// Accounts a preempted thread's wait, until a time, to the current task of its cpu.
-    pub(super) fn waits(&mut self, task: u32, until_ns: u64) {
-        let Some(State::Waiting { cpu: at, since_ns }) = self.threads.get(&task).map(|thread| thread.state) else {
+    pub(super) fn note_wait(&mut self, task: u32, until_ns: u64) {
+        let Some(ProgramThreadState::Waiting { cpu: at, since_ns }) =
+            self.threads.get(&task).map(|thread| thread.state)
+        else {
             return;
         };
         let length_ns = until_ns.saturating_sub(since_ns);
@@ -78,20 +80,20 @@ impl Follow {
         }
         let cpu = self.cpus.get(&at);
         let is_own = cpu.and_then(|cpu| cpu.current).is_some_and(|current| self.threads.contains_key(&current));
-        let cause = cpu.map_or(Cause::OtherTask, Cpu::cause);
-        self.sums.waited(at, &cause, is_own, length_ns);
-        self.add(task, cause, length_ns, until_ns, is_own);
-        self.set_state(task, State::Waiting { cpu: at, since_ns: until_ns });
+        let cause = cpu.map_or(StallCause::OtherTask, BesideCpu::task_cause);
+        self.sums.add_wait(at, &cause, is_own, length_ns);
+        self.add_handler_time(task, cause, length_ns, until_ns, is_own);
+        self.set_state(task, ProgramThreadState::Waiting { cpu: at, since_ns: until_ns });
     }
 
-    pub(super) fn set_state(&mut self, task: u32, state: State) {
+    pub(super) fn set_state(&mut self, task: u32, state: ProgramThreadState) {
         if let Some(thread) = self.threads.get_mut(&task) {
             thread.state = state;
         }
     }
 
     /// Keeps the name of a task for events that give only its number.
-    pub(super) fn remember(&mut self, task: u32, name: &str) {
+    pub(super) fn remember_name(&mut self, task: u32, name: &str) {
         if self.names.len() >= MOST_NAMES {
             self.names.clear();
         }

@@ -3,7 +3,7 @@
 use crate::stats::order::median;
 
 /// Throughputs of a block: their logarithms, for each of the counts; `None` without a run.
-pub type Row = Vec<Option<f64>>;
+pub type ThroughputRow = Vec<Option<f64>>;
 
 /// Differences are clamped at this many median absolute deviations (three robust standard deviations) from their
 /// median.
@@ -21,62 +21,62 @@ const MOST_STEPS: u32 = 100;
 
 /// The two parameters of the law.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Parameters {
+pub struct LawParameters {
     pub contention: f64,
     pub coherency: f64,
 }
 
-impl Parameters {
+impl LawParameters {
     /// Returns the speed-up of `threads` over one thread, as a logarithm.
     pub fn speed_up_ln(&self, threads: f64) -> f64 {
         threads.ln() - (1.0 + self.contention * (threads - 1.0) + self.coherency * threads * (threads - 1.0)).ln()
     }
 
     /// Returns the number of threads with the highest throughput; infinite if it always grows.
-    pub fn peak(&self) -> f64 {
+    pub fn peak_threads(&self) -> f64 {
         let gain = 1.0 - self.contention;
         if gain <= 0.0 { 1.0 } else { (gain / self.coherency).sqrt().max(1.0) }
     }
 
     /// Returns the speed-up at the peak, or its limit.
     pub fn best_speed_up(&self) -> f64 {
-        let peak = self.peak();
+        let peak = self.peak_threads();
         if peak.is_finite() { self.speed_up_ln(peak).exp() } else { 1.0 / self.contention }
     }
 }
 
 /// The law that fits best, and its misfit.
-pub struct Best {
-    pub parameters: Parameters,
+pub struct BestFit {
+    pub parameters: LawParameters,
     /// The root of the weighted mean square of the residuals.
     pub misfit: f64,
 }
 
 /// Two counts, and the difference of the logarithms of their throughputs in each block that has both.
-struct Pair {
+struct CountPair {
     counts: [usize; 2],
     threads: [f64; 2],
     differences: Vec<Option<f64>>,
 }
 
 /// A data point of the fit: the difference between two counts, weighted with its number of blocks.
-pub(super) struct Point {
+pub(super) struct FitPoint {
     threads: [f64; 2],
     difference: f64,
     weight: f64,
 }
 
 /// All pairs of counts.
-pub struct Pairs(Vec<Pair>);
+pub struct CountPairs(Vec<CountPair>);
 
-impl Pairs {
+impl CountPairs {
     /// Builds the pairs of these counts of threads in these blocks.
-    pub fn new(counts: &[u32], rows: &[&Row]) -> Self {
+    pub fn new(counts: &[u32], rows: &[&ThroughputRow]) -> Self {
         let mut pairs = Vec::new();
         for more in 1..counts.len() {
             for fewer in 0..more {
-                let difference = |row: &&Row| Some(row[more]? - row[fewer]?);
-                pairs.push(Pair {
+                let difference = |row: &&ThroughputRow| Some(row[more]? - row[fewer]?);
+                pairs.push(CountPair {
                     counts: [fewer, more],
                     threads: [f64::from(counts[fewer]), f64::from(counts[more])],
                     differences: rows.iter().map(difference).collect(),
@@ -96,7 +96,7 @@ impl Pairs {
 
     /// Returns the number of counts with a pair in these blocks.
     pub fn counts_in(&self, blocks: &[usize]) -> usize {
-        let in_blocks = |pair: &&Pair| blocks.iter().any(|&block| pair.differences[block].is_some());
+        let in_blocks = |pair: &&CountPair| blocks.iter().any(|&block| pair.differences[block].is_some());
         let mut counts: Vec<usize> = self.0.iter().filter(in_blocks).flat_map(|pair| pair.counts).collect();
         counts.sort_unstable();
         counts.dedup();
@@ -104,20 +104,20 @@ impl Pairs {
     }
 
     /// Fits the law to these blocks; a block may be named several times.
-    pub fn fit(&self, blocks: &[usize]) -> Best {
-        let points = self.points(blocks);
-        let found = STARTS.iter().map(|(start, free)| descend(&points, *start, *free));
+    pub fn fit_blocks(&self, blocks: &[usize]) -> BestFit {
+        let points = self.points_of_blocks(blocks);
+        let found = STARTS.iter().map(|(start, free)| descend_along(&points, *start, *free));
         let (values, squares) = found.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
         let weights: f64 = points.iter().map(|point| point.weight).sum();
-        Best { parameters: parameters(values), misfit: (squares / weights).sqrt() }
+        BestFit { parameters: from_logarithms(values), misfit: (squares / weights).sqrt() }
     }
 
     /// Returns the data points of these blocks.
-    pub(super) fn points(&self, blocks: &[usize]) -> Vec<Point> {
-        let point = |pair: &Pair| {
+    pub(super) fn points_of_blocks(&self, blocks: &[usize]) -> Vec<FitPoint> {
+        let point = |pair: &CountPair| {
             let differences: Vec<f64> = blocks.iter().filter_map(|&block| pair.differences[block]).collect();
             let difference = clamped_mean(&differences)?;
-            Some(Point { threads: pair.threads, difference, weight: differences.len() as f64 })
+            Some(FitPoint { threads: pair.threads, difference, weight: differences.len() as f64 })
         };
         self.0.iter().filter_map(point).collect()
     }
@@ -132,27 +132,27 @@ fn clamped_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| sum / values.len() as f64)
 }
 
-fn parameters([contention, coherency]: [f64; 2]) -> Parameters {
-    Parameters { contention, coherency }
+fn from_logarithms([contention, coherency]: [f64; 2]) -> LawParameters {
+    LawParameters { contention, coherency }
 }
 
 /// Returns the weighted sum of squared residuals.
-pub(super) fn squares(points: &[Point], values: [f64; 2]) -> f64 {
-    points.iter().map(|point| point.weight * residual(point, values).powi(2)).sum()
+pub(super) fn sum_of_squares(points: &[FitPoint], values: [f64; 2]) -> f64 {
+    points.iter().map(|point| point.weight * point_residual(point, values).powi(2)).sum()
 }
 
-fn residual(point: &Point, values: [f64; 2]) -> f64 {
-    let [fewer, more] = point.threads.map(|threads| parameters(values).speed_up_ln(threads));
+fn point_residual(point: &FitPoint, values: [f64; 2]) -> f64 {
+    let [fewer, more] = point.threads.map(|threads| from_logarithms(values).speed_up_ln(threads));
     point.difference - (more - fewer)
 }
 
 /// Runs Levenberg's and Marquardt's descent along the free parameters, which stay at 0 or above.
-fn descend(points: &[Point], start: [f64; 2], free: [bool; 2]) -> ([f64; 2], f64) {
+fn descend_along(points: &[FitPoint], start: [f64; 2], free: [bool; 2]) -> ([f64; 2], f64) {
     let (mut values, mut damping) = (start, 1e-3);
-    let mut least = squares(points, values);
+    let mut least = sum_of_squares(points, values);
     for _ in 0..MOST_STEPS {
-        let next = step(points, values, free, damping);
-        let now = squares(points, next);
+        let next = descent_step(points, values, free, damping);
+        let now = sum_of_squares(points, next);
         if now < least {
             let gained = least - now;
             (values, least, damping) = (next, now, damping * 0.2);
@@ -168,11 +168,11 @@ fn descend(points: &[Point], start: [f64; 2], free: [bool; 2]) -> ([f64; 2], f64
     (values, least)
 }
 
-fn step(points: &[Point], values: [f64; 2], free: [bool; 2], damping: f64) -> [f64; 2] {
-    let [first, both, second] = curvature(points, values, free);
+fn descent_step(points: &[FitPoint], values: [f64; 2], free: [bool; 2], damping: f64) -> [f64; 2] {
+    let [first, both, second] = normal_matrix(points, values, free);
     let mut gradient = [0.0; 2];
     for point in points {
-        let (slope, residual) = (slope(point, values, free), residual(point, values));
+        let (slope, residual) = (point_slope(point, values, free), point_residual(point, values));
         gradient = [0, 1].map(|index| gradient[index] + point.weight * slope[index] * residual);
     }
     // A parameter that is fixed, or that no point depends on, keeps its value.
@@ -187,9 +187,9 @@ fn step(points: &[Point], values: [f64; 2], free: [bool; 2], damping: f64) -> [f
 }
 
 /// Returns the normal equations' matrix: the first diagonal element, the off-diagonal one, the second diagonal one.
-pub(super) fn curvature(points: &[Point], values: [f64; 2], free: [bool; 2]) -> [f64; 3] {
+pub(super) fn normal_matrix(points: &[FitPoint], values: [f64; 2], free: [bool; 2]) -> [f64; 3] {
     points.iter().fold([0.0; 3], |[first, both, second], point| {
-        let slope = slope(point, values, free);
+        let slope = point_slope(point, values, free);
         let weight = point.weight;
         [
             first + weight * slope[0] * slope[0],
@@ -200,7 +200,7 @@ pub(super) fn curvature(points: &[Point], values: [f64; 2], free: [bool; 2]) -> 
 }
 
 /// Returns the derivative of a point's fitted difference by each parameter.
-fn slope(point: &Point, values: [f64; 2], free: [bool; 2]) -> [f64; 2] {
+fn point_slope(point: &FitPoint, values: [f64; 2], free: [bool; 2]) -> [f64; 2] {
     let of = |threads: f64| {
         let (once, pairs) = (threads - 1.0, threads * (threads - 1.0));
         let whole = 1.0 + values[0] * once + values[1] * pairs;

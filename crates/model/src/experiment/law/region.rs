@@ -1,6 +1,6 @@
 //! The region of laws that the counts do not exclude if each count has an error of its own.
 
-use super::fit::{LARGEST, Pairs, Parameters, Point, curvature, squares};
+use super::fit::{CountPairs, FitPoint, LARGEST, LawParameters, normal_matrix, sum_of_squares};
 use crate::stats::student::t_value;
 
 /// Number of directions from the best law in which the region's end is searched.
@@ -11,22 +11,22 @@ const NOTHING: f64 = 1e-9;
 /// The level of the throughputs is a parameter, too.
 const PARAMETERS: usize = 3;
 
-impl Pairs {
+impl CountPairs {
     /// Returns the boundary of the region of laws with a sum of squares of at most `1 + t² / f` times the least, in all
     /// directions. `f` is the number of counts beyond the parameters, `t` Student's two-sided 5 % point. The range of a
     /// function of the parameters within the region is its 95 % interval, if all counts have errors of the same spread
     /// (Bates and Watts, "Nonlinear Regression Analysis and Its Applications", 1988, profile t). Empty if there are not
     /// enough counts.
-    pub(super) fn region(&self, blocks: &[usize], best: &Parameters) -> Vec<Parameters> {
-        let points = self.points(blocks);
+    pub(super) fn confidence_region(&self, blocks: &[usize], best: &LawParameters) -> Vec<LawParameters> {
+        let points = self.points_of_blocks(blocks);
         let Some(free) = self.counts_in(blocks).checked_sub(PARAMETERS).filter(|free| *free > 0) else {
             return Vec::new();
         };
         let t = student_95(free);
         let start = [best.contention, best.coherency];
-        let most = squares(&points, start) * (1.0 + t * t / free as f64);
+        let most = sum_of_squares(&points, start) * (1.0 + t * t / free as f64);
         let directions = (0..DIRECTIONS).map(|at| f64::from(at) * std::f64::consts::TAU / f64::from(DIRECTIONS));
-        directions.map(|angle| end(&points, start, direction(&points, start, angle), most)).collect()
+        directions.map(|angle| find_region_end(&points, start, random_direction(&points, start, angle), most)).collect()
     }
 }
 
@@ -41,8 +41,8 @@ fn student_95(free: usize) -> f64 {
 
 /// Scales a direction so that the squares grow equally fast in all of them: the parameters are correlated, and of
 /// different sizes.
-fn direction(points: &[Point], at: [f64; 2], angle: f64) -> [f64; 2] {
-    let [first, both, second] = curvature(points, at, [true, true]);
+fn random_direction(points: &[FitPoint], at: [f64; 2], angle: f64) -> [f64; 2] {
+    let [first, both, second] = normal_matrix(points, at, [true, true]);
     // The inverse of the transposed Cholesky factor, with which the curvature becomes the same everywhere.
     let lower = first.sqrt();
     let beside = both / lower;
@@ -52,11 +52,11 @@ fn direction(points: &[Point], at: [f64; 2], angle: f64) -> [f64; 2] {
 }
 
 /// Returns the point in a direction at which the squares or a parameter reach their limit.
-fn end(points: &[Point], start: [f64; 2], direction: [f64; 2], most: f64) -> Parameters {
+fn find_region_end(points: &[FitPoint], start: [f64; 2], direction: [f64; 2], most: f64) -> LawParameters {
     let at = |distance: f64| [0, 1].map(|index| start[index] + distance * direction[index]);
     let is_within = |distance: f64| {
         let values = at(distance);
-        values.iter().all(|value| (0.0..=LARGEST).contains(value)) && squares(points, values) <= most
+        values.iter().all(|value| (0.0..=LARGEST).contains(value)) && sum_of_squares(points, values) <= most
     };
     let (mut inside, mut outside) = (0.0, most.sqrt().max(1e-9));
     while is_within(outside) {
@@ -71,5 +71,5 @@ fn end(points: &[Point], start: [f64; 2], direction: [f64; 2], most: f64) -> Par
         }
     }
     let [contention, coherency] = at(inside).map(|value| if value < NOTHING { 0.0 } else { value });
-    Parameters { contention, coherency }
+    LawParameters { contention, coherency }
 }

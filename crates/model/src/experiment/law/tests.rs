@@ -4,7 +4,7 @@ use super::*;
 
 /// What is true of a made-up program, and how its machine disturbs it.
 #[derive(Clone, Copy)]
-struct Truth {
+struct LawTruth {
     contention: f64,
     coherency: f64,
     /// White noise, a difference of logarithms.
@@ -14,42 +14,42 @@ struct Truth {
 }
 
 const COUNTS: [u32; 5] = [1, 2, 4, 8, 16];
-const TRUTH: Truth = Truth { contention: 0.05, coherency: 0.004, noise: 0.01, outliers: 0.0 };
+const TRUTH: LawTruth = LawTruth { contention: 0.05, coherency: 0.004, noise: 0.01, outliers: 0.0 };
 
-fn exact(truth: Truth, threads: u32) -> f64 {
+fn exact(truth: LawTruth, threads: u32) -> f64 {
     let n = f64::from(threads);
     (n / (1.0 + truth.contention * (n - 1.0) + truth.coherency * n * (n - 1.0))).ln()
 }
 
 /// Blocks that drift by far more than the noise.
-fn rows(truth: Truth, counts: &[u32], blocks: usize, seed: u64) -> Vec<Row> {
-    let mut random = Random::new(seed);
+fn rows(truth: LawTruth, counts: &[u32], blocks: usize, seed: u64) -> Vec<ThroughputRow> {
+    let mut random = RandomGenerator::new(seed);
     let mut row = || {
-        let drift = 0.3 * random.normal();
+        let drift = 0.3 * random.next_normal();
         let mut of = |&count: &u32| {
-            let outlier = if random.unit() < truth.outliers { 1.5_f64.ln() } else { 0.0 };
-            Some(exact(truth, count) + drift + truth.noise * random.normal() - outlier)
+            let outlier = if random.next_unit() < truth.outliers { 1.5_f64.ln() } else { 0.0 };
+            Some(exact(truth, count) + drift + truth.noise * random.next_normal() - outlier)
         };
         counts.iter().map(&mut of).collect()
     };
     (0..blocks).map(|_| row()).collect()
 }
 
-fn fitted(counts: &[u32], rows: &[Row]) -> Law {
-    match law(counts, rows) {
-        Fit::Fitted(law) => law,
+fn fitted(counts: &[u32], rows: &[ThroughputRow]) -> ScalingLaw {
+    match fit_scaling_law(counts, rows) {
+        LawFit::Fitted(law) => law,
         other => panic!("{other:?}"),
     }
 }
 
-fn holds(interval: &Interval, truth: f64) -> bool {
+fn holds(interval: &ValueInterval, truth: f64) -> bool {
     interval.low <= truth && truth <= interval.high
 }
 
 #[test]
 fn exact_blocks_give_the_exact_law() {
     for (contention, coherency) in [(0.05, 0.004), (0.3, 0.0), (0.0, 0.02), (0.0, 0.0), (1.0, 0.0), (0.9, 0.3)] {
-        let truth = Truth { contention, coherency, noise: 0.0, outliers: 0.0 };
+        let truth = LawTruth { contention, coherency, noise: 0.0, outliers: 0.0 };
         for counts in [&COUNTS[..], &[1, 2, 3, 4], &[2, 5, 9, 64]] {
             let law = fitted(counts, &rows(truth, counts, 8, 1));
             let (s, k) = (law.contention.estimate, law.coherency.estimate);
@@ -81,8 +81,8 @@ fn drift_from_block_to_block_is_not_in_the_way() {
 fn trying_everything_finds_the_same() {
     let rows = rows(TRUTH, &COUNTS, 12, 3);
     let squares = |contention: f64, coherency: f64| -> f64 {
-        let model = COUNTS.map(|count| exact(Truth { contention, coherency, ..TRUTH }, count));
-        let of_row = |row: &Row| {
+        let model = COUNTS.map(|count| exact(LawTruth { contention, coherency, ..TRUTH }, count));
+        let of_row = |row: &ThroughputRow| {
             let left: Vec<f64> = row.iter().zip(model).map(|(x, model)| x.unwrap() - model).collect();
             let level = left.iter().sum::<f64>() / left.len() as f64;
             left.iter().map(|left| (left - level).powi(2)).sum::<f64>()
@@ -100,13 +100,13 @@ fn trying_everything_finds_the_same() {
 /// How often the intervals of both parameters hold the truth, where each count is off the law by luck of its own.
 fn coverage(counts: &[u32], blocks: usize, luck: f64) -> [f64; 2] {
     const EXPERIMENTS: u64 = 100;
-    let truth = Truth { noise: 0.02, ..TRUTH };
+    let truth = LawTruth { noise: 0.02, ..TRUTH };
     let mut held = [0.0; 2];
     for seed in 0..EXPERIMENTS {
         let mut rows = rows(truth, counts, blocks, 1_000 + seed);
-        let mut random = Random::new(seed);
+        let mut random = RandomGenerator::new(seed);
         for count in 0..counts.len() {
-            let luck = luck * random.normal();
+            let luck = luck * random.next_normal();
             rows.iter_mut().for_each(|row| row[count] = row[count].map(|x| x + luck));
         }
         let law = fitted(counts, &rows);
@@ -127,19 +127,19 @@ fn intervals_hold_the_truth_in_95_percent() {
 
 #[test]
 fn without_coherency_there_is_no_peak() {
-    let truth = Truth { contention: 0.1, coherency: 0.0, noise: 0.0, outliers: 0.0 };
+    let truth = LawTruth { contention: 0.1, coherency: 0.0, noise: 0.0, outliers: 0.0 };
     let law = fitted(&COUNTS, &rows(truth, &COUNTS, 10, 5));
     assert_eq!((law.coherency.estimate, law.peak_threads.estimate, law.peak_threads.high), (0.0, None, None));
     // Amdahl's limit.
     assert!((law.peak_speed_up.estimate.unwrap() - 10.0).abs() < 0.01, "{law:?}");
-    let free = Truth { contention: 0.0, ..truth };
+    let free = LawTruth { contention: 0.0, ..truth };
     assert_eq!(fitted(&COUNTS, &rows(free, &COUNTS, 10, 5)).peak_speed_up.estimate, None);
 }
 
 /// Every tenth run takes half as long again; the means of all runs would show a contention that is not there.
 #[test]
 fn outliers_do_not_spoil_it() {
-    let law = fitted(&COUNTS, &rows(Truth { outliers: 0.1, ..TRUTH }, &COUNTS, 30, 11));
+    let law = fitted(&COUNTS, &rows(LawTruth { outliers: 0.1, ..TRUTH }, &COUNTS, 30, 11));
     assert!((law.contention.estimate - 0.05).abs() < 0.01, "{law:?}");
     assert!((law.coherency.estimate - 0.004).abs() < 0.001, "{law:?}");
     let mut one = rows(TRUTH, &COUNTS, 12, 3);
@@ -151,7 +151,8 @@ fn outliers_do_not_spoil_it() {
 /// A program that does not follow the law is known by the misfit.
 #[test]
 fn a_law_that_does_not_hold_misses() {
-    let flat: Vec<Row> = (0..10).map(|_| vec![Some(0.0), Some(0.1), Some(0.1), Some(2.0), Some(2.1)]).collect();
+    let flat: Vec<ThroughputRow> =
+        (0..10).map(|_| vec![Some(0.0), Some(0.1), Some(0.1), Some(2.0), Some(2.1)]).collect();
     assert!(fitted(&COUNTS, &flat).misfit > 0.1);
     assert!(fitted(&COUNTS, &rows(TRUTH, &COUNTS, 20, 1)).misfit < 0.01);
 }
@@ -159,11 +160,11 @@ fn a_law_that_does_not_hold_misses() {
 #[test]
 fn little_is_not_fitted() {
     let few = rows(TRUTH, &COUNTS, 7, 1);
-    assert_eq!(law(&COUNTS, &few), Fit::TooFewBlocks { blocks: 7 });
-    assert_eq!(law(&COUNTS[..3], &rows(TRUTH, &COUNTS[..3], 9, 1)), Fit::TooFewCounts { counts: 3 });
+    assert_eq!(fit_scaling_law(&COUNTS, &few), LawFit::TooFewBlocks { blocks: 7 });
+    assert_eq!(fit_scaling_law(&COUNTS[..3], &rows(TRUTH, &COUNTS[..3], 9, 1)), LawFit::TooFewCounts { counts: 3 });
     let mut failed = rows(TRUTH, &COUNTS[..4], 9, 1);
     failed.iter_mut().for_each(|row| row[1] = None);
-    assert_eq!(law(&COUNTS[..4], &failed), Fit::TooFewCounts { counts: 3 });
+    assert_eq!(fit_scaling_law(&COUNTS[..4], &failed), LawFit::TooFewCounts { counts: 3 });
 }
 
 /// Cells that are no longer needed are missing from later blocks; one that is in the first eight blocks alone counts.

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Question, Threads, column, reference};
+use super::{CellsQuestion, ThreadsCell, ThreadsRace, compares_pinned, reference_threads};
 use crate::experiment::carry_over::carry_over;
-use crate::experiment::{Checks, Doubt, MOST_FAILURES, Run, Standing, Verdict};
+use crate::experiment::{BlockRun, ExperimentChecks, ExperimentDoubt, ExperimentStanding, MOST_FAILURES, Verdict};
 use crate::stats::order::median;
 
 /// State of an experiment with numbers of threads.
@@ -23,7 +23,7 @@ pub struct ThreadsStanding {
     /// The cells, as the experiment's arms.
     pub cells: Vec<CellStanding>,
     /// The checks on the whole experiment. A doubt here applies to every verdict; arms have the experiment's numbers.
-    pub checks: Checks,
+    pub checks: ExperimentChecks,
     /// Number of blocks, including unfinished ones.
     pub blocks: u32,
     /// Number of runs, including failed ones.
@@ -36,7 +36,7 @@ pub struct CountsStanding {
     /// The experiment's number of each of the race's arms.
     pub arms: Vec<usize>,
     /// The race; its baseline is the reference.
-    pub standing: Standing,
+    pub standing: ExperimentStanding,
 }
 
 /// Effect of pinning at one number of threads.
@@ -47,7 +47,7 @@ pub struct PinnedStanding {
     /// The experiment's numbers of the race's two arms: left to the operating system, and pinned.
     pub arms: Vec<usize>,
     /// The race; its error rate is the experiment's, divided by the number of these races.
-    pub standing: Standing,
+    pub standing: ExperimentStanding,
 }
 
 /// State of one cell.
@@ -56,12 +56,12 @@ pub struct CellStanding {
     /// The experiment's arm.
     pub arm: usize,
     /// The cell: number of threads, pinned or not.
-    pub cell: Cell,
+    pub cell: ThreadsCell,
     /// Its runs in whole blocks, including failed ones.
     pub runs: u32,
     /// Number of its failed runs.
     pub failures: u32,
-    /// Median of [`Run::x`] over its successful runs in whole blocks.
+    /// Median of [`BlockRun::x`] over its successful runs in whole blocks.
     pub median: Option<f64>,
     /// Throughput relative to the fewest threads of its column, a difference of logarithms: Hodges' and Lehmann's
     /// estimate from the blocks that have both.
@@ -77,35 +77,36 @@ impl PinnedStanding {
 
 impl ThreadsStanding {
     /// Returns each question's standing.
-    pub fn questions(&self) -> impl Iterator<Item = &Standing> {
+    pub fn question_standings(&self) -> impl Iterator<Item = &ExperimentStanding> {
         let counts = self.counts.iter().map(|counts| &counts.standing);
         counts.chain(self.pinned.iter().map(|pinned| &pinned.standing))
     }
 
     /// Returns true if a question has no answer yet, or none that can be trusted.
     pub fn is_open(&self) -> bool {
-        self.questions().any(|standing| matches!(standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. }))
+        self.question_standings()
+            .any(|standing| matches!(standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. }))
     }
 
     /// Returns the answer to the first question, with the checks and the runs of the whole: the race between the
     /// counts, or, with one count only, between pinned and not.
-    pub fn main(&self) -> Option<Standing> {
-        let standing = self.questions().next()?.clone();
-        let checks = Checks { doubts: standing.checks.doubts, ..self.checks.clone() };
-        Some(Standing { checks, blocks: self.blocks, runs: self.runs, ..standing })
+    pub fn main(&self) -> Option<ExperimentStanding> {
+        let standing = self.question_standings().next()?.clone();
+        let checks = ExperimentChecks { doubts: standing.checks.doubts, ..self.checks.clone() };
+        Some(ExperimentStanding { checks, blocks: self.blocks, runs: self.runs, ..standing })
     }
 
     /// Returns the standing of a cell.
-    pub fn cell(&self, wanted: Cell) -> Option<&CellStanding> {
+    pub fn find_cell(&self, wanted: ThreadsCell) -> Option<&CellStanding> {
         self.cells.iter().find(|standing| standing.cell == wanted)
     }
 }
 
-impl Threads {
+impl ThreadsRace {
     /// Returns the present state, without the law.
-    pub fn standing(&self) -> ThreadsStanding {
-        let doubts = doubts(self);
-        let of = |question: &Question| doubted(question.race.standing(), &doubts);
+    pub fn current_standing(&self) -> ThreadsStanding {
+        let doubts = list_doubts(self);
+        let of = |question: &CellsQuestion| add_doubts(question.race.current_standing(), &doubts);
         let counts = self.counts.as_ref();
         let counts = counts.map(|question| CountsStanding { arms: question.arms.clone(), standing: of(question) });
         let pinned = self.pinned.iter().map(|question| PinnedStanding {
@@ -114,35 +115,35 @@ impl Threads {
             standing: of(question),
         });
         let pinned: Vec<PinnedStanding> = pinned.collect();
-        let is_pinned = column(&self.cells);
+        let is_pinned = compares_pinned(&self.cells);
         let of_column = self.cells.iter().filter(|cell| cell.pinned == is_pinned).map(|cell| cell.threads);
         let mut standing = ThreadsStanding {
             cpus: self.cpus,
-            reference: reference(of_column, self.cpus).unwrap_or_default(),
+            reference: reference_threads(of_column, self.cpus).unwrap_or_default(),
             counts,
             pinned,
-            cells: (0..self.cells.len()).map(|arm| cell(self, arm)).collect(),
-            checks: Checks::default(),
+            cells: (0..self.cells.len()).map(|arm| cell_standing(self, arm)).collect(),
+            checks: ExperimentChecks::default(),
             blocks: self.blocks,
             runs: self.runs,
         };
-        standing.checks = checks(self, &standing, doubts);
+        standing.checks = run_checks(self, &standing, doubts);
         standing
     }
 }
 
 /// Returns doubts about the whole experiment. Each race has its own doubts.
-fn doubts(threads: &Threads) -> Vec<Doubt> {
+fn list_doubts(threads: &ThreadsRace) -> Vec<ExperimentDoubt> {
     let candidates = threads.cells.len().saturating_sub(1);
     let found = carry_over(&threads.order, candidates);
     found
-        .filter(|found| found.counts(&threads.order, candidates, &threads.policy))
-        .map(Doubt::CarryOver)
+        .filter(|found| found.counts_as_doubt(&threads.order, candidates, &threads.policy))
+        .map(ExperimentDoubt::CarryOver)
         .into_iter()
         .collect()
 }
 
-fn doubted(mut standing: Standing, doubts: &[Doubt]) -> Standing {
+fn add_doubts(mut standing: ExperimentStanding, doubts: &[ExperimentDoubt]) -> ExperimentStanding {
     standing.checks.doubts.extend_from_slice(doubts);
     if !standing.checks.doubts.is_empty() {
         standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
@@ -150,18 +151,18 @@ fn doubted(mut standing: Standing, doubts: &[Doubt]) -> Standing {
     standing
 }
 
-fn checks(threads: &Threads, standing: &ThreadsStanding, doubts: Vec<Doubt>) -> Checks {
-    Checks {
+fn run_checks(threads: &ThreadsRace, standing: &ThreadsStanding, doubts: Vec<ExperimentDoubt>) -> ExperimentChecks {
+    ExperimentChecks {
         carry_over: carry_over(&threads.order, threads.cells.len().saturating_sub(1)),
-        outliers: standing.questions().map(|standing| standing.checks.outliers).sum(),
+        outliers: standing.question_standings().map(|standing| standing.checks.outliers).sum(),
         doubts,
     }
 }
 
-fn cell(threads: &Threads, arm: usize) -> CellStanding {
+fn cell_standing(threads: &ThreadsRace, arm: usize) -> CellStanding {
     let cell = threads.cells[arm];
     let runs = || threads.order.iter().flat_map(|block| &block.runs).filter(|run| run.arm == arm);
-    let values: Vec<f64> = runs().filter_map(Run::value).collect();
+    let values: Vec<f64> = runs().filter_map(BlockRun::finite_value).collect();
     let fewest = threads.column_arms(cell.pinned)[0];
     CellStanding {
         arm,

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::system::System;
+use super::system::TestSystem;
 use super::{CpuSet, resolved, set};
-use crate::keep::{Author, Keeper, LeftBecause, Original, Outcome, Standing};
+use crate::keep::{KeepActionOutcome, LeftBecause, MaskAuthor, OriginalMask, ProcessStanding, RuleKeeper};
 
 const RULE: &str = "[[rule]]\nname = \"game\"\nmatch = { name = \"game\" }\non = \"0-3\"\n";
 
 /// A game of two threads that the rule holds.
-fn held(rule: &str) -> System {
-    let mut system = System::new(rule);
+fn held(rule: &str) -> TestSystem {
+    let mut system = TestSystem::new(rule);
     system.start(10, "game", 1, None);
     system.thread(10, 11, "worker");
     assert_eq!(system.look(10).len(), 2);
@@ -23,8 +23,8 @@ fn exact() -> String {
     format!("{RULE}strength = \"exact\"\n")
 }
 
-fn other() -> Author {
-    Author::Program { program: "gamed (99)".into() }
+fn other() -> MaskAuthor {
+    MaskAuthor::Program { program: "gamed (99)".into() }
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn what_narrows_inside_stays() {
     let mut system = held(RULE);
     system.choose(11, &set("2"));
     assert_eq!(system.look(10), []);
-    system.author = Author::Itself;
+    system.author = MaskAuthor::Itself;
     system.choose(11, &set("1-2"));
     assert_eq!(system.look(10), []);
     system.stop();
@@ -65,7 +65,7 @@ fn exact_corrects_ten_times_an_hour_and_then_names_who_it_was() {
     assert_eq!((system.cpus(11), system.cpus(10)), ("1".into(), "0-7".into()));
     let said = "released: gamed (99) set cpus 1 again after 10 corrections by corewise within an hour";
     assert_eq!(system.said(10), said);
-    let Standing::Left(LeftBecause::Fought { corrected, .. }) = &system.keeper.processes()[&10].standing else {
+    let ProcessStanding::Left(LeftBecause::Fought { corrected, .. }) = &system.keeper.processes()[&10].standing else {
         panic!()
     };
     assert_eq!((corrected.len(), corrected[9]), (10, Duration::from_secs(540)));
@@ -107,7 +107,7 @@ fn another_daemon_is_corrected_at_the_boundary_too_and_a_person_wins() {
     assert_eq!(system.cpus(11), "0-3");
     for rule in [RULE.to_owned(), exact()] {
         let mut system = held(&rule);
-        system.author = Author::Person { program: "taskset (7)".into() };
+        system.author = MaskAuthor::Person { program: "taskset (7)".into() };
         system.choose(11, &set("2"));
         system.look(10);
         assert_eq!((system.cpus(10), system.cpus(11)), ("0-7".into(), "2".into()));
@@ -184,16 +184,16 @@ fn a_process_in_another_group_is_held_there() {
     assert_eq!(system.cpus(10), "0-3");
     system.choose(10, &set("0-7"));
     system.look(10);
-    assert!(matches!(system.keeper.processes()[&10].standing, Standing::Left(_)), "nobody moved it this time");
+    assert!(matches!(system.keeper.processes()[&10].standing, ProcessStanding::Left(_)), "nobody moved it this time");
 }
 
 #[test]
 fn a_whole_cpuset_is_given_back_as_whole() {
-    let mut system = System::new(RULE);
+    let mut system = TestSystem::new(RULE);
     system.change_cpuset(set("0,1"));
     system.start(10, "game", 1, None);
     system.look(10);
-    assert_eq!(system.keeper.processes()[&10].threads[&10].original, Original::All);
+    assert_eq!(system.keeper.processes()[&10].threads[&10].original, OriginalMask::All);
     system.change_cpuset(set("0-5"));
     system.look(10);
     assert_eq!(system.cpus(10), "0-3");
@@ -203,7 +203,7 @@ fn a_whole_cpuset_is_given_back_as_whole() {
 
 #[test]
 fn nothing_becomes_wider_unless_the_rule_says_so() {
-    let mut system = System::new(RULE);
+    let mut system = TestSystem::new(RULE);
     system.start(10, "game", 1, Some(set("3-4")));
     system.start(20, "game", 1, Some(set("6")));
     system.look_at_all();
@@ -238,12 +238,12 @@ fn a_number_that_is_used_again_is_another_process() {
     let mut system = held(RULE);
     system.choose(11, &set("7"));
     system.look(10);
-    assert!(matches!(system.keeper.processes()[&10].standing, Standing::Left(_)));
+    assert!(matches!(system.keeper.processes()[&10].standing, ProcessStanding::Left(_)));
     system.processes.remove(&10);
     system.tasks.clear();
     system.start(10, "game", 1, None);
     assert_eq!(system.look(10).len(), 1, "the end of the first was not seen");
-    assert_eq!(system.keeper.processes()[&10].standing, Standing::Held);
+    assert_eq!(system.keeper.processes()[&10].standing, ProcessStanding::Held);
 }
 
 #[test]
@@ -263,17 +263,17 @@ fn threads_by_their_names_and_new_ones() {
 
 #[test]
 fn what_is_refused_is_not_asked_for_again() {
-    let mut system = System::new(RULE);
+    let mut system = TestSystem::new(RULE);
     system.start(10, "game", 1, None);
-    let actions = system.keeper.look(&system.seen(10).unwrap(), system.now, &|_| Author::Unknown);
-    system.keeper.settle(&actions[0], Outcome::Refused("no space left on device".into()), system.now);
+    let actions = system.keeper.plan_actions(&system.seen(10).unwrap(), system.now, &|_| MaskAuthor::Unknown);
+    system.keeper.settle_action(&actions[0], KeepActionOutcome::Refused("no space left on device".into()), system.now);
     assert_eq!(system.look(10), []);
     system.stop();
     assert_eq!(system.cpus(10), "0-7", "there is nothing to give back");
     system.look(10);
     system.start(20, "game", 1, None);
-    let actions = system.keeper.look(&system.seen(20).unwrap(), system.now, &|_| Author::Unknown);
-    system.keeper.settle(&actions[0], Outcome::Refused("no space left on device".into()), system.now);
+    let actions = system.keeper.plan_actions(&system.seen(20).unwrap(), system.now, &|_| MaskAuthor::Unknown);
+    system.keeper.settle_action(&actions[0], KeepActionOutcome::Refused("no space left on device".into()), system.now);
     assert_eq!(system.said(20), "thread 20 was not placed: no space left on device");
     system.keeper.set_rules(resolved(&RULE.replace("0-3", "0-2")));
     assert_eq!(system.look(20).len(), 1, "other cpus are another wish");
@@ -285,7 +285,7 @@ fn rules_are_replaced_and_processes_released() {
     system.keeper.set_rules(resolved(&RULE.replace("0-3", "4-5")));
     system.look(10);
     assert_eq!((system.cpus(10), system.cpus(11)), ("4,5".into(), "4,5".into()));
-    let actions = system.keeper.release(10, system.now);
+    let actions = system.keeper.release_process(10, system.now);
     system.carry_out(&actions);
     assert_eq!((system.cpus(10), system.look(10)), ("0-7".into(), vec![]));
     let mut system = held(RULE);
@@ -301,11 +301,11 @@ fn the_next_keeper_takes_over_what_was_placed() {
     let mut system = held(RULE);
     system.start(20, "tool", 1, None);
     let placed: Vec<_> = [10, 11]
-        .map(|thread| ((thread, system.tasks[&thread].start_ticks), Original::All, set("0-3")))
+        .map(|thread| ((thread, system.tasks[&thread].start_ticks), OriginalMask::All, set("0-3")))
         .into_iter()
         .collect();
     system.thread(11, 12, "born meanwhile");
-    system.keeper = Keeper::new(resolved(RULE));
+    system.keeper = RuleKeeper::new(resolved(RULE));
     system.keeper.take_over(placed.clone(), []);
     assert_eq!(system.look_at_all(), [], "all have what they should have");
     system.stop();
@@ -313,10 +313,10 @@ fn the_next_keeper_takes_over_what_was_placed() {
 
     let mut system = held(RULE);
     system.choose(11, &set("6"));
-    system.keeper = Keeper::new(resolved(&RULE.replace("0-3", "4-5")));
+    system.keeper = RuleKeeper::new(resolved(&RULE.replace("0-3", "4-5")));
     system.keeper.take_over(placed, []);
     system.look(10);
-    let Standing::Left(LeftBecause::LeftBoundary { cpus, .. }) = &system.keeper.processes()[&10].standing else {
+    let ProcessStanding::Left(LeftBecause::LeftBoundary { cpus, .. }) = &system.keeper.processes()[&10].standing else {
         panic!("somebody set it since")
     };
     assert_eq!((cpus, system.cpus(10), system.cpus(11)), (&set("6"), "0-7".into(), "6".into()));
@@ -325,7 +325,7 @@ fn the_next_keeper_takes_over_what_was_placed() {
 #[test]
 fn who_was_released_stays_so_until_it_is_to_be_held_again() {
     let mut system = held(RULE);
-    let actions = system.keeper.release(10, system.now);
+    let actions = system.keeper.release_process(10, system.now);
     system.carry_out(&actions);
     let left = system.keeper.processes().clone();
     for rules in [format!("{RULE}disabled = true\n"), RULE.to_owned()] {
@@ -333,7 +333,7 @@ fn who_was_released_stays_so_until_it_is_to_be_held_again() {
         assert_eq!((system.look(10), system.cpus(10)), (vec![], "0-7".into()));
     }
     // By the keeper after this one, too.
-    system.keeper = Keeper::new(resolved(RULE));
+    system.keeper = RuleKeeper::new(resolved(RULE));
     system.keeper.take_over([], left);
     assert_eq!((system.look(10), system.cpus(10)), (vec![], "0-7".into()));
     system.keeper.hold_again(10);
@@ -345,7 +345,7 @@ fn who_was_released_stays_so_until_it_is_to_be_held_again() {
 fn who_was_corrected_before_is_named_where_the_last_author_is_lost() {
     let mut system = held(&exact());
     for round in 0..=10 {
-        system.author = if round == 10 { Author::Unknown } else { other() };
+        system.author = if round == 10 { MaskAuthor::Unknown } else { other() };
         system.choose(11, &set("1"));
         system.look(10);
     }

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::system::System;
+use super::system::TestSystem;
 use super::{CpuSet, resolved, set};
-use crate::keep::{Action, Author};
+use crate::keep::{KeepAction, MaskAuthor};
 
 #[derive(Clone, Debug)]
-enum Event {
+enum PropertyEvent {
     Start(u32, usize, u32, u8),
     Thread(u32, u32, bool),
     Exec(u32, usize),
@@ -26,19 +26,19 @@ fn cpus(bits: u8) -> CpuSet {
     (0..8).filter(|cpu| bits >> cpu & 1 == 1).collect()
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = PropertyEvent> {
     let process = || (1_u32..5).prop_map(|number| number * 10);
     let thread = || (10_u32..50).boxed();
     prop_oneof![
-        4 => (process(), 0..3_usize, process(), 1..=255_u8).prop_map(|(a, b, c, d)| Event::Start(a, b, c, d)),
-        4 => (thread(), thread(), any::<bool>()).prop_map(|(a, b, c)| Event::Thread(a, b, c)),
-        1 => (process(), 0..3_usize).prop_map(|(a, b)| Event::Exec(a, b)),
-        1 => process().prop_map(Event::End),
-        2 => (thread(), 1..=255_u8).prop_map(|(a, b)| Event::Choose(a, b)),
-        2 => (1..=255_u8).prop_map(Event::Cpuset),
-        1 => (0..4_usize).prop_map(Event::Rules),
-        6 => Just(Event::Look),
-        1 => process().prop_map(Event::Release),
+        4 => (process(), 0..3_usize, process(), 1..=255_u8).prop_map(|(a, b, c, d)| PropertyEvent::Start(a, b, c, d)),
+        4 => (thread(), thread(), any::<bool>()).prop_map(|(a, b, c)| PropertyEvent::Thread(a, b, c)),
+        1 => (process(), 0..3_usize).prop_map(|(a, b)| PropertyEvent::Exec(a, b)),
+        1 => process().prop_map(PropertyEvent::End),
+        2 => (thread(), 1..=255_u8).prop_map(|(a, b)| PropertyEvent::Choose(a, b)),
+        2 => (1..=255_u8).prop_map(PropertyEvent::Cpuset),
+        1 => (0..4_usize).prop_map(PropertyEvent::Rules),
+        6 => Just(PropertyEvent::Look),
+        1 => process().prop_map(PropertyEvent::Release),
     ]
 }
 
@@ -53,9 +53,9 @@ fn rules(kind: usize, strength: &str) -> String {
 }
 
 /// Plays an event; what was done about it.
-fn play(system: &mut System, event: &Event, strength: &str) -> Vec<Action> {
+fn play(system: &mut TestSystem, event: &PropertyEvent, strength: &str) -> Vec<KeepAction> {
     match event.clone() {
-        Event::Start(id, name, parent, bits) => {
+        PropertyEvent::Start(id, name, parent, bits) => {
             if system.processes.contains_key(&id) {
                 return Vec::new();
             }
@@ -65,53 +65,53 @@ fn play(system: &mut System, event: &Event, strength: &str) -> Vec<Action> {
             system.start(id, NAMES[name], parent, own);
             system.look(id)
         }
-        Event::Thread(creator, id, io) => {
+        PropertyEvent::Thread(creator, id, io) => {
             if system.tasks.contains_key(&creator) && !system.tasks.contains_key(&id) && id % 10 != 0 {
                 system.thread(creator, id, if io { "io_1" } else { "main" });
             }
             Vec::new()
         }
-        Event::Exec(id, name) => {
+        PropertyEvent::Exec(id, name) => {
             if system.processes.contains_key(&id) {
                 system.exec(id, NAMES[name]);
             }
             system.look(id)
         }
-        Event::End(id) => {
+        PropertyEvent::End(id) => {
             system.end(id);
             Vec::new()
         }
-        Event::Choose(id, bits) => {
+        PropertyEvent::Choose(id, bits) => {
             if system.tasks.contains_key(&id) {
                 system.choose(id, &cpus(bits));
             }
             Vec::new()
         }
-        Event::Cpuset(bits) => {
+        PropertyEvent::Cpuset(bits) => {
             // Masks that somebody else set before are given as they were meant, not as they were cut.
             system.change_cpuset(cpus(bits));
             system.look_at_all()
         }
-        Event::Rules(kind) => {
+        PropertyEvent::Rules(kind) => {
             system.keeper.set_rules(resolved(&rules(kind, strength)));
             system.look_at_all()
         }
-        Event::Look => system.look_at_all(),
-        Event::Release(id) => {
-            let actions = system.keeper.release(id, system.now);
+        PropertyEvent::Look => system.look_at_all(),
+        PropertyEvent::Release(id) => {
+            let actions = system.keeper.release_process(id, system.now);
             system.carry_out(&actions);
             actions
         }
     }
 }
 
-fn author() -> impl Strategy<Value = Author> {
+fn author() -> impl Strategy<Value = MaskAuthor> {
     let program = || "x (1)".to_owned();
     prop_oneof![
-        Just(Author::Unknown),
-        Just(Author::Itself),
-        Just(Author::Person { program: program() }),
-        Just(Author::Program { program: program() }),
+        Just(MaskAuthor::Unknown),
+        Just(MaskAuthor::Itself),
+        Just(MaskAuthor::Person { program: program() }),
+        Just(MaskAuthor::Program { program: program() }),
     ]
 }
 
@@ -125,14 +125,14 @@ proptest! {
         author in author(),
         remembers_masks in any::<bool>(),
     ) {
-        let mut system = System::new(&rules(0, strength));
+        let mut system = TestSystem::new(&rules(0, strength));
         (system.author, system.remembers_masks) = (author, remembers_masks);
         let inside = [set("0-3"), set("2-5"), set("7"), set("4-7")];
         for event in &events {
             for action in play(&mut system, event, strength) {
                 if let Some(cpus) = &action.cpus {
                     prop_assert!(!cpus.is_empty() && inside.iter().any(|boundary| cpus.is_subset(boundary)), "{:?}", action);
-                    prop_assert_eq!(&action.original.within(cpus), cpus, "never wider than it was");
+                    prop_assert_eq!(&action.original.restrict_to(cpus), cpus, "never wider than it was");
                     prop_assert!(cpus.is_subset(&system.cpuset));
                 }
             }

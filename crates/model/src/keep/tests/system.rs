@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{CpuSet, resolved};
-use crate::keep::{Action, Author, Keeper, Original, Outcome, Process, ResolvedRule, Thread};
+use crate::keep::{
+    KeepAction, KeepActionOutcome, MaskAuthor, ObservedProcess, ObservedThread, OriginalMask, ResolvedRule, RuleKeeper,
+};
 
 /// What a thread asked for; absent: all.
 pub type Mask = Option<CpuSet>;
 
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct SystemTask {
     pub process: u32,
     pub start_ticks: u64,
     pub name: String,
@@ -23,9 +25,9 @@ pub struct Task {
     pub is_touched: bool,
 }
 
-pub struct System {
-    pub keeper: Keeper,
-    pub tasks: BTreeMap<u32, Task>,
+pub struct TestSystem {
+    pub keeper: RuleKeeper,
+    pub tasks: BTreeMap<u32, SystemTask>,
     /// Name and parent of processes.
     pub processes: BTreeMap<u32, (String, u32)>,
     pub cpuset: CpuSet,
@@ -33,27 +35,27 @@ pub struct System {
     pub group: String,
     pub remembers_masks: bool,
     pub now: Duration,
-    pub author: Author,
+    pub author: MaskAuthor,
     /// What somebody sets again after each placing, before the keeper looks what came of it.
     pub chosen_at_once: Option<CpuSet>,
     clock: u64,
 }
 
-impl System {
+impl TestSystem {
     pub fn new(rules: &str) -> Self {
         Self::of(resolved(rules))
     }
 
     pub fn of(rules: Vec<ResolvedRule>) -> Self {
         Self {
-            keeper: Keeper::new(rules),
+            keeper: RuleKeeper::new(rules),
             tasks: BTreeMap::new(),
             processes: BTreeMap::new(),
-            cpuset: CpuSet::first(8),
+            cpuset: CpuSet::first_cpus(8),
             group: String::new(),
             remembers_masks: true,
             now: Duration::ZERO,
-            author: Author::Unknown,
+            author: MaskAuthor::Unknown,
             chosen_at_once: None,
             clock: 0,
         }
@@ -77,14 +79,15 @@ impl System {
         self.task(creator.process, id, name, Some(creator), None);
     }
 
-    fn task(&mut self, process: u32, id: u32, name: &str, creator: Option<Task>, mask: Mask) {
+    fn task(&mut self, process: u32, id: u32, name: &str, creator: Option<SystemTask>, mask: Mask) {
         self.clock += 1;
         let (mask, shadow, is_touched) = match creator {
             Some(creator) => (creator.mask, creator.shadow, creator.is_touched),
             None => (mask.clone(), mask, false),
         };
         let (in_force, name) = (self.in_force(&mask), name.to_owned());
-        self.tasks.insert(id, Task { process, start_ticks: self.clock, name, mask, in_force, shadow, is_touched });
+        self.tasks
+            .insert(id, SystemTask { process, start_ticks: self.clock, name, mask, in_force, shadow, is_touched });
         self.hide(id);
     }
 
@@ -104,7 +107,7 @@ impl System {
     pub fn end(&mut self, id: u32) {
         self.processes.remove(&id);
         self.tasks.retain(|_, known| known.process != id);
-        self.keeper.ended(id);
+        self.keeper.forget_process(id);
     }
 
     /// Somebody sets a mask.
@@ -138,37 +141,46 @@ impl System {
         }
     }
 
-    pub fn seen(&self, id: u32) -> Option<Process> {
+    pub fn seen(&self, id: u32) -> Option<ObservedProcess> {
         let (name, parent) = self.processes.get(&id)?.clone();
         let threads = self.tasks.iter().filter(|(_, task)| task.process == id);
-        let thread = |(id, task): (&u32, &Task)| Thread {
+        let thread = |(id, task): (&u32, &SystemTask)| ObservedThread {
             id: *id,
             start_ticks: task.start_ticks,
             name: task.name.clone(),
             cpus: task.in_force.clone(),
         };
-        let threads: Vec<Thread> = threads.map(thread).collect();
+        let threads: Vec<ObservedThread> = threads.map(thread).collect();
         let start_ticks = self.tasks[&id].start_ticks;
         let reachable = self.cpuset.clone();
         let cgroup = self.group.clone();
-        Some(Process { id, start_ticks, parent, name, cgroup, reachable, threads, ..Process::default() })
+        Some(ObservedProcess {
+            id,
+            start_ticks,
+            parent,
+            name,
+            cgroup,
+            reachable,
+            threads,
+            ..ObservedProcess::default()
+        })
     }
 
     /// Looks at a process and does what comes of it.
-    pub fn look(&mut self, id: u32) -> Vec<Action> {
+    pub fn look(&mut self, id: u32) -> Vec<KeepAction> {
         let Some(seen) = self.seen(id) else { return Vec::new() };
         let author = self.author.clone();
-        let actions = self.keeper.look(&seen, self.now, &|_| author.clone());
+        let actions = self.keeper.plan_actions(&seen, self.now, &|_| author.clone());
         self.carry_out(&actions);
         actions
     }
 
-    pub fn look_at_all(&mut self) -> Vec<Action> {
+    pub fn look_at_all(&mut self) -> Vec<KeepAction> {
         let all: Vec<u32> = self.processes.keys().copied().collect();
         all.into_iter().flat_map(|id| self.look(id)).collect()
     }
 
-    pub fn carry_out(&mut self, actions: &[Action]) {
+    pub fn carry_out(&mut self, actions: &[KeepAction]) {
         for action in actions {
             let Some(task) = self.tasks.get(&action.thread) else { continue };
             if task.start_ticks != action.start_ticks || task.in_force != action.seen {
@@ -176,16 +188,16 @@ impl System {
             }
             let mask = match (&action.cpus, &action.original) {
                 (Some(cpus), _) => Some(cpus.clone()),
-                (None, Original::All) => None,
-                (None, Original::Only(cpus)) => Some(cpus.clone()),
+                (None, OriginalMask::All) => None,
+                (None, OriginalMask::Only(cpus)) => Some(cpus.clone()),
             };
             self.set(action.thread, mask);
             if let Some(cpus) = self.chosen_at_once.clone() {
                 self.choose(action.thread, &cpus);
             }
             if action.cpus.is_some() {
-                let outcome = Outcome::Placed(self.tasks[&action.thread].in_force.clone());
-                self.keeper.settle(action, outcome, self.now);
+                let outcome = KeepActionOutcome::Placed(self.tasks[&action.thread].in_force.clone());
+                self.keeper.settle_action(action, outcome, self.now);
             }
         }
     }

@@ -1,37 +1,37 @@
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 
 use super::*;
-use crate::links::Relation;
-use crate::links::conclude::conclude;
+use crate::links::CpuRelation;
+use crate::links::conclude::conclude_map;
 use crate::links::map::LinkMap;
-use crate::simulate::layout::Layout;
+use crate::simulate::layout::MachineLayout;
 
 /// Two caches of three cores; visits with 1 % of noise. `cost` gets the pair and its relation.
-fn map(visits: usize, seed: u64, cost: impl Fn(u32, u32, Relation) -> f64) -> LinkMap {
-    let machine = Layout { packages: 1, caches: 2, cores: 3, threads: 1, adjacent: false }.machine();
-    let mut random = Random::new(seed);
+fn map(visits: usize, seed: u64, cost: impl Fn(u32, u32, CpuRelation) -> f64) -> LinkMap {
+    let machine = MachineLayout { packages: 1, caches: 2, cores: 3, threads: 1, adjacent: false }.build_machine();
+    let mut random = RandomGenerator::new(seed);
     let mut pairs = Vec::new();
     for a in 0..6 {
         for b in a + 1..6 {
-            let cost = cost(a, b, Relation::of(&machine, a, b).unwrap());
-            pairs.push(Pair::new(a, b, (0..visits).map(|_| cost * (0.01 * random.normal()).exp()).collect()));
+            let cost = cost(a, b, CpuRelation::between_cpus(&machine, a, b).unwrap());
+            pairs.push(LinkPair::new(a, b, (0..visits).map(|_| cost * (0.01 * random.next_normal()).exp()).collect()));
         }
     }
     LinkMap::of_pairs(machine, pairs)
 }
 
-fn chiplets(_: u32, _: u32, relation: Relation) -> f64 {
-    if relation == Relation::SameLlc { 20.0 } else { 200.0 }
+fn chiplets(_: u32, _: u32, relation: CpuRelation) -> f64 {
+    if relation == CpuRelation::SameLlc { 20.0 } else { 200.0 }
 }
 
 fn compared(before: &LinkMap, after: &LinkMap) -> LinkComparison {
-    compare(before, after, &conclude(before)).remove(0)
+    compare_link_maps(before, after, &conclude_map(before)).remove(0)
 }
 
 #[test]
 fn a_class_that_changed_is_told_and_the_other_is_not() {
     let before = map(12, 1, chiplets);
-    let after = map(12, 2, |_, _, relation| if relation == Relation::SameLlc { 20.0 } else { 80.0 });
+    let after = map(12, 2, |_, _, relation| if relation == CpuRelation::SameLlc { 20.0 } else { 80.0 });
     let found = compared(&before, &after);
     assert_eq!((found.pairs, found.measured, found.cheaper), (15, [15, 15], 9));
     let [inside, across] = &found.classes[..] else { panic!("{found:?}") };
@@ -67,7 +67,7 @@ fn pairs_of_one_map_alone_are_counted_and_not_compared() {
 fn numbers_without_visits_count_as_known_to_within_5_percent() {
     let of = |factor: f64| {
         let mut map = map(1, 1, chiplets);
-        map.series[0].links.pairs.iter_mut().for_each(|pair| pair.change(|cost| *cost *= factor));
+        map.series[0].links.pairs.iter_mut().for_each(|pair| pair.change_visits(|cost| *cost *= factor));
         map
     };
     assert_eq!(compared(&of(1.0), &of(1.08)).dearer, 0);

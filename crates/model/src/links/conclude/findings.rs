@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use corewise_machine::{CpuSet, Level};
 
 use super::tiers::{DEAR, INSIDE, SAME_CORE};
-use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, homes, padding};
-use crate::finding::{Effect, Finding, Topic};
+use super::{CostClass, CostGroups, FilledSeries, KernelAgreement, LinkConclusions, homes, padding};
+use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::links::groups::{CheaperPart, GroupLevel};
-use crate::links::map::{LinkMap, Origin};
-use crate::links::{Pair, brief};
+use crate::links::map::{LinkMap, LinkMapOrigin};
+use crate::links::{LinkPair, format_cost};
 use corewise_machine::suggested_command;
 
 /// Smallest ratio of costs at which cores differ.
@@ -19,28 +19,28 @@ const MARGIN: f64 = 1.1;
 const SPREAD: f64 = 1.5;
 
 /// Adds the findings of a map.
-pub(super) fn conclude(
+pub(super) fn conclude_findings(
     map: &LinkMap,
-    filled: &[Filled],
+    filled: &[FilledSeries],
     classes: &[(usize, CostClass)],
     conclusions: &mut LinkConclusions,
 ) {
     let Some(first) = filled.first() else { return };
     match conclusions.groups.clone() {
         Some(groups) => {
-            conclusions.findings.extend(hidden(&groups));
-            step(&groups, classes, map, conclusions);
-            conclusions.no_difference.extend(agreed(&groups));
+            conclusions.findings.extend(hidden_groups_finding(&groups));
+            step_finding(&groups, classes, map, conclusions);
+            conclusions.no_difference.extend(describe_agreement(&groups));
         }
         None => conclusions.no_difference.extend(one_group(first, classes, map)),
     }
-    conclusions.no_difference.extend(assumed(conclusions, classes, map));
-    conclusions.findings.extend(unpinned(classes, map));
+    conclusions.no_difference.extend(assumed_siblings(conclusions, classes, map));
+    conclusions.findings.extend(unpinned_finding(classes, map));
     conclusions.findings.extend(conclusions.dear.as_ref().and_then(|dear| dear_among_themselves(dear, classes, map)));
-    if !homes::conclude(map, conclusions) {
+    if !homes::conclude_homes(map, conclusions) {
         conclusions.findings.extend(two_ways(classes, map));
     }
-    padding::conclude(map, filled, conclusions);
+    padding::conclude_padding(map, filled, conclusions);
     let hypervisor = map.machine.as_ref().and_then(|machine| machine.system.hypervisor.as_deref());
     for series in &map.series {
         // Each side is tested alone, as a difference between the sides is a separate finding. A single visit of a side
@@ -51,8 +51,8 @@ pub(super) fn conclude(
             .iter()
             .flat_map(|pair| [pair.visits_ns(), pair.back_ns()].into_iter().map(|visits| (pair.a, pair.b, visits)));
         let sides = sides.filter(|(_, _, visits)| visits.len() > 1);
-        let sides: Vec<Pair> = sides.map(|(a, b, visits)| Pair::new(a, b, visits.to_vec())).collect();
-        conclusions.findings.extend(crate::links::modes(&sides, hypervisor));
+        let sides: Vec<LinkPair> = sides.map(|(a, b, visits)| LinkPair::new(a, b, visits.to_vec())).collect();
+        conclusions.findings.extend(crate::links::modes_finding(&sides, hypervisor));
     }
 }
 
@@ -65,23 +65,25 @@ fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let (cheaper, dearer) = twos.next()?;
     let words = cheaper.words.split(',').next().unwrap_or_default();
     let of_them = if words == "any two" { String::new() } else { format!(" ({words})") };
-    let effect = ratio(dearer, cheaper, "the cheaper way");
-    let ratio = effect.as_ref().map_or_else(|| format!("{:.1}x", dearer.median_ns / cheaper.median_ns), Effect::times);
+    let effect = class_ratio(dearer, cheaper, "the cheaper way");
+    let ratio = effect
+        .as_ref()
+        .map_or_else(|| format!("{:.1}x", dearer.median_ns / cheaper.median_ns), FindingEffect::format_times);
     Some(Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
             "It matters which cpu begins: pairs{of_them} talk in {} {unit} one way and in {} the other ({ratio}).",
-            brief(cheaper.median_ns),
-            brief(dearer.median_ns),
+            format_cost(cheaper.median_ns),
+            format_cost(dearer.median_ns),
             unit = map.unit.word()
         ),
         advice: match map.provenance.origin {
-            Origin::Imported { .. } => {
+            LinkMapOrigin::Imported { .. } => {
                 format!(
                     "The file does not say why; memory near one of the two can cause this. Measure this machine ({}) before you \
                      place threads by it.",
-                    suggested_command::links().mention()
+                    suggested_command::links().quoted_line()
                 )
             }
             _ => {
@@ -99,38 +101,40 @@ pub fn nothing_found(conclusions: &LinkConclusions, unit: &str) -> String {
     match all.filter(|class| class.high_ns >= SPREAD * class.low_ns) {
         Some(class) => format!(
             "No groups stand out, but pairs differ {}x ({} to {} {unit}), by distance or by chance: the map shows which are near.",
-            brief(class.high_ns / class.low_ns),
-            brief(class.low_ns),
-            brief(class.high_ns)
+            format_cost(class.high_ns / class.low_ns),
+            format_cost(class.low_ns),
+            format_cost(class.high_ns)
         ),
         None => "Nothing stands out: leave placement to the scheduler.".into(),
     }
 }
 
 /// Builds the finding that a part of an imported map costs less than the rest, with possible explanations.
-pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
+pub(super) fn cheaper_part_finding(part: &CheaperPart, map: &LinkMap) -> Finding {
     let rest = map.cpus.difference(&part.cpus);
     let unit = map.unit.word();
-    let links = suggested_command::links().mention();
-    let (why, advice) = match Explanation::of(part, &rest, map) {
-        Explanation::Kind => ("the kinds of core differ", "Threads that talk are better off on these cpus.".to_owned()),
-        Explanation::Clock => (
+    let links = suggested_command::links().quoted_line();
+    let (why, advice) = match CheaperReason::explain_part(part, &rest, map) {
+        CheaperReason::Kind => {
+            ("the kinds of core differ", "Threads that talk are better off on these cpus.".to_owned())
+        }
+        CheaperReason::Clock => (
             "by the clock, or by what else ran",
             format!("Measure this machine ({links}) before you place threads by it."),
         ),
-        Explanation::HomeOrClock => ("by where the lines lived, or by the clock", format!("{HOME} ({links}).")),
-        Explanation::Unknown => {
+        CheaperReason::HomeOrClock => ("by where the lines lived, or by the clock", format!("{HOME} ({links}).")),
+        CheaperReason::Unknown => {
             ("by where the lines lived, the clock, or the kind of core", format!("{HOME} ({links})."))
         }
     };
     Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: part.cpus.clone(),
         statement: format!(
             "Talking among cpus {} costs {} {unit}, among {rest} {} ({:.1}x): {why}.",
             part.cpus,
-            brief(part.inside_ns),
-            brief(part.rest_ns),
+            format_cost(part.inside_ns),
+            format_cost(part.rest_ns),
             part.rest_ns / part.inside_ns
         ),
         advice,
@@ -144,15 +148,15 @@ const HOME: &str = "The file does not say which. A tool that keeps its lines on 
     it before you have measured this machine";
 
 /// Possible causes of a cheaper part.
-enum Explanation {
+enum CheaperReason {
     Kind,
     Clock,
     HomeOrClock,
     Unknown,
 }
 
-impl Explanation {
-    fn of(part: &CheaperPart, rest: &CpuSet, map: &LinkMap) -> Self {
+impl CheaperReason {
+    fn explain_part(part: &CheaperPart, rest: &CpuSet, map: &LinkMap) -> Self {
         let Some(machine) = &map.machine else { return Self::Unknown };
         let kinds = |cpus: &CpuSet| {
             let word = |cpu| machine.kind_of(cpu).map(|kind| kind.core_type.word());
@@ -172,9 +176,9 @@ impl Explanation {
 }
 
 /// Finds caches that are divided although the kernel does not report it.
-fn hidden(groups: &Groups) -> Option<Finding> {
+fn hidden_groups_finding(groups: &CostGroups) -> Option<Finding> {
     let (level, cut) = match groups.agreement.as_ref()? {
-        Agreement::Finer { level, cut } => (*level, cut),
+        KernelAgreement::Finer { level, cut } => (*level, cut),
         _ => return None,
     };
     let (object, parts) = cut.first()?;
@@ -188,7 +192,7 @@ fn hidden(groups: &Groups) -> Option<Finding> {
     let others = if cut.len() > 1 { format!(" ({} more like it)", cut.len() - 1) } else { String::new() };
     let one = if level == Level::Llc { "one last-level cache".to_owned() } else { format!("one {level}") };
     Some(Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: object.clone(),
         statement: format!(
             "The kernel reports {one} for cpus {object}{others}, but the costs show {} groups: {}{more}.",
@@ -205,49 +209,50 @@ fn hidden(groups: &Groups) -> Option<Finding> {
 
 /// Adds the sentence "8 groups of 3 cores: inside 23 ns, across 95 ns (4.1x [4.0, 4.2])", with the cost of each further
 /// level if there are several.
-fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusions: &mut LinkConclusions) {
+fn step_finding(groups: &CostGroups, classes: &[(usize, CostClass)], map: &LinkMap, conclusions: &mut LinkConclusions) {
     let Some(series) = map.series.first() else { return };
     let ways: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier == INSIDE).map(|(_, class)| class).collect();
     let Some(&inside) = ways.first() else { return };
     // With two ways, the cheaper one is not the pairs' cost, so no ratio is given.
     let has_one_cost = ways.len() == 1;
-    let ratio = |class: &CostClass| ratio(class, inside, "inside a group").filter(|_| has_one_cost);
+    let ratio = |class: &CostClass| class_ratio(class, inside, "inside a group").filter(|_| has_one_cost);
     let across: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier > INSIDE).map(|(_, class)| class).collect();
-    let effects: Vec<Effect> = across.iter().filter_map(|class| ratio(class)).collect();
-    let (unit, of) = (map.unit.word(), series.what.unit());
+    let effects: Vec<FindingEffect> = across.iter().filter_map(|class| ratio(class)).collect();
+    let (unit, of) = (map.unit.word(), series.what.unit_of_time());
     let ratio_words = |class: &CostClass| match ratio(class) {
-        Some(effect) => format!(" ({})", effect.times()),
+        Some(effect) => format!(" ({})", effect.format_times()),
         None if has_one_cost => {
             format!(" ({:.1}x, too few pairs for an interval)", class.median_ns / inside.median_ns)
         }
         None => String::new(),
     };
-    let (words, inside_ns) = (groups.words(), of_both_ways(&ways));
+    let (words, inside_ns) = (groups.describe_groups(), of_both_ways(&ways));
     let statement = match across[..] {
         [class] => {
             format!(
                 "{words}: inside {inside_ns} {unit}, across {} {unit} {of}{}.",
-                brief(class.median_ns),
+                format_cost(class.median_ns),
                 ratio_words(class)
             )
         }
         _ => {
-            let farther =
-                |class: &&CostClass| format!("{} {} {unit}{}", class.words, brief(class.median_ns), ratio_words(class));
+            let farther = |class: &&CostClass| {
+                format!("{} {} {unit}{}", class.words, format_cost(class.median_ns), ratio_words(class))
+            };
             let farther: Vec<String> = across.iter().map(farther).collect();
             format!("{words}: inside {inside_ns} {unit} {of}; {}.", farther.join("; "))
         }
     };
-    let is_here = map.provenance.origin == Origin::Measured;
+    let is_here = map.provenance.origin == LinkMapOrigin::Measured;
     let most = groups.cores.iter().max().copied().unwrap_or(1);
     conclusions.findings.push(Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: groups.of_several_cores().iter().fold(CpuSet::default(), |all, group| all.union(group)),
         statement,
         advice: if is_here {
             "Keep threads that talk inside one group; try whether your program gains:".into()
         } else {
-            let links = suggested_command::links().mention();
+            let links = suggested_command::links().quoted_line();
             format!(
                 "Keep threads that talk inside one group. On the machine itself {links} names them group:0, group:1, …"
             )
@@ -261,20 +266,20 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
 fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (own, others) = (of(DEAR)?, of(INSIDE)?);
-    let effect = ratio(own, others, "other cores")?;
+    let effect = class_ratio(own, others, "other cores")?;
     let several: Vec<&CpuSet> = dear.groups.iter().filter(|group| group.len() > 1).collect();
     let named: Vec<String> = several.iter().take(4).map(ToString::to_string).collect();
     let more = if several.len() > 4 { " …" } else { "" };
     (effect.low >= MARGIN).then(|| Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: several.iter().flat_map(|group| group.iter()).collect(),
         statement: format!(
             "Cpus {}{more} talk more slowly among themselves than with any others: {} {}, other cores {} ({}).",
             named.join(" | "),
-            brief(own.median_ns),
+            format_cost(own.median_ns),
             map.unit.word(),
-            brief(others.median_ns),
-            effect.times()
+            format_cost(others.median_ns),
+            effect.format_times()
         ),
         advice: "Efficiency cores of one cluster do that. Put threads that talk on other cores, or on different ones of these groups.".into(),
         command: None,
@@ -284,18 +289,18 @@ fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map:
 
 /// Finds siblings of a named machine that cost as much as other cores, which means that threads were not pinned. In
 /// published matrices siblings cost at most half, so no interval is needed for machines with few of them.
-fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
+fn unpinned_finding(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (siblings, others) = (of(SAME_CORE)?, of(INSIDE)?);
-    let is_imported = matches!(map.provenance.origin, Origin::Imported { .. }) && map.machine.is_some();
+    let is_imported = matches!(map.provenance.origin, LinkMapOrigin::Imported { .. }) && map.machine.is_some();
     let is_alike = siblings.pairs > 1 && siblings.median_ns >= others.median_ns / MARGIN;
     (is_imported && is_alike).then(|| Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
             "SMT siblings cost no less than other cores: {} and {} {}.",
-            brief(siblings.median_ns),
-            brief(others.median_ns),
+            format_cost(siblings.median_ns),
+            format_cost(others.median_ns),
             map.unit.word()
         ),
         advice:
@@ -308,7 +313,7 @@ fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
 }
 
 /// Returns the assumption made for an unknown machine: siblings are recognized by ratios alone.
-fn assumed(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
+fn assumed_siblings(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
     let name = "name the machine with --machine to be sure";
     let unit = map.unit.word();
     match (&conclusions.siblings, &conclusions.groups) {
@@ -333,23 +338,23 @@ fn assumed(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &
     }
 }
 
-fn agreed(groups: &Groups) -> Option<String> {
-    let words = groups.words();
+fn describe_agreement(groups: &CostGroups) -> Option<String> {
+    let words = groups.describe_groups();
     match groups.agreement.as_ref()? {
-        Agreement::Same { level: Level::Llc } => {
+        KernelAgreement::Same { level: Level::Llc } => {
             Some(format!("{words}: the same as the last-level caches that the kernel reports"))
         }
-        Agreement::Same { level } => Some(format!("{words}: the same as the {level}s that the kernel reports")),
-        Agreement::Coarser { level } => Some(format!(
+        KernelAgreement::Same { level } => Some(format!("{words}: the same as the {level}s that the kernel reports")),
+        KernelAgreement::Coarser { level } => Some(format!(
             "{words}: each contains several of the kernel's {level}s, and talking between them costs no more than \
                 inside"
         )),
-        Agreement::Across => Some(format!("{words}: they cut across the levels that the kernel reports")),
-        Agreement::Finer { .. } => None,
+        KernelAgreement::Across => Some(format!("{words}: they cut across the levels that the kernel reports")),
+        KernelAgreement::Finer { .. } => None,
     }
 }
 
-fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
+fn one_group(filled: &FilledSeries, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
     let unit = map.unit.word();
     let ways: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier == INSIDE).map(|(_, class)| class).collect();
     let (between, dearest) = (ways.first()?, ways.last()?);
@@ -357,7 +362,7 @@ fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> 
     if between.pairs + between.predicted == 1 {
         return Some(format!("one pair of cores, {median} {unit}"));
     }
-    let caches = filled.structure.caches();
+    let caches = filled.structure.cache_count();
     let is_reported = map.machine.is_some() && map.searched.is_empty() && caches > 1;
     let reported =
         if is_reported { format!(", although the kernel reports {caches} last-level caches") } else { String::new() };
@@ -365,26 +370,28 @@ fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> 
     Some(format!(
         "groups: the costs show none{reported}; any two{others} cores talk in {median} {unit} (90 % of the pairs: \
             {} to {})",
-        brief(between.low_ns),
-        brief(dearest.high_ns)
+        format_cost(between.low_ns),
+        format_cost(dearest.high_ns)
     ))
 }
 
 /// Formats a cost: "20", or "20 and, the other way, 200" if pairs have two costs.
 fn of_both_ways(ways: &[&CostClass]) -> String {
     match ways {
-        [cheaper, dearer] => format!("{} and, the other way, {}", brief(cheaper.median_ns), brief(dearer.median_ns)),
-        _ => ways.first().map_or_else(String::new, |class| brief(class.median_ns)),
+        [cheaper, dearer] => {
+            format!("{} and, the other way, {}", format_cost(cheaper.median_ns), format_cost(dearer.median_ns))
+        }
+        _ => ways.first().map_or_else(String::new, |class| format_cost(class.median_ns)),
     }
 }
 
 /// Returns the ratio of the medians of two classes; `None` if one of them has no interval.
-fn ratio(of: &CostClass, against: &CostClass, words: &str) -> Option<Effect> {
+fn class_ratio(of: &CostClass, against: &CostClass, words: &str) -> Option<FindingEffect> {
     let ((low, high), (low_against, high_against)) = (of.interval_ns?, against.interval_ns?);
     let ratio = of.median_ns / against.median_ns;
     // Both have independent errors.
     let below = (of.median_ns / low).ln().hypot((high_against / against.median_ns).ln());
     let above = (high / of.median_ns).ln().hypot((against.median_ns / low_against).ln());
     let (low, high) = (ratio * (-below).exp(), ratio * above.exp());
-    Some(Effect { quantity: "cost".into(), against: words.into(), ratio, low, high, p_value: None })
+    Some(FindingEffect { quantity: "cost".into(), against: words.into(), ratio, low, high, p_value: None })
 }

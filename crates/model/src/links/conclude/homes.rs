@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use corewise_machine::Level;
 
 use super::LinkConclusions;
-use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
-use crate::links::What;
-use crate::links::map::{LinkMap, Series};
+use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
+use crate::links::TalkWay;
+use crate::links::map::{LinkMap, LinkSeries};
 use crate::stats::order::{median, median_interval};
 use corewise_machine::suggested_command;
 
@@ -15,10 +15,10 @@ use corewise_machine::suggested_command;
 const HOME_MARGIN: f64 = 1.1;
 
 /// Adds the effect of the memory's node, for each way to talk; returns true if it matters for one.
-pub(super) fn conclude(map: &LinkMap, conclusions: &mut LinkConclusions) -> bool {
+pub(super) fn conclude_homes(map: &LinkMap, conclusions: &mut LinkConclusions) -> bool {
     let before = conclusions.findings.len();
     for series in &map.series {
-        let homes = homes(series, map);
+        let homes = node_homes(series, map);
         // Only the pair of nodes with the strongest effect is described.
         let most = homes.iter().max_by(|one, other| one.effect.low.total_cmp(&other.effect.low));
         match most {
@@ -27,8 +27,8 @@ pub(super) fn conclude(map: &LinkMap, conclusions: &mut LinkConclusions) -> bool
             }
             Some(home) => conclusions.no_difference.push(format!(
                 "{}: the memory's node changes a cost by at most {} (nodes {} and {})",
-                series.what.words(),
-                home.effect.times(),
+                series.what.describe_way(),
+                home.effect.format_times(),
                 home.dear,
                 home.cheap
             )),
@@ -39,18 +39,21 @@ pub(super) fn conclude(map: &LinkMap, conclusions: &mut LinkConclusions) -> bool
 }
 
 /// Two nodes, and the ratio of communication costs between their cpus with the memory on one or the other.
-struct Homes {
+struct NodeHomes {
     /// The node, by the system's number, on which memory is dearer.
     dear: u32,
     cheap: u32,
-    effect: Effect,
+    effect: FindingEffect,
 }
 
 /// Returns the effect of the home between each two nodes, over the pairs that were visited from both sides. The
 /// intervals hold simultaneously.
-fn homes(series: &Series, map: &LinkMap) -> Vec<Homes> {
+fn node_homes(series: &LinkSeries, map: &LinkMap) -> Vec<NodeHomes> {
     let Some(machine) = &map.machine else { return Vec::new() };
-    if matches!(series.what, What::Oneway | What::Bandwidth { .. } | What::Channel { .. } | What::Queue { .. }) {
+    if matches!(
+        series.what,
+        TalkWay::Oneway | TalkWay::Bandwidth { .. } | TalkWay::Channel { .. } | TalkWay::Queue { .. }
+    ) {
         return Vec::new();
     }
     let node = |cpu| machine.index_of(Level::Node, cpu).map(|index| machine.nodes[index].number);
@@ -72,16 +75,16 @@ fn homes(series: &Series, map: &LinkMap) -> Vec<Homes> {
         let (ratio, low, high) = if is_high_dear { (middle, low, high) } else { (1.0 / middle, 1.0 / high, 1.0 / low) };
         let (dear, cheap) = if is_high_dear { (high_node, low_node) } else { (low_node, high_node) };
         let against = format!("with the memory on node {cheap}");
-        Some(Homes {
+        Some(NodeHomes {
             dear,
             cheap,
-            effect: Effect { quantity: "cost".into(), against, ratio, low, high, p_value: None },
+            effect: FindingEffect { quantity: "cost".into(), against, ratio, low, high, p_value: None },
         })
     });
     known.collect()
 }
 
-fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> Finding {
+fn home_finding(series: &LinkSeries, map: &LinkMap, most: &NodeHomes, all: &[NodeHomes]) -> Finding {
     let others = all.iter().filter(|home| home.effect.low >= HOME_MARGIN).count() - 1;
     let more = match others {
         0 => String::new(),
@@ -89,14 +92,14 @@ fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> 
         _ => format!("; {others} more pairs of nodes are like that"),
     };
     Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
             "The memory's node matters: {} between nodes {} and {} costs {} with the memory on node {}{more}.",
-            series.what.words(),
+            series.what.describe_way(),
             most.cheap,
             most.dear,
-            most.effect.times(),
+            most.effect.format_times(),
             most.dear
         ),
         advice: "Let the thread on the cheaper node touch shared memory first, or bind it:".into(),

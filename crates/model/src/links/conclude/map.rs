@@ -3,26 +3,29 @@
 
 use corewise_machine::{CpuSet, Machine};
 
-use super::{Agreement, CostClass, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
-use crate::artifact::{self, Artifact, check_numbers, count};
-use crate::followed::Followed;
-use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, between_cores, dear_groups};
-use crate::links::map::{LinkMap, Origin, Provenance};
-use crate::links::structure::Structure;
+use super::{
+    CostClass, CostGroups, FilledSeries, KernelAgreement, KindConclusions, LinkConclusions, PairTiers, findings,
+    summary,
+};
+use crate::artifact::{self, Artifact, check_numbers, format_count};
+use crate::followed::TrendValue;
+use crate::links::groups::{CheaperPart, GroupHierarchy, GroupLevel, between_cores, dear_groups};
+use crate::links::map::{LinkMap, LinkMapOrigin, LinkMapProvenance};
+use crate::links::structure::CpuStructure;
 use crate::links::{check_pairs, check_width};
 
 /// Draws all conclusions from a map.
-pub fn conclude(map: &LinkMap) -> LinkConclusions {
-    let filled: Vec<Filled> = map.series.iter().map(|series| Filled::of(series, map)).collect();
+pub fn conclude_map(map: &LinkMap) -> LinkConclusions {
+    let filled: Vec<FilledSeries> = map.series.iter().map(|series| FilledSeries::from_series(series, map)).collect();
     let (mut conclusions, cheaper_part) = match filled.first() {
         // An unfinished search permits no conclusion: groups not seen yet may exist.
-        Some(first) if !map.unfinished => divided(first, map),
-        _ => (LinkConclusions::of(None, None), None),
+        Some(first) if !map.unfinished => divide_series(first, map),
+        _ => (LinkConclusions::from_groups(None, None), None),
     };
     conclusions.unfinished = map.unfinished;
     let mut of_first = Vec::new();
     for (place, (series, filled)) in map.series.iter().zip(&filled).enumerate() {
-        let classes = summary::classes(filled, &Tiers::of(filled, &conclusions, map));
+        let classes = summary::cost_classes(filled, &PairTiers::from_series(filled, &conclusions, map));
         let (predicted, held_out) = (filled.predicted, filled.held_out);
         let words = classes.iter().map(|(_, class)| class.clone()).collect();
         let doubts = filled.doubts.clone();
@@ -32,9 +35,9 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
         }
     }
     if !map.unfinished {
-        findings::conclude(map, &filled, &of_first, &mut conclusions);
+        findings::conclude_findings(map, &filled, &of_first, &mut conclusions);
         if is_imported(map) {
-            conclusions.findings.extend(cheaper_part.map(|part| findings::cheaper(&part, map)));
+            conclusions.findings.extend(cheaper_part.map(|part| findings::cheaper_part_finding(&part, map)));
         }
     }
     conclusions
@@ -42,14 +45,14 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
 
 /// Returns true if another tool measured it, so that the location of its lines is unknown.
 fn is_imported(map: &LinkMap) -> bool {
-    matches!(map.provenance.origin, Origin::Imported { .. })
+    matches!(map.provenance.origin, LinkMapOrigin::Imported { .. })
 }
 
 /// Returns the siblings and the groups that the costs of a series show, and the part of the machine that looks better
 /// than the rest.
-fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPart>) {
+fn divide_series(filled: &FilledSeries, map: &LinkMap) -> (LinkConclusions, Option<CheaperPart>) {
     let [cores, measured] = [&filled.all, &filled.measured].map(|costs| between_cores(&filled.structure, costs));
-    let mut hierarchy = Hierarchy::of(&cores, &measured);
+    let mut hierarchy = GroupHierarchy::from_matrix(&cores, &measured);
     let siblings = if map.machine.is_none() { hierarchy.take_siblings(&measured) } else { None };
     let cheaper_part = hierarchy
         .cheaper_part
@@ -63,7 +66,7 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
     };
     let mut levels = hierarchy.levels.iter().map(whole);
     let dear = dear.as_ref().map(whole);
-    let with = |groups| LinkConclusions { dear, ..LinkConclusions::of(siblings.clone(), groups) };
+    let with = |groups| LinkConclusions { dear, ..LinkConclusions::from_groups(siblings.clone(), groups) };
     let Some(mut level) = levels.next() else { return (with(None), cheaper_part) };
     // A part that is cheap because the line lived there is not a group.
     if is_imported(map) && cheaper_part.as_ref().is_some_and(|part| part.is_only_group) {
@@ -82,18 +85,21 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
     };
     // A stable sort: groups of several cores first, otherwise in the order of their lowest cpus.
     level.groups.sort_by_key(|group| core_count(group) < 2);
-    let groups = Groups {
+    let groups = CostGroups {
         counts_cores: knows_cores,
         cores: level.groups.iter().map(size).collect(),
         outer: levels.collect(),
-        agreement: map.machine.as_ref().map(|machine| Agreement::of(&level.groups, machine, &map.cpus)),
+        agreement: map
+            .machine
+            .as_ref()
+            .map(|machine| KernelAgreement::compare_groups(&level.groups, machine, &map.cpus)),
         level,
     };
     (with(Some(groups)), cheaper_part)
 }
 
 /// Returns the cpus of some cores, each named by its first.
-fn with_siblings(firsts: &CpuSet, structure: &Structure) -> CpuSet {
+fn with_siblings(firsts: &CpuSet, structure: &CpuStructure) -> CpuSet {
     let cores = structure.cores.iter().filter(|core| firsts.contains(structure.cpus[core[0]]));
     cores.flatten().map(|&place| structure.cpus[place]).collect()
 }
@@ -103,8 +109,8 @@ impl Artifact for LinkMap {
     const SCHEMA: &'static str = "corewise/links/3";
     type Conclusions = LinkConclusions;
 
-    fn check(&self) -> Result<(), String> {
-        self.machine.as_ref().map_or(Ok(()), Machine::check)?;
+    fn check_loaded(&self) -> Result<(), String> {
+        self.machine.as_ref().map_or(Ok(()), Machine::check_consistency)?;
         check_width(self.cpus.len(), self.series.len())?;
         if self.series.is_empty() {
             return Err("it has no way to talk".to_owned());
@@ -117,41 +123,48 @@ impl Artifact for LinkMap {
         check_pairs(self.series.iter().flat_map(|series| series.links.pairs.iter().chain(&series.held_out)), &self.cpus)
     }
 
-    fn origin(&self) -> artifact::Origin<'_> {
-        let Provenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
+    fn origin(&self) -> artifact::ArtifactOrigin<'_> {
+        let LinkMapProvenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
         let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);
-        artifact::Origin { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
+        artifact::ArtifactOrigin { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
     }
 
     /// Returns the median of each cost class of each way to talk; simulated and imported maps have quantities of their
     /// own.
-    fn followed(&self) -> Vec<Followed> {
+    fn trend_values(&self) -> Vec<TrendValue> {
         let from = match &self.provenance.origin {
-            Origin::Measured => "",
-            Origin::Simulated { .. } => ", simulated",
-            Origin::Imported { .. } => ", imported",
+            LinkMapOrigin::Measured => "",
+            LinkMapOrigin::Simulated { .. } => ", simulated",
+            LinkMapOrigin::Imported { .. } => ", imported",
         };
         let of = |kind: &KindConclusions| {
-            let quantity = format!("{}{from}, {} {}", kind.what.words(), self.unit.word(), kind.what.unit());
-            let value = |class: &CostClass| Followed::new(&quantity, &class.words, class.median_ns, class.interval_ns);
+            let quantity =
+                format!("{}{from}, {} {}", kind.what.describe_way(), self.unit.word(), kind.what.unit_of_time());
+            let value =
+                |class: &CostClass| TrendValue::new(&quantity, &class.words, class.median_ns, class.interval_ns);
             kind.classes.iter().map(value).collect::<Vec<_>>()
         };
-        self.conclude().kinds.iter().flat_map(of).collect()
+        self.draw_conclusions().kinds.iter().flat_map(of).collect()
     }
 
-    fn what(&self) -> String {
+    fn describe_contents(&self) -> String {
         let mut kinds: Vec<&str> = self.series.iter().map(|series| series.what.word()).collect();
         kinds.dedup();
         let pairs = self.series.first().map_or(0, |series| series.links.pairs.len());
         let from = match &self.provenance.origin {
-            Origin::Measured => String::new(),
-            Origin::Simulated { file } => format!(", simulated from {file}"),
-            Origin::Imported { file, .. } => format!(", imported from {file}"),
+            LinkMapOrigin::Measured => String::new(),
+            LinkMapOrigin::Simulated { file } => format!(", simulated from {file}"),
+            LinkMapOrigin::Imported { file, .. } => format!(", imported from {file}"),
         };
-        format!("{} of {} ({}){from}", count(pairs, "pair"), count(self.cpus.len(), "cpu"), kinds.join(", "))
+        format!(
+            "{} of {} ({}){from}",
+            format_count(pairs, "pair"),
+            format_count(self.cpus.len(), "cpu"),
+            kinds.join(", ")
+        )
     }
 
-    fn conclude(&self) -> LinkConclusions {
-        conclude(self)
+    fn draw_conclusions(&self) -> LinkConclusions {
+        conclude_map(self)
     }
 }

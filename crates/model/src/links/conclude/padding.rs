@@ -2,35 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::ring::Slots;
+use corewise_machine::ring::RingSlots;
 
 use super::tiers::INSIDE;
-use super::{Filled, LinkConclusions, Tiers};
-use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
-use crate::links::map::{LinkMap, Series};
-use crate::links::{Pair, What};
+use super::{FilledSeries, LinkConclusions, PairTiers};
+use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
+use crate::links::map::{LinkMap, LinkSeries};
+use crate::links::{LinkPair, TalkWay};
 use crate::stats::order::{median, median_interval};
 
 /// Smallest ratio of costs at which padding matters.
 const PADDING_MARGIN: f64 = 1.1;
 
 /// Adds the effect of padding the slots of a queue, inside groups and between them.
-pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
-    let of = |slots| map.series.iter().position(|series| series.what == What::Queue { slots });
-    let (Some(packed), Some(padded)) = (of(Slots::Packed), of(Slots::Padded)) else { return };
-    let tiers = Tiers::of(&filled[packed], conclusions, map);
+pub(super) fn conclude_padding(map: &LinkMap, filled: &[FilledSeries], conclusions: &mut LinkConclusions) {
+    let of = |slots| map.series.iter().position(|series| series.what == TalkWay::Queue { slots });
+    let (Some(packed), Some(padded)) = (of(RingSlots::Packed), of(RingSlots::Padded)) else { return };
+    let tiers = PairTiers::from_series(&filled[packed], conclusions, map);
     let has_groups = conclusions.groups.is_some();
     for (inside, words_of) in [(true, "inside a group"), (false, "between groups")] {
-        let is_side = |i: usize, j: usize| (tiers.tier(i, j) <= INSIDE) == inside;
+        let is_side = |i: usize, j: usize| (tiers.tier_of(i, j) <= INSIDE) == inside;
         let ratios = padding_ratios(&map.series[packed], &map.series[padded], &|a, b| {
-            let place = |cpu| filled[packed].measured.place(cpu);
+            let place = |cpu| filled[packed].measured.place_of(cpu);
             place(a).zip(place(b)).is_some_and(|(i, j)| is_side(i, j))
         });
         if ratios.is_empty() {
             continue;
         }
         let Some((low, high)) = median_interval(&ratios, CONFIDENCE) else { continue };
-        let effect = Effect {
+        let effect = FindingEffect {
             quantity: "send".into(),
             against: "packed slots".into(),
             ratio: median(&ratios),
@@ -39,7 +39,8 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
             p_value: None,
         };
         let place = if has_groups { format!(" {words_of}") } else { String::new() };
-        let statement = format!("A queue with padded slots costs {} of one with packed slots{place}.", effect.times());
+        let statement =
+            format!("A queue with padded slots costs {} of one with packed slots{place}.", effect.format_times());
         if high <= 1.0 / PADDING_MARGIN || low >= PADDING_MARGIN {
             let advice = if high < 1.0 {
                 "Pad the slots of queues whose ends run on different cpus (128 bytes: lines are fetched in pairs)."
@@ -48,7 +49,7 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
             };
             let cpus = map.cpus.clone();
             conclusions.findings.push(Finding {
-                topic: Topic::Links,
+                topic: FindingTopic::Links,
                 cpus,
                 statement,
                 advice: advice.into(),
@@ -63,14 +64,15 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
 
 /// Returns ratios of padded to packed costs: one for each pair, or one for each visit if there are few pairs. Both were
 /// visited in turn.
-fn padding_ratios(packed: &Series, padded: &Series, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
+fn padding_ratios(packed: &LinkSeries, padded: &LinkSeries, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
     const FEW: usize = 8;
-    let others: BTreeMap<(u32, u32), &Pair> = padded.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+    let others: BTreeMap<(u32, u32), &LinkPair> =
+        padded.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
     let packed = packed.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b));
     let both = packed.filter_map(|pair| Some((pair, *others.get(&(pair.a, pair.b))?)));
-    let both: Vec<(&Pair, &Pair)> = both.collect();
+    let both: Vec<(&LinkPair, &LinkPair)> = both.collect();
     let ratios: Vec<f64> = if both.len() < FEW {
-        let visits = |(pair, other): &(&Pair, &Pair)| {
+        let visits = |(pair, other): &(&LinkPair, &LinkPair)| {
             let pairs =
                 pair.visits_ns().iter().zip(other.visits_ns()).chain(pair.back_ns().iter().zip(other.back_ns()));
             pairs.map(|(packed, padded)| padded / packed).collect::<Vec<_>>()

@@ -1,23 +1,23 @@
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
 
 use super::*;
-use crate::links::map::Origin;
-use crate::links::{Matrix, Pair, Relation};
-use crate::simulate::layout::Layout;
+use crate::links::map::LinkMapOrigin;
+use crate::links::{CostMatrix, CpuRelation, LinkPair};
+use crate::simulate::layout::MachineLayout;
 use corewise_machine::SuggestedCommand;
 
-const PACKAGES: Layout = Layout { packages: 3, caches: 1, cores: 4, threads: 1, adjacent: false };
+const PACKAGES: MachineLayout = MachineLayout { packages: 3, caches: 1, cores: 4, threads: 1, adjacent: false };
 
 /// A map of all pairs with six visits from each side; `cost` is asked with the cpu that begins first.
 fn map(machine: Machine, cost: impl Fn(u32, u32) -> f64) -> LinkMap {
-    let mut random = Random::new(1);
+    let mut random = RandomGenerator::new(1);
     let cpus: Vec<u32> = machine.allowed.iter().collect();
-    let mut visits = |cost: f64| (0..6).map(|_| cost * (0.01 * random.normal()).exp()).collect::<Vec<f64>>();
+    let mut visits = |cost: f64| (0..6).map(|_| cost * (0.01 * random.next_normal()).exp()).collect::<Vec<f64>>();
     let mut pairs = Vec::new();
     for (place, &a) in cpus.iter().enumerate() {
         for &b in &cpus[place + 1..] {
-            pairs.push(Pair::of_both(a, b, visits(cost(a, b)), visits(cost(b, a))));
+            pairs.push(LinkPair::of_both(a, b, visits(cost(a, b)), visits(cost(b, a))));
         }
     }
     LinkMap::of_pairs(machine, pairs)
@@ -30,7 +30,7 @@ fn statements(conclusions: &LinkConclusions) -> Vec<&str> {
 /// Inside a package 80 ns, between them 200 ns; half as much again from node 2 to cpus of node 0.
 #[test]
 fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
-    let found = conclude(&map(PACKAGES.machine(), |first, second| match (first / 4, second / 4) {
+    let found = conclude_map(&map(PACKAGES.build_machine(), |first, second| match (first / 4, second / 4) {
         (2, 0) => 300.0,
         (one, other) if one == other => 80.0,
         _ => 200.0,
@@ -39,7 +39,7 @@ fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
     assert!(home.statement.contains("between nodes 0 and 2 costs 1.5"), "{}", home.statement);
     assert!(home.statement.ends_with("with the memory on node 2."), "{}", home.statement);
     assert_eq!(
-        home.command.as_ref().map(SuggestedCommand::line).as_deref(),
+        home.command.as_ref().map(SuggestedCommand::shell_line).as_deref(),
         Some("corewise run --on all --memory bind:node:0 -- ./app")
     );
     let effect = &home.effects[0];
@@ -48,25 +48,28 @@ fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
 
 #[test]
 fn homes_that_cost_the_same_are_told_as_no_difference() {
-    let found = conclude(&map(PACKAGES.machine(), |first, second| if first / 4 == second / 4 { 80.0 } else { 200.0 }));
+    let found = conclude_map(&map(
+        PACKAGES.build_machine(),
+        |first, second| if first / 4 == second / 4 { 80.0 } else { 200.0 },
+    ));
     assert!(statements(&found).iter().all(|statement| !statement.contains("memory's node matters")), "{found:?}");
     assert!(found.no_difference.iter().any(|told| told.contains("the memory's node changes")), "{found:?}");
 }
 
 #[test]
 fn classes_are_the_levels_that_cost_apart_and_siblings_are_always_one_of_their_own() {
-    let layout = Layout { packages: 2, caches: 2, cores: 3, threads: 2, adjacent: true };
-    let machine = layout.machine();
-    let of = |cost: fn(Relation) -> f64| {
-        let told = layout.machine();
-        let found = conclude(&map(machine.clone(), |a, b| cost(Relation::of(&told, a, b).unwrap())));
+    let layout = MachineLayout { packages: 2, caches: 2, cores: 3, threads: 2, adjacent: true };
+    let machine = layout.build_machine();
+    let of = |cost: fn(CpuRelation) -> f64| {
+        let told = layout.build_machine();
+        let found = conclude_map(&map(machine.clone(), |a, b| cost(CpuRelation::between_cpus(&told, a, b).unwrap())));
         let classes = found.kinds.into_iter().next().unwrap().classes;
         classes.into_iter().map(|class| (class.words, class.pairs)).collect::<Vec<_>>()
     };
     let all = of(|relation| match relation {
-        Relation::SameCore => 8.0,
-        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
-        Relation::OtherPackage => 250.0,
+        CpuRelation::SameCore => 8.0,
+        CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => 30.0,
+        CpuRelation::OtherPackage => 250.0,
         _ => 90.0,
     });
     let words = |classes: &[(String, u64)]| classes.iter().map(|(words, _)| words.clone()).collect::<Vec<_>>();
@@ -81,38 +84,41 @@ fn classes_are_the_levels_that_cost_apart_and_siblings_are_always_one_of_their_o
 #[test]
 fn groups_that_the_kernel_hides_are_told_with_the_cache_that_they_divide() {
     // One cache of eight cores for the kernel, two halves for the costs.
-    let machine = Layout { packages: 1, caches: 1, cores: 8, threads: 1, adjacent: false }.machine();
-    let found = conclude(&map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 80.0 }));
+    let machine = MachineLayout { packages: 1, caches: 1, cores: 8, threads: 1, adjacent: false }.build_machine();
+    let found = conclude_map(&map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 80.0 }));
     let told = statements(&found);
     assert!(
         told.contains(&"The kernel reports one last-level cache for cpus 0-7, but the costs show 2 groups: 0-3 | 4-7."),
         "{told:?}"
     );
-    assert!(matches!(found.groups.unwrap().agreement, Some(Agreement::Finer { .. })));
+    assert!(matches!(found.groups.unwrap().agreement, Some(KernelAgreement::Finer { .. })));
 }
 
 #[test]
 fn groups_are_held_against_every_level_that_the_kernel_tells() {
-    let machine = Layout { packages: 2, caches: 2, cores: 2, threads: 1, adjacent: false }.machine();
+    let machine = MachineLayout { packages: 2, caches: 2, cores: 2, threads: 1, adjacent: false }.build_machine();
     let agreement = |groups: &[&str]| {
         let groups: Vec<CpuSet> = groups.iter().map(|cpus| cpus.parse().unwrap()).collect();
-        Agreement::of(&groups, &machine, &machine.allowed)
+        KernelAgreement::compare_groups(&groups, &machine, &machine.allowed)
     };
     use corewise_machine::Level;
-    assert_eq!(agreement(&["0-1", "2-3", "4-5", "6-7"]), Agreement::Same { level: Level::Llc });
-    assert!(matches!(agreement(&["0-3", "4-7"]), Agreement::Same { level: Level::Die | Level::Node | Level::Package }));
-    assert!(matches!(agreement(&["0", "1", "2-3", "4-5", "6-7"]), Agreement::Finer { level: Level::Llc, .. }));
-    assert_eq!(agreement(&["0-1", "2-3", "4-7"]), Agreement::Coarser { level: Level::Llc }, "no die is hidden");
-    assert_eq!(agreement(&["0,2", "1,3", "4-7"]), Agreement::Across);
+    assert_eq!(agreement(&["0-1", "2-3", "4-5", "6-7"]), KernelAgreement::Same { level: Level::Llc });
+    assert!(matches!(
+        agreement(&["0-3", "4-7"]),
+        KernelAgreement::Same { level: Level::Die | Level::Node | Level::Package }
+    ));
+    assert!(matches!(agreement(&["0", "1", "2-3", "4-5", "6-7"]), KernelAgreement::Finer { level: Level::Llc, .. }));
+    assert_eq!(agreement(&["0-1", "2-3", "4-7"]), KernelAgreement::Coarser { level: Level::Llc }, "no die is hidden");
+    assert_eq!(agreement(&["0,2", "1,3", "4-7"]), KernelAgreement::Across);
 }
 
 #[test]
 fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
-    let layout = Layout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
-    let told = layout.machine();
-    let mut map = map(layout.machine(), |a, b| match Relation::of(&told, a, b).unwrap() {
-        Relation::OtherPackage => 250.0,
-        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
+    let layout = MachineLayout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let told = layout.build_machine();
+    let mut map = map(layout.build_machine(), |a, b| match CpuRelation::between_cpus(&told, a, b).unwrap() {
+        CpuRelation::OtherPackage => 250.0,
+        CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => 30.0,
         _ => 90.0,
     });
     let series = &mut map.series[0];
@@ -124,16 +130,16 @@ fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
             _ => {}
         }
     }
-    let filled = Filled::of(&map.series[0], &map);
+    let filled = FilledSeries::from_series(&map.series[0], &map);
     let held_out = filled.held_out.unwrap();
     assert_eq!(held_out.pairs, 99);
     assert!(held_out.median < 0.01 && held_out.p95 < 0.03, "{held_out:?}");
-    assert_eq!(filled.all.known().count(), 496);
+    assert_eq!(filled.all.known_pairs().count(), 496);
     assert_eq!(filled.predicted, 496 - 199 - 99);
-    for (i, j, cost) in filled.all.known() {
-        let true_cost = match Relation::of(&told, i as u32, j as u32).unwrap() {
-            Relation::OtherPackage => 250.0,
-            Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
+    for (i, j, cost) in filled.all.known_pairs() {
+        let true_cost = match CpuRelation::between_cpus(&told, i as u32, j as u32).unwrap() {
+            CpuRelation::OtherPackage => 250.0,
+            CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => 30.0,
             _ => 90.0,
         };
         assert!((cost / true_cost - 1.0).abs() < 0.05, "{i} {j}: {cost}");
@@ -141,10 +147,10 @@ fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
 }
 
 /// Two packages of four caches of four cores: 30 ns inside a cache, 90 inside a package, and 250 between packages.
-fn levelled(relation: Relation) -> f64 {
+fn levelled(relation: CpuRelation) -> f64 {
     match relation {
-        Relation::OtherPackage => 250.0,
-        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 30.0,
+        CpuRelation::OtherPackage => 250.0,
+        CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => 30.0,
         _ => 90.0,
     }
 }
@@ -152,19 +158,19 @@ fn levelled(relation: Relation) -> f64 {
 /// All pairs inside packages were measured and few between them: in the machine these are still more than half.
 #[test]
 fn summaries_are_of_the_machine_and_not_of_the_pairs_that_were_measured() {
-    let layout = Layout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
-    let told = layout.machine();
+    let layout = MachineLayout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let told = layout.build_machine();
     // No step between caches of one package and of two: one tier, of which 192 pairs cost 100 ns and 256 cost 118.
-    let cost = |relation: Relation| match levelled(relation) {
+    let cost = |relation: CpuRelation| match levelled(relation) {
         250.0 => 118.0,
         90.0 => 100.0,
         inside => inside,
     };
-    let whole = map(layout.machine(), |a, b| cost(Relation::of(&told, a, b).unwrap()));
+    let whole = map(layout.build_machine(), |a, b| cost(CpuRelation::between_cpus(&told, a, b).unwrap()));
     let mut few = whole.clone();
     let all = std::mem::take(&mut few.series[0].links.pairs);
     for (index, pair) in all.into_iter().enumerate() {
-        let is_far = Relation::of(&told, pair.a, pair.b) == Some(Relation::OtherPackage);
+        let is_far = CpuRelation::between_cpus(&told, pair.a, pair.b) == Some(CpuRelation::OtherPackage);
         match index % 8 {
             0 if is_far => few.series[0].links.pairs.push(pair),
             1 if is_far => few.series[0].held_out.push(pair),
@@ -172,7 +178,7 @@ fn summaries_are_of_the_machine_and_not_of_the_pairs_that_were_measured() {
             _ => few.series[0].links.pairs.push(pair),
         }
     }
-    let across = |map: &LinkMap| conclude(map).kinds[0].classes[1].clone();
+    let across = |map: &LinkMap| conclude_map(map).kinds[0].classes[1].clone();
     let (whole, few) = (across(&whole), across(&few));
     assert!(few.predicted > 150 && whole.predicted == 0, "{few:?}");
     assert!((few.median_ns / whole.median_ns - 1.0).abs() < 0.02, "{} and {}", few.median_ns, whole.median_ns);
@@ -185,9 +191,10 @@ fn summaries_are_of_the_machine_and_not_of_the_pairs_that_were_measured() {
 /// 22, 85 and 210 ns: the sentence names the next group, not only the farthest.
 #[test]
 fn each_step_of_the_hierarchy_is_said_once() {
-    let layout = Layout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
-    let told = layout.machine();
-    let found = conclude(&map(layout.machine(), |a, b| levelled(Relation::of(&told, a, b).unwrap())));
+    let layout = MachineLayout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let told = layout.build_machine();
+    let found =
+        conclude_map(&map(layout.build_machine(), |a, b| levelled(CpuRelation::between_cpus(&told, a, b).unwrap())));
     let statement = statements(&found)[0];
     assert!(
         statement.starts_with("8 groups of 4 cores: inside 30 ns one way; other group, same package 90 ns (3.0x ["),
@@ -201,10 +208,10 @@ fn each_step_of_the_hierarchy_is_said_once() {
 
 #[test]
 fn of_a_search_that_was_not_finished_nothing_is_concluded() {
-    let told = PACKAGES.machine();
-    let mut map = map(PACKAGES.machine(), |a, b| levelled(Relation::of(&told, a, b).unwrap()));
+    let told = PACKAGES.build_machine();
+    let mut map = map(PACKAGES.build_machine(), |a, b| levelled(CpuRelation::between_cpus(&told, a, b).unwrap()));
     map.unfinished = true;
-    let found = conclude(&map);
+    let found = conclude_map(&map);
     assert!(found.unfinished && found.groups.is_none() && found.siblings.is_none());
     assert_eq!((found.findings.len(), found.no_difference.len()), (0, 0));
     assert_eq!(found.kinds[0].classes.iter().map(|class| class.pairs).sum::<u64>(), 66);
@@ -212,20 +219,20 @@ fn of_a_search_that_was_not_finished_nothing_is_concluded() {
 
 #[test]
 fn predictions_that_nothing_checks_are_not_made() {
-    let told = PACKAGES.machine();
-    let mut map = map(PACKAGES.machine(), |a, b| levelled(Relation::of(&told, a, b).unwrap()));
+    let told = PACKAGES.build_machine();
+    let mut map = map(PACKAGES.build_machine(), |a, b| levelled(CpuRelation::between_cpus(&told, a, b).unwrap()));
     map.series[0].links.pairs.truncate(40);
-    let filled = Filled::of(&map.series[0], &map);
-    assert_eq!((filled.predicted, filled.all.known().count()), (0, 40));
+    let filled = FilledSeries::from_series(&map.series[0], &map);
+    assert_eq!((filled.predicted, filled.all.known_pairs().count()), (0, 40));
 }
 
 /// Eight cores on one cache, and four that are as far from each other as from those.
 #[test]
 fn a_core_alone_is_no_group_to_keep_threads_in() {
-    let machine = Layout { packages: 1, caches: 1, cores: 12, threads: 1, adjacent: false }.machine();
-    let found = conclude(&map(machine, |a, b| if a.max(b) < 12 && a.min(b) >= 4 { 25.0 } else { 80.0 }));
+    let machine = MachineLayout { packages: 1, caches: 1, cores: 12, threads: 1, adjacent: false }.build_machine();
+    let found = conclude_map(&map(machine, |a, b| if a.max(b) < 12 && a.min(b) >= 4 { 25.0 } else { 80.0 }));
     let groups = found.groups.unwrap();
-    assert_eq!(groups.words(), "1 group of 8 cores and 4 cores in none");
+    assert_eq!(groups.describe_groups(), "1 group of 8 cores and 4 cores in none");
     assert_eq!(groups.of_several_cores(), ["4-11".parse::<CpuSet>().unwrap()]);
     assert_eq!(groups.level.groups.len(), 5);
 }
@@ -233,16 +240,16 @@ fn a_core_alone_is_no_group_to_keep_threads_in() {
 /// Nothing is known of the machine: the guess is named, and so is what would settle it.
 #[test]
 fn guesses_of_siblings_are_named() {
-    let layout = Layout { packages: 1, caches: 2, cores: 4, threads: 2, adjacent: false };
-    let told = layout.machine();
-    let mut map = map(layout.machine(), |a, b| match Relation::of(&told, a, b).unwrap() {
-        Relation::SameCore => 8.0,
-        Relation::SameLlc => 22.0,
+    let layout = MachineLayout { packages: 1, caches: 2, cores: 4, threads: 2, adjacent: false };
+    let told = layout.build_machine();
+    let mut map = map(layout.build_machine(), |a, b| match CpuRelation::between_cpus(&told, a, b).unwrap() {
+        CpuRelation::SameCore => 8.0,
+        CpuRelation::SameLlc => 22.0,
         _ => 90.0,
     });
     map.machine = None;
-    let found = conclude(&map);
-    assert_eq!(found.groups.as_ref().unwrap().words(), "2 groups of 4 cores");
+    let found = conclude_map(&map);
+    assert_eq!(found.groups.as_ref().unwrap().describe_groups(), "2 groups of 4 cores");
     assert!(
         found
             .no_difference
@@ -253,7 +260,7 @@ fn guesses_of_siblings_are_named() {
     for factor in [0.5, 1.01, 2.0] {
         let mut other = map.clone();
         for pair in &mut other.series[0].links.pairs {
-            pair.change(|cost| *cost *= factor);
+            pair.change_visits(|cost| *cost *= factor);
         }
         let said = |found: &LinkConclusions| {
             let groups = found.groups.as_ref().map(|groups| groups.level.groups.clone());
@@ -261,13 +268,14 @@ fn guesses_of_siblings_are_named() {
             let classes = found.kinds[0].classes.iter().map(|class| (class.words.clone(), class.pairs));
             (groups, siblings, classes.collect::<Vec<_>>())
         };
-        assert_eq!(said(&found), said(&conclude(&other)), "times {factor}");
+        assert_eq!(said(&found), said(&conclude_map(&other)), "times {factor}");
     }
 }
 
 /// A map that another tool made.
 fn imported(mut map: LinkMap) -> LinkMap {
-    map.provenance.origin = Origin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
+    map.provenance.origin =
+        LinkMapOrigin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
     map
 }
 
@@ -275,22 +283,23 @@ fn imported(mut map: LinkMap) -> LinkMap {
 #[test]
 fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
     for (cores, caches) in [(6, 1), (2, 1), (3, 2)] {
-        let layout = Layout { packages: 1, caches, cores, threads: 2, adjacent: false };
-        let told = layout.machine();
+        let layout = MachineLayout { packages: 1, caches, cores, threads: 2, adjacent: false };
+        let told = layout.build_machine();
         let of = |sibling: f64, scatter: f64| {
-            let mut random = Random::new(11);
+            let mut random = RandomGenerator::new(11);
             let mut cost = |relation| match relation {
-                Relation::SameCore => sibling,
-                Relation::SameLlc | Relation::SameCluster => 40.0,
+                CpuRelation::SameCore => sibling,
+                CpuRelation::SameLlc | CpuRelation::SameCluster => 40.0,
                 _ => 90.0,
-            } * (scatter * random.normal()).exp();
-            let mut costs = Matrix::unknown(told.allowed.iter());
+            } * (scatter * random.next_normal()).exp();
+            let mut costs = CostMatrix::all_unknown(told.allowed.iter());
             for i in 0..costs.len() {
                 for j in 0..i {
-                    costs.set_both(i, j, cost(Relation::of(&told, i as u32, j as u32).unwrap()));
+                    costs.set_both(i, j, cost(CpuRelation::between_cpus(&told, i as u32, j as u32).unwrap()));
                 }
             }
-            let found = conclude(&imported(map(layout.machine(), |a, b| costs.cost(a as usize, b as usize))));
+            let found =
+                conclude_map(&imported(map(layout.build_machine(), |a, b| costs.pair_cost(a as usize, b as usize))));
             found.findings.iter().any(|finding| finding.advice.contains("not pinned"))
         };
         assert!(of(40.0, 0.0) && of(60.0, 0.0) && of(60.0, 0.15), "{cores} cores");
@@ -302,18 +311,18 @@ fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
 #[test]
 fn a_slower_socket_of_a_file_is_not_structure() {
     for caches in [1, 4] {
-        let layout = Layout { packages: 2, caches, cores: 16 / caches, threads: 1, adjacent: false };
-        let told = layout.machine();
-        let cost = |a: u32, b: u32| match Relation::of(&told, a, b).unwrap() {
-            Relation::OtherPackage => 210.0,
-            Relation::SameCluster | Relation::SameLlc if caches > 1 => 25.0 * if a >= 16 { 2.0 } else { 1.0 },
+        let layout = MachineLayout { packages: 2, caches, cores: 16 / caches, threads: 1, adjacent: false };
+        let told = layout.build_machine();
+        let cost = |a: u32, b: u32| match CpuRelation::between_cpus(&told, a, b).unwrap() {
+            CpuRelation::OtherPackage => 210.0,
+            CpuRelation::SameCluster | CpuRelation::SameLlc if caches > 1 => 25.0 * if a >= 16 { 2.0 } else { 1.0 },
             _ => 100.0 * if a >= 16 { 2.0 } else { 1.0 },
         };
-        let named = imported(map(layout.machine(), cost));
+        let named = imported(map(layout.build_machine(), cost));
         let mut unnamed = named.clone();
         unnamed.machine = None;
         let said = |map: &LinkMap| {
-            let found = conclude(map);
+            let found = conclude_map(map);
             assert_eq!(
                 found.groups.as_ref().map_or(0, |groups| groups.of_several_cores().len()),
                 if caches > 1 { 8 } else { 0 }
@@ -330,18 +339,18 @@ fn a_slower_socket_of_a_file_is_not_structure() {
         assert_eq!(why_not_known, "by where the lines lived, the clock, or the kind of core.");
         // Where corewise measures, each line is where the pair is.
         let mut measured = named.clone();
-        measured.provenance.origin = Origin::Measured;
-        assert!(statements(&conclude(&measured)).iter().all(|statement| !statement.contains("lines lived")));
+        measured.provenance.origin = LinkMapOrigin::Measured;
+        assert!(statements(&conclude_map(&measured)).iter().all(|statement| !statement.contains("lines lived")));
     }
 }
 
 /// 20 ns one way and 200 the other: neither classes nor sentences nor comparisons have a 110 in them.
 #[test]
 fn two_costs_of_a_pair_are_not_averaged() {
-    let layout = Layout { packages: 1, caches: 2, cores: 6, threads: 1, adjacent: false };
+    let layout = MachineLayout { packages: 1, caches: 2, cores: 6, threads: 1, adjacent: false };
     let ways = |a: u32, b: u32| if a < b { 20.0 } else { 200.0 };
-    let everywhere = map(layout.machine(), ways);
-    let found = conclude(&everywhere);
+    let everywhere = map(layout.build_machine(), ways);
+    let found = conclude_map(&everywhere);
     let of = |found: &LinkConclusions| {
         let classes = found.kinds[0].classes.iter();
         classes.map(|class| (class.words.clone(), class.median_ns.round(), class.pairs)).collect::<Vec<_>>()
@@ -353,8 +362,8 @@ fn two_costs_of_a_pair_are_not_averaged() {
     assert!(found.no_difference[0].contains("talk in 20 and, the other way, 200 ns"), "{said}");
     assert!(!said.contains("110"), "{said}");
     // Inside the caches alone.
-    let inside = map(layout.machine(), |a, b| if a / 6 == b / 6 { ways(a, b) } else { 400.0 });
-    let found = conclude(&inside);
+    let inside = map(layout.build_machine(), |a, b| if a / 6 == b / 6 { ways(a, b) } else { 400.0 });
+    let found = conclude_map(&inside);
     assert_eq!(of(&found)[..2].iter().map(|of| of.1).collect::<Vec<_>>(), [20.0, 200.0]);
     assert_eq!(
         statements(&found)[0],
@@ -362,8 +371,8 @@ fn two_costs_of_a_pair_are_not_averaged() {
     );
     assert!(found.findings[0].effects.is_empty());
     // Across them alone, and each ratio says of which way it is.
-    let across = map(layout.machine(), |a, b| if a / 6 == b / 6 { 10.0 } else { ways(a, b) });
-    let found = conclude(&across);
+    let across = map(layout.build_machine(), |a, b| if a / 6 == b / 6 { 10.0 } else { ways(a, b) });
+    let found = conclude_map(&across);
     let statement = statements(&found)[0];
     assert!(
         statement.contains("; other package, cheaper way 20 ns (2.0x") || statement.contains("cheaper way 20 ns (2.0x"),
@@ -371,12 +380,12 @@ fn two_costs_of_a_pair_are_not_averaged() {
     );
     assert!(statement.contains("dearer way 200 ns (20"), "{statement}");
     // A few pairs: the class has one median, and both ends.
-    let few = map(layout.machine(), |a, b| if (a, b) == (3, 9) { 200.0 } else { 20.0 });
-    let class = &conclude(&few).kinds[0].classes[0];
+    let few = map(layout.build_machine(), |a, b| if (a, b) == (3, 9) { 200.0 } else { 20.0 });
+    let class = &conclude_map(&few).kinds[0].classes[0];
     assert_eq!((class.pairs, class.median_ns.round(), class.words.as_str()), (66, 20.0, words));
     // One way became cheaper: the change of the pairs is that of this way, first cpu first.
-    let better = map(layout.machine(), |a, b| if a < b { 20.0 } else { 40.0 });
-    let change = &crate::links::compare::compare(&everywhere, &better, &conclude(&everywhere))[0];
+    let better = map(layout.build_machine(), |a, b| if a < b { 20.0 } else { 40.0 });
+    let change = &crate::links::compare::compare_link_maps(&everywhere, &better, &conclude_map(&everywhere))[0];
     assert!((change.classes[0].before_ns - 200.0).abs() < 3.0, "{change:?}");
     assert!((change.classes[0].after_ns - 40.0).abs() < 1.0 && change.most[0].a > change.most[0].b, "{change:?}");
 }
@@ -384,7 +393,7 @@ fn two_costs_of_a_pair_are_not_averaged() {
 /// Two clusters of efficiency cores talk for more among themselves than with anybody: 12 of 276 pairs, which no summary of all shows.
 #[test]
 fn cores_that_are_dear_among_themselves_are_named() {
-    let machine = Layout { packages: 1, caches: 1, cores: 24, threads: 1, adjacent: false }.machine();
+    let machine = MachineLayout { packages: 1, caches: 1, cores: 24, threads: 1, adjacent: false }.build_machine();
     let hybrid = |cluster: f64| {
         map(machine.clone(), move |a, b| match (a.min(b), a.max(b)) {
             (low, high) if low >= 16 && low / 4 == high / 4 => cluster,
@@ -393,7 +402,7 @@ fn cores_that_are_dear_among_themselves_are_named() {
             _ => 35.0,
         })
     };
-    let found = conclude(&hybrid(50.0));
+    let found = conclude_map(&hybrid(50.0));
     let dear: Vec<&CpuSet> = found.dear.as_ref().unwrap().groups.iter().filter(|group| group.len() > 1).collect();
     assert_eq!(dear, [&"16-19".parse::<CpuSet>().unwrap(), &"20-23".parse().unwrap()]);
     let classes: Vec<(&str, u64)> =
@@ -408,15 +417,15 @@ fn cores_that_are_dear_among_themselves_are_named() {
     );
     assert!(found.no_difference.iter().any(|told| told.contains("any two other cores talk in")), "{found:?}");
     // All efficiency cores alike; and no core that is dear.
-    let dear = conclude(&hybrid(44.0)).dear.unwrap();
+    let dear = conclude_map(&hybrid(44.0)).dear.unwrap();
     assert_eq!(dear.groups.last(), Some(&"16-23".parse().unwrap()));
-    assert_eq!(conclude(&map(machine.clone(), |_, _| 35.0)).dear, None);
+    assert_eq!(conclude_map(&map(machine.clone(), |_, _| 35.0)).dear, None);
 }
 
 /// Four groups that the kernel reports as one cache: what was not measured inside one is like the rest of it, and not like what lies across.
 #[test]
 fn a_pair_inside_a_hidden_group_is_not_predicted_from_across() {
-    let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.machine();
+    let machine = MachineLayout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.build_machine();
     let mut map = map(machine, |a, b| if a / 4 == b / 4 { 25.0 } else { 100.0 });
     let series = &mut map.series[0];
     let all = std::mem::take(&mut series.links.pairs);
@@ -427,28 +436,28 @@ fn a_pair_inside_a_hidden_group_is_not_predicted_from_across() {
             _ => series.links.pairs.push(pair),
         }
     }
-    let filled = Filled::of(&map.series[0], &map);
+    let filled = FilledSeries::from_series(&map.series[0], &map);
     for (i, j, cost) in [(0, 1, 25.0), (5, 7, 25.0), (0, 9, 100.0)] {
-        assert!((filled.all.cost(i, j) / cost - 1.0).abs() < 0.05, "{i} and {j}: {}", filled.all.cost(i, j));
+        assert!((filled.all.pair_cost(i, j) / cost - 1.0).abs() < 0.05, "{i} and {j}: {}", filled.all.pair_cost(i, j));
     }
     assert!(filled.held_out.unwrap().p95 < 0.05, "{:?}", filled.held_out);
-    assert_eq!(conclude(&map).groups.unwrap().of_several_cores().len(), 4);
+    assert_eq!(conclude_map(&map).groups.unwrap().of_several_cores().len(), 4);
 }
 
 /// Inside groups 20 ns one way and 200 the other, across 90: the mean of 110 makes no dear groups, and the difference is not "nothing".
 #[test]
 fn two_ways_are_a_finding_and_no_dear_group() {
-    let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.machine();
+    let machine = MachineLayout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.build_machine();
     let inside = imported(map(machine.clone(), |a, b| match (a / 4 == b / 4, a < b) {
         (true, true) => 20.0,
         (true, false) => 200.0,
         _ => 90.0,
     }));
-    assert_eq!(conclude(&inside).dear, None);
-    for origin in [inside.provenance.origin.clone(), Origin::Measured] {
+    assert_eq!(conclude_map(&inside).dear, None);
+    for origin in [inside.provenance.origin.clone(), LinkMapOrigin::Measured] {
         let mut everywhere = map(machine.clone(), |a, b| if a < b { 20.0 } else { 200.0 });
         everywhere.provenance.origin = origin;
-        let found = conclude(&everywhere);
+        let found = conclude_map(&everywhere);
         let statement = statements(&found)[0];
         assert!(statement.starts_with("It matters which cpu begins: pairs"), "{statement}");
         assert!(statement.contains("talk in 20 ns one way and in 200 the other (10x ["), "{statement}");
@@ -458,9 +467,9 @@ fn two_ways_are_a_finding_and_no_dear_group() {
 /// Memory that is near to one node: what was not measured is predicted of each way, and where the ways follow no rule not at all.
 #[test]
 fn what_costs_two_is_predicted_of_each_way() {
-    let layout = Layout { packages: 2, caches: 1, cores: 8, threads: 1, adjacent: false };
+    let layout = MachineLayout { packages: 2, caches: 1, cores: 8, threads: 1, adjacent: false };
     let few = |cost: fn(u32, u32) -> f64| {
-        let mut map = map(layout.machine(), cost);
+        let mut map = map(layout.build_machine(), cost);
         let all = std::mem::take(&mut map.series[0].links.pairs);
         for (index, pair) in all.into_iter().enumerate() {
             match index % 4 {
@@ -469,7 +478,7 @@ fn what_costs_two_is_predicted_of_each_way() {
                 _ => map.series[0].links.pairs.push(pair),
             }
         }
-        let filled = Filled::of(&map.series[0], &map);
+        let filled = FilledSeries::from_series(&map.series[0], &map);
         (filled, map)
     };
     let cost = |a: u32, b: u32| match (a / 8, b / 8) {
@@ -481,11 +490,11 @@ fn what_costs_two_is_predicted_of_each_way() {
     assert!(filled.predicted > 20);
     for i in 0..16 {
         for j in (0..16).filter(|&j| j != i) {
-            let (way, cost) = (filled.all.way(i, j), cost(i as u32, j as u32));
+            let (way, cost) = (filled.all.one_way_cost(i, j), cost(i as u32, j as u32));
             assert!((way / cost - 1.0).abs() < 0.05, "{i} to {j}: {way} for {cost}");
         }
     }
-    let classes = &conclude(&map).kinds[0].classes;
+    let classes = &conclude_map(&map).kinds[0].classes;
     assert_eq!(classes.iter().map(|class| (class.median_ns / 10.0).round()).collect::<Vec<_>>(), [5.0, 15.0, 40.0]);
     // Now this way, now the other.
     let (filled, _) = few(|a, b| match (a / 8 == b / 8, (a + b) % 2 == u32::from(a < b)) {
@@ -494,44 +503,49 @@ fn what_costs_two_is_predicted_of_each_way() {
         _ => 400.0,
     });
     let unknown =
-        (0..8).flat_map(|i| (8..16).map(move |j| (i, j))).filter(|&(i, j)| filled.measured.cost(i, j).is_nan());
-    assert!(unknown.clone().count() > 10 && unknown.clone().all(|(i, j)| filled.all.cost(i, j).is_nan()));
+        (0..8).flat_map(|i| (8..16).map(move |j| (i, j))).filter(|&(i, j)| filled.measured.pair_cost(i, j).is_nan());
+    assert!(unknown.clone().count() > 10 && unknown.clone().all(|(i, j)| filled.all.pair_cost(i, j).is_nan()));
 }
 
 /// A cost that cannot be is left out by name, is no cost of a class, and siblings of a machine are its own matter.
 #[test]
 fn a_doubtful_cost_is_left_out_of_everything() {
-    let layout = Layout { packages: 1, caches: 4, cores: 4, threads: 1, adjacent: false };
+    let layout = MachineLayout { packages: 1, caches: 4, cores: 4, threads: 1, adjacent: false };
     let cost = |a: u32, b: u32| match (a.min(b), a.max(b)) {
         (1, 9) => 0.4,
         (a, b) if a / 4 == b / 4 => 25.0,
         _ => 100.0,
     };
-    let mut unnamed = imported(map(layout.machine(), cost));
+    let mut unnamed = imported(map(layout.build_machine(), cost));
     unnamed.machine = None;
-    let found = conclude(&unnamed);
+    let found = conclude_map(&unnamed);
     let [doubt] = found.kinds[0].doubts[..] else { panic!("{found:?}") };
     assert_eq!((doubt.a, doubt.b, doubt.is_detour), (1, 9, true));
-    assert!(doubt.words("ns").starts_with("cpus 1 and 9: 0.4 ns contradicts the other costs"), "{}", doubt.words("ns"));
-    assert_eq!(found.groups.as_ref().unwrap().words(), "4 groups of 4 cpus");
+    assert!(
+        doubt.describe_doubt("ns").starts_with("cpus 1 and 9: 0.4 ns contradicts the other costs"),
+        "{}",
+        doubt.describe_doubt("ns")
+    );
+    assert_eq!(found.groups.as_ref().unwrap().describe_groups(), "4 groups of 4 cpus");
     assert_eq!(found.kinds[0].classes.iter().map(|class| class.pairs).sum::<u64>(), 119);
     assert!(found.kinds[0].classes.iter().all(|class| class.low_ns > 20.0) && found.siblings.is_none());
     // Few siblings of a machine that is named may be that near.
-    let layout = Layout { packages: 1, caches: 1, cores: 12, threads: 2, adjacent: false };
-    let told = layout.machine();
-    let siblings = |a, b| if Relation::of(&told, a, b) == Some(Relation::SameCore) { 2.0 } else { 60.0 };
-    assert_eq!(conclude(&map(layout.machine(), siblings)).kinds[0].doubts, []);
+    let layout = MachineLayout { packages: 1, caches: 1, cores: 12, threads: 2, adjacent: false };
+    let told = layout.build_machine();
+    let siblings =
+        |a, b| if CpuRelation::between_cpus(&told, a, b) == Some(CpuRelation::SameCore) { 2.0 } else { 60.0 };
+    assert_eq!(conclude_map(&map(layout.build_machine(), siblings)).kinds[0].doubts, []);
 }
 
 /// Costs that scatter without groups are no reason to leave placement to the scheduler.
 #[test]
 fn no_groups_is_not_nothing_where_pairs_differ() {
-    let machine = Layout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.machine();
+    let machine = MachineLayout { packages: 1, caches: 1, cores: 16, threads: 1, adjacent: false }.build_machine();
     let row = map(machine.clone(), |a, b| 30.0 + 8.0 * f64::from(a.abs_diff(b)));
-    let found = conclude(&row);
+    let found = conclude_map(&row);
     assert!(found.groups.is_none());
     let said = nothing_found(&found, "ns");
     assert!(said.starts_with("No groups stand out, but pairs differ ") && said.contains(" ns)"), "{said}");
-    let even = conclude(&map(machine, |_, _| 60.0));
+    let even = conclude_map(&map(machine, |_, _| 60.0));
     assert_eq!(nothing_found(&even, "ns"), "Nothing stands out: leave placement to the scheduler.");
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use corewise_machine::{CpuSet, Level, Machine};
 
-use super::{Filled, LinkConclusions};
+use super::{FilledSeries, LinkConclusions};
 use crate::links::groups::GroupLevel;
-use crate::links::{LinkMap, Relation};
+use crate::links::{CpuRelation, LinkMap};
 
 /// The tier of every pair of cpus of a map.
-pub struct Tiers {
+pub struct PairTiers {
     /// The core of each place.
     core_of: Vec<usize>,
     /// The group of each place, by level, innermost first.
@@ -27,14 +27,14 @@ pub(super) const DEAR: usize = 1;
 /// The tier of cores of one group, or of all cores if there are no groups.
 pub(super) const INSIDE: usize = 2;
 
-impl Tiers {
+impl PairTiers {
     /// Builds the tiers of a series from the conclusions about its map.
-    pub fn of(filled: &Filled, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
-        let levels: Vec<&GroupLevel> = conclusions.levels().collect();
+    pub fn from_series(filled: &FilledSeries, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
+        let levels: Vec<&GroupLevel> = conclusions.group_levels().collect();
         let group_of = levels.iter().map(|level| level.group_of(&filled.measured)).collect();
         let dear_of = conclusions.dear.as_ref().map_or_else(Vec::new, |level| level.group_of(&filled.measured));
-        let mut tiers = Self { core_of: conclusions.cores(filled), group_of, dear_of, words: Vec::new() };
-        tiers.words = words(&levels, conclusions.dear.as_ref(), filled, map, &tiers);
+        let mut tiers = Self { core_of: conclusions.cores_of_places(filled), group_of, dear_of, words: Vec::new() };
+        tiers.words = name_tiers(&levels, conclusions.dear.as_ref(), filled, map, &tiers);
         tiers
     }
 
@@ -44,7 +44,7 @@ impl Tiers {
     }
 
     /// Returns the tier of two places: [`SAME_CORE`], [`DEAR`], [`INSIDE`], and one more for each further level.
-    pub fn tier(&self, i: usize, j: usize) -> usize {
+    pub fn tier_of(&self, i: usize, j: usize) -> usize {
         if self.core_of[i] == self.core_of[j] {
             return SAME_CORE;
         }
@@ -56,26 +56,26 @@ impl Tiers {
     }
 
     /// Returns a tier's name.
-    pub fn words(&self, tier: usize) -> &str {
+    pub fn tier_name(&self, tier: usize) -> &str {
         &self.words[tier]
     }
 }
 
-fn words(
+fn name_tiers(
     levels: &[&GroupLevel],
     dear: Option<&GroupLevel>,
-    filled: &Filled,
+    filled: &FilledSeries,
     map: &LinkMap,
-    tiers: &Tiers,
+    tiers: &PairTiers,
 ) -> Vec<String> {
-    let mut words = vec![Relation::SameCore.words().to_owned(), dear_words(dear, map)];
+    let mut words = vec![CpuRelation::SameCore.relation_name().to_owned(), dear_words(dear, map)];
     let Some((_, outer)) = levels.split_first() else {
         words.push(any_two(filled, map, tiers));
         return words;
     };
     words.push("same group".into());
     let named =
-        |level: &GroupLevel| map.machine.as_ref().and_then(|machine| reported(&level.groups, machine, &map.cpus));
+        |level: &GroupLevel| map.machine.as_ref().and_then(|machine| reported_level(&level.groups, machine, &map.cpus));
     let name = |level: &GroupLevel| match named(level) {
         Some(reported) => reported.to_string(),
         None if outer.len() == 1 => "larger group".into(),
@@ -92,10 +92,10 @@ fn words(
 }
 
 /// Returns the outermost level that has these groups as objects.
-fn reported(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level> {
+fn reported_level(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level> {
     let wanted: BTreeSet<&CpuSet> = groups.iter().collect();
     [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster].into_iter().find(|&level| {
-        let objects = machine.objects(level).into_iter().map(|object| object.intersection(cpus));
+        let objects = machine.objects_of(level).into_iter().map(|object| object.intersection(cpus));
         let objects: BTreeSet<CpuSet> = objects.filter(|object| !object.is_empty()).collect();
         objects.len() == wanted.len() && objects.iter().all(|object| wanted.contains(object))
     })
@@ -103,7 +103,7 @@ fn reported(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level
 
 /// Names cores that are dear among themselves.
 fn dear_words(dear: Option<&GroupLevel>, map: &LinkMap) -> String {
-    let clusters = |machine: &Machine| machine.objects(Level::Cluster);
+    let clusters = |machine: &Machine| machine.objects_of(Level::Cluster);
     let are_clusters = dear.zip(map.machine.as_ref()).is_some_and(|(dear, machine)| {
         let mut several = dear.groups.iter().filter(|group| group.len() > 1);
         several.all(|group| clusters(machine).into_iter().any(|cluster| cluster == *group))
@@ -112,15 +112,15 @@ fn dear_words(dear: Option<&GroupLevel>, map: &LinkMap) -> String {
 }
 
 /// Names pairs of cores if there are no groups: by their relations in the topology, if it is known.
-fn any_two(filled: &Filled, map: &LinkMap, tiers: &Tiers) -> String {
+fn any_two(filled: &FilledSeries, map: &LinkMap, tiers: &PairTiers) -> String {
     if map.machine.is_none() {
         return "any two".into();
     }
     let structure = &filled.structure;
     let firsts = structure.first_of_cores();
     let pairs = firsts.iter().enumerate().flat_map(|(a, &i)| firsts[a + 1..].iter().map(move |&j| (i, j)));
-    let relations: BTreeSet<Relation> =
-        pairs.filter(|&(i, j)| tiers.tier(i, j) != DEAR).map(|(i, j)| structure.relation(i, j)).collect();
-    let words: Vec<&str> = relations.iter().map(|relation| relation.words()).collect();
+    let relations: BTreeSet<CpuRelation> =
+        pairs.filter(|&(i, j)| tiers.tier_of(i, j) != DEAR).map(|(i, j)| structure.relation_between(i, j)).collect();
+    let words: Vec<&str> = relations.iter().map(|relation| relation.relation_name()).collect();
     if words.is_empty() { "any two".into() } else { words.join(" and ") }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Groups of the costs compared with the levels that the kernel reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "kebab-case")]
-pub enum Agreement {
+pub enum KernelAgreement {
     /// They are the objects of a level.
     Same {
         /// The level.
@@ -35,11 +35,11 @@ pub enum Agreement {
 const CACHES: [Level; 2] = [Level::Cluster, Level::Llc];
 const HOLDERS: [Level; 3] = [Level::Die, Level::Node, Level::Package];
 
-impl Agreement {
+impl KernelAgreement {
     /// Compares groups with the levels of a machine, restricted to the cpus of a map.
-    pub fn of(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Self {
+    pub fn compare_groups(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Self {
         let told = |level: Level| -> Vec<CpuSet> {
-            let objects = machine.objects(level).into_iter().map(|object| object.intersection(cpus));
+            let objects = machine.objects_of(level).into_iter().map(|object| object.intersection(cpus));
             objects.filter(|object| !object.is_empty()).collect()
         };
         // Last-level caches first: most groups are these, and a cluster may have the same cpus.
@@ -49,7 +49,7 @@ impl Agreement {
         }
         let is_inside = |inner: &CpuSet, outer: &[CpuSet]| outer.iter().any(|object| inner.is_subset(object));
         let cut_by = |level: &Level| groups.iter().all(|group| is_inside(group, &told(*level)));
-        let finer = |level: Level| Self::Finer { level, cut: cut(groups, &told(level)) };
+        let finer = |level: Level| Self::Finer { level, cut: cut_objects(groups, &told(level)) };
         // Objects of one core each divide nothing and join nothing.
         let core = |cpu| machine.index_of(Level::Core, cpu);
         let has_several = |object: &CpuSet| object.iter().any(|cpu| core(cpu) != object.lowest().and_then(core));
@@ -73,7 +73,7 @@ fn set_of(groups: &[CpuSet]) -> BTreeSet<String> {
 }
 
 /// Returns the objects that contain several groups, with these.
-fn cut(groups: &[CpuSet], objects: &[CpuSet]) -> Vec<(CpuSet, Vec<CpuSet>)> {
+fn cut_objects(groups: &[CpuSet], objects: &[CpuSet]) -> Vec<(CpuSet, Vec<CpuSet>)> {
     let parts = |object: &CpuSet| groups.iter().filter(|group| group.is_subset(object)).cloned().collect::<Vec<_>>();
     let cut = objects.iter().map(|object| (object.clone(), parts(object)));
     cut.filter(|(_, parts)| parts.len() > 1).collect()

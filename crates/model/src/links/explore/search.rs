@@ -5,9 +5,9 @@
 //! is measured with the guessed ones, and with one core of each known group; near cores belong together, even if the
 //! guess was wrong. Only if hardly any of the guessed cores are near does the core get a row of its own.
 
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 
-use super::Matrix;
+use super::CostMatrix;
 
 /// Minimum ratio of the nearest far core's cost to the cost of near cores.
 const STEP: f64 = 1.25;
@@ -20,7 +20,7 @@ const WRONG_GUESSES: usize = 3;
 
 /// State of a search.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct GroupSearch {
     /// The cores to divide.
     cores: Vec<usize>,
     /// The group of each core, if known.
@@ -32,21 +32,21 @@ pub(super) struct Search {
     /// Upper limit of a near core's cost.
     limit: f64,
     /// The pairs being measured.
-    asked: Option<Asked>,
+    asked: Option<AskedPairs>,
     rows_without: usize,
     wrong_guesses: usize,
 }
 
 /// Requested pairs of one core.
 #[derive(Debug)]
-enum Asked {
+enum AskedPairs {
     /// With all cores that have no group.
     Row(usize),
     /// With its guessed group, and with one core of each group.
     Guess(usize, Vec<usize>),
 }
 
-impl Search {
+impl GroupSearch {
     pub(super) fn new(cores: Vec<usize>) -> Self {
         Self {
             group: vec![None; cores.len()],
@@ -63,19 +63,19 @@ impl Search {
     /// Returns the pairs to measure next, by places; `None` when every core has its group, or there are no groups.
     pub(super) fn next(
         &mut self,
-        costs: &Matrix,
+        costs: &CostMatrix,
         firsts: &[usize],
-        random: &mut Random,
+        random: &mut RandomGenerator,
     ) -> Option<Vec<(usize, usize)>> {
         let place = |search: &Self, core: usize| firsts[search.cores[core]];
-        let cost = |search: &Self, a: usize, b: usize| costs.cost(place(search, a), place(search, b));
+        let cost = |search: &Self, a: usize, b: usize| costs.pair_cost(place(search, a), place(search, b));
         let mut refuted = None;
         match self.asked.take() {
-            Some(Asked::Row(row)) => {
+            Some(AskedPairs::Row(row)) => {
                 let waiting = (0..self.cores.len()).filter(|&core| core != row && self.group[core].is_none());
-                self.divide(row, waiting.map(|core| (cost(self, row, core), core)).collect());
+                self.divide_row(row, waiting.map(|core| (cost(self, row, core), core)).collect());
             }
-            Some(Asked::Guess(core, guessed)) => {
+            Some(AskedPairs::Guess(core, guessed)) => {
                 let is_near = |other: &usize| cost(self, core, *other) < self.limit;
                 let known = self.groups.iter().position(is_near);
                 let near: Vec<usize> = guessed.iter().copied().filter(is_near).collect();
@@ -84,7 +84,7 @@ impl Search {
                     refuted = Some(core);
                 } else {
                     self.wrong_guesses = 0;
-                    self.join(core, &near, known);
+                    self.join_group(core, &near, known);
                 }
             }
             None => {}
@@ -99,17 +99,17 @@ impl Search {
             let guessed: Vec<usize> = guessed.filter(|core| others.binary_search(core).is_ok()).collect();
             let pairs = guessed.iter().chain(&self.groups).map(|&other| (place(self, first), place(self, other)));
             let pairs = pairs.collect();
-            self.asked = Some(Asked::Guess(first, guessed));
+            self.asked = Some(AskedPairs::Guess(first, guessed));
             return Some(pairs);
         }
-        let row = refuted.unwrap_or_else(|| waiting[random.below(waiting.len())]);
-        self.asked = Some(Asked::Row(row));
+        let row = refuted.unwrap_or_else(|| waiting[random.next_below(waiting.len())]);
+        self.asked = Some(AskedPairs::Row(row));
         let others = waiting.into_iter().filter(|&core| core != row);
         Some(others.map(|core| (place(self, row), place(self, core))).collect())
     }
 
     /// Returns the cores with the group of each; one group for all if none were found.
-    pub(super) fn groups(self) -> Vec<(usize, usize)> {
+    pub(super) fn into_groups(self) -> Vec<(usize, usize)> {
         let found = !self.groups.is_empty();
         let group = self.group.iter().map(|group| if found { group.unwrap_or(self.groups.len()) } else { 0 });
         self.cores.iter().copied().zip(group).collect()
@@ -117,7 +117,7 @@ impl Search {
 
     /// Divides a row at its widest gap: nearer cores form a group with the row's own core. `others` are the cores
     /// without a group, each after its cost.
-    fn divide(&mut self, row: usize, mut others: Vec<(f64, usize)>) {
+    fn divide_row(&mut self, row: usize, mut others: Vec<(f64, usize)>) {
         others.retain(|(cost, _)| cost.is_finite());
         others.sort_by(|one, other| one.0.total_cmp(&other.0));
         let most_near = others.len().saturating_sub(FAR_AT_LEAST);
@@ -134,11 +134,11 @@ impl Search {
             self.limit = (nearer * farther).sqrt();
         }
         let near: Vec<usize> = others[..near].iter().map(|&(_, core)| core).collect();
-        self.join(row, &near, None);
+        self.join_group(row, &near, None);
     }
 
     /// Puts a core and its near cores into a known group, or into a new one.
-    fn join(&mut self, core: usize, near: &[usize], known: Option<usize>) {
+    fn join_group(&mut self, core: usize, near: &[usize], known: Option<usize>) {
         let group = known.unwrap_or_else(|| {
             self.groups.push(core);
             self.last = [near, &[core]].concat();
@@ -155,19 +155,19 @@ mod tests {
 
     /// Searches among cpus of groups that are given by a function; the groups, and how many pairs that took.
     fn searched(cpus: usize, group: impl Fn(usize) -> usize) -> (Vec<usize>, usize) {
-        let mut random = Random::new(1);
+        let mut random = RandomGenerator::new(1);
         let firsts: Vec<usize> = (0..cpus).collect();
-        let mut search = Search::new(firsts.clone());
-        let mut costs = Matrix::unknown(0..cpus as u32);
+        let mut search = GroupSearch::new(firsts.clone());
+        let mut costs = CostMatrix::all_unknown(0..cpus as u32);
         let mut pairs = 0;
         while let Some(wishes) = search.next(&costs, &firsts, &mut random) {
             for (i, j) in wishes {
-                pairs += usize::from(costs.cost(i, j).is_nan());
+                pairs += usize::from(costs.pair_cost(i, j).is_nan());
                 let cost = if group(i) == group(j) { 25.0 } else { 100.0 };
-                costs.set_both(i, j, cost * (0.05 * random.normal()).exp());
+                costs.set_both(i, j, cost * (0.05 * random.next_normal()).exp());
             }
         }
-        (search.groups().into_iter().map(|(_, group)| group).collect(), pairs)
+        (search.into_groups().into_iter().map(|(_, group)| group).collect(), pairs)
     }
 
     /// Whether the groups are those of a function, whatever their numbers.
@@ -197,7 +197,7 @@ mod tests {
                 .unwrap()
         };
         let mut shuffled: Vec<usize> = (0..128).collect();
-        Random::new(2).shuffle(&mut shuffled);
+        RandomGenerator::new(2).shuffle(&mut shuffled);
         for group in [&sizes as &dyn Fn(usize) -> usize, &|cpu| shuffled[cpu] / 8] {
             let (found, pairs) = searched(128, group);
             assert!(is_right(&found, group), "{found:?}");

@@ -1,40 +1,40 @@
-use corewise_machine::random::Random;
+use corewise_machine::random::RandomGenerator;
 
 use super::*;
-use crate::links::Relation;
-use crate::links::doubt::doubts;
-use crate::simulate::layout::{Layout, costs, mesh};
+use crate::links::CpuRelation;
+use crate::links::doubt::find_doubts;
+use crate::simulate::layout::{MachineLayout, mesh_costs, relation_costs};
 
 /// All of it was measured.
-fn both(matrix: &Matrix) -> Vec<GroupLevel> {
-    Hierarchy::of(matrix, matrix).levels
+fn both(matrix: &CostMatrix) -> Vec<GroupLevel> {
+    GroupHierarchy::from_matrix(matrix, matrix).levels
 }
 
 /// The siblings, and the levels above, of a machine of which nothing is known.
-fn unnamed(matrix: &Matrix) -> (Option<GroupLevel>, Vec<GroupLevel>) {
-    let mut hierarchy = Hierarchy::of(matrix, matrix);
+fn unnamed(matrix: &CostMatrix) -> (Option<GroupLevel>, Vec<GroupLevel>) {
+    let mut hierarchy = GroupHierarchy::from_matrix(matrix, matrix);
     (hierarchy.take_siblings(matrix), hierarchy.levels)
 }
 
-fn chiplets(one_way_ns: impl Fn(Relation) -> f64) -> (Matrix, Vec<CpuSet>) {
-    let machine = Layout { packages: 1, caches: 4, cores: 3, threads: 1, adjacent: false }.machine();
+fn chiplets(one_way_ns: impl Fn(CpuRelation) -> f64) -> (CostMatrix, Vec<CpuSet>) {
+    let machine = MachineLayout { packages: 1, caches: 4, cores: 3, threads: 1, adjacent: false }.build_machine();
     let caches = machine.llcs.iter().map(|llc| llc.cpus.clone()).collect();
-    (costs(&machine, 5, one_way_ns), caches)
+    (relation_costs(&machine, 5, one_way_ns), caches)
 }
 
 #[test]
 fn caches_that_talk_cheaply_inside_are_groups() {
-    let (matrix, caches) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
+    let (matrix, caches) = chiplets(|relation| if relation == CpuRelation::SameLlc { 23.0 } else { 95.0 });
     let levels = both(&matrix);
     assert_eq!(levels.len(), 1);
     assert_eq!(levels[0].groups, caches);
     assert!(levels[0].step > 3.9 && levels[0].misplaced == 0.0, "{levels:?}");
-    assert_eq!(levels[0].words("cpu"), "4 groups of 3 cpus");
+    assert_eq!(levels[0].describe_level("cpu"), "4 groups of 3 cpus");
 }
 
 #[test]
 fn a_step_that_is_hardly_one_is_none() {
-    let (matrix, _) = chiplets(|relation| if relation == Relation::SameLlc { 50.0 } else { 58.0 });
+    let (matrix, _) = chiplets(|relation| if relation == CpuRelation::SameLlc { 50.0 } else { 58.0 });
     assert_eq!(both(&matrix), []);
 }
 
@@ -42,7 +42,7 @@ fn a_step_that_is_hardly_one_is_none() {
 #[test]
 fn a_mesh_has_no_groups() {
     for seed in 0..20 {
-        let found = both(&mesh(8, 8, seed, 30.0, 4.0));
+        let found = both(&mesh_costs(8, 8, seed, 30.0, 4.0));
         assert_eq!(found, [], "seed {seed}");
     }
 }
@@ -52,12 +52,12 @@ fn a_mesh_has_no_groups() {
 fn equal_cpus_have_no_groups() {
     let (mut found, mut dear) = (0, 0);
     for seed in 0..400 {
-        let mut random = Random::new(seed);
-        let (cpus, noise) = (4 + random.below(29) as u32, 0.01 + 0.19 * random.unit());
-        let mut matrix = Matrix::unknown(0..cpus);
+        let mut random = RandomGenerator::new(seed);
+        let (cpus, noise) = (4 + random.next_below(29) as u32, 0.01 + 0.19 * random.next_unit());
+        let mut matrix = CostMatrix::all_unknown(0..cpus);
         for i in 0..matrix.len() {
             for j in i + 1..matrix.len() {
-                matrix.set_both(i, j, 60.0 * (noise * random.normal()).exp());
+                matrix.set_both(i, j, 60.0 * (noise * random.next_normal()).exp());
             }
         }
         found += usize::from(!both(&matrix).is_empty());
@@ -68,26 +68,26 @@ fn equal_cpus_have_no_groups() {
 
 #[test]
 fn siblings_and_packages_are_levels_of_their_own() {
-    let machine = Layout { packages: 2, caches: 2, cores: 4, threads: 2, adjacent: false }.machine();
-    let matrix = costs(&machine, 3, |relation| match relation {
-        Relation::SameCore => 8.0,
-        Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => 25.0,
-        Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 110.0,
-        Relation::OtherPackage => 205.0,
+    let machine = MachineLayout { packages: 2, caches: 2, cores: 4, threads: 2, adjacent: false }.build_machine();
+    let matrix = relation_costs(&machine, 3, |relation| match relation {
+        CpuRelation::SameCore => 8.0,
+        CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => 25.0,
+        CpuRelation::OtherLlc | CpuRelation::OtherDie | CpuRelation::OtherNode => 110.0,
+        CpuRelation::OtherPackage => 205.0,
     });
     let (siblings, levels) = unnamed(&matrix);
-    assert_eq!(siblings.map(|level| level.words("cpu")).as_deref(), Some("16 groups of 2 cpus"));
-    let words: Vec<String> = levels.iter().map(|level| level.words("cpu")).collect();
+    assert_eq!(siblings.map(|level| level.describe_level("cpu")).as_deref(), Some("16 groups of 2 cpus"));
+    let words: Vec<String> = levels.iter().map(|level| level.describe_level("cpu")).collect();
     assert_eq!(words, ["4 groups of 8 cpus", "2 groups of 16 cpus"]);
 }
 
 /// One pair of siblings that was disturbed must not cost its level: (0, 12) is nearer to the rest of its cache than to its sibling's.
 #[test]
 fn one_dear_pair_of_siblings_does_not_hide_the_others() {
-    let machine = Layout { packages: 1, caches: 4, cores: 3, threads: 2, adjacent: false }.machine();
-    let mut matrix = costs(&machine, 3, |relation| match relation {
-        Relation::SameCore => 6.5,
-        Relation::SameLlc => 23.0,
+    let machine = MachineLayout { packages: 1, caches: 4, cores: 3, threads: 2, adjacent: false }.build_machine();
+    let mut matrix = relation_costs(&machine, 3, |relation| match relation {
+        CpuRelation::SameCore => 6.5,
+        CpuRelation::SameLlc => 23.0,
         _ => 95.0,
     });
     matrix.set_both(0, 12, 12.0);
@@ -99,10 +99,10 @@ fn one_dear_pair_of_siblings_does_not_hide_the_others() {
 /// A socket whose lines all live on the other one looks as if it were not one.
 #[test]
 fn a_socket_that_is_dear_inside_makes_no_level() {
-    let machine = Layout { packages: 2, caches: 4, cores: 2, threads: 1, adjacent: false }.machine();
-    let mut matrix = costs(&machine, 3, |relation| match relation {
-        Relation::SameLlc => 25.0,
-        Relation::OtherLlc | Relation::OtherDie | Relation::OtherNode => 130.0,
+    let machine = MachineLayout { packages: 2, caches: 4, cores: 2, threads: 1, adjacent: false }.build_machine();
+    let mut matrix = relation_costs(&machine, 3, |relation| match relation {
+        CpuRelation::SameLlc => 25.0,
+        CpuRelation::OtherLlc | CpuRelation::OtherDie | CpuRelation::OtherNode => 130.0,
         _ => 260.0,
     });
     for i in 8..16 {
@@ -110,38 +110,38 @@ fn a_socket_that_is_dear_inside_makes_no_level() {
             matrix.set_both(i, j, 262.0);
         }
     }
-    let words: Vec<String> = both(&matrix).iter().map(|level| level.words("cpu")).collect();
+    let words: Vec<String> = both(&matrix).iter().map(|level| level.describe_level("cpu")).collect();
     assert_eq!(words, ["8 groups of 2 cpus"]);
-    assert_eq!(cheaper(&matrix), Some(CpuSet::first(8)));
-    let (even, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
+    assert_eq!(cheaper(&matrix), Some(CpuSet::first_cpus(8)));
+    let (even, _) = chiplets(|relation| if relation == CpuRelation::SameLlc { 23.0 } else { 95.0 });
     assert_eq!(cheaper(&even), None);
 }
 
 /// The part of a machine that is cheaper than the rest.
-fn cheaper(matrix: &Matrix) -> Option<CpuSet> {
-    Hierarchy::of(matrix, matrix).cheaper_part.map(|part| part.cpus)
+fn cheaper(matrix: &CostMatrix) -> Option<CpuSet> {
+    GroupHierarchy::from_matrix(matrix, matrix).cheaper_part.map(|part| part.cpus)
 }
 
 /// Sockets of 16 cpus in caches of 4, from what the two cpus of a pair share and their sockets: 0 a cache, 1 a socket, 2 nothing.
-fn sockets(count: usize, cost: impl Fn(usize, [usize; 2]) -> f64) -> Matrix {
-    let mut random = Random::new(4);
-    let mut matrix = Matrix::unknown(0..16 * count as u32);
+fn sockets(count: usize, cost: impl Fn(usize, [usize; 2]) -> f64) -> CostMatrix {
+    let mut random = RandomGenerator::new(4);
+    let mut matrix = CostMatrix::all_unknown(0..16 * count as u32);
     for i in 0..16 * count {
         for j in 0..i {
             let distance = usize::from(i / 4 != j / 4) + usize::from(i / 16 != j / 16);
-            matrix.set_both(i, j, cost(distance, [i / 16, j / 16]) * (0.02 * random.normal()).exp());
+            matrix.set_both(i, j, cost(distance, [i / 16, j / 16]) * (0.02 * random.next_normal()).exp());
         }
     }
     matrix
 }
 
 /// The same with a sibling for each cpu, numbered after all others, who talk for 8 ns.
-fn with_siblings(cores: &Matrix) -> Matrix {
+fn with_siblings(cores: &CostMatrix) -> CostMatrix {
     let count = cores.len();
-    let mut matrix = Matrix::unknown(0..2 * count as u32);
+    let mut matrix = CostMatrix::all_unknown(0..2 * count as u32);
     for i in 0..2 * count {
         for j in 0..i {
-            matrix.set_both(i, j, if i % count == j % count { 8.0 } else { cores.cost(i % count, j % count) });
+            matrix.set_both(i, j, if i % count == j % count { 8.0 } else { cores.pair_cost(i % count, j % count) });
         }
     }
     matrix
@@ -150,7 +150,7 @@ fn with_siblings(cores: &Matrix) -> Matrix {
 /// A socket may be dearer inside its caches, between them, or both; by the home of the line as much as from the other socket, or by the clock.
 #[test]
 fn a_socket_that_is_dearer_is_the_rest_beside_a_cheaper_part() {
-    let first = Some(CpuSet::first(16));
+    let first = Some(CpuSet::first_cpus(16));
     // Times that inside a cache, between the caches of a socket, and between sockets, what the second socket costs.
     for (inside, between, across) in
         [(2.0, 2.0, 2.0), (1.0, 2.0, 2.0), (1.0, 1.6, 2.0), (1.0, 2.4, 2.0), (1.4, 1.4, 3.0), (1.0, 1.9, 2.0)]
@@ -168,7 +168,7 @@ fn a_socket_that_is_dearer_is_the_rest_beside_a_cheaper_part() {
                 scale * times * cost
             };
             let matrix = sockets(2, of);
-            let found = Hierarchy::of(&matrix, &matrix);
+            let found = GroupHierarchy::from_matrix(&matrix, &matrix);
             let part = found.cheaper_part.as_ref();
             assert_eq!(part.map(|part| part.cpus.clone()), first, "{inside}, {between}, {across}: {found:?}");
             let ratio = part.map(|part| part.rest_ns / part.inside_ns).unwrap();
@@ -193,8 +193,9 @@ fn a_socket_without_caches_that_is_dearer_is_no_group() {
             _ => 100.0,
         };
         let matrix = sockets(2, cost);
-        let part = Hierarchy::of(&matrix, &matrix).cheaper_part.unwrap_or_else(|| panic!("{rest}, {across}"));
-        assert_eq!((part.cpus, part.is_only_group), (CpuSet::first(16), true), "{rest}, {across}");
+        let part =
+            GroupHierarchy::from_matrix(&matrix, &matrix).cheaper_part.unwrap_or_else(|| panic!("{rest}, {across}"));
+        assert_eq!((part.cpus, part.is_only_group), (CpuSet::first_cpus(16), true), "{rest}, {across}");
         assert_eq!(cheaper(&with_siblings(&matrix)), Some((0..16).chain(32..48).collect()), "{rest}, {across}");
     }
 }
@@ -208,8 +209,8 @@ fn one_socket_of_four_is_a_part() {
             (_, [one, _]) => [25.0, 100.0][distance] * if one == odd { own } else { others },
         })
     };
-    assert_eq!(cheaper(&of(0, [1.0, 2.0])), Some(CpuSet::first(16)));
-    assert_eq!(cheaper(&of(3, [2.0, 1.0])), Some(CpuSet::first(48)));
+    assert_eq!(cheaper(&of(0, [1.0, 2.0])), Some(CpuSet::first_cpus(16)));
+    assert_eq!(cheaper(&of(3, [2.0, 1.0])), Some(CpuSet::first_cpus(48)));
     assert_eq!(cheaper(&of(0, [1.0, 1.0])), None);
 }
 
@@ -238,7 +239,7 @@ fn missing_costs_are_not_those_across_groups() {
     let whole = sockets(2, |distance, _| [25.0, 100.0, 200.0][distance]);
     let levels = both(&whole);
     assert_eq!(levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [8, 2]);
-    let mut random = Random::new(9);
+    let mut random = RandomGenerator::new(9);
     for _ in 0..20 {
         let mut some = whole.clone();
         // Of each cache three of six pairs, a way through all four; of the others half.
@@ -247,8 +248,8 @@ fn missing_costs_are_not_those_across_groups() {
                 some.set_both(4 * group + a, 4 * group + b, f64::NAN);
             }
         }
-        for (i, j, _) in whole.known().filter(|(i, j, _)| i / 4 != j / 4) {
-            if random.unit() < 0.5 {
+        for (i, j, _) in whole.known_pairs().filter(|(i, j, _)| i / 4 != j / 4) {
+            if random.next_unit() < 0.5 {
                 some.set_both(i, j, f64::NAN);
             }
         }
@@ -262,10 +263,10 @@ fn missing_costs_are_not_those_across_groups() {
 
 #[test]
 fn few_cpus_and_unknown_costs_are_no_trouble() {
-    assert_eq!(both(&Matrix::unknown([])), []);
-    assert_eq!(both(&Matrix::unknown(0..2)), []);
-    assert_eq!(both(&Matrix::unknown(0..40)), []);
-    let mut some = Matrix::unknown(0..6);
+    assert_eq!(both(&CostMatrix::all_unknown([])), []);
+    assert_eq!(both(&CostMatrix::all_unknown(0..2)), []);
+    assert_eq!(both(&CostMatrix::all_unknown(0..40)), []);
+    let mut some = CostMatrix::all_unknown(0..6);
     some.set_both(0, 1, 10.0);
     assert_eq!(both(&some), []);
 }
@@ -273,21 +274,21 @@ fn few_cpus_and_unknown_costs_are_no_trouble() {
 /// What a prediction made of what the kernel told proves nothing: of each group something has to be measured, inside and outside.
 #[test]
 fn groups_of_which_nothing_was_measured_are_not_proved() {
-    let (matrix, _) = chiplets(|relation| if relation == Relation::SameLlc { 23.0 } else { 95.0 });
+    let (matrix, _) = chiplets(|relation| if relation == CpuRelation::SameLlc { 23.0 } else { 95.0 });
     let mut measured = matrix.clone();
-    assert_eq!(Hierarchy::of(&matrix, &measured).levels.len(), 1);
+    assert_eq!(GroupHierarchy::from_matrix(&matrix, &measured).levels.len(), 1);
     for (i, j) in [(0, 1), (0, 2), (1, 2)] {
         measured.set_both(i, j, f64::NAN);
     }
-    assert_eq!(Hierarchy::of(&matrix, &measured).levels, []);
+    assert_eq!(GroupHierarchy::from_matrix(&matrix, &measured).levels, []);
 }
 
 /// The matrix with each cpu under another number, and with all costs multiplied.
-fn renumbered(matrix: &Matrix, random: &mut Random, factor: f64) -> (Matrix, Vec<u32>) {
+fn renumbered(matrix: &CostMatrix, random: &mut RandomGenerator, factor: f64) -> (CostMatrix, Vec<u32>) {
     let mut new: Vec<u32> = matrix.cpus().to_vec();
     random.shuffle(&mut new);
-    let mut other = Matrix::unknown(matrix.cpus().iter().copied());
-    for (i, j, cost) in matrix.known() {
+    let mut other = CostMatrix::all_unknown(matrix.cpus().iter().copied());
+    for (i, j, cost) in matrix.known_pairs() {
         other.set_both(new[i] as usize, new[j] as usize, factor * cost);
     }
     (other, new)
@@ -305,13 +306,13 @@ fn numbered(levels: &[GroupLevel], new: &[u32]) -> Vec<Vec<CpuSet>> {
 }
 
 /// Machines of every kind that is told apart where nothing is known: siblings, groups of four, both, a hybrid, cores in modules.
-fn kinds() -> Vec<Matrix> {
-    let layout = |packages, caches, cores, threads| Layout { packages, caches, cores, threads, adjacent: false };
-    let of = |layout: Layout, [sibling, inside, across, away]: [f64; 4]| {
-        costs(&layout.machine(), 7, |relation| match relation {
-            Relation::SameCore => sibling,
-            Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode => inside,
-            Relation::OtherPackage => away,
+fn kinds() -> Vec<CostMatrix> {
+    let layout = |packages, caches, cores, threads| MachineLayout { packages, caches, cores, threads, adjacent: false };
+    let of = |layout: MachineLayout, [sibling, inside, across, away]: [f64; 4]| {
+        relation_costs(&layout.build_machine(), 7, |relation| match relation {
+            CpuRelation::SameCore => sibling,
+            CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => inside,
+            CpuRelation::OtherPackage => away,
             _ => across,
         })
     };
@@ -326,10 +327,10 @@ fn kinds() -> Vec<Matrix> {
 }
 
 /// Cores with a sibling each, and clusters of four cores without, whose cores are the farthest from each other.
-fn hybrid(cores: usize, single: usize) -> Matrix {
-    let mut random = Random::new(3);
+fn hybrid(cores: usize, single: usize) -> CostMatrix {
+    let mut random = RandomGenerator::new(3);
     let count = 2 * cores + single;
-    let mut matrix = Matrix::unknown(0..count as u32);
+    let mut matrix = CostMatrix::all_unknown(0..count as u32);
     for i in 0..count {
         for j in i + 1..count {
             let cost = match (i < 2 * cores, j < 2 * cores) {
@@ -339,7 +340,7 @@ fn hybrid(cores: usize, single: usize) -> Matrix {
                 _ if (i - 2 * cores) / 4 == (j - 2 * cores) / 4 => 50.0,
                 _ => 44.0,
             };
-            matrix.set_both(i, j, cost * (0.01 * random.normal()).exp());
+            matrix.set_both(i, j, cost * (0.01 * random.next_normal()).exp());
         }
     }
     matrix
@@ -347,7 +348,7 @@ fn hybrid(cores: usize, single: usize) -> Matrix {
 
 #[test]
 fn conclusions_ask_neither_for_the_unit_nor_for_the_numbers_of_cpus() {
-    let mut random = Random::new(5);
+    let mut random = RandomGenerator::new(5);
     for (kind, matrix) in kinds().iter().enumerate() {
         let (siblings, levels) = unnamed(matrix);
         for factor in [0.5, 1.0, 1.01, 2.0, 1000.0] {
@@ -366,16 +367,16 @@ fn conclusions_ask_neither_for_the_unit_nor_for_the_numbers_of_cpus() {
 fn four_cores_that_talk_fast_are_a_group() {
     let (siblings, levels) = unnamed(&kinds()[0]);
     assert_eq!((siblings, levels.len()), (None, 1));
-    assert_eq!(levels[0].words("cpu"), "16 groups of 4 cpus");
+    assert_eq!(levels[0].describe_level("cpu"), "16 groups of 4 cpus");
 }
 
 #[test]
 fn cores_without_a_sibling_change_nothing_for_the_others() {
     for cores in [2, 8] {
         let all = hybrid(cores, 8);
-        let mut cut = Matrix::unknown(0..2 * cores as u32);
-        all.known().filter(|(_, j, _)| *j < 2 * cores).for_each(|(i, j, cost)| cut.set_both(i, j, cost));
-        let twos = |matrix: &Matrix| {
+        let mut cut = CostMatrix::all_unknown(0..2 * cores as u32);
+        all.known_pairs().filter(|(_, j, _)| *j < 2 * cores).for_each(|(i, j, cost)| cut.set_both(i, j, cost));
+        let twos = |matrix: &CostMatrix| {
             let (siblings, levels) = unnamed(matrix);
             let groups = siblings.expect("siblings").groups;
             (groups.into_iter().filter(|group| group.len() > 1).collect::<Vec<_>>(), levels)
@@ -388,11 +389,11 @@ fn cores_without_a_sibling_change_nothing_for_the_others() {
 /// Two cores of a module talk for a sixth of what others cost, but are two for everybody else.
 #[test]
 fn modules_of_two_cores_are_groups() {
-    let mut random = Random::new(2);
-    let mut matrix = Matrix::unknown(0..8);
+    let mut random = RandomGenerator::new(2);
+    let mut matrix = CostMatrix::all_unknown(0..8);
     for i in 0..8 {
         for j in i + 1..8 {
-            let cost = if i / 2 == j / 2 { 42.0 } else { 290.0 * (0.15 * random.normal()).exp() };
+            let cost = if i / 2 == j / 2 { 42.0 } else { 290.0 * (0.15 * random.next_normal()).exp() };
             matrix.set_both(i, j, cost);
         }
     }
@@ -407,7 +408,7 @@ fn a_disturbed_cpu_hides_no_group() {
     for matrix in [whole.clone(), with_siblings(&whole)] {
         for times in [2.0, 4.0, 10.0] {
             let mut disturbed = matrix.clone();
-            for (i, j, cost) in matrix.known().filter(|(i, j, _)| *i == 5 || *j == 5) {
+            for (i, j, cost) in matrix.known_pairs().filter(|(i, j, _)| *i == 5 || *j == 5) {
                 disturbed.set_both(i, j, times * cost);
             }
             let without = |level: &GroupLevel| {
@@ -416,7 +417,7 @@ fn a_disturbed_cpu_hides_no_group() {
                 others.sort();
                 others
             };
-            let found = Hierarchy::of(&disturbed, &disturbed);
+            let found = GroupHierarchy::from_matrix(&disturbed, &disturbed);
             let all = both(&matrix);
             assert_eq!(
                 found.levels.iter().map(without).collect::<Vec<_>>(),
@@ -433,8 +434,8 @@ fn a_disturbed_cpu_hides_no_group() {
 #[test]
 fn sockets_whose_pairs_mostly_meet_inside_a_cache_are_a_level() {
     let cache = |cpu: usize| (cpu / 14, usize::from(cpu % 14 >= 10));
-    let mut random = Random::new(6);
-    let mut matrix = Matrix::unknown(0..28);
+    let mut random = RandomGenerator::new(6);
+    let mut matrix = CostMatrix::all_unknown(0..28);
     for i in 0..28 {
         for j in 0..i {
             let cost = match (cache(i), cache(j)) {
@@ -442,7 +443,7 @@ fn sockets_whose_pairs_mostly_meet_inside_a_cache_are_a_level() {
                 ((one, _), (other, _)) if one == other => 85.0,
                 _ => 210.0,
             };
-            matrix.set_both(i, j, cost * (0.02 * random.normal()).exp());
+            matrix.set_both(i, j, cost * (0.02 * random.next_normal()).exp());
         }
     }
     let sizes: Vec<Vec<usize>> =
@@ -453,27 +454,28 @@ fn sockets_whose_pairs_mostly_meet_inside_a_cache_are_a_level() {
 /// Costs that cannot be, next to nothing between two random cpus: each is doubted and no other, and without them all is as before.
 #[test]
 fn costs_that_cannot_be_are_doubted_and_change_nothing() {
-    let mut random = Random::new(8);
+    let mut random = RandomGenerator::new(8);
     for (kind, matrix) in kinds().iter().enumerate() {
-        assert_eq!(doubts(matrix, |_, _| false), [], "kind {kind}");
+        assert_eq!(find_doubts(matrix, |_, _| false), [], "kind {kind}");
         for _ in 0..20 {
             let mut with = matrix.clone();
             let mut places: Vec<usize> = (0..matrix.len()).collect();
             random.shuffle(&mut places);
             // So few that they are no machine's siblings.
-            let count = (1 + random.below(3)).min(matrix.len() / 16).max(1);
+            let count = (1 + random.next_below(3)).min(matrix.len() / 16).max(1);
             let mut wrong: Vec<(usize, usize)> =
                 places.chunks(2).take(count).map(|two| (two[0].min(two[1]), two[0].max(two[1]))).collect();
             wrong.sort_unstable();
-            wrong.iter().for_each(|&(i, j)| with.set_both(i, j, 0.01 * matrix.cost(i, j).min(40.0)));
+            wrong.iter().for_each(|&(i, j)| with.set_both(i, j, 0.01 * matrix.pair_cost(i, j).min(40.0)));
             let (other, new) = renumbered(&with, &mut random, 2.0);
             let found: Vec<(usize, usize)> =
-                doubts(&with, |_, _| false).iter().map(|doubt| (doubt.a as usize, doubt.b as usize)).collect();
+                find_doubts(&with, |_, _| false).iter().map(|doubt| (doubt.a as usize, doubt.b as usize)).collect();
             assert_eq!(found, wrong, "kind {kind}");
             let mut turned: Vec<(u32, u32)> =
                 wrong.iter().map(|&(i, j)| (new[i].min(new[j]), new[i].max(new[j]))).collect();
             turned.sort_unstable();
-            let found: Vec<(u32, u32)> = doubts(&other, |_, _| false).iter().map(|doubt| (doubt.a, doubt.b)).collect();
+            let found: Vec<(u32, u32)> =
+                find_doubts(&other, |_, _| false).iter().map(|doubt| (doubt.a, doubt.b)).collect();
             assert_eq!(found, turned, "kind {kind}, renumbered");
         }
     }
@@ -482,8 +484,9 @@ fn costs_that_cannot_be_are_doubted_and_change_nothing() {
 /// Four cores with two threads each, of which one pair of siblings talks for a third less: one number is no part of the machine.
 #[test]
 fn one_pair_of_siblings_is_no_part_of_a_small_machine() {
-    let machine = Layout { packages: 1, caches: 1, cores: 4, threads: 2, adjacent: true }.machine();
-    let mut matrix = costs(&machine, 3, |relation| if relation == Relation::SameCore { 16.0 } else { 42.0 });
+    let machine = MachineLayout { packages: 1, caches: 1, cores: 4, threads: 2, adjacent: true }.build_machine();
+    let mut matrix =
+        relation_costs(&machine, 3, |relation| if relation == CpuRelation::SameCore { 16.0 } else { 42.0 });
     for cost in [10.6, 24.0] {
         matrix.set_both(6, 7, cost);
         assert_eq!(cheaper(&matrix), None, "{cost}");

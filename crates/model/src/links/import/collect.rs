@@ -5,49 +5,49 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 
 use super::{ImportError, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
-use crate::links::map::{MOST_BYTES, Series};
-use crate::links::{Links, Pair, What};
+use crate::links::map::{LinkSeries, MOST_BYTES};
+use crate::links::{LinkFindings, LinkPair, TalkWay};
 
 /// The numbers of a file, as they are read.
 #[derive(Debug, Default)]
-pub struct Collector {
-    numbers: Vec<Number>,
+pub struct CostCollector {
+    numbers: Vec<CostEntry>,
     cpus: CpuSet,
     /// The kinds in the order of their first appearance.
-    kinds: Vec<What>,
-    places: BTreeMap<What, u32>,
+    kinds: Vec<TalkWay>,
+    places: BTreeMap<TalkWay, u32>,
     own: usize,
 }
 
 /// A cost, zero if the file says so.
 #[derive(Clone, Copy, Debug)]
-struct Number {
+struct CostEntry {
     /// The kind, the lower cpu, the higher one, and whether the higher one began: in 31, 16, 16 bits and one, so that
     /// keys are in the order of the pairs.
     key: u64,
     ns: f64,
 }
 
-impl Number {
+impl CostEntry {
     fn new(kind: u32, first: u32, second: u32, ns: f64) -> Self {
         let (low, high) = (u64::from(first.min(second)), u64::from(first.max(second)));
         Self { key: u64::from(kind) << 33 | low << 17 | high << 1 | u64::from(first > second), ns }
     }
 
-    fn kind(&self) -> usize {
+    fn kind_index(&self) -> usize {
         (self.key >> 33) as usize
     }
 
     /// Returns a value that is equal for all numbers of a pair and a kind.
-    fn pair(&self) -> u64 {
+    fn pair_key(&self) -> u64 {
         self.key >> 1
     }
 
-    fn low(&self) -> u32 {
+    fn low_cpu(&self) -> u32 {
         u32::from((self.key >> 17) as u16)
     }
 
-    fn high(&self) -> u32 {
+    fn high_cpu(&self) -> u32 {
         u32::from((self.key >> 1) as u16)
     }
 
@@ -58,7 +58,7 @@ impl Number {
 
 /// Statistics of a file's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CellCounts {
     /// Costs between two cpus, zeros included.
     pub cells: usize,
     /// Costs of zero, which are left out.
@@ -69,16 +69,16 @@ pub struct Counts {
     pub unknown_pairs: u64,
 }
 
-impl Collector {
+impl CostCollector {
     /// Creates a collector for numbers of one kind.
-    pub fn of(what: What) -> Self {
+    pub fn for_kind(what: TalkWay) -> Self {
         let mut collector = Self::default();
-        collector.kind(what);
+        collector.kind_place(what);
         collector
     }
 
     /// Returns the index of a kind; new kinds are added.
-    pub fn kind(&mut self, what: What) -> u32 {
+    pub fn kind_place(&mut self, what: TalkWay) -> u32 {
         *self.places.entry(what).or_insert_with(|| {
             self.kinds.push(what);
             self.kinds.len() as u32 - 1
@@ -86,12 +86,12 @@ impl Collector {
     }
 
     /// Adds a cpu of the file.
-    pub fn name(&mut self, cpu: u32) {
+    pub fn name_cpu(&mut self, cpu: u32) {
         self.cpus.insert(cpu);
     }
 
     /// Adds a cost of the first kind.
-    pub fn add(&mut self, first: u32, second: u32, ns: f64) {
+    pub fn add_cost(&mut self, first: u32, second: u32, ns: f64) {
         self.add_kind(0, first, second, ns);
     }
 
@@ -105,7 +105,7 @@ impl Collector {
         if self.numbers.len() > MAXIMUM_NUMBERS {
             return;
         }
-        self.numbers.push(Number::new(kind, first, second, ns));
+        self.numbers.push(CostEntry::new(kind, first, second, ns));
     }
 
     /// Counts all costs as begun by the lower cpu: the file does not say which cpu began.
@@ -116,13 +116,13 @@ impl Collector {
     }
 
     /// Returns whether some cost was begun by the lower cpu, and by the higher one.
-    pub fn directions(&self) -> (bool, bool) {
+    pub fn known_directions(&self) -> (bool, bool) {
         let any = |back| self.numbers.iter().any(|number| number.is_back() == back);
         (any(false), any(true))
     }
 
     /// Returns the cpus, if their number is supported.
-    pub fn cpus(&self) -> Result<CpuSet, ImportError> {
+    pub fn checked_cpus(&self) -> Result<CpuSet, ImportError> {
         match self.cpus.len() {
             cpus @ 0..=1 => Err(ImportError::TooFew { cpus }),
             cpus if cpus > MAXIMUM_CPUS => Err(ImportError::TooMany { cpus }),
@@ -132,9 +132,9 @@ impl Collector {
 
     /// Returns the pairs of each kind, in order. In a `mirrored` format, a file with equal directions throughout has
     /// each pair once.
-    pub fn finish(mut self, mirrored: bool, cpus: &CpuSet) -> Result<(Vec<Series>, Counts), ImportError> {
+    pub fn into_series(mut self, mirrored: bool, cpus: &CpuSet) -> Result<(Vec<LinkSeries>, CellCounts), ImportError> {
         let zeros = self.numbers.iter().filter(|number| number.ns == 0.0).count();
-        let mut counts = Counts { cells: self.numbers.len(), zeros, own: self.own, unknown_pairs: 0 };
+        let mut counts = CellCounts { cells: self.numbers.len(), zeros, own: self.own, unknown_pairs: 0 };
         match counts.cells {
             0 => return Err(ImportError::Nothing),
             cells if cells > MAXIMUM_NUMBERS => return Err(ImportError::TooManyNumbers),
@@ -142,29 +142,29 @@ impl Collector {
             _ => {}
         }
         // Stable: the visits of a pair stay in the file's order.
-        self.numbers.sort_by_key(Number::pair);
-        let bytes = |numbers: &[Number]| {
+        self.numbers.sort_by_key(CostEntry::pair_key);
+        let bytes = |numbers: &[CostEntry]| {
             let back = numbers.iter().filter(|number| number.is_back()).count();
-            Pair::bytes(numbers.len() - back, back)
+            LinkPair::size_in_bytes(numbers.len() - back, back)
         };
-        let by_pair = self.numbers.chunk_by(|a, b| a.pair() == b.pair());
+        let by_pair = self.numbers.chunk_by(|a, b| a.pair_key() == b.pair_key());
         if by_pair.map(bytes).sum::<usize>() > MOST_BYTES {
             return Err(ImportError::TooManyNumbers);
         }
         let possible_pairs = (cpus.len() * (cpus.len() - 1) / 2) as u64;
         let mut series = Vec::new();
-        for numbers in self.numbers.chunk_by(|a, b| a.kind() == b.kind()) {
-            let by_pair = || numbers.chunk_by(|a, b| a.pair() == b.pair());
+        for numbers in self.numbers.chunk_by(|a, b| a.kind_index() == b.kind_index()) {
+            let by_pair = || numbers.chunk_by(|a, b| a.pair_key() == b.pair_key());
             let known = by_pair().count();
             counts.unknown_pairs += possible_pairs - known as u64;
             let mut pairs = Vec::with_capacity(known);
-            pairs.extend(by_pair().filter_map(pair));
+            pairs.extend(by_pair().filter_map(build_pair));
             if mirrored && pairs.iter().all(is_mirrored) {
                 pairs.iter_mut().for_each(|pair| pair.forget_back());
             }
-            let links = Links { pairs, possible_pairs, gaps: Vec::new() };
-            let what = self.kinds[numbers[0].kind()];
-            series.push(Series { what, links, held_out: Vec::new() });
+            let links = LinkFindings { pairs, possible_pairs, gaps: Vec::new() };
+            let what = self.kinds[numbers[0].kind_index()];
+            series.push(LinkSeries { what, links, held_out: Vec::new() });
         }
         series.retain(|series| !series.links.pairs.is_empty());
         Ok((series, counts))
@@ -172,17 +172,17 @@ impl Collector {
 }
 
 /// Returns the numbers of one pair without zeros; `None` if none is left.
-fn pair(numbers: &[Number]) -> Option<Pair> {
+fn build_pair(numbers: &[CostEntry]) -> Option<LinkPair> {
     let costs = |back| {
         let own = numbers.iter().filter(|number| number.is_back() == back && number.ns > 0.0);
         own.map(|number| number.ns).collect::<Vec<f64>>()
     };
     let (visits_ns, back_ns) = (costs(false), costs(true));
     let some = !visits_ns.is_empty() || !back_ns.is_empty();
-    some.then(|| Pair::of_both(numbers[0].low(), numbers[0].high(), visits_ns, back_ns))
+    some.then(|| LinkPair::of_both(numbers[0].low_cpu(), numbers[0].high_cpu(), visits_ns, back_ns))
 }
 
 /// Returns true if both directions are the same number.
-fn is_mirrored(pair: &Pair) -> bool {
+fn is_mirrored(pair: &LinkPair) -> bool {
     pair.visits_ns().len() == 1 && pair.visits_ns() == pair.back_ns()
 }

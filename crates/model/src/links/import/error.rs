@@ -179,7 +179,7 @@ pub enum ImportError {
 
 impl ImportError {
     /// Returns the line of the problem, counted from 1; `None` if it concerns the whole text.
-    pub fn line(&self) -> Option<usize> {
+    pub fn line_number(&self) -> Option<usize> {
         match self {
             Self::Binary { line }
             | Self::Console { line, .. }
@@ -206,7 +206,7 @@ impl ImportError {
 }
 
 /// Quotes a piece of text, shortened and with unprintable characters escaped.
-pub fn shown(text: &str) -> String {
+pub fn show_text(text: &str) -> String {
     const LENGTH: usize = 48;
     let text = text.trim();
     match text.char_indices().nth(LENGTH) {

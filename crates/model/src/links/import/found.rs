@@ -1,26 +1,29 @@
 //! Result of a reader, and its conversion.
 
-use super::collect::Collector;
+use super::collect::CostCollector;
 use super::error::ImportError;
-use super::{Format, Imported, remarks};
+use super::{ImportedLinks, LinkFileFormat, remarks};
 
 /// Result of one of the readers.
-pub struct Found {
-    pub format: Format,
-    pub collector: Collector,
+pub struct FormatMatch {
+    pub format: LinkFileFormat,
+    pub collector: CostCollector,
     pub names_cpus: bool,
     pub in_cycles: bool,
     /// Remarks of the reader, beyond remarks that follow from the numbers.
     pub remarks: Vec<String>,
 }
 
-impl Found {
+impl FormatMatch {
     /// Converts it to series with all remarks.
-    pub fn finish(self) -> Result<Imported, ImportError> {
-        let mirrored = !matches!(self.format, Format::Trb | Format::Pairs | Format::Visits | Format::Samples);
-        let cpus = self.collector.cpus()?;
-        let (series, counts) = self.collector.finish(mirrored, &cpus)?;
-        let mut imported = Imported {
+    pub fn into_import(self) -> Result<ImportedLinks, ImportError> {
+        let mirrored = !matches!(
+            self.format,
+            LinkFileFormat::Trb | LinkFileFormat::Pairs | LinkFileFormat::Visits | LinkFileFormat::Samples
+        );
+        let cpus = self.collector.checked_cpus()?;
+        let (series, counts) = self.collector.into_series(mirrored, &cpus)?;
+        let mut imported = ImportedLinks {
             format: self.format,
             series,
             cpus,
@@ -28,7 +31,7 @@ impl Found {
             in_cycles: self.in_cycles,
             remarks: self.remarks,
         };
-        let more = remarks::of(&imported, &counts);
+        let more = remarks::remarks_on(&imported, &counts);
         imported.remarks.extend(more);
         Ok(imported)
     }

@@ -2,42 +2,42 @@
 
 mod layout;
 
-use super::Format;
-use super::cells::{Place, Row, cost};
-use super::collect::Collector;
+use super::LinkFileFormat;
+use super::cells::{CellPosition, CellRow, parse_cost};
+use super::collect::CostCollector;
 use super::error::ImportError;
-use super::found::Found;
-use crate::links::What;
-use layout::Layout;
+use super::found::FormatMatch;
+use crate::links::TalkWay;
+use layout::MatrixFileLayout;
 
 /// Reads a matrix; `printed` if it is the output of c2clat.
 ///
 /// A cell of row `i` and column `j` has `i` as the first cpu, unless no cell above the diagonal is known: then the
 /// order is unknown, and all count as begun by the lower cpu.
-pub fn read(rows: &[Row], printed: bool) -> Result<Found, ImportError> {
-    let layout = Layout::of(rows)?;
-    let mut collector = Collector::of(if printed { What::Store } else { What::Cas });
+pub fn read_matrix(rows: &[CellRow], printed: bool) -> Result<FormatMatch, ImportError> {
+    let layout = MatrixFileLayout::from_rows(rows)?;
+    let mut collector = CostCollector::for_kind(if printed { TalkWay::Store } else { TalkWay::Cas });
     for &cpu in layout.columns.iter().chain(&layout.rows) {
-        collector.name(cpu);
+        collector.name_cpu(cpu);
     }
     for (row, &first) in rows[layout.header_rows..].iter().zip(&layout.rows) {
         let cells = row.cells.iter().enumerate().skip(layout.name_columns);
         for (&second, (index, cell)) in layout.columns.iter().zip(cells) {
-            if let Some(ns) = cost(cell, Place { line: row.line, column: index + 1 })? {
-                collector.add(first, second, ns);
+            if let Some(ns) = parse_cost(cell, CellPosition { line: row.line, column: index + 1 })? {
+                collector.add_cost(first, second, ns);
             }
         }
     }
-    let (above, below) = collector.directions();
+    let (above, below) = collector.known_directions();
     if !above {
         collector.forget_directions();
     }
     let format = match (layout.names_cpus(), above, below) {
-        _ if printed => Format::C2clat,
-        (true, ..) => Format::NamedMatrix,
-        (false, true, true) => Format::FullMatrix,
-        (false, true, false) => Format::UpperTriangle,
-        (false, false, _) => Format::LowerTriangle,
+        _ if printed => LinkFileFormat::C2clat,
+        (true, ..) => LinkFileFormat::NamedMatrix,
+        (false, true, true) => LinkFileFormat::FullMatrix,
+        (false, true, false) => LinkFileFormat::UpperTriangle,
+        (false, false, _) => LinkFileFormat::LowerTriangle,
     };
     let names_cpus = layout.names_cpus();
     let mut remarks: Vec<String> = layout.remark.into_iter().collect();
@@ -48,5 +48,5 @@ pub fn read(rows: &[Row], printed: bool) -> Result<Found, ImportError> {
                 .into(),
         );
     }
-    Ok(Found { format, collector, names_cpus, in_cycles: false, remarks })
+    Ok(FormatMatch { format, collector, names_cpus, in_cycles: false, remarks })
 }

@@ -1,12 +1,12 @@
 //! Descriptions of machines by mctop (`.mct`): the latencies between hardware contexts, which precede its sections on
 //! memory and caches.
 
-use super::Format;
-use super::cells::{Place, cost, cpu_at};
-use super::collect::Collector;
+use super::LinkFileFormat;
+use super::cells::{CellPosition, cpu_at, parse_cost};
+use super::collect::CostCollector;
 use super::error::ImportError;
-use super::found::Found;
-use crate::links::What;
+use super::found::FormatMatch;
+use crate::links::TalkWay;
 
 /// Returns true if a text is such a description: its first line is `#NAME #HWCs CONTEXTS #Nodes NODES #SMT WAYS`.
 pub fn is_description(text: &str) -> bool {
@@ -16,8 +16,8 @@ pub fn is_description(text: &str) -> bool {
 }
 
 /// Reads the rows `CONTEXT CONTEXT CYCLES` up to the next section. Both directions are listed but are one measurement.
-pub fn read(text: &str) -> Result<Found, ImportError> {
-    let mut collector = Collector::of(What::Cas);
+pub fn read_mctop(text: &str) -> Result<FormatMatch, ImportError> {
+    let mut collector = CostCollector::for_kind(TalkWay::Cas);
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let sections = lines.filter(|(_, line)| !line.is_empty()).skip(1);
     for (line, row) in sections.take_while(|(_, line)| !line.starts_with('#')) {
@@ -26,15 +26,15 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
             return Err(ImportError::RowLength { line, found: cells.len(), expected: 3 });
         };
         let (first, second) = (cpu_at(first, line)?, cpu_at(second, line)?);
-        collector.name(first);
-        collector.name(second);
-        if let Some(cycles) = cost(cycles, Place { line, column: 3 })? {
-            collector.add(first, second, cycles);
+        collector.name_cpu(first);
+        collector.name_cpu(second);
+        if let Some(cycles) = parse_cost(cycles, CellPosition { line, column: 3 })? {
+            collector.add_cost(first, second, cycles);
         }
     }
     let remarks = vec![
         "the numbers are cycles of the time stamp counter, not nanoseconds".into(),
         "mctop has already grouped the numbers: each belongs to a group, not to a pair".into(),
     ];
-    Ok(Found { format: Format::Mctop, collector, names_cpus: true, in_cycles: true, remarks })
+    Ok(FormatMatch { format: LinkFileFormat::Mctop, collector, names_cpus: true, in_cycles: true, remarks })
 }

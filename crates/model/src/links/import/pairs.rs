@@ -1,12 +1,12 @@
 //! Lists of pairs: one row for each pair, or for each visit of it.
 
-use super::Format;
-use super::cells::{Place, Row, cost, cpu, cpu_at, is_number};
-use super::collect::Collector;
-use super::error::{ImportError, shown};
-use super::found::Found;
+use super::LinkFileFormat;
+use super::cells::{CellPosition, CellRow, cpu_at, is_number, parse_cost, parse_cpu};
+use super::collect::CostCollector;
+use super::error::{ImportError, show_text};
+use super::found::FormatMatch;
 use super::kind::kind_of;
-use crate::links::What;
+use crate::links::TalkWay;
 
 /// The header of corewise's own table of visits. Columns: a kind ([`super::kind_name`]), the lower and the higher cpu,
 /// the one of them that began, the number of the visit, `measured` or `held-out` (which is not read back), and its
@@ -65,7 +65,7 @@ const COSTS: [(&str, f64); 25] = [
 
 /// Roles of the columns.
 #[derive(Debug, PartialEq)]
-pub struct Columns {
+pub struct PairColumns {
     ends: [usize; 2],
     cost: usize,
     factor: f64,
@@ -77,10 +77,10 @@ pub struct Columns {
     count: usize,
 }
 
-impl Columns {
+impl PairColumns {
     /// Finds the columns of a header; `None` if it does not name two columns of cpus and one of costs.
-    pub fn of(header: &[&str]) -> Option<Self> {
-        let plain: Vec<String> = header.iter().map(|name| plain(name)).collect();
+    pub fn from_header(header: &[&str]) -> Option<Self> {
+        let plain: Vec<String> = header.iter().map(|name| plain_name(name)).collect();
         let find = |wanted: &str| plain.iter().position(|name| name == wanted);
         let end = |wanted: &str| plain.iter().position(|name| without_cpu(name) == wanted);
         let ends = ENDS.iter().find_map(|[a, b]| Some([end(a)?, end(b)?]))?;
@@ -97,9 +97,10 @@ impl Columns {
 
 /// Returns the columns of rows of two cpus and a cost. `None` if the first row is something else, or if the rows could
 /// be a matrix: of three cpus, with a header or without, or cut off after its first row.
-pub fn without_header(first: &[&str], rows: impl FnOnce() -> usize) -> Option<Columns> {
-    let is_row = matches!(first, [a, b, ns] if cpu(a).is_some() && cpu(b).is_some() && a != b && is_number(ns));
-    (is_row && !matches!(rows(), 1 | 3 | 4)).then_some(Columns {
+pub fn without_header(first: &[&str], rows: impl FnOnce() -> usize) -> Option<PairColumns> {
+    let is_row =
+        matches!(first, [a, b, ns] if parse_cpu(a).is_some() && parse_cpu(b).is_some() && a != b && is_number(ns));
+    (is_row && !matches!(rows(), 1 | 3 | 4)).then_some(PairColumns {
         ends: [0, 1],
         cost: 2,
         factor: 1.0,
@@ -111,16 +112,19 @@ pub fn without_header(first: &[&str], rows: impl FnOnce() -> usize) -> Option<Co
 }
 
 /// Reads a list of pairs.
-pub fn read<'t>(columns: &Columns, rows: impl Iterator<Item = Row<'t>>) -> Result<Found, ImportError> {
-    let mut collector = Collector::default();
+pub fn read_pairs<'t>(
+    columns: &PairColumns,
+    rows: impl Iterator<Item = CellRow<'t>>,
+) -> Result<FormatMatch, ImportError> {
+    let mut collector = CostCollector::default();
     for row in rows {
         read_row(columns, &row, &mut collector)?;
     }
-    let format = if columns.is_own() { Format::Visits } else { Format::Pairs };
-    Ok(Found { format, collector, names_cpus: true, in_cycles: columns.in_cycles, remarks: Vec::new() })
+    let format = if columns.is_own() { LinkFileFormat::Visits } else { LinkFileFormat::Pairs };
+    Ok(FormatMatch { format, collector, names_cpus: true, in_cycles: columns.in_cycles, remarks: Vec::new() })
 }
 
-fn read_row(columns: &Columns, row: &Row, collector: &mut Collector) -> Result<(), ImportError> {
+fn read_row(columns: &PairColumns, row: &CellRow, collector: &mut CostCollector) -> Result<(), ImportError> {
     let (line, found, expected) = (row.line, row.cells.len(), columns.count);
     if found != expected && !(found == expected + 1 && row.cells[expected].is_empty()) {
         return Err(ImportError::RowLength { line, found, expected });
@@ -132,20 +136,20 @@ fn read_row(columns: &Columns, row: &Row, collector: &mut Collector) -> Result<(
         return Err(ImportError::First { line, first, a, b });
     }
     let what = match columns.kind.map(|place| row.cells[place]) {
-        None => What::Cas,
-        Some(name) => kind_of(name).ok_or_else(|| ImportError::Kind { line, found: shown(name) })?,
+        None => TalkWay::Cas,
+        Some(name) => kind_of(name).ok_or_else(|| ImportError::Kind { line, found: show_text(name) })?,
     };
-    collector.name(a);
-    collector.name(b);
-    if let Some(cost) = cost(row.cells[columns.cost], Place { line, column: columns.cost + 1 })? {
-        let kind = collector.kind(what);
+    collector.name_cpu(a);
+    collector.name_cpu(b);
+    if let Some(cost) = parse_cost(row.cells[columns.cost], CellPosition { line, column: columns.cost + 1 })? {
+        let kind = collector.kind_place(what);
         collector.add_kind(kind, first, if first == a { b } else { a }, cost * columns.factor);
     }
     Ok(())
 }
 
 /// Returns the letters and digits of a name, in lower case.
-fn plain(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 

@@ -1,31 +1,31 @@
 //! Detection of a file's format, and reading.
 
-use super::error::{ImportError, shown};
-use super::{Imported, MAXIMUM_BYTES, mctop, pingpong, samples, table, trb};
+use super::error::{ImportError, show_text};
+use super::{ImportedLinks, MAXIMUM_BYTES, mctop, pingpong, samples, table, trb};
 
 /// Reads a file of another tool.
 ///
 /// # Errors
 /// If the text has none of the formats, or an error in one: no value is guessed and no row is skipped.
-pub fn read(text: &str) -> Result<Imported, ImportError> {
+pub fn read_links(text: &str) -> Result<ImportedLinks, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    check(text)?;
+    check_text(text)?;
     let read = if samples::is_log(text) {
-        samples::read(text)
+        samples::read_samples(text)
     } else if mctop::is_description(text) {
-        mctop::read(text)
+        mctop::read_mctop(text)
     } else if trb::is_lines(text) {
-        trb::read(text)
+        trb::read_trb(text)
     } else if pingpong::is_table(text) {
-        pingpong::read(text)
+        pingpong::read_pingpong(text)
     } else {
-        table::read(text)
+        table::read_table(text)
     };
-    read?.finish()
+    read?.into_import()
 }
 
 /// Refuses text that no tool writes.
-fn check(text: &str) -> Result<(), ImportError> {
+fn check_text(text: &str) -> Result<(), ImportError> {
     if text.len() > MAXIMUM_BYTES {
         return Err(ImportError::TooLong { bytes: text.len() });
     }
@@ -38,7 +38,7 @@ fn check(text: &str) -> Result<(), ImportError> {
         Some(_) => {}
     }
     match text.lines().enumerate().find(|(_, line)| is_console(line)) {
-        Some((index, line)) => Err(ImportError::Console { line: index + 1, found: shown(line) }),
+        Some((index, line)) => Err(ImportError::Console { line: index + 1, found: show_text(line) }),
         None => Ok(()),
     }
 }

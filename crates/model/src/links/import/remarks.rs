@@ -1,15 +1,15 @@
 //! Remarks on imported numbers, as far as the numbers show them.
 
-use super::collect::Counts;
-use super::{Format, Imported};
+use super::collect::CellCounts;
+use super::{ImportedLinks, LinkFileFormat};
 use crate::links::pair::{APART, two_costs};
-use crate::links::{Links, Pair};
+use crate::links::{LinkFindings, LinkPair};
 
 /// Costs that differ by less are the same step of a clock, up to rounding: a picosecond.
 const SAME_NS: f64 = 1e-3;
 
 /// Returns the remarks on the numbers.
-pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
+pub fn remarks_on(imported: &ImportedLinks, counts: &CellCounts) -> Vec<String> {
     let rows =
         (!imported.names_cpus).then(|| format!("cpus are row numbers, {}: the file does not name them", imported.cpus));
     let possible: u64 = imported.series.iter().map(|series| series.links.possible_pairs).sum();
@@ -27,15 +27,15 @@ pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
         own => Some(format!("{own} cells are of a cpu with itself: left out")),
     };
     // Numbers grouped by mctop have few values by nature.
-    let is_grouped = imported.format == Format::Mctop;
-    let coarse = imported.series.iter().filter(|_| !is_grouped).filter_map(|series| coarse(&series.links));
-    let directions = imported.series.iter().filter_map(|series| directions(&series.links));
+    let is_grouped = imported.format == LinkFileFormat::Mctop;
+    let coarse = imported.series.iter().filter(|_| !is_grouped).filter_map(|series| coarse_remark(&series.links));
+    let directions = imported.series.iter().filter_map(|series| directions_remark(&series.links));
     [rows, unknown, zeros, own].into_iter().flatten().chain(coarse).chain(directions).collect()
 }
 
 /// Returns a remark if the two directions of pairs are not measurements of one cost.
-fn directions(links: &Links) -> Option<String> {
-    let has_two = |pair: &Pair| two_costs(pair.from_a_ns(), pair.from_b_ns()).is_some();
+fn directions_remark(links: &LinkFindings) -> Option<String> {
+    let has_two = |pair: &LinkPair| two_costs(pair.from_a_ns(), pair.from_b_ns()).is_some();
     let both = links.pairs.iter().filter(|pair| !pair.visits_ns().is_empty() && !pair.back_ns().is_empty());
     let (count, apart) =
         both.map(has_two).fold((0, 0), |(count, apart), has_two| (count + 1, apart + usize::from(has_two)));
@@ -51,7 +51,7 @@ fn directions(links: &Links) -> Option<String> {
 /// Both conditions are needed. The first, fewer different values than a fifth of the cells, also matches a large file
 /// of a fine clock, with steps of 1 % below the variation between runs. The second, wide steps, also matches a small
 /// file, as its few costs lie apart.
-fn coarse(links: &Links) -> Option<String> {
+fn coarse_remark(links: &LinkFindings) -> Option<String> {
     let mut values: Vec<f64> =
         links.pairs.iter().flat_map(|pair| pair.visits_ns().iter().chain(pair.back_ns())).copied().collect();
     values.sort_unstable_by(f64::total_cmp);

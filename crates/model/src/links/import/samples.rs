@@ -1,11 +1,11 @@
 //! Logs of macos-core-to-core-latency: every sample with its two cores.
 
-use super::Format;
-use super::cells::{Place, cost, cpu_at};
-use super::collect::Collector;
+use super::LinkFileFormat;
+use super::cells::{CellPosition, cpu_at, parse_cost};
+use super::collect::CostCollector;
 use super::error::ImportError;
-use super::found::Found;
-use crate::links::What;
+use super::found::FormatMatch;
+use crate::links::TalkWay;
 
 /// Cells read of a row: two indices, two cores, and the time one way as the first core took it. Further cells have the
 /// time as the second core took it, and the clocks of both before and after.
@@ -21,8 +21,8 @@ pub fn is_log(text: &str) -> bool {
 }
 
 /// Reads a log; each sample is a visit.
-pub fn read(text: &str) -> Result<Found, ImportError> {
-    let mut collector = Collector::of(What::Cas);
+pub fn read_samples(text: &str) -> Result<FormatMatch, ImportError> {
+    let mut collector = CostCollector::for_kind(TalkWay::Cas);
     for (index, row) in text.lines().enumerate() {
         if row.trim().is_empty() || row.starts_with('#') {
             continue;
@@ -33,13 +33,19 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
             return Err(ImportError::RowLength { line, found: cells.len(), expected: CELLS });
         };
         let (first, second) = (cpu_at(first, line)?, cpu_at(second, line)?);
-        collector.name(first);
-        collector.name(second);
-        if let Some(ns) = cost(time, Place { line, column: CELLS })? {
-            collector.add(first, second, ns);
+        collector.name_cpu(first);
+        collector.name_cpu(second);
+        if let Some(ns) = parse_cost(time, CellPosition { line, column: CELLS })? {
+            collector.add_cost(first, second, ns);
         }
     }
     let remark = "the cpus have the hardware's numbers, and the threads were not pinned but checked before and after \
         each sample";
-    Ok(Found { format: Format::Samples, collector, names_cpus: true, in_cycles: false, remarks: vec![remark.into()] })
+    Ok(FormatMatch {
+        format: LinkFileFormat::Samples,
+        collector,
+        names_cpus: true,
+        in_cycles: false,
+        remarks: vec![remark.into()],
+    })
 }

@@ -35,8 +35,8 @@ fn read_ratio(name: &str) -> Option<QuantityUnit> {
     let known = known_word(above, true);
     let below = match known_word(below, true).filter(UnitTerm::is_time) {
         Some(time) => time,
-        None if known.is_some() && below.chars().all(char::is_alphabetic) => UnitTerm::label(below),
+        None if known.is_some() && below.chars().all(char::is_alphabetic) => UnitTerm::from_label(below),
         None => return None,
     };
-    Some(QuantityUnit { above: known.unwrap_or_else(|| UnitTerm::label(above)), below: Some(below) })
+    Some(QuantityUnit { above: known.unwrap_or_else(|| UnitTerm::from_label(above)), below: Some(below) })
 }

@@ -151,7 +151,7 @@ fn read_below(text: &str, above: &UnitTerm) -> Option<(UnitTerm, usize)> {
     let must_be_time = is_slash && is_spaced || above.is_bare();
     let term = match known {
         Some(term) if term.is_time() || !must_be_time => term,
-        None if !must_be_time => UnitTerm::label(word),
+        None if !must_be_time => UnitTerm::from_label(word),
         _ => return None,
     };
     Some((term, text.len() - behind_sign.len() + begin + word.len()))
@@ -160,17 +160,17 @@ fn read_below(text: &str, above: &UnitTerm) -> Option<(UnitTerm, usize)> {
 /// Reads a word that is no known unit as a label. A multiplier before it is split off only from known ones.
 fn read_label(text: &str, word: &str, distance: usize) -> (f64, QuantityUnit, usize) {
     if let Some((scale, rate)) = split_rate(word) {
-        return (scale, combine_terms(UnitTerm::label(rate), None), word.len());
+        return (scale, combine_terms(UnitTerm::from_label(rate), None), word.len());
     }
     if let Some((label, below, end)) = read_label_per_time(text) {
         let (scale, label) = split_count(label).unwrap_or((1.0, label));
-        return (scale, combine_terms(UnitTerm::label(label), Some(below)), end);
+        return (scale, combine_terms(UnitTerm::from_label(label), Some(below)), end);
     }
     let is_prose = PROSE.iter().any(|prose| word.eq_ignore_ascii_case(prose));
     if distance > 1 || is_prose {
         return (1.0, QuantityUnit::BARE, 0);
     }
-    let label = UnitTerm::label(word);
+    let label = UnitTerm::from_label(word);
     match read_below(&text[word.len()..], &label) {
         Some((below, used)) => (1.0, combine_terms(label, Some(below)), word.len() + used),
         None => (1.0, combine_terms(label, None), word.len()),
@@ -186,7 +186,7 @@ fn read_label_per_time(text: &str) -> Option<(&str, UnitTerm, usize)> {
             return None;
         }
         end += begin + word.len();
-        let label = UnitTerm::label(&text[..end]);
+        let label = UnitTerm::from_label(&text[..end]);
         if let Some((below, used)) = read_below(&text[end..], &label) {
             return below.is_time().then_some((&text[..end], below, end + used));
         }
@@ -203,7 +203,7 @@ pub(super) fn read_known(text: &str) -> Option<QuantityUnit> {
 
 /// Reads a stored unit: each side a known one or a label.
 pub(super) fn read_stored(text: &str) -> QuantityUnit {
-    let term = |text: &str| UnitTerm::parse_known(text).unwrap_or_else(|| UnitTerm::label(text));
+    let term = |text: &str| UnitTerm::parse_known(text).unwrap_or_else(|| UnitTerm::from_label(text));
     match text.rsplit_once('/') {
         Some((above, below)) => combine_terms(term(above), Some(term(below))),
         None => combine_terms(term(text), None),

@@ -73,7 +73,7 @@ impl UnitTerm {
     }
 
     /// Creates a label.
-    pub fn label(text: &str) -> Self {
+    pub fn from_label(text: &str) -> Self {
         let text: String = text.chars().take(MAX_LABEL_CHARS).collect();
         Self { kind: UnitKind::Label, factor: 1.0, text: text.into() }
     }
@@ -106,7 +106,7 @@ impl UnitTerm {
 
     /// Returns the factors of this and another term to their kind's smallest unit; `None` if they are of different
     /// kinds, or different labels.
-    pub fn factors(&self, other: &Self) -> Option<(f64, f64)> {
+    pub fn common_factors(&self, other: &Self) -> Option<(f64, f64)> {
         let is_same_label = || strip_plural(&self.text) == strip_plural(&other.text);
         (self.kind == other.kind && (!self.is_label() || is_same_label())).then_some((self.factor, other.factor))
     }

@@ -1,20 +1,20 @@
 //! A survey as it is stored and listed.
 
-use super::{Conclusions, conclude};
-use crate::artifact::{Artifact, Origin, check_numbers, count};
+use super::{SurveyConclusions, conclude};
+use crate::artifact::{Artifact, ArtifactOrigin, check_numbers, format_count};
 use crate::finding::CONFIDENCE;
-use crate::followed::Followed;
+use crate::followed::TrendValue;
 use crate::stats::order::{median, median_interval};
-use crate::survey::{CpuObservation, Provenance};
+use crate::survey::{CpuObservation, SurveyProvenance};
 use crate::{Survey, links};
 
 impl Artifact for Survey {
     const KIND: &'static str = "survey";
     const SCHEMA: &'static str = "corewise/survey/3";
-    type Conclusions = Conclusions;
+    type Conclusions = SurveyConclusions;
 
-    fn check(&self) -> Result<(), String> {
-        self.machine.check()?;
+    fn check_loaded(&self) -> Result<(), String> {
+        self.machine.check_consistency()?;
         check_numbers(self)?;
         check_clocks(self)?;
         if !self.cpus.is_sorted_by(|one, next| one.cpu < next.cpu) {
@@ -24,32 +24,32 @@ impl Artifact for Survey {
             return Err(format!("its machine has no cpu {}", seen.cpu));
         }
         links::check_pairs(&self.links.pairs, &self.machine.possible)?;
-        links::check_width(links::cpus(&self.links).len(), 1)
+        links::check_width(links::measured_cpus(&self.links).len(), 1)
     }
 
-    fn origin(&self) -> Origin<'_> {
-        let Provenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
+    fn origin(&self) -> ArtifactOrigin<'_> {
+        let SurveyProvenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
         let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);
-        Origin { machine: Some(&self.machine), started_unix_ms, corewise, seed, partial }
+        ArtifactOrigin { machine: Some(&self.machine), started_unix_ms, corewise, seed, partial }
     }
 
-    fn what(&self) -> String {
-        let Provenance { scope, rounds, elapsed_s, .. } = &self.provenance;
+    fn describe_contents(&self) -> String {
+        let SurveyProvenance { scope, rounds, elapsed_s, .. } = &self.provenance;
         let scope = if scope.is_machine() { "" } else { "tail: " };
-        let (cpus, rounds) = (count(self.cpus.len(), "cpu"), count(*rounds as usize, "round"));
+        let (cpus, rounds) = (format_count(self.cpus.len(), "cpu"), format_count(*rounds as usize, "round"));
         format!("{scope}{cpus}, {rounds} in {elapsed_s:.0} s")
     }
 
-    fn conclude(&self) -> Conclusions {
+    fn draw_conclusions(&self) -> SurveyConclusions {
         conclude(self)
     }
 
     /// Returns the worst cpu's value, and the median cpu's; surveys of another piece of work have another quantity.
-    fn followed(&self) -> Vec<Followed> {
+    fn trend_values(&self) -> Vec<TrendValue> {
         let quantity = format!("99.9th percentile of a piece of `{}`, ns", self.work.kind.name());
         let mut cpus: Vec<(f64, Option<(f64, f64)>)> = self.cpus.iter().filter_map(of_cpu).collect();
         cpus.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let of = |name: &str, at: usize| cpus.get(at).map(|cpu| Followed::new(&quantity, name, cpu.0, cpu.1));
+        let of = |name: &str, at: usize| cpus.get(at).map(|cpu| TrendValue::new(&quantity, name, cpu.0, cpu.1));
         match cpus.len() {
             0 | 1 => of("its cpu", 0).into_iter().collect(),
             cpus => {

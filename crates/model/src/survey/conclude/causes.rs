@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::event::{EventSource, Source};
+use corewise_machine::event::{EventSource, InterruptSource};
 
-use super::Conclusions;
-use super::words::cpus;
+use super::SurveyConclusions;
+use super::words::format_cpus;
 use crate::Survey;
-use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
-use crate::finding::{Finding, Topic};
+use crate::attribution::{CauseSummary, CpuStalls, InterruptSender, StallCause};
+use crate::finding::{Finding, FindingTopic};
 use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// Minimum share of a cpu's lost time for a finding; smaller ones are only in the table.
@@ -22,24 +22,24 @@ const SHARE: f64 = 0.05;
 const OF_ALL: f64 = 0.0005;
 
 /// Adds actionable findings about causes.
-pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
+pub fn conclude_causes(survey: &Survey, conclusions: &mut SurveyConclusions) {
     // A thread alone cannot identify the timer: its periodic ticks are the system's own.
     let is_named = survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
-    let surroundings = survey.surroundings();
+    let surroundings = survey.period_surroundings();
     let seen = || survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)));
-    let mut devices: BTreeMap<(u32, String), Taken> = BTreeMap::new();
-    let mut calls: BTreeMap<(Source, String), Taken> = BTreeMap::new();
-    let mut periods: Vec<(f64, f64, Taken)> = Vec::new();
+    let mut devices: BTreeMap<(u32, String), CauseShare> = BTreeMap::new();
+    let mut calls: BTreeMap<(InterruptSource, String), CauseShare> = BTreeMap::new();
+    let mut periods: Vec<(f64, f64, CauseShare)> = Vec::new();
     for (cpu, stalls) in seen() {
         for cause in stalls.causes.iter().filter(|cause| is_much(cause, stalls)) {
             match &cause.cause {
-                Cause::Interrupt { source: Source::Device(number), detail } => {
-                    devices.entry((*number, detail.clone())).or_default().add(cpu, cause, stalls);
+                StallCause::Interrupt { source: InterruptSource::Device(number), detail } => {
+                    devices.entry((*number, detail.clone())).or_default().add_cause(cpu, cause, stalls);
                 }
-                Cause::Interrupt { source, detail } if source.is_sent() => {
-                    calls.entry((*source, detail.clone())).or_default().add(cpu, cause, stalls);
+                StallCause::Interrupt { source, detail } if source.is_sent() => {
+                    calls.entry((*source, detail.clone())).or_default().add_cause(cpu, cause, stalls);
                 }
-                Cause::Periodic { rank } if is_named => {
+                StallCause::Periodic { rank } if is_named => {
                     let Some(period) = stalls.periods.get(usize::from(*rank)) else { continue };
                     // Ticks of this system with lost events.
                     if !surroundings.under_hypervisor && surroundings.is_own_tick(period.hertz) {
@@ -47,10 +47,10 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
                     }
                     let same = periods.iter_mut().find(|(hertz, _, _)| (hertz / period.hertz - 1.0).abs() < 0.005);
                     match same {
-                        Some((_, _, taken)) => taken.add(cpu, cause, stalls),
+                        Some((_, _, taken)) => taken.add_cause(cpu, cause, stalls),
                         None => {
-                            let mut taken = Taken::default();
-                            taken.add(cpu, cause, stalls);
+                            let mut taken = CauseShare::default();
+                            taken.add_cause(cpu, cause, stalls);
                             periods.push((period.hertz, period.vector_strength, taken));
                         }
                     }
@@ -61,14 +61,14 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     }
     conclusions
         .findings
-        .extend(devices.into_iter().map(|((number, name), taken)| device(number, &name, &taken, survey)));
+        .extend(devices.into_iter().map(|((number, name), taken)| device_finding(number, &name, &taken, survey)));
     conclusions
         .findings
-        .extend(calls.into_iter().map(|((source, detail), taken)| called(source, &detail, &taken, survey)));
+        .extend(calls.into_iter().map(|((source, detail), taken)| call_finding(source, &detail, &taken, survey)));
     let has_host = surroundings.under_hypervisor;
-    conclusions
-        .findings
-        .extend(periods.into_iter().map(|(hertz, strength, taken)| periodic(hertz, strength, &taken, has_host)));
+    conclusions.findings.extend(
+        periods.into_iter().map(|(hertz, strength, taken)| periodic_finding(hertz, strength, &taken, has_host)),
+    );
 }
 
 fn is_much(cause: &CauseSummary, stalls: &CpuStalls) -> bool {
@@ -77,7 +77,7 @@ fn is_much(cause: &CauseSummary, stalls: &CpuStalls) -> bool {
 
 /// Time of a cause on the cpus on which it was substantial.
 #[derive(Default)]
-struct Taken {
+struct CauseShare {
     cpus: CpuSet,
     count: u64,
     time_s: f64,
@@ -87,8 +87,8 @@ struct Taken {
     most: (u32, f64),
 }
 
-impl Taken {
-    fn add(&mut self, cpu: u32, cause: &CauseSummary, stalls: &CpuStalls) {
+impl CauseShare {
+    fn add_cause(&mut self, cpu: u32, cause: &CauseSummary, stalls: &CpuStalls) {
         // Two sources may have the same period.
         if !self.cpus.contains(cpu) {
             self.lost_s += stalls.lost_s;
@@ -103,20 +103,20 @@ impl Taken {
     }
 
     /// Describes the share: "23 % of the time that cpu 1 loses to stalls (120/s, 0.31 % of all)".
-    fn words(&self) -> String {
+    fn describe_share(&self) -> String {
         let lose = if self.cpus.len() == 1 { "loses" } else { "lose" };
         format!(
             "{:.0} % of the time that {} {lose} to stalls ({:.0}/s, {:.2} % of all)",
             self.time_s / self.lost_s * 100.0,
-            cpus(&self.cpus),
+            format_cpus(&self.cpus),
             self.count as f64 / self.watched_s,
             self.time_s / self.watched_s * 100.0
         )
     }
 
-    fn finding(&self, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
+    fn build_finding(&self, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
         Finding {
-            topic: Topic::Causes,
+            topic: FindingTopic::Causes,
             cpus: self.cpus.clone(),
             statement,
             advice: advice.to_owned(),
@@ -126,26 +126,27 @@ impl Taken {
     }
 }
 
-fn device(number: u32, name: &str, taken: &Taken, survey: &Survey) -> Finding {
+fn device_finding(number: u32, name: &str, taken: &CauseShare, survey: &Survey) -> Finding {
     let name = if name.is_empty() { format!("Interrupt {number}") } else { format!("{name} (interrupt {number})") };
-    let statement = format!("{name} takes {}.", taken.words());
+    let statement = format!("{name} takes {}.", taken.describe_share());
     let machine = &survey.machine;
     let usable = machine.online.difference(&machine.isolated).difference(&machine.nohz_full);
     // Interrupts need some cpu: if they take time from all, only the cpu with the largest loss is spared.
-    let spared = [taken.cpus.clone(), CpuSet::of(taken.most.0)];
+    let spared = [taken.cpus.clone(), CpuSet::from_cpu(taken.most.0)];
     match spared.into_iter().find(|spared| !usable.difference(spared).is_empty()) {
         Some(spared) => {
             let command = suggested_command::irq_away_from(&spared.to_string());
-            taken.finding(statement, "If it can be moved, move it and measure again:", Some(command))
+            taken.build_finding(statement, "If it can be moved, move it and measure again:", Some(command))
         }
-        None => taken.finding(statement, "There is no other cpu for it.", None),
+        None => taken.build_finding(statement, "There is no other cpu for it.", None),
     }
 }
 
-fn called(source: Source, detail: &str, taken: &Taken, survey: &Survey) -> Finding {
+fn call_finding(source: InterruptSource, detail: &str, taken: &CauseShare, survey: &Survey) -> Finding {
     let mut by_name: BTreeMap<&str, (u64, CpuSet)> = BTreeMap::new();
     let seen = survey.cpus.iter().filter(|seen| taken.cpus.contains(seen.cpu)).filter_map(|seen| seen.stalls.as_ref());
-    let of_this = |sender: &&Sender| sender.source == source && (detail.is_empty() || sender.function == detail);
+    let of_this =
+        |sender: &&InterruptSender| sender.source == source && (detail.is_empty() || sender.function == detail);
     for sender in seen.flat_map(|stalls| &stalls.senders).filter(of_this) {
         // Interrupts sent while a cpu is idle come from an interrupt there.
         let is_somebody = sender.task.is_some_and(|task| task != 0) && !sender.name.is_empty();
@@ -155,17 +156,18 @@ fn called(source: Source, detail: &str, taken: &Taken, survey: &Survey) -> Findi
     }
     let all: u64 = by_name.values().map(|(count, _)| count).sum();
     let most = by_name.iter().find(|(name, (count, _))| !name.is_empty() && 2 * count > all);
-    let by = most.map_or_else(String::new, |(name, (_, on))| format!("; most are sent by {name} on {}", cpus(on)));
-    let name = Cause::Interrupt { source, detail: detail.to_owned() }.name();
-    let statement = format!("Interrupts from other cpus ({name}) take {}{by}.", taken.words());
-    taken.finding(statement, "Stop the sender, or run it elsewhere.", None)
+    let by =
+        most.map_or_else(String::new, |(name, (_, on))| format!("; most are sent by {name} on {}", format_cpus(on)));
+    let name = StallCause::Interrupt { source, detail: detail.to_owned() }.plain_name();
+    let statement = format!("Interrupts from other cpus ({name}) take {}{by}.", taken.describe_share());
+    taken.build_finding(statement, "Stop the sender, or run it elsewhere.", None)
 }
 
-fn periodic(hertz: f64, strength: f64, taken: &Taken, has_host: bool) -> Finding {
+fn periodic_finding(hertz: f64, strength: f64, taken: &CauseShare, has_host: bool) -> Finding {
     let statement = format!(
         "Every {:.2} ms (R {strength:.2}) a source that this kernel does not report takes {}.",
         1e3 / hertz,
-        taken.words()
+        taken.describe_share()
     );
     let advice = if has_host {
         "It is outside this virtual machine, probably the host's timer. No placement avoids it, but the host's owner \
@@ -173,22 +175,22 @@ fn periodic(hertz: f64, strength: f64, taken: &Taken, has_host: bool) -> Finding
     } else {
         "It is below the kernel: firmware (SMI) or a device without an event. Check the firmware's settings."
     };
-    taken.finding(statement, advice, None)
+    taken.build_finding(statement, advice, None)
 }
 
 /// Names the causes of a cpu's lost time: "of the lost time, timer 60 %, virtio1-req.0 (interrupt 36) 20 %; 3 % is
 /// unexplained"; `None` if causes were not named.
 pub fn by_whom(survey: &Survey, cpu: u32) -> Option<String> {
     let stalls = survey.cpus.iter().find(|seen| seen.cpu == cpu)?.stalls.as_ref()?;
-    let is_told = |cause: &&CauseSummary| cause.cause.is_named() || cause.cause == Cause::Stolen;
+    let is_told = |cause: &&CauseSummary| cause.cause.is_named() || cause.cause == StallCause::Stolen;
     let told: Vec<String> = stalls
         .causes
         .iter()
         .filter(is_told)
         .take(2)
-        .map(|cause| format!("{} {:.0} %", cause.cause.name(), cause.share * 100.0))
+        .map(|cause| format!("{} {:.0} %", cause.cause.plain_name(), cause.share * 100.0))
         .collect();
-    let open = |cause: &&CauseSummary| matches!(cause.cause, Cause::Unknown | Cause::Interrupted);
+    let open = |cause: &&CauseSummary| matches!(cause.cause, StallCause::Unknown | StallCause::Interrupted);
     let open: f64 = stalls.causes.iter().filter(open).map(|cause| cause.share).sum();
     let is_named = stalls.causes.iter().any(|cause| cause.cause.is_named());
     is_named.then(|| format!("of the lost time, {}; {:.0} % is unexplained", told.join(", "), open * 100.0))
@@ -197,28 +199,33 @@ pub fn by_whom(survey: &Survey, cpu: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribution::Sender;
-    use crate::histogram::Histogram;
+    use crate::attribution::InterruptSender;
+    use crate::histogram::TickHistogram;
     use crate::period;
-    use crate::simulate::{self, Noise, Truth};
-    use crate::survey::Watch;
+    use crate::simulate::{self, CpuTruth, MachineNoise};
+    use crate::survey::StallWatch;
     use corewise_machine::generate;
 
-    fn cause(cause: Cause, share: f64, took_part: u64) -> CauseSummary {
+    fn cause(cause: StallCause, share: f64, took_part: u64) -> CauseSummary {
         let (count, time_s) = (took_part / 2, share * 0.1);
-        let lengths = Histogram::collecting(1.0);
+        let lengths = TickHistogram::new_collecting(1.0);
         CauseSummary { cause, count, took_part, time_s, running_s: 0.0, share, lengths, worst: Vec::new() }
     }
 
     /// Cpus that were watched for 10 s each, and lost a tenth of a second.
     fn concluded(cpus: u32, event_source: EventSource, stalls: impl Fn(u32) -> CpuStalls) -> Vec<Finding> {
-        let machine = generate::machine(cpus, false, &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)]);
-        let truth = |_| Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
-        let mut survey = simulate::survey(machine, 8, 1, Noise::Quiet, truth);
+        let machine = generate::one_package_machine(
+            cpus,
+            false,
+            &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)],
+        );
+        let truth = |_| CpuTruth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
+        let mut survey = simulate::simulate_survey(machine, 8, 1, MachineNoise::Quiet, truth);
         survey.cpus.iter_mut().for_each(|seen| seen.stalls = Some(stalls(seen.cpu)));
-        survey.watch = Some(Watch { event_source, threshold_ns: 1_000.0, first_in_line: false, perturbation: None });
+        survey.watch =
+            Some(StallWatch { event_source, threshold_ns: 1_000.0, first_in_line: false, perturbation: None });
         let findings = super::super::conclude(&survey).findings;
-        findings.into_iter().filter(|finding| finding.topic == Topic::Causes).collect()
+        findings.into_iter().filter(|finding| finding.topic == FindingTopic::Causes).collect()
     }
 
     fn stalls(causes: Vec<CauseSummary>) -> CpuStalls {
@@ -236,8 +243,8 @@ mod tests {
         }
     }
 
-    fn disk() -> Cause {
-        Cause::Interrupt { source: Source::Device(36), detail: "nvme0q1".into() }
+    fn disk() -> StallCause {
+        StallCause::Interrupt { source: InterruptSource::Device(36), detail: "nvme0q1".into() }
     }
 
     #[test]
@@ -245,7 +252,7 @@ mod tests {
         let command = |cpus, on: fn(u32) -> bool| {
             let of = |cpu| if on(cpu) { vec![cause(disk(), 0.2 + 0.1 * f64::from(cpu), 200)] } else { Vec::new() };
             let findings = concluded(cpus, EventSource::Perf, |cpu| stalls(of(cpu)));
-            (findings[0].statement.clone(), findings[0].command.as_ref().map(SuggestedCommand::line))
+            (findings[0].statement.clone(), findings[0].command.as_ref().map(SuggestedCommand::shell_line))
         };
         let (statement, some) = command(4, |cpu| cpu < 2);
         assert_eq!(
@@ -259,21 +266,21 @@ mod tests {
 
     #[test]
     fn who_sends_most_of_one_kind_is_told_and_idle_cpus_are_nobody() {
-        let calls = || Cause::Interrupt { source: Source::FunctionCall, detail: "do_sync_core".into() };
-        let sender = |task: u32, name: &str, function: &str, count| Sender {
-            source: Source::FunctionCall,
+        let calls = || StallCause::Interrupt { source: InterruptSource::FunctionCall, detail: "do_sync_core".into() };
+        let sender = |task: u32, name: &str, function: &str, count| InterruptSender {
+            source: InterruptSource::FunctionCall,
             cpu: Some(1),
             task: Some(task),
             name: name.into(),
             function: function.into(),
             count,
         };
-        let told = |senders: Vec<Sender>| {
+        let told = |senders: Vec<InterruptSender>| {
             let of = |_| CpuStalls { senders: senders.clone(), ..stalls(vec![cause(calls(), 0.3, 400)]) };
             concluded(1, EventSource::Perf, of)[0].statement.clone()
         };
         let of_another_function = sender(7, "loud", "ipi_mb", 9000);
-        let is_told = |senders: Vec<Sender>| told(senders).contains("most are sent by patcher on cpu 1");
+        let is_told = |senders: Vec<InterruptSender>| told(senders).contains("most are sent by patcher on cpu 1");
         let (one, two) = (sender(8, "patcher", "do_sync_core", 30), sender(9, "patcher", "do_sync_core", 30));
         assert!(is_told(vec![of_another_function.clone(), one.clone(), two.clone()]));
         assert!(!is_told(vec![one.clone(), two.clone(), sender(10, "other", "do_sync_core", 60)]), "half is not most");
@@ -283,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_period_is_told_once_and_only_where_the_kernels_events_were_seen() {
-        let source = period::Source {
+        let source = period::PeriodicSource {
             hertz: 100.0,
             vector_strength: 0.9,
             tested: 1500,
@@ -295,7 +302,10 @@ mod tests {
         };
         let of = |_| CpuStalls {
             periods: vec![source, source],
-            ..stalls(vec![cause(Cause::Periodic { rank: 0 }, 0.3, 1000), cause(Cause::Periodic { rank: 1 }, 0.2, 500)])
+            ..stalls(vec![
+                cause(StallCause::Periodic { rank: 0 }, 0.3, 1000),
+                cause(StallCause::Periodic { rank: 1 }, 0.2, 500),
+            ])
         };
         let findings = concluded(1, EventSource::Perf, of);
         assert_eq!(findings.len(), 1);

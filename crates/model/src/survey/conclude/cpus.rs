@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
 
-use super::Conclusions;
-use super::first::{self, Asked};
-use super::quantity::{self, Quantity, ROUNDS_ENOUGH, Tested};
+use super::SurveyConclusions;
+use super::first::{self, QuantityAnswer};
+use super::quantity::{self, CpuQuantity, QuantityTest, ROUNDS_ENOUGH};
 use super::words;
-use crate::finding::{Effect, Finding, Topic};
+use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::stats::order::median;
 use corewise_machine::suggested_command;
 
 use crate::Survey;
 
 /// Adds findings about single cpus.
-pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
-    let mut by_cpu = BTreeMap::<u32, Vec<(Quantity, Effect)>>::new();
-    let asked = first::asked(survey);
+pub fn conclude_cpus(survey: &Survey, conclusions: &mut SurveyConclusions) {
+    let mut by_cpu = BTreeMap::<u32, Vec<(CpuQuantity, FindingEffect)>>::new();
+    let asked = first::asked_cpu(survey);
     let mut of_asked = Vec::new();
-    for quantity in Quantity::ALL {
-        let tests: Vec<(Vec<u32>, Tested)> = quantity::peer_groups(survey)
+    for quantity in CpuQuantity::ALL {
+        let tests: Vec<(Vec<u32>, QuantityTest)> = quantity::peer_groups(survey)
             .into_iter()
             .filter_map(|group| test_group(survey, quantity, &group).map(|tested| (group, tested)))
             .collect();
@@ -29,7 +29,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
                 by_cpu.entry(group[*column]).or_default().push((quantity, effect.clone()));
             }
             let place = asked.and_then(|cpu| group.iter().position(|member| *member == cpu));
-            of_asked.extend(place.map(|column| Asked::new(survey, tested, column)));
+            of_asked.extend(place.map(|column| QuantityAnswer::new(survey, tested, column)));
         }
         without_finding(survey, quantity, &tests, conclusions);
     }
@@ -38,31 +38,31 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
             conclusions.quiet.remove(cpu);
         }
     }
-    conclusions.first_cpu = asked.and_then(|cpu| first::answer(cpu, &of_asked));
-    of_asked.iter().filter_map(|asked| asked.needs_s).for_each(|seconds| conclusions.needs(seconds));
+    conclusions.first_cpu = asked.and_then(|cpu| first::first_cpu_answer(cpu, &of_asked));
+    of_asked.iter().filter_map(|asked| asked.needs_s).for_each(|seconds| conclusions.need_seconds(seconds));
     let mut marked = Vec::new();
     for (cpu, effects) in by_cpu {
         let (speed, stalls): (Vec<_>, Vec<_>) =
-            effects.into_iter().partition(|(quantity, _)| *quantity == Quantity::Median);
+            effects.into_iter().partition(|(quantity, _)| *quantity == CpuQuantity::Median);
         if !stalls.is_empty() {
             marked.push((is_spoilt(&stalls), stall_finding(survey, cpu, stalls, &conclusions.quiet)));
         }
         marked.extend(speed.into_iter().map(|(_, effect)| (effect.ratio > 1.0, speed_finding(survey, cpu, effect))));
     }
-    conclusions.findings.extend(together(marked, survey));
+    conclusions.findings.extend(join_findings(marked, survey));
 }
 
 /// Maximum number of separate findings of one topic and direction; more are joined.
 const APART: usize = 2;
 
 /// Joins similar findings about many cpus; `true` marks cpus that are worse than their peers.
-fn together(mut marked: Vec<(bool, Finding)>, survey: &Survey) -> Vec<Finding> {
+fn join_findings(mut marked: Vec<(bool, Finding)>, survey: &Survey) -> Vec<Finding> {
     marked.sort_by_key(|(worse, finding)| (finding.topic, !worse, finding.cpus.lowest()));
     marked
         .chunk_by(|a, b| (a.0, a.1.topic) == (b.0, b.1.topic))
         .flat_map(|alike| {
             if alike.len() > APART {
-                vec![joined(alike, survey)]
+                vec![joined_finding(alike, survey)]
             } else {
                 alike.iter().map(|(_, f)| f.clone()).collect()
             }
@@ -71,51 +71,62 @@ fn together(mut marked: Vec<(bool, Finding)>, survey: &Survey) -> Vec<Finding> {
 }
 
 /// Builds one finding for many cpus: it names them all, and quotes the sentence of the cpu with the largest difference.
-fn joined(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
-    let size = |finding: &Finding| finding.effects.first().map_or(1.0, Effect::size);
+fn joined_finding(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
+    let size = |finding: &Finding| finding.effects.first().map_or(1.0, FindingEffect::effect_size);
     let farthest = alike.iter().map(|(_, finding)| finding).max_by(|a, b| size(a).total_cmp(&size(b)));
     let cpus = alike.iter().flat_map(|(_, finding)| finding.cpus.iter()).collect::<CpuSet>();
     let quantity = farthest.and_then(|finding| finding.effects.first()).map_or("", |effect| &effect.quantity);
     let direction = if alike[0].0 { "above" } else { "below" };
     let (advice, example) = farthest.map_or(("", ""), |finding| (finding.advice.as_str(), finding.statement.as_str()));
-    let statement =
-        format!("{} have a {quantity} {direction} their peers'; the largest difference: {example}", words::cpus(&cpus));
+    let statement = format!(
+        "{} have a {quantity} {direction} their peers'; the largest difference: {example}",
+        words::format_cpus(&cpus)
+    );
     let command = match alike[0] {
-        (false, ref finding) if finding.topic != Topic::Speed => Some(words::run_on(&cpus, survey)),
+        (false, ref finding) if finding.topic != FindingTopic::Speed => Some(words::run_on(&cpus, survey)),
         (_, ref finding) => finding.command.clone(),
     };
     let effects = alike.iter().flat_map(|(_, finding)| finding.effects.iter().take(1).cloned()).collect();
     Finding { topic: alike[0].1.topic, cpus, statement, advice: advice.to_owned(), command, effects }
 }
 
-fn test_group(survey: &Survey, quantity: Quantity, group: &[u32]) -> Option<Tested> {
+fn test_group(survey: &Survey, quantity: CpuQuantity, group: &[u32]) -> Option<QuantityTest> {
     let columns: Vec<Vec<u32>> = group.iter().map(|&cpu| vec![cpu]).collect();
     let name = |columns: &[usize]| {
         let others: CpuSet = columns.iter().map(|&column| group[column]).collect();
-        if others.len() == 1 { words::cpus(&others) } else { format!("the median of {}", words::cpus(&others)) }
+        if others.len() == 1 {
+            words::format_cpus(&others)
+        } else {
+            format!("the median of {}", words::format_cpus(&others))
+        }
     };
-    quantity::test(quantity, survey, &columns, &name)
+    quantity::test_columns(quantity, survey, &columns, &name)
 }
 
 /// Returns true if the cpu is worse than its peers for work that must not be interrupted.
-fn is_spoilt(effects: &[(Quantity, Effect)]) -> bool {
-    effects.iter().any(|(quantity, effect)| *quantity != Quantity::Median && effect.ratio > 1.0)
+fn is_spoilt(effects: &[(CpuQuantity, FindingEffect)]) -> bool {
+    effects.iter().any(|(quantity, effect)| *quantity != CpuQuantity::Median && effect.ratio > 1.0)
 }
 
 /// Adds a sentence for a quantity in which no cpu of any group differs by the margin, unless there were no peers. If
 /// differences are not excluded, it says so, with the length of a decisive survey.
-fn without_finding(survey: &Survey, quantity: Quantity, tests: &[(Vec<u32>, Tested)], conclusions: &mut Conclusions) {
+fn without_finding(
+    survey: &Survey,
+    quantity: CpuQuantity,
+    tests: &[(Vec<u32>, QuantityTest)],
+    conclusions: &mut SurveyConclusions,
+) {
     let Some(rounds) = tests.iter().map(|(_, tested)| tested.rounds).min() else { return };
     if tests.iter().any(|(_, tested)| !tested.differing.is_empty()) {
         return;
     }
-    let words = quantity.words();
+    let words = quantity.quantity_name();
     let needs_s = tests.iter().filter_map(|(_, tested)| tested.needs_s(survey)).max_by(f64::total_cmp);
     let immaterial = tests.iter().filter_map(|(group, tested)| {
         let (column, effect) = tested.largest_immaterial()?;
         Some((group[*column], effect))
     });
-    let immaterial = immaterial.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()));
+    let immaterial = immaterial.max_by(|(_, a), (_, b)| a.effect_size().total_cmp(&b.effect_size()));
     let beyond = tests.iter().filter_map(|(_, tested)| tested.excluded_beyond()).fold(f64::NAN, f64::max);
     let beyond_words = quantity.ratio_words(beyond);
     let sentence = match immaterial {
@@ -134,35 +145,35 @@ fn without_finding(survey: &Survey, quantity: Quantity, tests: &[(Vec<u32>, Test
 }
 
 /// Explains why a certain difference is no finding.
-fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
-    let (against, margin) = (&effect.against, least(quantity));
+fn no_finding(quantity: CpuQuantity, cpu: u32, effect: &FindingEffect) -> String {
+    let (against, margin) = (&effect.against, least_difference(quantity));
     let differs = match quantity {
-        Quantity::Median => words::slower(effect),
-        _ => effect.times(),
+        CpuQuantity::Median => words::format_slower(effect),
+        _ => effect.format_times(),
     };
-    if effect.beyond() < quantity.margin() {
+    if effect.farthest_end() < quantity.material_margin() {
         format!("cpu {cpu} differs from {against} ({differs}), but by less than {margin}")
     } else if effect.low <= 1.0 && effect.high >= 1.0 {
         format!("cpu {cpu} differs from {against} ({differs}), in some rounds one way and in others the other")
     } else {
-        let most = quantity.ratio_words(effect.beyond());
+        let most = quantity.ratio_words(effect.farthest_end());
         format!("cpu {cpu} may differ from {against} by up to {most}; {margin} would matter")
     }
 }
 
 /// Formats the margin for people.
-fn least(quantity: Quantity) -> String {
+fn least_difference(quantity: CpuQuantity) -> String {
     match quantity {
-        Quantity::Median => format!("{:.0} %", (quantity.margin() - 1.0) * 100.0),
-        _ => format!("{}x", quantity.margin()),
+        CpuQuantity::Median => format!("{:.0} %", (quantity.material_margin() - 1.0) * 100.0),
+        _ => format!("{}x", quantity.material_margin()),
     }
 }
 
-fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, quiet: &CpuSet) -> Finding {
-    let interrupts = effects.iter().find(|(quantity, _)| *quantity == Quantity::InterruptRate);
+fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(CpuQuantity, FindingEffect)>, quiet: &CpuSet) -> Finding {
+    let interrupts = effects.iter().find(|(quantity, _)| *quantity == CpuQuantity::InterruptRate);
     let stalls: Vec<String> = effects
         .iter()
-        .filter(|(quantity, _)| *quantity != Quantity::InterruptRate)
+        .filter(|(quantity, _)| *quantity != CpuQuantity::InterruptRate)
         .map(|(quantity, effect)| stall_words(survey, cpu, *quantity, effect))
         .collect();
     let against = effects.first().map(|(_, effect)| effect.against.clone()).unwrap_or_default();
@@ -171,8 +182,10 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
             let visits = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);
             let rate = quantity::interrupts_per_second(visits);
             let sources = words::main_sources(survey, cpu);
-            let lead =
-                format!("cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}", effect.times());
+            let lead = format!(
+                "cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}",
+                effect.format_times()
+            );
             if stalls.is_empty() { lead } else { format!("{lead}; {}", stalls.join("; ")) }
         }
         None => format!("cpu {cpu} against {against}: {}; its number of interrupts is not unusual", stalls.join("; ")),
@@ -187,7 +200,7 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
         Some(whom) => format!("{statement}; {whom}"),
         None => statement,
     };
-    let topic = if interrupts.is_some() { Topic::Interrupts } else { Topic::Tail };
+    let topic = if interrupts.is_some() { FindingTopic::Interrupts } else { FindingTopic::Tail };
     let (advice, command) = match (spoilt, quiet.is_empty()) {
         _ if others.is_some() => (
             "Those programs cause this, and it may pass; check with a second survey:",
@@ -197,13 +210,13 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
         (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
         (false, _) => (
             "It is quieter than its peers; latency-sensitive work fits here:",
-            Some(words::run_on(&CpuSet::of(cpu), survey)),
+            Some(words::run_on(&CpuSet::from_cpu(cpu), survey)),
         ),
     };
     let effects = effects.into_iter().map(|(_, effect)| effect).collect();
     Finding {
         topic,
-        cpus: CpuSet::of(cpu),
+        cpus: CpuSet::from_cpu(cpu),
         statement: format!("{statement}."),
         advice: advice.into(),
         command,
@@ -220,27 +233,35 @@ fn others_ran(survey: &Survey, cpu: u32) -> Option<f64> {
     Some(off_cpu - stolen).filter(|&share| share >= WORTH_A_WORD && share >= lost / 2.0)
 }
 
-fn stall_words(survey: &Survey, cpu: u32, quantity: Quantity, effect: &Effect) -> String {
+fn stall_words(survey: &Survey, cpu: u32, quantity: CpuQuantity, effect: &FindingEffect) -> String {
     let mean_lost = || median(&rounds_of(survey, cpu, |round| round.tail.lost)) * 100.0;
     match quantity {
-        Quantity::Lost => format!("it loses {:.2} % of its time to stalls, {}", mean_lost(), effect.times()),
+        CpuQuantity::Lost => format!("it loses {:.2} % of its time to stalls, {}", mean_lost(), effect.format_times()),
         _ => {
             let nanoseconds = median(&rounds_of(survey, cpu, |round| round.tail.p99_9_ns));
-            format!("its p99.9 is {nanoseconds:.0} ns, {}", effect.times())
+            format!("its p99.9 is {nanoseconds:.0} ns, {}", effect.format_times())
         }
     }
 }
 
-fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
+fn speed_finding(survey: &Survey, cpu: u32, effect: FindingEffect) -> Finding {
     let gigahertz = median(&rounds_of(survey, cpu, |round| round.frequency.as_ref().map_or(f64::NAN, |f| f.gigahertz)));
     let clock = if gigahertz.is_nan() { String::new() } else { format!(" ({gigahertz:.2} GHz)") };
-    let statement = format!("cpu {cpu} is {} at the same work than {}{clock}.", words::slower(&effect), effect.against);
+    let statement =
+        format!("cpu {cpu} is {} at the same work than {}{clock}.", words::format_slower(&effect), effect.against);
     let advice = match survey.machine.system.hypervisor {
         Some(_) => "In a virtual machine a temporary neighbour can cause this; check with a second survey:",
         None => "Check with a second survey before you rely on it:",
     };
     let (advice, command) = (advice.into(), Some(suggested_command::first_survey()));
-    Finding { topic: Topic::Speed, cpus: CpuSet::of(cpu), statement, advice, command, effects: vec![effect] }
+    Finding {
+        topic: FindingTopic::Speed,
+        cpus: CpuSet::from_cpu(cpu),
+        statement,
+        advice,
+        command,
+        effects: vec![effect],
+    }
 }
 
 fn rounds_of(survey: &Survey, cpu: u32, value: impl Fn(&crate::survey::CpuRound) -> f64) -> Vec<f64> {
@@ -254,27 +275,27 @@ mod tests {
 
     #[test]
     fn a_difference_that_is_no_finding_says_why() {
-        let effect = |quantity: Quantity, ratio, low, high| Effect {
-            quantity: quantity.words().to_owned(),
+        let effect = |quantity: CpuQuantity, ratio, low, high| FindingEffect {
+            quantity: quantity.quantity_name().to_owned(),
             against: "cpu 1".to_owned(),
             ratio,
             low,
             high,
             p_value: Some(0.004),
         };
-        let small = effect(Quantity::InterruptRate, 1.08, 1.01, 1.20);
+        let small = effect(CpuQuantity::InterruptRate, 1.08, 1.01, 1.20);
         assert_eq!(
-            no_finding(Quantity::InterruptRate, 0, &small),
+            no_finding(CpuQuantity::InterruptRate, 0, &small),
             "cpu 0 differs from cpu 1 (1.08x [1.01, 1.20]), but by less than 1.25x"
         );
-        let straddling = effect(Quantity::InterruptRate, 1.16, 1.10, 1.26);
+        let straddling = effect(CpuQuantity::InterruptRate, 1.16, 1.10, 1.26);
         assert_eq!(
-            no_finding(Quantity::InterruptRate, 0, &straddling),
+            no_finding(CpuQuantity::InterruptRate, 0, &straddling),
             "cpu 0 may differ from cpu 1 by up to 1.3x; 1.25x would matter"
         );
-        let unsure = effect(Quantity::Tail, 1.29, 0.83, 1.69);
+        let unsure = effect(CpuQuantity::Tail, 1.29, 0.83, 1.69);
         assert_eq!(
-            no_finding(Quantity::Tail, 0, &unsure),
+            no_finding(CpuQuantity::Tail, 0, &unsure),
             "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), in some rounds one way and in others the other"
         );
     }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use corewise_machine::{CpuSet, Level};
 
-use super::Conclusions;
-use super::quantity::{self, Quantity};
+use super::SurveyConclusions;
+use super::quantity::{self, CpuQuantity};
 use super::words;
 use crate::Survey;
-use crate::finding::{Effect, Finding, Topic};
+use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::stats::order::median;
 
 /// Adds findings about groups of cpus.
-pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
-    let groups = groups(survey);
+pub fn conclude_groups(survey: &Survey, conclusions: &mut SurveyConclusions) {
+    let groups = named_groups(survey);
     if groups.len() < 2 {
         return;
     }
@@ -23,10 +23,10 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
         [one] => names[*one].clone(),
         _ => "the others".to_owned(),
     };
-    let Some(tested) = quantity::test(Quantity::Median, survey, &columns, &name) else { return };
+    let Some(tested) = quantity::test_columns(CpuQuantity::Median, survey, &columns, &name) else { return };
     if tested.differing.is_empty() {
         let what = "p50 of last-level caches and kinds";
-        let beyond = tested.excluded_beyond().map(|beyond| Quantity::Median.ratio_words(beyond));
+        let beyond = tested.excluded_beyond().map(|beyond| CpuQuantity::Median.ratio_words(beyond));
         let needs_s = tested.needs_s(survey);
         let sentence = match beyond {
             None => format!("{what}: {} comparable rounds are too few", tested.rounds),
@@ -37,12 +37,12 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     }
     for (column, effect) in tested.differing {
         let cpus: CpuSet = columns[column].iter().copied().collect();
-        conclusions.findings.push(finding(survey, names[column], cpus, effect));
+        conclusions.findings.push(group_finding(survey, names[column], cpus, effect));
     }
 }
 
 /// Returns the groups by name: "performance", "llc:1", or "llc:1 efficiency" if caches and kinds cut across each other.
-fn groups(survey: &Survey) -> BTreeMap<String, Vec<u32>> {
+fn named_groups(survey: &Survey) -> BTreeMap<String, Vec<u32>> {
     let machine = &survey.machine;
     let mut groups = BTreeMap::<String, Vec<u32>>::new();
     for seen in &survey.cpus {
@@ -60,7 +60,7 @@ fn groups(survey: &Survey) -> BTreeMap<String, Vec<u32>> {
 }
 
 /// Describes the median clocks of the group and of all other cpus, if both are known: " (5.69 GHz against 5.54)".
-fn clocks(survey: &Survey, cpus: &CpuSet) -> String {
+fn describe_clocks(survey: &Survey, cpus: &CpuSet) -> String {
     let clock = |inside: bool| {
         let seen = survey.cpus.iter().filter(|seen| cpus.contains(seen.cpu) == inside);
         let clocks = seen.flat_map(|seen| &seen.rounds).filter_map(|round| Some(round.frequency.as_ref()?.gigahertz));
@@ -70,13 +70,13 @@ fn clocks(survey: &Survey, cpus: &CpuSet) -> String {
     if own.is_nan() || others.is_nan() { String::new() } else { format!(" ({own:.2} GHz against {others:.2})") }
 }
 
-fn finding(survey: &Survey, name: &str, cpus: CpuSet, effect: Effect) -> Finding {
+fn group_finding(survey: &Survey, name: &str, cpus: CpuSet, effect: FindingEffect) -> Finding {
     let statement = format!(
         "{name} ({}) is {} at the same work than {}{}.",
-        words::cpus(&cpus),
-        words::slower(&effect),
+        words::format_cpus(&cpus),
+        words::format_slower(&effect),
         effect.against,
-        clocks(survey, &cpus)
+        describe_clocks(survey, &cpus)
     );
     let vcache = survey.machine.llcs.iter().any(|llc| llc.vcache);
     let advice = if vcache {
@@ -89,5 +89,5 @@ fn finding(survey: &Survey, name: &str, cpus: CpuSet, effect: Effect) -> Finding
     let elsewhere = || survey.cpus.iter().map(|seen| seen.cpu).collect::<CpuSet>().difference(&cpus);
     let target = if effect.ratio < 1.0 { cpus.clone() } else { elsewhere() };
     let command = Some(words::run_on(&target, survey));
-    Finding { topic: Topic::Speed, cpus, statement, advice: advice.into(), command, effects: vec![effect] }
+    Finding { topic: FindingTopic::Speed, cpus, statement, advice: advice.into(), command, effects: vec![effect] }
 }

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::Level;
-use corewise_machine::counts::Counted;
+use corewise_machine::counts::EventCounts;
 use corewise_machine::facts::CoreType;
 
 use super::{ERROR_RATE, words};
 use crate::Survey;
-use crate::finding::{CONFIDENCE, Effect};
-use crate::stats::blocks::{differing_columns, ratios};
+use crate::finding::{CONFIDENCE, FindingEffect};
+use crate::stats::blocks::{column_ratios, differing_columns};
 use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;
 
 /// A number that each visit to a cpu yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
+pub enum CpuQuantity {
     /// Interrupts per second while the cpu was measured.
     InterruptRate,
     /// The share of time lost in pieces that took more than twice the median.
@@ -29,11 +29,11 @@ pub enum Quantity {
 /// Minimum number of pieces of a visit: ten beyond the 99.9th percentile.
 const PIECES_FOR_TAIL: u64 = 10_000;
 
-impl Quantity {
+impl CpuQuantity {
     pub const ALL: [Self; 4] = [Self::InterruptRate, Self::Lost, Self::Tail, Self::Median];
 
     /// Returns the name for people.
-    pub const fn words(self) -> &'static str {
+    pub const fn quantity_name(self) -> &'static str {
         match self {
             Self::InterruptRate => "interrupt rate",
             Self::Lost => "time lost to stalls",
@@ -43,7 +43,7 @@ impl Quantity {
     }
 
     /// Returns the smallest ratio that matters, even if a smaller one is certain.
-    pub const fn margin(self) -> f64 {
+    pub const fn material_margin(self) -> f64 {
         match self {
             Self::InterruptRate | Self::Lost | Self::Tail => 1.25,
             Self::Median => 1.02,
@@ -52,10 +52,10 @@ impl Quantity {
 
     /// Returns the ratio from which differences must be excluded before a cpu is called no worse. A tail rests on rare
     /// stalls, and its ratios scatter: there it is a factor of two.
-    pub const fn limit(self) -> f64 {
+    pub const fn exclusion_limit(self) -> f64 {
         match self {
             Self::Lost | Self::Tail => 2.0,
-            Self::InterruptRate | Self::Median => self.margin(),
+            Self::InterruptRate | Self::Median => self.material_margin(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Quantity {
     const fn limit_of_all(self) -> f64 {
         match self {
             Self::InterruptRate | Self::Lost | Self::Tail => 2.0,
-            Self::Median => self.margin(),
+            Self::Median => self.material_margin(),
         }
     }
 
@@ -73,7 +73,7 @@ impl Quantity {
         match self {
             // Precision is at most a tenth of a percent.
             Self::Median => format!("{:.1} %", ((ratio - 1.0) * 100.0).max(0.1)),
-            _ => format!("{}x", words::figures(ratio)),
+            _ => format!("{}x", words::format_ratio(ratio)),
         }
     }
 
@@ -84,14 +84,14 @@ impl Quantity {
     }
 
     /// Returns its logarithm in one visit; NaN if the visit has no value.
-    fn logarithm(self, round: &CpuRound) -> f64 {
+    fn logarithm_of(self, round: &CpuRound) -> f64 {
         /// Smaller losses count as none.
         const LOST_FLOOR: f64 = 1e-4;
         match self {
             // Half a count is added, so that zero interrupts have a logarithm.
             Self::InterruptRate => {
                 let Some(counted) = &round.interrupts else { return f64::NAN };
-                ((counted.total() as f64 + 0.5) / counted.elapsed_s).ln()
+                ((counted.total_count() as f64 + 0.5) / counted.elapsed_s).ln()
             }
             Self::Lost => (round.tail.lost + LOST_FLOOR).ln(),
             Self::Tail if round.tail.count < PIECES_FOR_TAIL => f64::NAN,
@@ -101,7 +101,7 @@ impl Quantity {
     }
 }
 
-/// Returns the groups of cpus to compare with each other, those of the same last-level cache and kind. If every cpu is
+/// Returns the groups of cpus to compare with each other: cpus of the same last-level cache and kind. If every cpu is
 /// alone in its cache, these are the cpus of one kind; if each is alone in its kind, all cpus. A cpu that is alone
 /// among groups has no peers. Cpus visited in less than half of the rounds, for example after going offline, are left
 /// out.
@@ -121,20 +121,20 @@ pub fn peer_groups(survey: &Survey) -> Vec<Vec<u32>> {
     finest.into_iter().find(|groups| !groups.is_empty()).unwrap_or_else(|| group(&|_| (None, None)))
 }
 
-/// Returns the interrupts per second over some visits to a cpu: the median over visits with counts, as [`test`]
+/// Returns the interrupts per second over some visits to a cpu: the median over visits with counts, as [`test_columns`]
 /// compares it; NaN without any. A mean would follow one burst.
 pub fn interrupts_per_second<'a>(rounds: impl IntoIterator<Item = &'a CpuRound>) -> f64 {
     let counted = rounds.into_iter().filter_map(|round| round.interrupts.as_ref());
-    median(&counted.map(Counted::per_second).collect::<Vec<_>>())
+    median(&counted.map(EventCounts::per_second).collect::<Vec<_>>())
 }
 
 /// Builds a table of logarithms: a row for each round in which every column was visited, a column for each group of
 /// cpus (the median over the group's cpus; groups may have one cpu).
-fn table(survey: &Survey, quantity: Quantity, columns: &[Vec<u32>]) -> Vec<Vec<f64>> {
+fn logarithm_table(survey: &Survey, quantity: CpuQuantity, columns: &[Vec<u32>]) -> Vec<Vec<f64>> {
     let mut by_round = BTreeMap::<u32, BTreeMap<u32, f64>>::new();
     for seen in &survey.cpus {
         for round in &seen.rounds {
-            by_round.entry(round.round).or_default().insert(seen.cpu, quantity.logarithm(round));
+            by_round.entry(round.round).or_default().insert(seen.cpu, quantity.logarithm_of(round));
         }
     }
     by_round
@@ -151,16 +151,16 @@ fn table(survey: &Survey, quantity: Quantity, columns: &[Vec<u32>]) -> Vec<Vec<f
 }
 
 /// Result of a test over a table's columns.
-pub struct Tested {
+pub struct QuantityTest {
     /// The tested quantity.
-    pub quantity: Quantity,
+    pub quantity: CpuQuantity,
     /// The columns that differ by at least the margin, with the ratio to the median of the columns that do not differ.
-    pub differing: Vec<(usize, Effect)>,
+    pub differing: Vec<(usize, FindingEffect)>,
     /// Columns that certainly differ, but by less than the margin, or by an uncertain amount.
-    pub immaterial: Vec<(usize, Effect)>,
+    pub immaterial: Vec<(usize, FindingEffect)>,
     /// Columns that do not differ, each with its ratio to the others of them. A single one is compared with all
     /// columns.
-    pub alike: Vec<(usize, Effect)>,
+    pub alike: Vec<(usize, FindingEffect)>,
     /// Number of rounds of the test.
     pub rounds: usize,
 }
@@ -168,10 +168,10 @@ pub struct Tested {
 /// Minimum number of rounds to show a difference between two cpus at [`ERROR_RATE`].
 pub const ROUNDS_ENOUGH: usize = 8;
 
-impl Tested {
+impl QuantityTest {
     /// Returns the ratio of one column with its interval, and true if the test found that it differs; `None` after too
     /// few rounds.
-    pub fn of(&self, column: usize) -> Option<(&Effect, bool)> {
+    pub fn effect_of(&self, column: usize) -> Option<(&FindingEffect, bool)> {
         let is_alone = self.alike.len() == 1 && !self.differing.is_empty();
         let parts = [(&self.differing, true), (&self.immaterial, false), (&self.alike, is_alone)];
         parts.into_iter().find_map(|(columns, is_found)| {
@@ -180,20 +180,20 @@ impl Tested {
         })
     }
 
-    /// Returns the effect without a finding whose interval reaches farthest.
-    fn farthest(&self) -> Option<&(usize, Effect)> {
+    /// Returns the effect with the farthest end of its interval, among the effects without a finding.
+    fn farthest_effect(&self) -> Option<&(usize, FindingEffect)> {
         let rest = self.immaterial.iter().chain(self.alike.iter().filter(|_| self.alike.len() > 1));
-        rest.max_by(|(_, a), (_, b)| a.beyond().total_cmp(&b.beyond()))
+        rest.max_by(|(_, a), (_, b)| a.farthest_end().total_cmp(&b.farthest_end()))
     }
 
     /// Returns the largest certain difference that is no finding.
-    pub fn largest_immaterial(&self) -> Option<&(usize, Effect)> {
-        self.immaterial.iter().max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))
+    pub fn largest_immaterial(&self) -> Option<&(usize, FindingEffect)> {
+        self.immaterial.iter().max_by(|(_, a), (_, b)| a.effect_size().total_cmp(&b.effect_size()))
     }
 
     /// Returns the largest possible ratio between columns without findings, above 1.
     pub fn excluded_beyond(&self) -> Option<f64> {
-        self.farthest().map(|(_, effect)| effect.beyond())
+        self.farthest_effect().map(|(_, effect)| effect.farthest_end())
     }
 
     /// Returns the length of a survey that excludes all differences, in seconds; `None` if this one does.
@@ -201,12 +201,12 @@ impl Tested {
         if self.rounds < ROUNDS_ENOUGH {
             return Some(self.quantity.enough_s(survey, self.rounds));
         }
-        let (_, effect) = self.farthest()?;
+        let (_, effect) = self.farthest_effect()?;
         settles_s(effect, self.quantity.limit_of_all(), survey)
     }
 }
 
-impl Quantity {
+impl CpuQuantity {
     /// Returns the length of a survey with enough comparable rounds, in seconds.
     pub fn enough_s(self, survey: &Survey, rounds: usize) -> f64 {
         let provenance = &survey.provenance;
@@ -227,14 +227,14 @@ impl Quantity {
 /// Returns the length of a survey in which this effect's interval ends below a limit, in seconds; `None` if it already
 /// does. An interval narrows with the square root of the time. If the ratio itself is at the limit, the interval must
 /// exclude 1 instead: then it is a finding.
-pub fn settles_s(effect: &Effect, limit: f64, survey: &Survey) -> Option<f64> {
+pub fn settles_s(effect: &FindingEffect, limit: f64, survey: &Survey) -> Option<f64> {
     /// Minimum distance between a ratio and the end of its interval.
     const LEAST_ROOM: f64 = 0.01;
-    if effect.beyond() < limit {
+    if effect.farthest_end() < limit {
         return None;
     }
     let (low, middle, high) = (effect.low.ln(), effect.ratio.ln(), effect.high.ln());
-    let (limit, far) = (limit.ln(), effect.size().ln());
+    let (limit, far) = (limit.ln(), effect.effect_size().ln());
     let reach = (high - middle).max(middle - low);
     let room = if far < limit { limit - far } else { far };
     Some(survey.provenance.elapsed_s * (reach / room.max(LEAST_ROOM)).powi(2).max(2.0))
@@ -242,29 +242,30 @@ pub fn settles_s(effect: &Effect, limit: f64, survey: &Survey) -> Option<f64> {
 
 /// Tests whether any column of a table differs; `name` names columns in effects. `None` if this survey could not
 /// observe the quantity, at any length.
-pub fn test(
-    quantity: Quantity,
+pub fn test_columns(
+    quantity: CpuQuantity,
     survey: &Survey,
     columns: &[Vec<u32>],
     name: &dyn Fn(&[usize]) -> String,
-) -> Option<Tested> {
+) -> Option<QuantityTest> {
     if !quantity.is_observed(survey) {
         return None;
     }
-    let rows = table(survey, quantity, columns);
+    let rows = logarithm_table(survey, quantity, columns);
     if rows.len() < ROUNDS_ENOUGH {
         let (differing, immaterial, alike) = (Vec::new(), Vec::new(), Vec::new());
-        return Some(Tested { quantity, differing, immaterial, alike, rounds: rows.len() });
+        return Some(QuantityTest { quantity, differing, immaterial, alike, rounds: rows.len() });
     }
     let found = differing_columns(&rows, ERROR_RATE, survey.provenance.seed);
     let effect = |column: usize, others: &[usize], p_value: Option<f64>| {
-        let ratios = ratios(&rows, column, others);
+        let ratios = column_ratios(&rows, column, others);
         let (low, high) = median_interval(&ratios, CONFIDENCE)?;
-        let (quantity, against) = (quantity.words().to_owned(), name(others));
-        Some((column, Effect { quantity, against, ratio: median(&ratios), low, high, p_value }))
+        let (quantity, against) = (quantity.quantity_name().to_owned(), name(others));
+        Some((column, FindingEffect { quantity, against, ratio: median(&ratios), low, high, p_value }))
     };
-    let is_material =
-        |(_, effect): &(usize, Effect)| effect.size() >= quantity.margin() && (effect.low > 1.0 || effect.high < 1.0);
+    let is_material = |(_, effect): &(usize, FindingEffect)| {
+        effect.effect_size() >= quantity.material_margin() && (effect.low > 1.0 || effect.high < 1.0)
+    };
     let alike: Vec<usize> =
         (0..columns.len()).filter(|column| found.iter().all(|differing| differing.column != *column)).collect();
     let (differing, immaterial) = found
@@ -274,5 +275,5 @@ pub fn test(
     let pool: Vec<usize> = if alike.len() > 1 { alike.clone() } else { (0..columns.len()).collect() };
     let others = |column: usize| pool.iter().copied().filter(|&other| other != column).collect::<Vec<usize>>();
     let alike = alike.iter().filter_map(|&column| effect(column, &others(column), None)).collect();
-    Some(Tested { quantity, differing, immaterial, alike, rounds: rows.len() })
+    Some(QuantityTest { quantity, differing, immaterial, alike, rounds: rows.len() })
 }

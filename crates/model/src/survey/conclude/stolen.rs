@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
 
-use super::Conclusions;
+use super::SurveyConclusions;
 use crate::Survey;
-use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
+use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
 use crate::stats::order::{median, median_interval};
 
 /// Minimum share of time for a finding; /proc/stat counts in hundredths of a second.
 const MARGIN: f64 = 0.005;
 
 /// Adds the time that the hypervisor took, in rounds over all cpus.
-pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
+pub fn conclude_stolen(survey: &Survey, conclusions: &mut SurveyConclusions) {
     if survey.machine.system.hypervisor.is_none() {
         return;
     }
@@ -34,7 +34,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
         return;
     }
     conclusions.findings.push(Finding {
-        topic: Topic::Stolen,
+        topic: FindingTopic::Stolen,
         cpus: survey.cpus.iter().map(|seen| seen.cpu).collect::<CpuSet>(),
         statement: format!(
             "The host takes {:.1} % [{:.1}, {:.1}] of the measured cpus' time for others.",
@@ -44,7 +44,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
         ),
         advice: "No placement inside this virtual machine can change that; ask for dedicated cpus.".into(),
         command: None,
-        effects: vec![Effect {
+        effects: vec![FindingEffect {
             quantity: "share of time stolen".into(),
             against: "all time".into(),
             ratio: share,

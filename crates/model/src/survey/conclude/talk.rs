@@ -2,11 +2,11 @@
 
 use corewise_machine::{CpuSet, Level};
 
-use super::Conclusions;
+use super::SurveyConclusions;
 use super::words;
 use crate::Survey;
-use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
-use crate::links::{self, LinkClass, Pair, Relation, Relations};
+use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
+use crate::links::{self, CpuRelation, CpuRelationTable, LinkClass, LinkPair};
 use crate::stats::order::{median, median_interval};
 
 /// Smallest ratio of classes' costs for a finding.
@@ -14,30 +14,37 @@ const MARGIN: f64 = 1.25;
 
 /// Adds communication costs across objects, compared with those within a last-level cache (or the nearest existing
 /// class).
-pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
+pub fn conclude_talk(survey: &Survey, conclusions: &mut SurveyConclusions) {
     let classes: Vec<LinkClass> =
-        conclusions.link_classes.iter().filter(|class| class.relation != Relation::SameCore).cloned().collect();
+        conclusions.link_classes.iter().filter(|class| class.relation != CpuRelation::SameCore).cloned().collect();
     let Some((base, farther)) = classes.split_first() else { return };
     let hypervisor = survey.machine.system.hypervisor.as_deref();
-    conclusions.findings.extend(links::modes(&survey.links.pairs, hypervisor));
+    conclusions.findings.extend(links::modes_finding(&survey.links.pairs, hypervisor));
     if farther.is_empty() {
-        let (words, low, high) = (base.relation.words(), base.lowest_ns, base.highest_ns);
+        let (words, low, high) = (base.relation.relation_name(), base.lowest_ns, base.highest_ns);
         conclusions.no_difference.push(match base.pairs {
             1 => format!("links: one pair of cores, {:.0} ns one way ({words})", base.median_ns),
             pairs => format!("links: one class ({words}), {pairs} pairs between {low:.0} and {high:.0} ns one way"),
         });
     }
     for class in farther {
-        let words = [class, base].map(|class| class.relation.words());
-        match effect(survey, base, class) {
-            Some(effect) if effect.low >= MARGIN => conclusions.findings.push(finding(survey, base, class, effect)),
+        let words = [class, base].map(|class| class.relation.relation_name());
+        match talk_effect(survey, base, class) {
+            Some(effect) if effect.low >= MARGIN => {
+                conclusions.findings.push(talk_finding(survey, base, class, effect))
+            }
             Some(effect) if effect.high < MARGIN => {
-                conclusions.no_difference.push(format!("links: {} costs {} {}", words[0], effect.times(), words[1]));
+                conclusions.no_difference.push(format!(
+                    "links: {} costs {} {}",
+                    words[0],
+                    effect.format_times(),
+                    words[1]
+                ));
             }
             Some(effect) => conclusions.undecided.push(format!(
                 "links: {} costs {} {}; from {MARGIN}x on it would matter",
                 words[0],
-                effect.times(),
+                effect.format_times(),
                 words[1]
             )),
             None => conclusions.undecided.push(format!(
@@ -50,11 +57,13 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
 
 /// Returns the ratio of two classes: over sweeps if there are enough of them, else from the intervals of both medians
 /// over pairs (each with half of the error, so that the ratio keeps its confidence).
-fn effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<Effect> {
-    let relations = Relations::new(&survey.machine, &links::cpus(&survey.links));
+fn talk_effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<FindingEffect> {
+    let relations = CpuRelationTable::new(&survey.machine, &links::measured_cpus(&survey.links));
     let of = |class: &LinkClass| {
         let pairs = survey.links.pairs.iter();
-        pairs.filter(|pair| relations.of(pair.a, pair.b) == Some(class.relation)).collect::<Vec<&Pair>>()
+        pairs
+            .filter(|pair| relations.relation_between(pair.a, pair.b) == Some(class.relation))
+            .collect::<Vec<&LinkPair>>()
     };
     let (near, far) = (of(base), of(class));
     let ratios = sweep_ratios(&near, &far);
@@ -62,54 +71,55 @@ fn effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<Effect
         Some(interval) => (median(&ratios), interval),
         None => (class.median_ns / base.median_ns, pairs_interval(&near, &far)?),
     };
-    let (quantity, against) = ("one-way cost".to_owned(), base.relation.words().to_owned());
-    Some(Effect { quantity, against, ratio, low, high, p_value: None })
+    let (quantity, against) = ("one-way cost".to_owned(), base.relation.relation_name().to_owned());
+    Some(FindingEffect { quantity, against, ratio, low, high, p_value: None })
 }
 
 /// Returns the ratio of the two classes' medians in each sweep that all pairs have.
-fn sweep_ratios(near: &[&Pair], far: &[&Pair]) -> Vec<f64> {
+fn sweep_ratios(near: &[&LinkPair], far: &[&LinkPair]) -> Vec<f64> {
     let sweeps = near.iter().chain(far).map(|pair| pair.in_turn_ns().len()).min().unwrap_or(0);
-    let cost = |pairs: &[&Pair], sweep| median(&pairs.iter().map(|pair| pair.in_turn_ns()[sweep]).collect::<Vec<_>>());
+    let cost =
+        |pairs: &[&LinkPair], sweep| median(&pairs.iter().map(|pair| pair.in_turn_ns()[sweep]).collect::<Vec<_>>());
     (0..sweeps).map(|sweep| cost(far, sweep) / cost(near, sweep)).collect()
 }
 
-fn pairs_interval(near: &[&Pair], far: &[&Pair]) -> Option<(f64, f64)> {
+fn pairs_interval(near: &[&LinkPair], far: &[&LinkPair]) -> Option<(f64, f64)> {
     let half = 1.0 - (1.0 - CONFIDENCE) / 2.0;
-    let costs = |pairs: &[&Pair]| pairs.iter().flat_map(|pair| pair.costs_ns()).collect::<Vec<_>>();
+    let costs = |pairs: &[&LinkPair]| pairs.iter().flat_map(|pair| pair.costs_ns()).collect::<Vec<_>>();
     let (near_low, near_high) = median_interval(&costs(near), half)?;
     let (far_low, far_high) = median_interval(&costs(far), half)?;
     Some((far_low / near_high, far_high / near_low))
 }
 
-fn finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Effect) -> Finding {
+fn talk_finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: FindingEffect) -> Finding {
     let across = match class.relation {
-        Relation::OtherPackage => "packages",
-        Relation::OtherNode | Relation::SameLlcOtherNode => "nodes",
-        Relation::OtherDie => "dies",
-        Relation::OtherLlc => "last-level caches",
-        Relation::SameLlc => "clusters",
-        Relation::SameCluster | Relation::SameCore => "cores",
+        CpuRelation::OtherPackage => "packages",
+        CpuRelation::OtherNode | CpuRelation::SameLlcOtherNode => "nodes",
+        CpuRelation::OtherDie => "dies",
+        CpuRelation::OtherLlc => "last-level caches",
+        CpuRelation::SameLlc => "clusters",
+        CpuRelation::SameCluster | CpuRelation::SameCore => "cores",
     };
     let (level, within) = match base.relation {
-        Relation::SameCluster => (Level::Cluster, "one cluster"),
-        Relation::SameLlc if class.relation == Relation::SameLlcOtherNode => (Level::Node, "one node"),
-        Relation::SameLlc => (Level::Llc, "one last-level cache"),
-        Relation::OtherLlc if survey.machine.dies.len() > survey.machine.packages.len() => (Level::Die, "one die"),
-        Relation::OtherDie => (Level::Node, "one node"),
+        CpuRelation::SameCluster => (Level::Cluster, "one cluster"),
+        CpuRelation::SameLlc if class.relation == CpuRelation::SameLlcOtherNode => (Level::Node, "one node"),
+        CpuRelation::SameLlc => (Level::Llc, "one last-level cache"),
+        CpuRelation::OtherLlc if survey.machine.dies.len() > survey.machine.packages.len() => (Level::Die, "one die"),
+        CpuRelation::OtherDie => (Level::Node, "one node"),
         _ => (Level::Package, "one package"),
     };
     let statement = format!(
         "Talking across {across} costs {} as much as within {within}: {:.0} ns against {:.0} ns, one way.",
-        effect.times(),
+        effect.format_times(),
         class.median_ns,
         base.median_ns
     );
     let surveyed: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
     // Of places of one size the first is named.
-    let places = survey.machine.objects(level).into_iter();
+    let places = survey.machine.objects_of(level).into_iter();
     let place = places.rev().map(|cpus| cpus.intersection(&surveyed)).max_by_key(CpuSet::len);
     Finding {
-        topic: Topic::Links,
+        topic: FindingTopic::Links,
         cpus: surveyed,
         statement,
         advice: "Place threads that talk much together:".into(),

@@ -1,37 +1,37 @@
 //! Formats of numbers and sets in the findings' sentences.
 
 use corewise_machine::CpuSet;
-use corewise_machine::placement::describe;
+use corewise_machine::placement::describe_cpus;
 
 use crate::Survey;
-use crate::finding::{Effect, decimals};
+use crate::finding::{FindingEffect, decimals_of_ratio};
 use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// Returns the command that runs a program on some cpus.
 pub fn run_on(cpus: &CpuSet, survey: &Survey) -> SuggestedCommand {
-    suggested_command::run_on(&describe(cpus, &survey.machine).to_string())
+    suggested_command::run_on(&describe_cpus(cpus, &survey.machine).to_string())
 }
 
 /// Formats a ratio of durations near 1: "4.1 % [3.9, 4.4] slower" or "… faster".
-pub fn slower(effect: &Effect) -> String {
+pub fn format_slower(effect: &FindingEffect) -> String {
     let percent = |ratio: f64| format!("{:.1}", (ratio - 1.0).abs() * 100.0);
     // A duration above 1 is slower. The interval of "faster" is inverted, so that the smaller number stands first.
     if effect.ratio >= 1.0 {
-        format!("{} % [{}, {}] slower", percent(effect.ratio), signed(effect.low), signed(effect.high))
+        format!("{} % [{}, {}] slower", percent(effect.ratio), format_signed(effect.low), format_signed(effect.high))
     } else {
         let inverse = |ratio: f64| 1.0 / ratio;
         let (ratio, low, high) = (inverse(effect.ratio), inverse(effect.high), inverse(effect.low));
-        format!("{} % [{}, {}] faster", percent(ratio), signed(low), signed(high))
+        format!("{} % [{}, {}] faster", percent(ratio), format_signed(low), format_signed(high))
     }
 }
 
-fn signed(ratio: f64) -> String {
+fn format_signed(ratio: f64) -> String {
     format!("{:.1}", (ratio - 1.0) * 100.0)
 }
 
 /// Formats a ratio with two significant digits, and two decimals near 1: 2.9, 12, 0.34, 1.03.
-pub fn figures(value: f64) -> String {
-    format!("{value:.digits$}", digits = decimals(value))
+pub fn format_ratio(value: f64) -> String {
+    format!("{value:.digits$}", digits = decimals_of_ratio(value))
 }
 
 /// Rounds an estimated duration in seconds up to a common one; `None` beyond a day.
@@ -47,7 +47,7 @@ pub fn enough_s(seconds: f64) -> Option<u64> {
 }
 
 /// Formats a duration: "about 40 s", "about 3 min", "about 2 h", "more than a day".
-pub fn about(seconds: f64) -> String {
+pub fn format_about(seconds: f64) -> String {
     match enough_s(seconds) {
         None => "more than a day".to_owned(),
         Some(seconds) if seconds >= 3600 && seconds.is_multiple_of(3600) => format!("about {} h", seconds / 3600),
@@ -57,7 +57,7 @@ pub fn about(seconds: f64) -> String {
 }
 
 /// Formats a set: "cpu 3" or "cpus 0-3,8".
-pub fn cpus(set: &CpuSet) -> String {
+pub fn format_cpus(set: &CpuSet) -> String {
     if set.len() == 1 { format!("cpu {set}") } else { format!("cpus {set}") }
 }
 

@@ -2,14 +2,14 @@
 
 /// One tracepoint as its `format` file describes it (Documentation/trace/events.rst, "Event formats").
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct TracepointFormat {
     /// Its number in perf and ftrace.
     pub id: u16,
-    fields: Vec<Field>,
+    fields: Vec<FormatField>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Field {
+struct FormatField {
     name: String,
     offset: usize,
     size: usize,
@@ -20,14 +20,14 @@ struct Field {
 
 /// Position of a field in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct FieldSlot {
     offset: usize,
     size: usize,
     is_signed: bool,
     is_located: bool,
 }
 
-impl Format {
+impl TracepointFormat {
     /// Parses a `format` file; `None` if it has no number.
     pub fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
@@ -35,15 +35,15 @@ impl Format {
     }
 
     /// Returns the position of a field; `None` if this kernel's tracepoint has none of that name.
-    pub fn slot(&self, name: &str) -> Option<Slot> {
+    pub fn find_slot(&self, name: &str) -> Option<FieldSlot> {
         let field = self.fields.iter().find(|field| field.name == name)?;
-        let Field { offset, size, is_signed, is_located, .. } = *field;
-        Some(Slot { offset, size, is_signed, is_located })
+        let FormatField { offset, size, is_signed, is_located, .. } = *field;
+        Some(FieldSlot { offset, size, is_signed, is_located })
     }
 }
 
 /// Parses a line such as "field:__data_loc char[] name; offset:12; size:4; signed:0;".
-fn parse_field(line: &str) -> Option<Field> {
+fn parse_field(line: &str) -> Option<FormatField> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';');
     let declaration = parts.next()?.trim();
     let value =
@@ -55,13 +55,13 @@ fn parse_field(line: &str) -> Option<Field> {
     let last = declaration.rsplit(|c: char| c.is_whitespace() || c == '*').next()?;
     let name = last.split('[').next()?.to_owned();
     let is_located = declaration.starts_with("__data_loc") || declaration.starts_with("__rel_loc");
-    Some(Field { name, offset, size, is_signed, is_located })
+    Some(FormatField { name, offset, size, is_signed, is_located })
 }
 
-impl Slot {
+impl FieldSlot {
     /// Reads the field as a number; 0 if the record is too short for it. Negative numbers keep their bits.
-    pub fn number(self, record: &[u8]) -> u64 {
-        let Some(bytes) = self.bytes(record).filter(|bytes| bytes.len() <= 8) else { return 0 };
+    pub fn read_number(self, record: &[u8]) -> u64 {
+        let Some(bytes) = self.raw_bytes(record).filter(|bytes| bytes.len() <= 8) else { return 0 };
         let mut whole = [0_u8; 8];
         whole[..bytes.len()].copy_from_slice(bytes);
         let value = u64::from_le_bytes(whole);
@@ -73,29 +73,29 @@ impl Slot {
     }
 
     /// Reads the field as the number of a task; 0 for numbers below zero.
-    pub fn task(self, record: &[u8]) -> u32 {
-        u32::try_from(self.number(record) as i64).unwrap_or(0)
+    pub fn read_task(self, record: &[u8]) -> u32 {
+        u32::try_from(self.read_number(record) as i64).unwrap_or(0)
     }
 
     /// Reads the field as a text up to its first zero byte.
-    pub fn text(self, record: &[u8]) -> String {
-        let bytes = self.data(record);
+    pub fn read_text(self, record: &[u8]) -> String {
+        let bytes = self.read_data(record);
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
     /// Returns the field's bytes, wherever in the record they lie. For a located field, the lower half of its value is the offset from the
     /// record's beginning, the upper half the length.
-    pub fn data(self, record: &[u8]) -> &[u8] {
+    pub fn read_data(self, record: &[u8]) -> &[u8] {
         if !self.is_located {
-            return self.bytes(record).unwrap_or_default();
+            return self.raw_bytes(record).unwrap_or_default();
         }
-        let place = self.number(record);
+        let place = self.read_number(record);
         let (offset, length) = ((place & 0xffff) as usize, (place >> 16 & 0xffff) as usize);
         record.get(offset..offset + length).unwrap_or_default()
     }
 
-    fn bytes(self, record: &[u8]) -> Option<&[u8]> {
+    fn raw_bytes(self, record: &[u8]) -> Option<&[u8]> {
         record.get(self.offset..self.offset + self.size)
     }
 }
@@ -114,42 +114,45 @@ mod tests {
 
     #[test]
     fn fields_are_found_by_name_wherever_they_are() {
-        let format = Format::parse(IRQ).unwrap();
+        let format = TracepointFormat::parse(IRQ).unwrap();
         assert_eq!(format.id, 225);
         let mut record = vec![0_u8; 16];
         record[4..8].copy_from_slice(&4321_i32.to_le_bytes());
         record[8..12].copy_from_slice(&(-3_i32).to_le_bytes());
         record[12..16].copy_from_slice(&((7_u32 << 16) | 16).to_le_bytes());
         record.extend_from_slice(b"virtio\0");
-        assert_eq!(format.slot("common_pid").unwrap().task(&record), 4321);
-        assert_eq!(format.slot("irq").unwrap().number(&record) as i64, -3);
-        assert_eq!(format.slot("irq").unwrap().task(&record), 0);
-        assert_eq!(format.slot("name").unwrap().text(&record), "virtio");
-        assert_eq!(format.slot("absent"), None);
+        assert_eq!(format.find_slot("common_pid").unwrap().read_task(&record), 4321);
+        assert_eq!(format.find_slot("irq").unwrap().read_number(&record) as i64, -3);
+        assert_eq!(format.find_slot("irq").unwrap().read_task(&record), 0);
+        assert_eq!(format.find_slot("name").unwrap().read_text(&record), "virtio");
+        assert_eq!(format.find_slot("absent"), None);
     }
 
     #[test]
     fn arrays_and_pointers_have_the_name_behind_their_type() {
         let format = "ID: 7\nfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
             field:void * func;\toffset:24;\tsize:8;\tsigned:0;\nfield:void *csd;\toffset:32;\tsize:8;\tsigned:0;\n";
-        let format = Format::parse(format).unwrap();
+        let format = TracepointFormat::parse(format).unwrap();
         let mut record = vec![0_u8; 40];
         record[8..13].copy_from_slice(b"bash\0");
         record[24..32].copy_from_slice(&0xffff_ffff_8100_0000_u64.to_le_bytes());
-        assert_eq!(format.slot("prev_comm").unwrap().text(&record), "bash");
-        assert_eq!(format.slot("func").unwrap().number(&record), 0xffff_ffff_8100_0000);
-        assert!(format.slot("csd").is_some());
+        assert_eq!(format.find_slot("prev_comm").unwrap().read_text(&record), "bash");
+        assert_eq!(format.find_slot("func").unwrap().read_number(&record), 0xffff_ffff_8100_0000);
+        assert!(format.find_slot("csd").is_some());
     }
 
     #[test]
     fn nonsense_and_short_records_are_survived() {
         for text in ["", "ID: x", "field:int a;offset:0;", "ID: 70000"] {
-            assert_eq!(Format::parse(text), None, "{text}");
+            assert_eq!(TracepointFormat::parse(text), None, "{text}");
         }
-        let format = Format::parse(IRQ).unwrap();
+        let format = TracepointFormat::parse(IRQ).unwrap();
         for length in 0..16 {
             let record = vec![0xff_u8; length];
-            let _ = (format.slot("irq").unwrap().number(&record), format.slot("name").unwrap().text(&record));
+            let _ = (
+                format.find_slot("irq").unwrap().read_number(&record),
+                format.find_slot("name").unwrap().read_text(&record),
+            );
         }
     }
 }

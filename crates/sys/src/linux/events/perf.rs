@@ -5,13 +5,13 @@ use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use corewise_machine::Gap;
-use corewise_machine::event::Event;
+use corewise_machine::event::KernelEvent;
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
 use super::super::thread::own_number;
-use super::decode::Catalogue;
-use crate::values::events::{Drained, Interest};
+use super::decode::TracepointCatalogue;
+use crate::values::events::{DrainedEvents, EventInterest};
 
 /// Smallest ring for a user that may not lock more memory, in bytes.
 const SMALLEST_BYTES: usize = 1 << 16;
@@ -25,20 +25,20 @@ const SET_OUTPUT: libc::c_ulong = 0x2405;
 
 /// One event of each tracepoint that counts nothing. While it is open, the tracepoint stays live, and opening another changes no code.
 #[derive(Debug)]
-pub struct Held(#[allow(dead_code, reason = "what counts is that they are open")] Vec<Counter>);
+pub struct HeldCounters(#[allow(dead_code, reason = "what counts is that they are open")] Vec<Counter>);
 
-impl Held {
+impl HeldCounters {
     /// Makes the tracepoints live that serve some interests.
-    pub fn new(catalogue: &Catalogue, interests: &[Interest]) -> io::Result<Self> {
-        let tracepoints = catalogue.tracepoints(interests);
+    pub fn new(catalogue: &TracepointCatalogue, interests: &[EventInterest]) -> io::Result<Self> {
+        let tracepoints = catalogue.serving_tracepoints(interests);
         if tracepoints.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "this kernel has none of the tracepoints"));
         }
-        tracepoints.into_iter().map(|(id, _)| builder(id).build()).collect::<io::Result<_>>().map(Self)
+        tracepoints.into_iter().map(|(id, _)| counter_builder(id).build()).collect::<io::Result<_>>().map(Self)
     }
 }
 
-fn builder(id: u16) -> Builder<'static> {
+fn counter_builder(id: u16) -> Builder<'static> {
     let mut builder = Builder::new(Tracepoint::with_id(u64::from(id)));
     builder
         .include_kernel()
@@ -52,7 +52,7 @@ fn builder(id: u16) -> Builder<'static> {
 }
 
 /// The ring of one cpu.
-pub struct Ring {
+pub struct PerfRing {
     cpu: u32,
     own: u32,
     bytes: usize,
@@ -61,21 +61,26 @@ pub struct Ring {
     others: Vec<Counter>,
 }
 
-impl std::fmt::Debug for Ring {
+impl std::fmt::Debug for PerfRing {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Ring").field("cpu", &self.cpu).finish_non_exhaustive()
     }
 }
 
-impl Ring {
+impl PerfRing {
     /// Opens the tracepoints on a cpu and starts.
-    pub fn new(catalogue: &Catalogue, cpu: u32, interests: &[Interest], bytes: usize) -> io::Result<Self> {
-        let open = |id: u16| builder(id).any_pid().one_cpu(cpu as usize).build();
-        let tracepoints = catalogue.tracepoints(interests);
+    pub fn new(
+        catalogue: &TracepointCatalogue,
+        cpu: u32,
+        interests: &[EventInterest],
+        bytes: usize,
+    ) -> io::Result<Self> {
+        let open = |id: u16| counter_builder(id).any_pid().one_cpu(cpu as usize).build();
+        let tracepoints = catalogue.serving_tracepoints(interests);
         let Some(((first, _), rest)) = tracepoints.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "this kernel has none of the tracepoints"));
         };
-        let (mut sampler, bytes) = map(|| open(*first), bytes)?;
+        let (mut sampler, bytes) = map_ring(|| open(*first), bytes)?;
         let mut others = Vec::with_capacity(rest.len());
         for (id, _) in rest {
             let counter = open(*id)?;
@@ -91,15 +96,15 @@ impl Ring {
     }
 
     /// Reads the records in the ring, without waiting.
-    pub fn drain_now(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
-        let mut drained = Drained::default();
+    pub fn drain_now(&mut self, catalogue: &TracepointCatalogue, into: &mut Vec<KernelEvent>) -> DrainedEvents {
+        let mut drained = DrainedEvents::default();
         self.drain_once(catalogue, into, &mut drained);
         drained
     }
 
     /// Reads the records in the ring.
-    pub fn drain(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
-        let mut drained = Drained::default();
+    pub fn drain_events(&mut self, catalogue: &TracepointCatalogue, into: &mut Vec<KernelEvent>) -> DrainedEvents {
+        let mut drained = DrainedEvents::default();
         let read_bytes = self.drain_once(catalogue, into, &mut drained);
         // A ring that was full reports the lost records with the next record that fits: when the cpu's timer strikes, or the calling thread
         // wakes there.
@@ -111,7 +116,12 @@ impl Ring {
     }
 
     /// Reads the ring once; returns the number of bytes read.
-    fn drain_once(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>, drained: &mut Drained) -> usize {
+    fn drain_once(
+        &mut self,
+        catalogue: &TracepointCatalogue,
+        into: &mut Vec<KernelEvent>,
+        drained: &mut DrainedEvents,
+    ) -> usize {
         let mut read_bytes = 0;
         // No more than the ring holds: if another cpu fills it as fast as it is read, reading would never end.
         while read_bytes < self.bytes
@@ -121,15 +131,15 @@ impl Ring {
             read_bytes += bytes.len();
             match record.ty() {
                 PERF_RECORD_SAMPLE => {
-                    let Some((thread, event)) = sample(catalogue, self.cpu, &bytes) else { continue };
+                    let Some((thread, event)) = parse_sample(catalogue, self.cpu, &bytes) else { continue };
                     if thread == self.own {
                         drained.own_task = event.task;
                     }
                     into.push(event);
                 }
                 PERF_RECORD_LOST => {
-                    drained.lost += number(&bytes, 8);
-                    let last_ns = || into.last().map_or(0, |event: &Event| event.at_ns);
+                    drained.lost += read_number(&bytes, 8);
+                    let last_ns = || into.last().map_or(0, |event: &KernelEvent| event.at_ns);
                     drained.nothing_after_ns.get_or_insert_with(last_ns);
                 }
                 _ => {}
@@ -140,7 +150,7 @@ impl Ring {
 }
 
 /// Maps a ring of the wanted size, or the largest that this user may lock; returns its size too.
-fn map(open: impl Fn() -> io::Result<Counter>, mut bytes: usize) -> io::Result<(Sampler, usize)> {
+fn map_ring(open: impl Fn() -> io::Result<Counter>, mut bytes: usize) -> io::Result<(Sampler, usize)> {
     loop {
         match open()?.sampled(bytes) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && bytes > SMALLEST_BYTES => bytes /= 2,
@@ -150,21 +160,21 @@ fn map(open: impl Fn() -> io::Result<Counter>, mut bytes: usize) -> io::Result<(
 }
 
 /// Parses a sample with TID, TIME and RAW: the thread's number in this process's namespace, and the event.
-fn sample(catalogue: &Catalogue, cpu: u32, bytes: &[u8]) -> Option<(u32, Event)> {
+fn parse_sample(catalogue: &TracepointCatalogue, cpu: u32, bytes: &[u8]) -> Option<(u32, KernelEvent)> {
     let thread = u32::from_ne_bytes(bytes.get(4..8)?.try_into().ok()?);
-    let at_ns = number(bytes, 8);
+    let at_ns = read_number(bytes, 8);
     let length = u32::from_ne_bytes(bytes.get(16..20)?.try_into().ok()?) as usize;
     let raw = bytes.get(20..20 + length)?;
-    let (task, what) = catalogue.decode(raw)?;
-    Some((thread, Event { at_ns, cpu, task, what }))
+    let (task, what) = catalogue.decode_record(raw)?;
+    Some((thread, KernelEvent { at_ns, cpu, task, what }))
 }
 
-fn number(bytes: &[u8], at: usize) -> u64 {
+fn read_number(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
 /// Returns the gap that says why neither perf nor ftrace is available.
-pub fn gap(perf: &io::Error, ftrace: &io::Error) -> Gap {
+pub fn events_gap(perf: &io::Error, ftrace: &io::Error) -> Gap {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let level = match level.trim() {
         "" => String::new(),

@@ -7,15 +7,15 @@ use perf_event::{Builder, Counter};
 ///
 /// They are opened on the calling thread, but stay off there, and are inherited by its child, in which execve(2) switches them on. Counts
 /// of the child and its descendants are added when those end.
-pub struct Counters {
+pub struct CommandCounters {
     cycles: Option<Counter>,
     computing_ns: Option<Counter>,
     migrations: Option<Counter>,
 }
 
-impl Counters {
+impl CommandCounters {
     /// Opens the counters that the kernel allows.
-    pub fn prepare() -> Self {
+    pub fn open_counters() -> Self {
         let cycles = open(Hardware::CPU_CYCLES);
         // Needed only beside cycles.
         let computing_ns = cycles.as_ref().and_then(|_| open(Software::TASK_CLOCK));
@@ -28,7 +28,7 @@ impl Counters {
     }
 
     /// Returns the mean clock rate in GHz, and the number of migrations to another cpu.
-    pub fn read(&mut self) -> (Option<f64>, Option<u64>) {
+    pub fn read_counters(&mut self) -> (Option<f64>, Option<u64>) {
         let scaled = |counter: &mut Option<Counter>| {
             let data = counter.as_mut()?.read_full().ok()?;
             let share = data.time_running()?.as_secs_f64() / data.time_enabled()?.as_secs_f64();

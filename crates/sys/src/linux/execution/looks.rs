@@ -6,25 +6,25 @@ use std::io;
 use corewise_machine::CpuSet;
 
 use super::super::affinity;
-use crate::values::execution::Observed;
-use crate::values::task::Process;
+use crate::values::execution::ThreadObservations;
+use crate::values::task::ProcessThreads;
 
 /// Looks at the threads of a command and of its descendants.
-pub struct Looks {
+pub struct ThreadLooks {
     /// The collected observations.
-    pub observed: Observed,
+    pub observed: ThreadObservations,
     given: CpuSet,
 }
 
-impl Looks {
+impl ThreadLooks {
     /// Starts without observations. A mask that differs from the given cpus, or else from the caller's own, counts as set by the command.
     pub fn new(given: Option<&CpuSet>) -> io::Result<Self> {
-        let given = given.cloned().map_or_else(affinity::current, Ok)?;
-        Ok(Self { observed: Observed::default(), given })
+        let given = given.cloned().map_or_else(affinity::current_affinity, Ok)?;
+        Ok(Self { observed: ThreadObservations::default(), given })
     }
 
     /// Looks at all threads of some processes.
-    pub fn look(&mut self, processes: Vec<Process>) {
+    pub fn observe_threads(&mut self, processes: Vec<ProcessThreads>) {
         let mut threads = 0;
         let seen = &mut self.observed;
         seen.computing = CpuSet::default();
@@ -35,7 +35,7 @@ impl Looks {
                     seen.used.insert(cpu);
                     seen.computing.extend(computes.then_some(cpu));
                 }
-                let mask = affinity::of(thread).ok().filter(|mask| *mask != self.given);
+                let mask = affinity::affinity_of(thread).ok().filter(|mask| *mask != self.given);
                 seen.own_mask = seen.own_mask.take().or(mask);
             }
         }

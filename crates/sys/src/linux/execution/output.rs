@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::AsRawFd as _;
 
-use crate::values::written::Written;
+use crate::values::written::OutputEnds;
 
 /// Bytes per read; a pipe usually holds as many.
 const READ_BYTES: usize = 64 << 10;
@@ -11,32 +11,32 @@ const READ_BYTES: usize = 64 << 10;
 const MOST_READS: u32 = 16;
 
 /// The output of a command that runs.
-pub struct Output {
+pub struct CapturedOutput {
     reader: PipeReader,
     buffer: Vec<u8>,
     /// First and last bytes of the output read.
-    pub written: Written,
+    pub written: OutputEnds,
     /// True if all writers have closed it.
     pub has_ended: bool,
 }
 
-impl Output {
+impl CapturedOutput {
     /// Reads from a pipe without ever waiting for it.
     pub fn new(reader: PipeReader) -> io::Result<Self> {
         // SAFETY: a call without memory on an open file.
         match unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } {
-            0 => Ok(Self { reader, buffer: vec![0; READ_BYTES], written: Written::default(), has_ended: false }),
+            0 => Ok(Self { reader, buffer: vec![0; READ_BYTES], written: OutputEnds::default(), has_ended: false }),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
     /// Returns the pipe's descriptor, for poll(2).
-    pub fn file(&self) -> i32 {
+    pub fn pipe_descriptor(&self) -> i32 {
         self.reader.as_raw_fd()
     }
 
     /// Reads the available bytes, up to a limit, and passes them on.
-    pub fn take(&mut self, receive: &mut dyn FnMut(&[u8])) {
+    pub fn take_output(&mut self, receive: &mut dyn FnMut(&[u8])) {
         for _ in 0..MOST_READS {
             match self.reader.read(&mut self.buffer) {
                 Ok(0) => {
@@ -45,7 +45,7 @@ impl Output {
                 }
                 Ok(size) => {
                     let bytes = &self.buffer[..size];
-                    self.written.add(bytes);
+                    self.written.add_bytes(bytes);
                     receive(bytes);
                     // The pipe was emptied: another read would most likely find nothing.
                     if size < READ_BYTES {
@@ -63,7 +63,7 @@ impl Output {
         let mut before = u64::MAX;
         while !self.has_ended && self.written.bytes != before {
             before = self.written.bytes;
-            self.take(receive);
+            self.take_output(receive);
         }
     }
 }
@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn all_bytes_arrive_in_their_order() {
         let (read, write) = io::pipe().unwrap();
-        let mut output = Output::new(read).unwrap();
+        let mut output = CapturedOutput::new(read).unwrap();
         let mut received = Vec::new();
         for piece in [&b"fps=0\rfps=1\r\n"[..], b"\n", b"end"] {
             io::Write::write_all(&mut &write, piece).unwrap();
-            output.take(&mut |bytes| received.extend_from_slice(bytes));
+            output.take_output(&mut |bytes| received.extend_from_slice(bytes));
         }
         assert!(!output.has_ended);
         drop(write);

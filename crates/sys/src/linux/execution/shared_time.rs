@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Returns the time since the system started: clock_gettime(2), CLOCK_MONOTONIC.
-pub fn now() -> Duration {
+pub fn monotonic_now() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills the time; the clock exists everywhere.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
@@ -28,11 +28,11 @@ impl SharedTime {
         Ok(Self { nanoseconds: page.cast() })
     }
 
-    pub fn writer(&self) -> TimeWriter {
+    pub fn time_writer(&self) -> TimeWriter {
         TimeWriter(self.nanoseconds)
     }
 
-    pub fn get(&self) -> Duration {
+    pub fn read_time(&self) -> Duration {
         // SAFETY: the page is mapped while this lives, aligned, and zero at first, which is a valid value.
         Duration::from_nanos(unsafe { &*self.nanoseconds }.load(Ordering::SeqCst))
     }
@@ -57,8 +57,8 @@ unsafe impl Sync for TimeWriter {}
 impl TimeWriter {
     /// Stores the time now. Safe to call between fork(2) and execve(2).
     pub fn write_now(self) {
-        let nanoseconds = u64::try_from(now().as_nanos()).unwrap_or(u64::MAX);
-        // SAFETY: as in [`SharedTime::get`].
+        let nanoseconds = u64::try_from(monotonic_now().as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: as in [`SharedTime::read_time`].
         unsafe { &*self.0 }.store(nanoseconds, Ordering::SeqCst);
     }
 }

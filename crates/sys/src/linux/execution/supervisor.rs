@@ -14,7 +14,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use super::super::task;
-use super::shared_time::now;
+use super::shared_time::monotonic_now;
 
 /// Maximum rounds of killing, a millisecond apart, before the supervisor gives up: it cannot kill another user's processes.
 const ATTEMPTS: u32 = 5_000;
@@ -29,7 +29,7 @@ const REPORTS: i32 = 1;
 /// The supervisor's report of a child; less than PIPE_BUF, so it is written as a whole.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Report {
+pub struct SupervisorReport {
     child: libc::pid_t,
     /// Status from wait4(2).
     pub status: i32,
@@ -38,20 +38,20 @@ pub struct Report {
     pub usage: libc::rusage,
 }
 
-impl Report {
+impl SupervisorReport {
     /// Returns the child's number.
-    pub fn child(&self) -> u32 {
+    pub fn child_number(&self) -> u32 {
         self.child.cast_unsigned()
     }
 
-    /// Returns the time of the report, as [`now`].
-    pub fn at(&self) -> Duration {
+    /// Returns the time of the report, as [`monotonic_now`].
+    pub fn noticed_at(&self) -> Duration {
         Duration::from_nanos(self.at_ns)
     }
 }
 
 /// A supervisor with a command below it.
-pub struct Supervisor {
+pub struct SupervisorProcess {
     process: Child,
     /// The number of the command's first process.
     pub command: u32,
@@ -62,13 +62,13 @@ pub struct Supervisor {
     pub is_over: bool,
 }
 
-impl Supervisor {
+impl SupervisorProcess {
     /// Starts a command below a supervisor, in a process group of its own. `last` runs in the command's process before it is executed, with
     /// the number of its parent; it may only make system calls.
     ///
     /// # Errors
     /// If no process can be made, or the command cannot be executed.
-    pub fn start(
+    pub fn start_supervised(
         mut command: Command,
         last: impl Fn(u32) -> io::Result<()> + Send + Sync + 'static,
     ) -> io::Result<Self> {
@@ -79,29 +79,29 @@ impl Supervisor {
         unsafe { command.pre_exec(move || last(below_supervisor(files)?)) };
         let process = command.spawn()?;
         drop((report, lives));
-        let mut first = [0; size_of::<Report>()];
+        let mut first = [0; size_of::<SupervisorReport>()];
         reports.read_exact(&mut first)?;
         // SAFETY: a call without memory on an open file.
         if unsafe { libc::fcntl(reports.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let command = report_of(&first).child();
+        let command = report_of(&first).child_number();
         Ok(Self { process, command, life: Some(life), reports, is_over: false })
     }
 
     /// Returns the supervisor's number.
-    pub fn id(&self) -> u32 {
+    pub fn process_id(&self) -> u32 {
         self.process.id()
     }
 
     /// Returns the descriptor that becomes readable with the next report, and at the end.
-    pub fn file(&self) -> i32 {
+    pub fn report_descriptor(&self) -> i32 {
         self.reports.as_raw_fd()
     }
 
     /// Returns the next report, if there is one.
-    pub fn next(&mut self) -> Option<Report> {
-        let mut bytes = [0; size_of::<Report>()];
+    pub fn next(&mut self) -> Option<SupervisorReport> {
+        let mut bytes = [0; size_of::<SupervisorReport>()];
         match self.reports.read(&mut bytes) {
             Ok(size) if size == bytes.len() => Some(report_of(&bytes)),
             Ok(_) => {
@@ -113,9 +113,9 @@ impl Supervisor {
     }
 }
 
-impl Supervisor {
+impl SupervisorProcess {
     /// Waits for the supervisor if all processes below it have ended, and returns the cpu time of it and of its children in seconds.
-    pub fn wait(&mut self) -> Option<f64> {
+    pub fn wait_for_end(&mut self) -> Option<f64> {
         drop(self.life.take());
         // The end of the reports is its last act.
         if !std::mem::take(&mut self.is_over) {
@@ -128,23 +128,23 @@ impl Supervisor {
                 return None;
             }
         }
-        Some(seconds(usage.ru_utime) + seconds(usage.ru_stime))
+        Some(timeval_seconds(usage.ru_utime) + timeval_seconds(usage.ru_stime))
     }
 }
 
-impl Drop for Supervisor {
+impl Drop for SupervisorProcess {
     /// Makes the supervisor kill the remaining processes and end.
     fn drop(&mut self) {
-        self.wait();
+        self.wait_for_end();
     }
 }
 
 /// Converts a kernel time to seconds.
-pub fn seconds(time: libc::timeval) -> f64 {
+pub fn timeval_seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
 }
 
-fn report_of(bytes: &[u8; size_of::<Report>()]) -> Report {
+fn report_of(bytes: &[u8; size_of::<SupervisorReport>()]) -> SupervisorReport {
     // SAFETY: the bytes were written from a report, and any bytes are a valid one.
     unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) }
 }
@@ -167,13 +167,13 @@ fn below_supervisor([life, report]: [i32; 2]) -> io::Result<u32> {
                 libc::sigprocmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
                 Ok(parent)
             }
-            command => supervise(command, life, report),
+            command => supervise_command(command, life, report),
         }
     }
 }
 
 /// Runs the supervisor's loop.
-fn supervise(command: libc::pid_t, life: i32, report: i32) -> ! {
+fn supervise_command(command: libc::pid_t, life: i32, report: i32) -> ! {
     // SAFETY: calls without memory, or with that of the stack. This process uses none of the closed files again.
     let changes = unsafe {
         libc::dup2(life, LIFE);
@@ -191,7 +191,7 @@ fn supervise(command: libc::pid_t, life: i32, report: i32) -> ! {
         libc::sigaddset(child.as_mut_ptr(), libc::SIGCHLD);
         libc::signalfd(-1, child.as_ptr(), libc::SFD_NONBLOCK)
     };
-    tell(&Report { child: command, status: STARTED, at_ns: nanoseconds(), usage: no_usage() });
+    send_report(&SupervisorReport { child: command, status: STARTED, at_ns: monotonic_ns(), usage: no_usage() });
     loop {
         report_all();
         if wait_for_end(changes, -1) {
@@ -200,15 +200,15 @@ fn supervise(command: libc::pid_t, life: i32, report: i32) -> ! {
     }
     // No reader of reports is left.
     for _ in 0..ATTEMPTS {
-        let children = task::children(std::process::id());
+        let children = task::child_processes(std::process::id());
         // The command exists as long as it was not waited for; without /proc no other process is known.
         for child in if children.is_empty() { vec![command.cast_unsigned()] } else { children } {
-            super::super::signals::send(child, libc::SIGKILL);
+            super::super::signals::send_signal(child, libc::SIGKILL);
         }
         wait_for_end(changes, 1);
         report_all();
     }
-    exit()
+    exit_supervisor()
 }
 
 /// Waits until a child changes, for at most `milliseconds`. Returns true if the process that started this one is gone.
@@ -227,27 +227,27 @@ fn wait_for_end(changes: i32, milliseconds: i32) -> bool {
 
 /// Reports all children that have changed; ends this process if none is left.
 fn report_all() {
-    let at_ns = nanoseconds();
+    let at_ns = monotonic_ns();
     loop {
         let (mut status, mut usage) = (0, no_usage());
         // SAFETY: the kernel fills both.
         let child = unsafe { libc::wait4(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED, &raw mut usage) };
         match child {
             0 => return,
-            1.. => tell(&Report { child, status, at_ns, usage }),
-            _ => exit(),
+            1.. => send_report(&SupervisorReport { child, status, at_ns, usage }),
+            _ => exit_supervisor(),
         }
     }
 }
 
 /// Writes a report; has no effect if there is no reader any more.
-fn tell(report: &Report) {
+fn send_report(report: &SupervisorReport) {
     // SAFETY: the report is initialised and outlives the call.
-    unsafe { libc::write(REPORTS, std::ptr::from_ref(report).cast(), size_of::<Report>()) };
+    unsafe { libc::write(REPORTS, std::ptr::from_ref(report).cast(), size_of::<SupervisorReport>()) };
 }
 
 /// Ends this process. Closes the pipe that others wait for first, since the kernel takes longer to free the memory.
-fn exit() -> ! {
+fn exit_supervisor() -> ! {
     // SAFETY: calls without memory; state inherited from the forking process is not cleaned up.
     unsafe {
         libc::close(REPORTS);
@@ -255,8 +255,8 @@ fn exit() -> ! {
     }
 }
 
-fn nanoseconds() -> u64 {
-    u64::try_from(now().as_nanos()).unwrap_or(u64::MAX)
+fn monotonic_ns() -> u64 {
+    u64::try_from(monotonic_now().as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn no_usage() -> libc::rusage {

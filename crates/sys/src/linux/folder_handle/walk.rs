@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::{FolderError, FolderHandle, ReachedFolder, opened};
+use super::{FolderError, FolderHandle, ReachedFolder, open_file_at};
 use crate::os::files::identity_of;
 use crate::os::process::effective_user;
 
@@ -32,16 +32,17 @@ pub struct PathWalk {
 impl PathWalk {
     /// Starts at the root.
     pub fn from_root(path: &Path) -> io::Result<Self> {
-        let left = steps(&std::path::absolute(path)?);
-        Ok(Self { at: FolderHandle::root()?, so_far: PathBuf::from("/"), left, links: 0, strangers: None })
+        let left = path_steps(&std::path::absolute(path)?);
+        Ok(Self { at: FolderHandle::open_root()?, so_far: PathBuf::from("/"), left, links: 0, strangers: None })
     }
 
     /// Starts at the current folder, which may lie below folders that this user cannot enter.
     pub fn from_here(path: &Path) -> io::Result<Self> {
-        let at = opened(libc::AT_FDCWD, OsStr::new("."), libc::O_PATH | libc::O_DIRECTORY, 0).map(FolderHandle)?;
+        let at =
+            open_file_at(libc::AT_FDCWD, OsStr::new("."), libc::O_PATH | libc::O_DIRECTORY, 0).map(FolderHandle)?;
         let so_far = std::env::current_dir()?;
         let strangers = strangers_above(&at, &so_far)?;
-        Ok(Self { at, so_far, left: steps(path), links: 0, strangers })
+        Ok(Self { at, so_far, left: path_steps(path), links: 0, strangers })
     }
 
     /// Opens a name in the folder, of any kind; makes a folder if it is missing and `make` has a mode.
@@ -49,14 +50,14 @@ impl PathWalk {
         // From "/" by the whole path, which is equivalent: an emulator of another architecture has a "/" of its own.
         let step =
             if self.so_far.parent().is_none() { self.so_far.join(name).into_os_string() } else { name.to_owned() };
-        match (self.at.at(&step, libc::O_PATH | libc::O_NOFOLLOW, 0), make) {
-            (Err(error), Some(mode)) if error.kind() == io::ErrorKind::NotFound => self.at.made(&step, mode),
+        match (self.at.open_at(&step, libc::O_PATH | libc::O_NOFOLLOW, 0), make) {
+            (Err(error), Some(mode)) if error.kind() == io::ErrorKind::NotFound => self.at.make_or_open(&step, mode),
             (opened, _) => opened,
         }
     }
 
     /// Continues in a folder that was opened in this one.
-    pub fn enter(&mut self, name: &OsStr, folder: File) {
+    pub fn enter_folder(&mut self, name: &OsStr, folder: File) {
         if name == ".." {
             self.so_far.pop();
         } else {
@@ -66,15 +67,15 @@ impl PathWalk {
     }
 
     /// Continues at the target of a link in this folder.
-    pub fn follow(&mut self, link: &File) -> io::Result<()> {
+    pub fn follow_link(&mut self, link: &File) -> io::Result<()> {
         self.links += 1;
         if self.links > MOST_LINKS {
             return Err(io::Error::from_raw_os_error(libc::ELOOP));
         }
-        let target = target(link)?;
-        self.left.extend(steps(&target));
+        let target = link_target(link)?;
+        self.left.extend(path_steps(&target));
         if target.is_absolute() {
-            (self.at, self.so_far, self.strangers) = (FolderHandle::root()?, PathBuf::from("/"), None);
+            (self.at, self.so_far, self.strangers) = (FolderHandle::open_root()?, PathBuf::from("/"), None);
         }
         Ok(())
     }
@@ -82,7 +83,7 @@ impl PathWalk {
     /// Refuses a link in this folder that others can have made.
     pub fn check_link(&self, name: &OsStr) -> io::Result<()> {
         let folder = self.so_far.display();
-        let others = self.at.writers()?.map(|why| format!("{folder} {why}"));
+        let others = self.at.other_writers()?.map(|why| format!("{folder} {why}"));
         others.or_else(|| self.strangers.clone()).map_or(Ok(()), |why| {
             let link = self.so_far.join(name);
             Err(io::Error::other(format!("{} is a link in a folder that others may write in: {why}", link.display())))
@@ -98,7 +99,7 @@ impl PathWalk {
     }
 
     /// Ends in this folder, at a file's name.
-    pub fn end(self, name: OsString) -> ReachedFolder {
+    pub fn end_at_file(self, name: OsString) -> ReachedFolder {
         let path = if name == "." { self.so_far } else { self.so_far.join(&name) };
         ReachedFolder { folder: self.at, name, path, strangers: self.strangers }
     }
@@ -110,14 +111,14 @@ impl PathWalk {
 /// The kernel's error.
 pub fn strangers_above(folder: &FolderHandle, path: &Path) -> io::Result<Option<String>> {
     let mut below = identity_of(&folder.0)?;
-    let mut above = folder.at(OsStr::new(".."), libc::O_PATH, 0);
+    let mut above = folder.open_at(OsStr::new(".."), libc::O_PATH, 0);
     for path in path.ancestors().skip(1) {
         let Ok(at) = above else { return Ok(Some(format!("{} cannot be looked at", path.display()))) };
         if let Err(why) = check_way(&at.metadata()?, path) {
             return Ok(Some(why.to_string()));
         }
         below = identity_of(&at)?;
-        above = FolderHandle(at).at(OsStr::new(".."), libc::O_PATH, 0);
+        above = FolderHandle(at).open_at(OsStr::new(".."), libc::O_PATH, 0);
     }
     // The path and the folder may differ: the last one checked has to be the root.
     let is_root = identity_of(&above?)? == below;
@@ -125,7 +126,7 @@ pub fn strangers_above(folder: &FolderHandle, path: &Path) -> io::Result<Option<
 }
 
 /// Splits a path into names, the last first. The caller chooses where an absolute path starts.
-fn steps(path: &Path) -> Vec<OsString> {
+fn path_steps(path: &Path) -> Vec<OsString> {
     let names = path.components().rev().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
@@ -134,7 +135,7 @@ fn steps(path: &Path) -> Vec<OsString> {
     names.collect()
 }
 
-fn target(link: &File) -> io::Result<PathBuf> {
+fn link_target(link: &File) -> io::Result<PathBuf> {
     let mut bytes = vec![0; libc::PATH_MAX as usize];
     // SAFETY: the kernel writes at most `bytes.len()` bytes; the name is empty, so the open link itself is read.
     let size = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), bytes.as_mut_ptr().cast(), bytes.len()) };

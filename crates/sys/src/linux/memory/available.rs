@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::values::memory::Available;
+use crate::values::memory::AvailableMemory;
 
 /// Files of a control group: its limit, its usage, and the key in memory.stat of file pages that were not used for long.
 type GroupFiles = [&'static str; 3];
@@ -14,10 +14,10 @@ const VERSION_2: GroupFiles = ["memory.max", "memory.current", "inactive_file"];
 /// Of version 1 (Documentation/admin-guide/cgroup-v1/memory.rst).
 const VERSION_1: GroupFiles = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"];
 
-impl Available {
+impl AvailableMemory {
     /// Reads the present state: /proc/meminfo, the meminfo of each node, and the limits of control groups. `None` if /proc/meminfo cannot
     /// be read.
-    pub fn now() -> Option<Self> {
+    pub fn read_now() -> Option<Self> {
         let read = |path: &str| fs::read_to_string(path).ok();
         let mut nodes = BTreeMap::new();
         for entry in fs::read_dir(Path::new("/sys/devices/system/node")).into_iter().flatten().flatten() {
@@ -28,11 +28,11 @@ impl Available {
                 .and_then(|text| Some(bytes_of(text, "MemFree:")? + bytes_of(text, "Inactive(file):").unwrap_or(0)));
             nodes.extend(number.zip(free));
         }
-        Some(Self { nodes, ..Self::of(&read("/proc/meminfo")?, left_by_groups(&read))? })
+        Some(Self { nodes, ..Self::from_meminfo(&read("/proc/meminfo")?, left_by_groups(&read))? })
     }
 
     /// Computes it from a text of /proc/meminfo and the bytes that control groups leave.
-    fn of(meminfo: &str, of_groups: Option<u64>) -> Option<Self> {
+    fn from_meminfo(meminfo: &str, of_groups: Option<u64>) -> Option<Self> {
         let all = bytes_of(meminfo, "MemAvailable:").or_else(|| bytes_of(meminfo, "MemFree:"))?;
         Some(Self {
             all_bytes: of_groups.map_or(all, |left| left.min(all)),
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(bytes_of("MemTotal: 9 kB\nMemAvailable:   12 kB\n", "MemAvailable:"), Some(12 << 10));
         assert_eq!(bytes_of("Node 0 MemFree:  7 kB\n", "MemFree:"), Some(7 << 10));
         assert_eq!(bytes_of("MemFree: x kB\n", "MemFree:"), None);
-        assert!(Available::now().is_some_and(|now| now.all_bytes > 0));
+        assert!(AvailableMemory::read_now().is_some_and(|now| now.all_bytes > 0));
     }
 
     /// From a machine of 24 GB with 8 GB of swap, of which 1.5 GB are used.
@@ -94,11 +94,12 @@ mod tests {
     fn what_is_swapped_out_is_read_and_a_limit_is_less_than_the_machine() {
         let meminfo = "MemTotal:       24684184 kB\nMemFree:        22588412 kB\nMemAvailable:   24103436 kB\nSwapCached:        20480 kB\n\
                        SwapTotal:       8388604 kB\nSwapFree:        6815740 kB\n";
-        let of = |left| Available::of(meminfo, left).map(|found| (found.all_bytes, found.swapped_bytes));
+        let of =
+            |left| AvailableMemory::from_meminfo(meminfo, left).map(|found| (found.all_bytes, found.swapped_bytes));
         assert_eq!(of(None), Some((24_103_436 << 10, 1_572_864 << 10)));
         assert_eq!(of(Some(64 << 20)), Some((64 << 20, 1_572_864 << 10)));
         assert_eq!(of(Some(1 << 60)), of(None));
-        assert_eq!(Available::of("MemTotal: 9 kB\n", None), None);
+        assert_eq!(AvailableMemory::from_meminfo("MemTotal: 9 kB\n", None), None);
     }
 
     #[test]

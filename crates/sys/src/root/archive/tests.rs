@@ -23,8 +23,8 @@ fn tar_of(files: &[(&str, &str)]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-fn machine(bytes: &[u8]) -> Result<Files, String> {
-    read(Path::new("m.tar"), bytes).map_err(|error| error.to_string())
+fn machine(bytes: &[u8]) -> Result<RecordedFiles, String> {
+    read_archive(Path::new("m.tar"), bytes).map_err(|error| error.to_string())
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -41,16 +41,16 @@ fn every_packing_is_known_by_its_bytes() {
     let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
     io::Write::write_all(&mut xz, &plain).unwrap();
     for packed in [gzip(&plain), bzip2.finish().unwrap(), xz.finish().unwrap(), plain] {
-        assert_eq!(machine(&packed).unwrap().text(ONLINE), Some("0-3"));
+        assert_eq!(machine(&packed).unwrap().file_text(ONLINE), Some("0-3"));
     }
 }
 
 #[test]
 fn long_names_are_read_and_too_long_ones_passed_over() {
     let deep = |length: usize| format!("{}/{ONLINE}", "x".repeat(length));
-    assert_eq!(machine(&tar_of(&[(&deep(120), "0")])).unwrap().text(ONLINE), Some("0"));
+    assert_eq!(machine(&tar_of(&[(&deep(120), "0")])).unwrap().file_text(ONLINE), Some("0"));
     let too_long = tar_of(&[(ONLINE, "0"), (&deep(2_000), "1")]);
-    assert_eq!(machine(&too_long).unwrap().text(ONLINE), Some("0"));
+    assert_eq!(machine(&too_long).unwrap().file_text(ONLINE), Some("0"));
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn hostile_names_lead_nowhere() {
     ]));
     let files = files.unwrap();
     assert!(machine(&tar_of(&[("../proc/cpuinfo", "above")])).is_err(), "not even alone");
-    assert_eq!(files.text("proc/cpuinfo"), Some("absolute"), "taken as relative");
-    assert_eq!(files.text("proc/version"), None);
+    assert_eq!(files.file_text("proc/cpuinfo"), Some("absolute"), "taken as relative");
+    assert_eq!(files.file_text("proc/version"), None);
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn links_to_the_nodes_near_memory_are_known_by_name() {
     bytes.truncate(1_024);
     bytes.extend(online);
     let files = machine(&bytes).unwrap();
-    assert_eq!(files.names("sys/devices/system/node/node1/access0/initiators"), ["node0"]);
-    assert_eq!(files.text("proc/version"), None);
+    assert_eq!(files.folder_names("sys/devices/system/node/node1/access0/initiators"), ["node0"]);
+    assert_eq!(files.file_text("proc/version"), None);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_bomb_is_not_unpacked() {
     tar.extend_from_slice(&zeros);
     assert_eq!(machine(&gzip(&tar)).unwrap_err(), "reading m.tar was stopped: a file of it in bytes exceeds 33554432");
     let exceeded = Rc::new(Cell::new(false));
-    let mut limited = Limited { inner: io::repeat(0), left: 100, exceeded: exceeded.clone() };
+    let mut limited = LimitedReader { inner: io::repeat(0), left: 100, exceeded: exceeded.clone() };
     assert!(io::copy(&mut limited, &mut io::sink()).is_err());
     assert!(exceeded.get());
 }
@@ -148,19 +148,19 @@ fn a_bomb_is_not_unpacked() {
 #[test]
 fn an_inline_file_may_stand_alone_or_in_an_archive() {
     let inline = format!("# Format: <ro|rw>|<path>|<value>\nro|/{ONLINE}|0-7\nro|/sys/other|1\n");
-    assert_eq!(machine(inline.as_bytes()).unwrap().text(ONLINE), Some("0-7"));
+    assert_eq!(machine(inline.as_bytes()).unwrap().file_text(ONLINE), Some("0-7"));
     let files = machine(&tar_of(&[("m/proc/cpuinfo", "processor: 0"), ("m/sys/inlinefiles.txt", &inline)])).unwrap();
-    assert_eq!(files.text(ONLINE), Some("0-7"));
-    assert_eq!(files.text("proc/cpuinfo"), Some("processor: 0"));
-    assert_eq!(files.text("sys/other"), None);
+    assert_eq!(files.file_text(ONLINE), Some("0-7"));
+    assert_eq!(files.file_text("proc/cpuinfo"), Some("processor: 0"));
+    assert_eq!(files.file_text("sys/other"), None);
 }
 
 #[test]
 fn a_dump_beside_the_machine_comes_with_it() {
     let files = machine(&tar_of(&[("m/cpuid/pu0", "1 0"), ("m/fsroot/sys/devices/system/cpu/online", "0")])).unwrap();
-    assert_eq!(files.text("cpuid/pu0"), Some("1 0"));
-    assert_eq!(files.text(ONLINE), Some("0"));
-    assert_eq!(machine(&tar_of(&[("m/pu1", "1 0")])).unwrap().names("cpuid"), ["pu1"]);
+    assert_eq!(files.file_text("cpuid/pu0"), Some("1 0"));
+    assert_eq!(files.file_text(ONLINE), Some("0"));
+    assert_eq!(machine(&tar_of(&[("m/pu1", "1 0")])).unwrap().folder_names("cpuid"), ["pu1"]);
 }
 
 proptest! {

@@ -9,73 +9,75 @@ const MOST_LEAVES: usize = 2_000;
 
 /// Answers of cpuid, by leaf (eax) and subleaf (ecx).
 #[derive(Debug, Default)]
-pub struct Dump {
-    answers: BTreeMap<(u32, u32), Registers>,
+pub struct CpuidDump {
+    answers: BTreeMap<(u32, u32), CpuidRegisters>,
 }
 
 /// The registers eax, ebx, ecx, edx of one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Registers {
+pub struct CpuidRegisters {
     pub eax: u32,
     pub ebx: u32,
     pub ecx: u32,
     pub edx: u32,
 }
 
-impl Dump {
+impl CpuidDump {
     /// Parses a dump; other lines are skipped.
     pub fn parse(text: &str) -> Self {
-        let answers = text.lines().filter_map(answer).take(MOST_LEAVES).collect();
+        let answers = text.lines().filter_map(parse_answer).take(MOST_LEAVES).collect();
         Self { answers }
     }
 
     /// Returns the answer to a leaf and subleaf.
-    pub fn get(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
+    pub fn answer_of(&self, leaf: u32, subleaf: u32) -> Option<CpuidRegisters> {
         self.answers.get(&(leaf, subleaf)).copied()
     }
 
     /// Iterates over the subleaves of a leaf from 0 on, up to the first missing one.
-    pub fn subleaves(&self, leaf: u32) -> impl Iterator<Item = Registers> + '_ {
-        (0..).map_while(move |subleaf| self.get(leaf, subleaf))
+    pub fn subleaves(&self, leaf: u32) -> impl Iterator<Item = CpuidRegisters> + '_ {
+        (0..).map_while(move |subleaf| self.answer_of(leaf, subleaf))
     }
 
     /// Returns the vendor: "GenuineIntel", "AuthenticAMD".
-    pub fn vendor(&self) -> Option<String> {
-        let Registers { ebx, ecx, edx, .. } = self.get(0, 0)?;
-        text([ebx, edx, ecx])
+    pub fn vendor_name(&self) -> Option<String> {
+        let CpuidRegisters { ebx, ecx, edx, .. } = self.answer_of(0, 0)?;
+        registers_text([ebx, edx, ecx])
     }
 
     /// Returns true if it follows AMD's leaves: AMD and Hygon.
     pub fn is_amd(&self) -> bool {
-        matches!(self.vendor().as_deref(), Some("AuthenticAMD" | "HygonGenuine"))
+        matches!(self.vendor_name().as_deref(), Some("AuthenticAMD" | "HygonGenuine"))
     }
 
     /// Returns the processor's brand string.
-    pub fn brand(&self) -> Option<String> {
+    pub fn brand_name(&self) -> Option<String> {
         let parts: Vec<u32> = (0x8000_0002..=0x8000_0004)
-            .filter_map(|leaf| self.get(leaf, 0))
+            .filter_map(|leaf| self.answer_of(leaf, 0))
             .flat_map(|registers| [registers.eax, registers.ebx, registers.ecx, registers.edx])
             .collect();
-        text(parts).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|name| !name.is_empty())
+        registers_text(parts)
+            .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
+            .filter(|name| !name.is_empty())
     }
 
     /// Returns family, model and stepping with the extended parts added.
-    pub fn signature(&self) -> Option<(u32, u32, u32)> {
-        let eax = self.get(1, 0)?.eax;
-        let (base, extended) = (bits(eax, 8, 4), bits(eax, 20, 8));
+    pub fn family_model_stepping(&self) -> Option<(u32, u32, u32)> {
+        let eax = self.answer_of(1, 0)?.eax;
+        let (base, extended) = (register_bits(eax, 8, 4), register_bits(eax, 20, 8));
         let family = if base == 0xf { base + extended } else { base };
         let extends_model = base == 0xf || base == 6;
-        let model = bits(eax, 4, 4) + if extends_model { bits(eax, 16, 4) << 4 } else { 0 };
-        Some((family, model, bits(eax, 0, 4)))
+        let model = register_bits(eax, 4, 4) + if extends_model { register_bits(eax, 16, 4) << 4 } else { 0 };
+        Some((family, model, register_bits(eax, 0, 4)))
     }
 
     /// Returns the class of this core, if the processor has several.
     pub fn core_type(&self) -> Option<CoreType> {
         if self.is_amd() {
-            let core = self.get(0x8000_0026, 0).filter(|core| bits(core.eax, 30, 1) == 1)?;
-            return [CoreType::Performance, CoreType::Efficiency].get(bits(core.ebx, 28, 4) as usize).copied();
+            let core = self.answer_of(0x8000_0026, 0).filter(|core| register_bits(core.eax, 30, 1) == 1)?;
+            return [CoreType::Performance, CoreType::Efficiency].get(register_bits(core.ebx, 28, 4) as usize).copied();
         }
-        match bits(self.get(0x1a, 0)?.eax, 24, 8) {
+        match register_bits(self.answer_of(0x1a, 0)?.eax, 24, 8) {
             0x40 => Some(CoreType::Performance),
             0x20 => Some(CoreType::Efficiency),
             _ => None,
@@ -84,17 +86,17 @@ impl Dump {
 
     /// Returns "x86_64" if the processor has long mode, else "i686".
     pub fn architecture(&self) -> &'static str {
-        let long_mode = self.get(0x8000_0001, 0).is_some_and(|leaf| bits(leaf.edx, 29, 1) == 1);
+        let long_mode = self.answer_of(0x8000_0001, 0).is_some_and(|leaf| register_bits(leaf.edx, 29, 1) == 1);
         if long_mode { "x86_64" } else { "i686" }
     }
 }
 
 /// Returns `count` bits of a register from bit `from` on.
-pub fn bits(register: u32, from: u32, count: u32) -> u32 {
+pub fn register_bits(register: u32, from: u32, count: u32) -> u32 {
     (register >> from) & ((1 << count) - 1)
 }
 
-fn answer(line: &str) -> Option<((u32, u32), Registers)> {
+fn parse_answer(line: &str) -> Option<((u32, u32), CpuidRegisters)> {
     let (asked, answered) = line.split_once("=>")?;
     let numbers = |text: &str| -> Option<Vec<u32>> {
         text.split_whitespace().map(|word| u32::from_str_radix(word, 16).ok()).collect()
@@ -103,10 +105,10 @@ fn answer(line: &str) -> Option<((u32, u32), Registers)> {
         return None;
     };
     let counts = mask & 4 != 0; // the answer depends on ecx
-    Some(((leaf, if counts { subleaf } else { 0 }), Registers { eax, ebx, ecx, edx }))
+    Some(((leaf, if counts { subleaf } else { 0 }), CpuidRegisters { eax, ebx, ecx, edx }))
 }
 
-fn text(registers: impl IntoIterator<Item = u32>) -> Option<String> {
+fn registers_text(registers: impl IntoIterator<Item = u32>) -> Option<String> {
     let bytes: Vec<u8> = registers.into_iter().flat_map(u32::to_le_bytes).take_while(|byte| *byte != 0).collect();
     String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Root;
-use crate::topology::read;
+use crate::topology::read_machine;
 use corewise_machine::Machine;
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ const AMD: &str = "1 0 0 0 0 => 10 68747541 444d4163 69746e65\n";
 /// A machine of one dump a cpu.
 fn machine(dumps: impl IntoIterator<Item = String>) -> Machine {
     let files = dumps.into_iter().enumerate().map(|(number, text)| (format!("cpuid/pu{number}"), text));
-    read(&Root::from_files(files)).unwrap()
+    read_machine(&Root::from_files(files)).unwrap()
 }
 
 fn sets<'a>(sets: impl IntoIterator<Item = &'a CpuSet>) -> Vec<String> {
@@ -111,6 +111,6 @@ proptest! {
         for (leaf, subleaf, [a, b, c, d]) in lines {
             text.push_str(&format!("5 {leaf:x} 0 {subleaf:x} 0 => {a:x} {b:x} {c:x} {d:x}\n"));
         }
-        let _ = read(&Root::from_files([("cpuid/pu0", text.clone()), ("cpuid/pu1", text)]));
+        let _ = read_machine(&Root::from_files([("cpuid/pu0", text.clone()), ("cpuid/pu1", text)]));
     }
 }

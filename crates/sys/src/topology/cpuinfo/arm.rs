@@ -70,7 +70,7 @@ const PARTS: [(u32, u32, &str); 40] = [
 ];
 
 /// Returns the implementer of the first cpu.
-pub fn vendor(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
+pub fn vendor_of_part(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
     let (implementer, _) = cpus.iter().find_map(|cpu| part_of(cpu.number))?;
     Some(implementer_name(implementer))
 }

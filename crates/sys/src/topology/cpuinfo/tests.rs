@@ -8,9 +8,9 @@ const X86: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 21\n
     model name\t: AMD Opteron(TM) Processor 6276                 \nstepping\t: 2\nmicrocode\t: 0x600063e\n\
     physical id\t: 1\ncore id\t\t: 3\nflags\t\t: fpu lm\n\nprocessor\t: 5\nphysical id\t: 2\ncore id\t\t: 4\n";
 
-fn processor(info: &CpuInfo, cpus: &[CpuFacts]) -> Processor {
+fn processor(info: &CpuInfo, cpus: &[CpuFacts]) -> ProcessorFacts {
     let root = Root::from_files([("none", "")]);
-    info.processor(cpus, &Reader::new(&root))
+    info.read_processor(cpus, &ValueReader::new(&root))
 }
 
 #[test]
@@ -20,8 +20,8 @@ fn x86_is_read() {
     assert_eq!(found.model_name.as_deref(), Some("AMD Opteron(TM) Processor 6276"));
     assert_eq!((found.family, found.model, found.stepping), (Some(0x15), Some(1), Some(2)));
     assert_eq!(found.microcode.as_deref(), Some("0x600063e"));
-    assert_eq!(info.numbers().to_string(), "0,5");
-    assert_eq!(info.of(5), Some(&Entry { package: Some(2), core: Some(4), part: None }));
+    assert_eq!(info.listed_cpus().to_string(), "0,5");
+    assert_eq!(info.entry_of(5), Some(&CpuInfoEntry { package: Some(2), core: Some(4), part: None }));
     assert_eq!(info.is_guest(), Some(false));
 }
 
@@ -49,14 +49,14 @@ fn other_architectures_are_read() {
     assert_eq!(processor(&itanium, &[]).family, Some(32));
     assert_eq!(itanium.architecture(), Some("ia64"));
     let old_arm = CpuInfo::parse("Processor\t: ARMv7 Processor rev 1 (v7l)\nprocessor\t: 0\n\nSerial\t\t: 0000\n");
-    assert_eq!(old_arm.numbers().to_string(), "0");
+    assert_eq!(old_arm.listed_cpus().to_string(), "0");
 }
 
 #[test]
 fn a_part_is_known_by_its_register_where_cpuinfo_does_not_say_it() {
     let root = Root::from_files([("sys/devices/system/cpu/cpu0/regs/identification/midr_el1", "0x00000000990faab3\n")]);
     let cpus = [CpuFacts::default()];
-    let found = CpuInfo::default().processor(&cpus, &Reader::new(&root));
+    let found = CpuInfo::default().read_processor(&cpus, &ValueReader::new(&root));
     assert_eq!(found.model_name.as_deref(), Some("implementer 0x99 part 0xaab"));
 }
 
@@ -70,8 +70,8 @@ fn the_processor_is_what_most_cpus_say() {
 #[test]
 fn nonsense_is_passed_over() {
     let info = CpuInfo::parse("processor: x\nprocessor: 99999999\nprocessor: 1\ncore id: y\n:\n::\nno colon\n");
-    assert_eq!(info.numbers().to_string(), "1");
-    assert_eq!(info.of(1), Some(&Entry::default()));
+    assert_eq!(info.listed_cpus().to_string(), "1");
+    assert_eq!(info.entry_of(1), Some(&CpuInfoEntry::default()));
 }
 
 proptest! {

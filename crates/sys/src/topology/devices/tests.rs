@@ -1,8 +1,8 @@
 //! Devices of recorded and hand-made machines: what is one, what it is called, how many queues it has, where it is.
 
-use corewise_machine::device::near;
+use corewise_machine::device::cpus_near;
 
-use super::super::read;
+use super::super::read_machine;
 use super::*;
 use crate::Root;
 
@@ -20,14 +20,14 @@ fn machine(files: &[(&str, &str)]) -> corewise_machine::Machine {
     ];
     let own = own.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned()));
     let devices = files.iter().map(|(path, text)| (format!("{PCI_DEVICES}/{path}"), (*text).to_owned()));
-    read(&Root::from_files(own.chain(devices))).unwrap()
+    read_machine(&Root::from_files(own.chain(devices))).unwrap()
 }
 
 fn told(files: &[(&str, &str)]) -> Vec<String> {
     let machine = machine(files);
-    let of = |device: &Device| {
+    let of = |device: &PciDevice| {
         let queues = device.queues.map_or_else(String::new, |queues| format!(" x{queues}"));
-        let near = near(device, &machine);
+        let near = cpus_near(device, &machine);
         let doubt = if near.doubt.is_some() { " ?" } else { "" };
         format!("{} {}{queues} at {}{doubt}", device.kind.word(), device.names.join(","), near.cpus)
     };

@@ -1,50 +1,50 @@
 //! Devices of an hwloc XML export: the objects PCIDev, and the names below them (OSDev).
 
 use corewise_machine::CpuSet;
-use corewise_machine::facts::{Device, DeviceKind};
+use corewise_machine::facts::{DeviceKind, PciDevice};
 use roxmltree::Node;
 
-use super::{DEEPEST, cpus, objects};
+use super::{DEEPEST, child_objects, parse_bitmap};
 
 const MOST_DEVICES: usize = 8_192;
 const MOST_NAMES: usize = 64;
 
 /// Returns the devices of an export; none if it was made without I/O devices. A device is below the object that it is near to.
-pub fn devices(topology: Node) -> Vec<Device> {
+pub fn read_devices(topology: Node) -> Vec<PciDevice> {
     let mut found = Vec::new();
-    let machines: Vec<Node> = objects(topology).collect();
-    machines.into_iter().for_each(|machine| read(machine, &Place::default(), &mut found, 0));
+    let machines: Vec<Node> = child_objects(topology).collect();
+    machines.into_iter().for_each(|machine| collect_devices(machine, &DeviceSurroundings::default(), &mut found, 0));
     found
 }
 
 /// The cpus and nodes of the innermost object around a device that has any.
 #[derive(Clone, Default)]
-struct Place {
+struct DeviceSurroundings {
     cpus: Option<CpuSet>,
     nodes: Option<CpuSet>,
 }
 
-fn read(object: Node, outer: &Place, found: &mut Vec<Device>, depth: usize) {
+fn collect_devices(object: Node, outer: &DeviceSurroundings, found: &mut Vec<PciDevice>, depth: usize) {
     if depth > DEEPEST || found.len() >= MOST_DEVICES {
         return;
     }
-    let own = |attribute, outer: &Option<CpuSet>| cpus(object, attribute).or_else(|| outer.clone());
-    let place = Place { cpus: own("cpuset", &outer.cpus), nodes: own("nodeset", &outer.nodes) };
+    let own = |attribute, outer: &Option<CpuSet>| parse_bitmap(object, attribute).or_else(|| outer.clone());
+    let place = DeviceSurroundings { cpus: own("cpuset", &outer.cpus), nodes: own("nodeset", &outer.nodes) };
     if object.attribute("type") == Some("PCIDev") {
-        found.extend(device(object, &place));
+        found.extend(read_device(object, &place));
     }
-    objects(object).for_each(|inner| read(inner, &place, found, depth + 1));
+    child_objects(object).for_each(|inner| collect_devices(inner, &place, found, depth + 1));
 }
 
-fn device(object: Node, place: &Place) -> Option<Device> {
+fn read_device(object: Node, place: &DeviceSurroundings) -> Option<PciDevice> {
     let class = u32::from_str_radix(object.attribute("pci_type")?.get(..4)?, 16).ok()?;
     let inside = object.descendants().filter(|node| node.attribute("type") == Some("OSDev"));
     let mut names: Vec<String> = inside.filter_map(|node| Some(node.attribute("name")?.to_owned())).collect();
     names.truncate(MOST_NAMES);
     // Several nodes mean that hwloc did not know which.
     let node = place.nodes.as_ref().filter(|nodes| nodes.len() == 1).and_then(CpuSet::lowest);
-    Some(Device {
-        kind: kind(class, &names)?,
+    Some(PciDevice {
+        kind: device_kind(class, &names)?,
         names,
         address: Some(object.attribute("pci_busid")?.to_owned()),
         driver: None,
@@ -56,7 +56,7 @@ fn device(object: Node, place: &Place) -> Option<Device> {
 }
 
 /// Returns the kind of a device, by its class code and its names: the exporting system's drivers may use other names.
-fn kind(class: u32, names: &[String]) -> Option<DeviceKind> {
+fn device_kind(class: u32, names: &[String]) -> Option<DeviceKind> {
     let has = |beginnings: &[&str]| names.iter().any(|name| beginnings.iter().any(|begin| name.starts_with(begin)));
     match class >> 8 {
         _ if matches!(class, 0x0207 | 0x0c06) => Some(DeviceKind::InfiniBand),
@@ -73,7 +73,7 @@ fn kind(class: u32, names: &[String]) -> Option<DeviceKind> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts;
+    use super::super::read_facts;
     use super::*;
 
     /// Two nodes of two cpus; a card behind a bridge below the second, and one that hangs at the machine. As lstopo writes it, cut.
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn devices_are_at_the_object_around_their_bridges() {
-        let machine = corewise_machine::assemble::assemble(facts(EXPORT).unwrap());
+        let machine = corewise_machine::assemble::assemble_machine(read_facts(EXPORT).unwrap());
         let told: Vec<_> = machine
             .devices
             .iter()
@@ -111,14 +111,14 @@ mod tests {
                 ("eth0 mlx5_0".into(), DeviceKind::Network, Some(1), Some("2,3".into())),
             ]
         );
-        let near = corewise_machine::device::near(&machine.devices[1], &machine);
+        let near = corewise_machine::device::cpus_near(&machine.devices[1], &machine);
         assert_eq!((near.cpus.to_string(), near.doubt), ("2,3".into(), None));
     }
 
     #[test]
     fn no_class_makes_the_reader_panic() {
         for class in ["", "é200", "02", "02é0", "zzzz [", "ffff"] {
-            let _ = facts(&EXPORT.replace("0200 [8086:1572]", class)).unwrap();
+            let _ = read_facts(&EXPORT.replace("0200 [8086:1572]", class)).unwrap();
         }
     }
 }

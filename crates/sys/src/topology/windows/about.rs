@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::machine::{Processor, System};
+use corewise_machine::machine::{ProcessorFacts, SystemFacts};
 
 use crate::logical_processors::relations::GroupMask;
 
 /// The facts.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct About {
-    pub processor: Processor,
-    pub system: System,
+pub struct SystemDescription {
+    pub processor: ProcessorFacts,
+    pub system: SystemFacts,
     /// Version of Wine, if Windows is imitated by it.
     pub wine: Option<String>,
     /// The memory of the whole machine in bytes.
@@ -22,8 +22,8 @@ pub struct About {
 }
 
 /// Parses the lines; skips others.
-pub fn about(text: &str) -> About {
-    let mut about = About::default();
+pub fn parse_about(text: &str) -> SystemDescription {
+    let mut about = SystemDescription::default();
     for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
         let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
         let words: Vec<&str> = key.split_whitespace().collect();
@@ -31,7 +31,7 @@ pub fn about(text: &str) -> About {
             _ if value.is_empty() => (),
             ["processor"] => about.processor.model_name = Some(value),
             ["vendor"] => about.processor.vendor = Some(value),
-            ["identifier"] => identify(&mut about.processor, &value),
+            ["identifier"] => identify_processor(&mut about.processor, &value),
             ["architecture"] => about.system.architecture = Some(value),
             ["version"] => about.system.kernel = Some(format!("Windows {value}")),
             ["wine"] => about.wine = Some(value),
@@ -40,7 +40,7 @@ pub fn about(text: &str) -> About {
                 let free: Option<(u32, u64)> = number.parse().ok().zip(value.parse().ok());
                 about.free_bytes.extend(free);
             }
-            ["affinity", "group", number] => about.affinity.extend(mask(number, &value)),
+            ["affinity", "group", number] => about.affinity.extend(parse_mask(number, &value)),
             _ => (),
         }
     }
@@ -51,12 +51,12 @@ pub fn about(text: &str) -> About {
     about
 }
 
-fn mask(group: &str, bits: &str) -> Option<GroupMask> {
+fn parse_mask(group: &str, bits: &str) -> Option<GroupMask> {
     Some(GroupMask { group: group.parse().ok()?, bits: u64::from_str_radix(bits, 16).ok()? })
 }
 
 /// Parses "Intel64 Family 6 Model 151 Stepping 2" from the registry. On Arm these numbers are different ones, and hexadecimal.
-fn identify(processor: &mut Processor, identifier: &str) {
+fn identify_processor(processor: &mut ProcessorFacts, identifier: &str) {
     let words: Vec<&str> = identifier.split(' ').collect();
     let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1)?.parse().ok());
     if words[0].starts_with("ARM") {
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn lines_are_read_and_others_passed_over() {
-        let about = about(
+        let about = parse_about(
             "processor: AMD  FX(tm)-8150 \nvendor: AuthenticAMD\nidentifier: AMD64 Family 21 Model 1 Stepping 2\nversion: 10.0.19045\n\
              memory: 17179869184\nfree node 1: 4096\nfree node x: 1\naffinity group 0: ff\naffinity group 9: \nnonsense\nother: 1\n",
         );
-        let Processor { model_name, family, model, stepping, .. } = &about.processor;
+        let ProcessorFacts { model_name, family, model, stepping, .. } = &about.processor;
         assert_eq!(
             (model_name.as_deref(), *family, *model, *stepping),
             (Some("AMD FX(tm)-8150"), Some(21), Some(1), Some(2))
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn wine_is_named_first() {
-        let kernel = |text| about(text).system.kernel;
+        let kernel = |text| parse_about(text).system.kernel;
         assert_eq!(kernel("version: 10.0.19043\nwine: 8.0\n").as_deref(), Some("Wine 8.0 Windows 10.0.19043"));
         assert_eq!(kernel("wine: 8.0\n").as_deref(), Some("Wine 8.0"));
     }
 
     #[test]
     fn numbers_of_arm_processors_are_none_of_x86() {
-        let about = about("identifier: ARMv8 (64-bit) Family 8 Model D4B Revision   201\n");
-        assert_eq!(about.processor, Processor::default());
+        let about = parse_about("identifier: ARMv8 (64-bit) Family 8 Model D4B Revision   201\n");
+        assert_eq!(about.processor, ProcessorFacts::default());
     }
 }

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 
 use crate::logical_processors::cpu_sets::CpuSetOf;
-use crate::logical_processors::numbering::Numbering;
+use crate::logical_processors::numbering::GroupNumbering;
 
 /// Disjoint sets of cpus.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct DisjointSets {
     sets: Vec<CpuSet>,
     taken: CpuSet,
     places: BTreeMap<u32, usize>,
 }
 
-impl Parts {
+impl DisjointSets {
     /// Adds a set without cpus of other sets; returns false if nothing is left of it. Such cpus are reported once a set.
-    pub fn add(&mut self, cpus: CpuSet, what: &str, wrong: &mut Vec<String>) -> bool {
+    pub fn add_set(&mut self, cpus: CpuSet, what: &str, wrong: &mut Vec<String>) -> bool {
         let new = cpus.difference(&self.taken);
         if new != cpus {
             wrong.push(format!("{what} has cpus of another one"));
@@ -36,16 +36,16 @@ impl Parts {
     }
 
     /// Returns the index of the set that contains a cpu.
-    pub fn place(&self, cpu: u32) -> Option<usize> {
+    pub fn place_of(&self, cpu: u32) -> Option<usize> {
         self.places.get(&cpu).copied()
     }
 
-    pub fn set(&self, place: usize) -> &CpuSet {
+    pub fn set_at(&self, place: usize) -> &CpuSet {
         &self.sets[place]
     }
 
-    pub fn of(&self, cpu: u32) -> Option<CpuSet> {
-        self.place(cpu).map(|place| self.sets[place].clone())
+    pub fn set_of(&self, cpu: u32) -> Option<CpuSet> {
+        self.place_of(cpu).map(|place| self.sets[place].clone())
     }
 
     pub fn sets(&self) -> impl Iterator<Item = &CpuSet> {
@@ -57,8 +57,8 @@ impl Parts {
 pub fn divided_otherwise(
     sets: &BTreeMap<u32, &CpuSetOf>,
     index: impl Fn(&CpuSetOf) -> u8,
-    parts: &Parts,
-    numbering: &Numbering,
+    parts: &DisjointSets,
+    numbering: &GroupNumbering,
 ) -> CpuSet {
     let mut by_index: BTreeMap<(u16, u8), CpuSet> = BTreeMap::new();
     for (cpu, set) in sets {
@@ -67,7 +67,7 @@ pub fn divided_otherwise(
     let told: CpuSet = sets.keys().copied().collect();
     let related = |cpu: u32, group: u16| {
         let group = &numbering.groups[usize::from(group)].cpus;
-        parts.of(cpu).map(|set| set.intersection(group).intersection(&told))
+        parts.set_of(cpu).map(|set| set.intersection(group).intersection(&told))
     };
     let mut differing = CpuSet::new();
     for ((group, _), together) in by_index {

@@ -34,7 +34,7 @@ fn read(relations: &[String], sets: &[String], about: &str) -> Result<MachineFac
     let files =
         [(LOGICAL_PROCESSORS, relations.concat()), (CPU_SETS, sets.concat()), (ABOUT_WINDOWS, about.to_owned())];
     let root = Root::from_files(files);
-    let facts = facts(&Reader::new(&root));
+    let facts = read_facts(&ValueReader::new(&root));
     facts.map(|facts| facts.expect("there are buffers"))
 }
 

@@ -12,7 +12,7 @@ const GROUP_CPUS: usize = 64;
 
 /// How cpus are put into groups. In both the threads of a core stay together, side by side.
 #[derive(Clone, Copy, Debug)]
-pub enum Groups {
+pub enum WriterGroups {
     /// A group holds whole nodes, where these are small enough.
     ByNode,
     /// A group is filled before the next one begins, whatever the nodes are.
@@ -20,23 +20,23 @@ pub enum Groups {
 }
 
 /// What Windows would give.
-pub struct Written {
+pub struct WrittenBuffers {
     /// The files of a recording.
     pub files: Vec<(&'static str, String)>,
     /// The first cpu of each group.
     pub first_cpus: Vec<u32>,
-    places: BTreeMap<u32, Place>,
+    places: BTreeMap<u32, WriterPlace>,
 }
 
 /// Where a cpu of the machine is on Windows.
 #[derive(Clone, Copy)]
-struct Place {
+struct WriterPlace {
     group: u16,
     index: u8,
     number: u32,
 }
 
-impl Written {
+impl WrittenBuffers {
     /// The cpus in Windows' numbering, those that are online.
     pub fn there(&self, cpus: &CpuSet) -> CpuSet {
         cpus.iter().filter_map(|cpu| Some(self.places.get(&cpu)?.number)).collect()
@@ -49,7 +49,7 @@ pub fn size(bytes: u64) -> u64 {
 }
 
 /// Everything that Windows would give of a machine.
-pub fn write(machine: &Machine, how: Groups) -> Written {
+pub fn write(machine: &Machine, how: WriterGroups) -> WrittenBuffers {
     let groups = groups(machine, how);
     let mut places = BTreeMap::new();
     let mut first_cpus = Vec::new();
@@ -57,27 +57,27 @@ pub fn write(machine: &Machine, how: Groups) -> Written {
         first_cpus.push(places.len() as u32);
         for (index, cpu) in cpus.iter().enumerate() {
             let number = places.len() as u32;
-            places.insert(*cpu, Place { group: group as u16, index: index as u8, number });
+            places.insert(*cpu, WriterPlace { group: group as u16, index: index as u8, number });
         }
     }
-    let writer = Writer { machine, places: &places, counts: groups.iter().map(Vec::len).collect() };
+    let writer = BufferWriter { machine, places: &places, counts: groups.iter().map(Vec::len).collect() };
     let files = vec![
         ("windows/about", writer.about()),
         ("windows/cpu-sets", hexadecimal(&writer.cpu_sets())),
         ("windows/logical-processors", hexadecimal(&writer.relations())),
     ];
-    Written { files, first_cpus, places }
+    WrittenBuffers { files, first_cpus, places }
 }
 
 /// What Windows calls cores: on Bulldozer, modules.
 fn cores(machine: &Machine) -> Vec<CpuSet> {
     let processor = &machine.processor;
     let has_modules = processor.vendor.as_deref() == Some("AuthenticAMD") && processor.family == Some(0x15);
-    machine.objects(if has_modules { Level::Cluster } else { Level::Core })
+    machine.objects_of(if has_modules { Level::Cluster } else { Level::Core })
 }
 
 /// The cpus of each group in the order of its bits.
-fn groups(machine: &Machine, how: Groups) -> Vec<Vec<u32>> {
+fn groups(machine: &Machine, how: WriterGroups) -> Vec<Vec<u32>> {
     let place = |level: Level, cpu: u32| machine.index_of(level, cpu).unwrap_or(usize::MAX);
     let mut cores = cores(machine);
     cores.sort_by_cached_key(|core| {
@@ -91,7 +91,7 @@ fn groups(machine: &Machine, how: Groups) -> Vec<Vec<u32>> {
         let node = core.lowest().and_then(|cpu| machine.nodes.iter().find(|node| node.cpus.contains(cpu)));
         let begins_node = last_node.replace(node.map(|node| node.number)) != Some(node.map(|node| node.number));
         let needed = match (how, node) {
-            (Groups::ByNode, Some(node)) if begins_node && node.cpus.len() <= GROUP_CPUS => node.cpus.len(),
+            (WriterGroups::ByNode, Some(node)) if begins_node && node.cpus.len() <= GROUP_CPUS => node.cpus.len(),
             _ => core.len(),
         };
         if groups.last().is_none_or(|group| group.len() + needed > GROUP_CPUS) {
@@ -102,13 +102,13 @@ fn groups(machine: &Machine, how: Groups) -> Vec<Vec<u32>> {
     groups
 }
 
-struct Writer<'a> {
+struct BufferWriter<'a> {
     machine: &'a Machine,
-    places: &'a BTreeMap<u32, Place>,
+    places: &'a BTreeMap<u32, WriterPlace>,
     counts: Vec<usize>,
 }
 
-impl Writer<'_> {
+impl BufferWriter<'_> {
     fn about(&self) -> String {
         let processor = &self.machine.processor;
         let mut text = String::from("version: 10.0.26100\n");
@@ -151,7 +151,7 @@ impl Writer<'_> {
         for core in cores(self.machine) {
             buffer.extend(self.processors(0, self.efficiency_class(&core), &core));
         }
-        for cluster in self.machine.objects(Level::Cluster) {
+        for cluster in self.machine.objects_of(Level::Cluster) {
             buffer.extend(self.processors(7, 0, &cluster));
         }
         for node in &self.machine.nodes {
@@ -162,10 +162,10 @@ impl Writer<'_> {
             buffer.extend(node_relation(6, node.number, all.len() as u16, &all));
         }
         self.machine.caches.iter().for_each(|cache| buffer.extend(self.cache(cache)));
-        for package in self.machine.objects(Level::Package) {
+        for package in self.machine.objects_of(Level::Package) {
             buffer.extend(self.processors(3, 0, &package));
         }
-        for die in self.machine.objects(Level::Die).iter().filter(|_| has_dies) {
+        for die in self.machine.objects_of(Level::Die).iter().filter(|_| has_dies) {
             buffer.extend(self.processors(5, 0, die));
         }
         buffer.extend(self.groups());
@@ -222,7 +222,7 @@ impl Writer<'_> {
     /// SYSTEM_CPU_SET_INFORMATION of each cpu.
     fn cpu_sets(&self) -> Vec<u8> {
         let cores = cores(self.machine);
-        let mut places: Vec<(&u32, &Place)> = self.places.iter().collect();
+        let mut places: Vec<(&u32, &WriterPlace)> = self.places.iter().collect();
         places.sort_by_key(|(_, place)| place.number);
         let mut buffer = Vec::new();
         for (cpu, place) in places {

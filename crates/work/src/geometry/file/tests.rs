@@ -1,22 +1,22 @@
 use super::*;
 
-fn read_bytes(bytes: &[u8]) -> Result<Mesh, String> {
+fn read_bytes(bytes: &[u8]) -> Result<TriangleMesh, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mesh");
     std::fs::write(&path, bytes).unwrap();
-    read(&path).map_err(|error| match error {
-        Error::Input { what, why } if what == path.display().to_string() => why,
+    read_mesh(&path).map_err(|error| match error {
+        WorkError::Input { what, why } if what == path.display().to_string() => why,
         other => panic!("{other:?}"),
     })
 }
 
 /// A square with corners (0, 0, 2), (3, 0, 2), (3, 3, 2), (0, 3, 2).
-fn is_square(mesh: &Mesh) {
+fn is_square(mesh: &TriangleMesh) {
     assert_eq!(mesh.len(), 2);
     let area: f32 = mesh.all_corners().map(|[a, b, c]| (b - a).cross(c - a).length() / 2.0).sum();
     let middles: Vec<Vec3A> = mesh.all_corners().map(|corners| corners.into_iter().sum::<Vec3A>() / 3.0).collect();
     assert_eq!(middles, [Vec3A::new(2.0, 1.0, 2.0), Vec3A::new(1.0, 2.0, 2.0)]);
-    assert_eq!((area, mesh.bounds()), (9.0, [Vec3A::new(0.0, 0.0, 2.0), Vec3A::new(3.0, 3.0, 2.0)]));
+    assert_eq!((area, mesh.bounding_box()), (9.0, [Vec3A::new(0.0, 0.0, 2.0), Vec3A::new(3.0, 3.0, 2.0)]));
 }
 
 const OBJ: &str = "# a square\nmtllib none.mtl\no square\nv 0 0 2\nv 3 0 2\nv 3 3 2\nv 0 3 2\nusemtl red\nf 1 2 3 4\n";
@@ -61,7 +61,7 @@ fn the_same_square_is_read_from_all_kinds() {
 fn objects_of_a_file_become_one_mesh() {
     let second = "o other\nv 0 0 7\nv 1 0 7\nv 0 1 7\nf 5 6 7\nf -3 -2 -1\n";
     let mesh = read_bytes(format!("{OBJ}{second}").as_bytes()).unwrap();
-    assert_eq!((mesh.len(), mesh.bounds()[1].z, mesh.corners(2)[0].z), (4, 7.0, 7.0));
+    assert_eq!((mesh.len(), mesh.bounding_box()[1].z, mesh.triangle_corners(2)[0].z), (4, 7.0, 7.0));
 }
 
 #[test]
@@ -95,6 +95,6 @@ fn what_is_no_mesh_is_told_and_nothing_panics() {
 fn a_file_that_is_not_there_and_a_folder_are_told() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().join("none.obj"), folder.path().to_owned()] {
-        assert!(matches!(read(&path), Err(Error::Input { .. })), "{}", path.display());
+        assert!(matches!(read_mesh(&path), Err(WorkError::Input { .. })), "{}", path.display());
     }
 }

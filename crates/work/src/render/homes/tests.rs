@@ -1,4 +1,4 @@
-use corewise_machine::assemble::assemble;
+use corewise_machine::assemble::assemble_machine;
 use corewise_machine::facts::{CpuFacts, MachineFacts, NodeFacts};
 
 use super::*;
@@ -14,7 +14,7 @@ fn machine(nodes: &[(u32, &str, bool, &[u32])]) -> Machine {
         ..NodeFacts::default()
     };
     let all = nodes.iter().flat_map(|(_, list, ..)| cpus(list).iter().collect::<Vec<_>>());
-    assemble(MachineFacts {
+    assemble_machine(MachineFacts {
         cpus: all.map(|number| CpuFacts { number, ..CpuFacts::default() }).collect(),
         nodes: nodes.iter().map(node).collect(),
         ..MachineFacts::default()
@@ -22,7 +22,7 @@ fn machine(nodes: &[(u32, &str, bool, &[u32])]) -> Machine {
 }
 
 fn told(machine: &Machine, allowed: &str, memory: Option<&[u32]>) -> Vec<(Option<u32>, String)> {
-    let homes = homes(machine, &CpuSet::parse_list(allowed).unwrap(), memory);
+    let homes = machine_homes(machine, &CpuSet::parse_list(allowed).unwrap(), memory);
     homes.into_iter().map(|home| (home.memory, home.cpus.to_string())).collect()
 }
 
@@ -52,44 +52,44 @@ fn a_node_without_memory_has_it_from_the_nearest() {
 #[test]
 fn threads_read_at_home() {
     let two = machine(&[(0, "0-3", true, &[]), (1, "4,5", true, &[])]);
-    let homes = homes(&two, &CpuSet::first(6), None);
+    let homes = machine_homes(&two, &CpuSet::first_cpus(6), None);
     let spread = |threads: usize, cpus: &[u32]| {
-        let settings = Settings { cpus: cpus.to_vec(), ..Settings::new(threads) };
-        (0..threads).map(|thread| of(&homes, &settings, thread)).collect::<Vec<_>>()
+        let settings = WorkloadSettings { cpus: cpus.to_vec(), ..WorkloadSettings::new(threads) };
+        (0..threads).map(|thread| home_of(&homes, &settings, thread)).collect::<Vec<_>>()
     };
     assert_eq!(spread(6, &[]), [0, 0, 0, 0, 1, 1]);
     assert_eq!(spread(1, &[]), [0]);
     assert_eq!(spread(3, &[]), [0, 0, 1]);
     assert_eq!(spread(12, &[]).iter().filter(|home| **home == 1).count(), 4);
     assert_eq!(spread(4, &[5, 0, 9]), [1, 0, 0, 1], "cpu 9 is at home nowhere");
-    assert_eq!(of(&[], &Settings::new(2), 1), 0);
+    assert_eq!(home_of(&[], &WorkloadSettings::new(2), 1), 0);
 }
 
 #[test]
 fn a_copy_is_made_here_and_its_readers_stay() {
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let mut company = Company { stop: &stop, progress: &mut |_| {} };
-    let before = affinity::current().unwrap();
-    let homes = Homes::new(Scene::stones(500), true, &Settings::new(1), &mut company).unwrap();
-    assert_eq!(affinity::current().unwrap(), before, "the calling thread stays as it was");
+    let mut company = WorkloadHost { stop: &stop, progress: &mut |_| {} };
+    let before = affinity::current_affinity().unwrap();
+    let homes = SceneHomes::new(RenderScene::stone_scene(500), true, &WorkloadSettings::new(1), &mut company).unwrap();
+    assert_eq!(affinity::current_affinity().unwrap(), before, "the calling thread stays as it was");
     assert_eq!(homes.len(), homes.homes.len());
-    assert!(homes.words().contains(&homes.homes[0].cpus.to_string()), "{}", homes.words());
-    let settings = Settings::new(1);
+    assert!(homes.describe_homes().contains(&homes.homes[0].cpus.to_string()), "{}", homes.describe_homes());
+    let settings = WorkloadSettings::new(1);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            homes.enter(&settings, 0).unwrap();
-            assert_eq!(affinity::current().unwrap(), homes.homes[0].cpus);
+            homes.enter_home(&settings, 0).unwrap();
+            assert_eq!(affinity::current_affinity().unwrap(), homes.homes[0].cpus);
         });
     });
-    let one = Homes::new(Scene::stones(500), false, &Settings::new(1), &mut company).unwrap();
-    assert_eq!((one.len(), one.words().starts_with("one scene for all")), (1, true));
+    let one = SceneHomes::new(RenderScene::stone_scene(500), false, &WorkloadSettings::new(1), &mut company).unwrap();
+    assert_eq!((one.len(), one.describe_homes().starts_with("one scene for all")), (1, true));
 }
 
 #[test]
 fn a_node_that_cannot_be_bound_is_told_and_the_copy_is_made_all_the_same() {
-    let scene = Scene::stones(500);
-    let cpus = affinity::current().unwrap();
-    let (copy, refused) = copied(&scene, &Home { memory: Some(1_000), cpus: cpus.clone() }).unwrap();
-    assert_eq!((copy.bytes(), refused.is_some()), (scene.bytes(), true));
-    assert!(copied(&scene, &Home { memory: None, cpus: CpuSet::of(8_000) }).is_err());
+    let scene = RenderScene::stone_scene(500);
+    let cpus = affinity::current_affinity().unwrap();
+    let (copy, refused) = copy_scene(&scene, &SceneHome { memory: Some(1_000), cpus: cpus.clone() }).unwrap();
+    assert_eq!((copy.size_bytes(), refused.is_some()), (scene.size_bytes(), true));
+    assert!(copy_scene(&scene, &SceneHome { memory: None, cpus: CpuSet::from_cpu(8_000) }).is_err());
 }

@@ -1,12 +1,12 @@
 //! Groups interrupts into one row if their names differ only in one number: a drive may have one for each of 128 cpus.
 
-use corewise_machine::placement::list;
+use corewise_machine::placement::format_list;
 
 /// Smallest number of interrupts that share a row.
 const FEWEST: usize = 4;
 
 /// An interrupt, with the properties that must be equal within a row.
-pub struct Named<K> {
+pub struct NamedInterrupt<K> {
     /// Its number.
     pub number: u32,
     /// Its handlers.
@@ -19,7 +19,7 @@ pub struct Named<K> {
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct InterruptGroup {
     /// Indices of its interrupts.
     pub members: Vec<usize>,
     /// Their numbers, such as "24-151".
@@ -29,34 +29,34 @@ pub struct Group {
 }
 
 /// Returns the rows of interrupts, which are sorted by number.
-pub fn groups<K: PartialEq>(named: &[Named<K>]) -> Vec<Group> {
-    let mut patterns: Vec<Pattern> = Vec::new();
+pub fn group_interrupts<K: PartialEq>(named: &[NamedInterrupt<K>]) -> Vec<InterruptGroup> {
+    let mut patterns: Vec<NamePattern> = Vec::new();
     for (index, interrupt) in named.iter().enumerate() {
-        let tokens = tokens(&interrupt.name);
+        let tokens = split_name(&interrupt.name);
         let place = patterns.iter().enumerate().find_map(|(at, pattern)| {
             let first = &named[pattern.members[0]];
             let place = pattern.place_of(&tokens, first.device == interrupt.device)?;
             (first.key == interrupt.key).then_some((at, place))
         });
         match place {
-            Some((at, place)) => patterns[at].take(index, &tokens, place),
-            None => patterns.push(Pattern { members: vec![index], varying: None, values: Vec::new(), tokens }),
+            Some((at, place)) => patterns[at].add_member(index, &tokens, place),
+            None => patterns.push(NamePattern { members: vec![index], varying: None, values: Vec::new(), tokens }),
         }
     }
-    let mut groups: Vec<Group> = patterns.iter().flat_map(|pattern| pattern.groups(named)).collect();
+    let mut groups: Vec<InterruptGroup> = patterns.iter().flat_map(|pattern| pattern.to_groups(named)).collect();
     groups.sort_by_key(|group| group.members[0]);
     groups
 }
 
 /// A part of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token<'a> {
+enum NameToken<'a> {
     Text(&'a str),
     Number(u32),
 }
 
 /// Splits a name into numbers and the text between them. Numbers with leading zeros are addresses, not queues, and count as text.
-fn tokens(name: &str) -> Vec<Token<'_>> {
+fn split_name(name: &str) -> Vec<NameToken<'_>> {
     let is_digit = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     let mut tokens = Vec::new();
     let mut rest = name;
@@ -64,24 +64,24 @@ fn tokens(name: &str) -> Vec<Token<'_>> {
         let end = rest.find(|c: char| c.is_ascii_digit() != first.is_ascii_digit()).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
         let number = part.parse().ok().filter(|_| is_digit(part) && (part == "0" || !part.starts_with('0')));
-        tokens.push(number.map_or(Token::Text(part), Token::Number));
+        tokens.push(number.map_or(NameToken::Text(part), NameToken::Number));
         rest = after;
     }
     tokens
 }
 
 /// Names that are equal, or differ only in one number.
-struct Pattern<'a> {
+struct NamePattern<'a> {
     members: Vec<usize>,
-    tokens: Vec<Token<'a>>,
+    tokens: Vec<NameToken<'a>>,
     varying: Option<usize>,
     /// The numbers at the varying place; empty if all names are equal.
     values: Vec<u32>,
 }
 
-impl<'a> Pattern<'a> {
+impl<'a> NamePattern<'a> {
     /// Returns `None` if a name does not belong here, otherwise the place at which it differs, or `Some(None)` if it is equal.
-    fn place_of(&self, tokens: &[Token<'_>], is_same_device: bool) -> Option<Option<usize>> {
+    fn place_of(&self, tokens: &[NameToken<'_>], is_same_device: bool) -> Option<Option<usize>> {
         if tokens.len() != self.tokens.len() {
             return None;
         }
@@ -89,18 +89,18 @@ impl<'a> Pattern<'a> {
         match (differing.next(), differing.next()) {
             (None, _) => Some(None),
             (Some(at), None) if is_same_device && self.varying.is_none_or(|varying| varying == at) => {
-                let both = matches!((tokens[at], self.tokens[at]), (Token::Number(_), Token::Number(_)));
+                let both = matches!((tokens[at], self.tokens[at]), (NameToken::Number(_), NameToken::Number(_)));
                 both.then_some(Some(at))
             }
             _ => None,
         }
     }
 
-    fn take(&mut self, index: usize, tokens: &[Token<'_>], place: Option<usize>) {
+    fn add_member(&mut self, index: usize, tokens: &[NameToken<'_>], place: Option<usize>) {
         self.members.push(index);
-        let number = |tokens: &[Token<'_>], at: usize| match tokens[at] {
-            Token::Number(number) => Some(number),
-            Token::Text(_) => None,
+        let number = |tokens: &[NameToken<'_>], at: usize| match tokens[at] {
+            NameToken::Number(number) => Some(number),
+            NameToken::Text(_) => None,
         };
         if let Some(at) = place {
             if self.varying.is_none() {
@@ -111,13 +111,17 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    fn groups<K>(&self, named: &[Named<K>]) -> Vec<Group> {
+    fn to_groups<K>(&self, named: &[NamedInterrupt<K>]) -> Vec<InterruptGroup> {
         if self.members.len() >= FEWEST {
             let mut numbers: Vec<u32> = self.members.iter().map(|&index| named[index].number).collect();
             numbers.sort_unstable();
-            return vec![Group { members: self.members.clone(), numbers: list(&numbers), name: self.name() }];
+            return vec![InterruptGroup {
+                members: self.members.clone(),
+                numbers: format_list(&numbers),
+                name: self.format_name(),
+            }];
         }
-        let alone = |&index: &usize| Group {
+        let alone = |&index: &usize| InterruptGroup {
             members: vec![index],
             numbers: named[index].number.to_string(),
             name: named[index].name.clone(),
@@ -125,14 +129,14 @@ impl<'a> Pattern<'a> {
         self.members.iter().map(alone).collect()
     }
 
-    fn name(&self) -> String {
+    fn format_name(&self) -> String {
         let mut values = self.values.clone();
         values.sort_unstable();
         values.dedup();
-        let word = |(at, token): (usize, &Token<'_>)| match token {
-            _ if self.varying == Some(at) => list(&values),
-            Token::Text(text) => (*text).to_owned(),
-            Token::Number(number) => number.to_string(),
+        let word = |(at, token): (usize, &NameToken<'_>)| match token {
+            _ if self.varying == Some(at) => format_list(&values),
+            NameToken::Text(text) => (*text).to_owned(),
+            NameToken::Number(number) => number.to_string(),
         };
         let name: String = self.tokens.iter().enumerate().map(word).collect();
         if self.varying.is_some() { name } else { format!("{name} ×{}", self.members.len()) }
@@ -144,14 +148,14 @@ mod tests {
     use super::*;
 
     fn rows(names: &[(&str, &str)]) -> Vec<String> {
-        let named = |(number, (name, device)): (u32, &(&str, &str))| Named {
+        let named = |(number, (name, device)): (u32, &(&str, &str))| NamedInterrupt {
             number,
             name: (*name).to_owned(),
             device: Some((*device).to_owned()),
             key: name.contains("q0"),
         };
         let named: Vec<_> = (24..).zip(names).map(named).collect();
-        groups(&named).into_iter().map(|group| format!("{} {}", group.numbers, group.name)).collect()
+        group_interrupts(&named).into_iter().map(|group| format!("{} {}", group.numbers, group.name)).collect()
     }
 
     #[test]

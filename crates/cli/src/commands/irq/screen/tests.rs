@@ -1,16 +1,16 @@
 //! Screens of interrupts: a guest, a server with many queues, an Arm board, and what became of moves.
 
 use corewise_machine::CpuSet;
-use corewise_machine::interrupt::away::{Move, Staying};
+use corewise_machine::interrupt::away::{InterruptMove, StayingInterrupt};
 use corewise_machine::interrupt::device::CpuCount;
-use corewise_machine::placement::{LeftOut, Reason};
+use corewise_machine::placement::{ExcludedCpus, ExclusionReason};
 use insta::assert_snapshot;
 
-use super::super::document::{AwayReport, Fate, IrqDocument, MoveReport};
+use super::super::document::{AwayReport, IrqDocument, MoveFate, MoveReport};
 use super::*;
 use crate::draw::fixtures::fabricated::list;
 use crate::draw::fixtures::hostile;
-use crate::draw::suggestion::in_shell;
+use crate::draw::suggestion::quote_word;
 
 fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) -> DeviceInterrupt {
     let set = |text: &str| Some(list(text)).filter(|cpus| !cpus.is_empty());
@@ -27,7 +27,7 @@ fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) ->
         hint: None,
         node: Some(0),
         wakes: Some(false),
-        mobility: Mobility::Movable,
+        mobility: InterruptMobility::Movable,
         counts: Vec::new(),
     }
 }
@@ -44,27 +44,27 @@ fn counted(mut interrupt: DeviceInterrupt, counts: &[(u32, u64, f64)]) -> Device
 }
 
 fn managed(interrupt: DeviceInterrupt) -> DeviceInterrupt {
-    DeviceInterrupt { mobility: Mobility::Managed, ..interrupt }
+    DeviceInterrupt { mobility: InterruptMobility::Managed, ..interrupt }
 }
 
 /// A guest of two cpus.
-fn guest() -> Listing {
+fn guest() -> InterruptListing {
     let interrupts = vec![
         counted(of_chip(26, "ttyS0", "IO-APIC", "0-1", "1"), &[(1, 13, 0.0)]),
         counted(managed(interrupt(36, "virtio1-req.0", "virtio-pci", "0-1", "1")), &[(1, 2_790_351, 1204.4)]),
         counted(interrupt(38, "virtio2-input.0", "virtio-pci", "0-1", "1"), &[(0, 900, 100.0), (1, 17_979, 12.5)]),
     ];
-    Listing { counted_s: Some(1.0), costs: None, irqbalance: None, interrupts }
+    InterruptListing { counted_s: Some(1.0), costs: None, irqbalance: None, interrupts }
 }
 
 /// A server of 128 cpus: a drive with a queue for each, a network card with 64 that irqbalance places.
-fn server() -> Listing {
+fn server() -> InterruptListing {
     let mut interrupts = vec![
         of_chip(0, "timer", "IR-IO-APIC", "0-127", "0"),
         of_chip(16, "i801_smbus, ehci_hcd:usb1", "IR-IO-APIC", "0-127", "3"),
         interrupt(24, "nvme0q0", "nvme", "0-127", "0"),
     ];
-    interrupts[0].mobility = Mobility::Fixed;
+    interrupts[0].mobility = InterruptMobility::Fixed;
     for cpu in 0..128 {
         let (name, cpus) = (format!("nvme0q{}", cpu + 1), cpu.to_string());
         let queue = managed(interrupt(25 + cpu, &name, "nvme", &cpus, &cpus));
@@ -75,11 +75,11 @@ fn server() -> Listing {
         let queue = interrupt(160 + queue, &name, "ixgbe", "0-127", &cpus);
         interrupts.push(counted(queue, &[(cpus.parse().unwrap(), 100, if cpus == "6" { 50_000.0 } else { 3.0 })]));
     }
-    Listing { counted_s: Some(10.0), costs: None, irqbalance: Some(812), interrupts }
+    InterruptListing { counted_s: Some(10.0), costs: None, irqbalance: Some(812), interrupts }
 }
 
-fn shown(listing: &Listing, width: usize) -> String {
-    screen(listing, width).plain()
+fn shown(listing: &InterruptListing, width: usize) -> String {
+    draw_screen(listing, width).to_plain()
 }
 
 #[test]
@@ -158,12 +158,13 @@ fn a_server_with_queues_for_every_cpu_has_a_few_rows() {
 #[test]
 fn an_arm_board_recorded() {
     let mut timer = of_chip(11, "arch_timer", "GICv3", "0-3", "");
-    timer.mobility = Mobility::PerCpu;
+    timer.mobility = InterruptMobility::PerCpu;
     timer.counts = [(0, 51_000), (1, 49_000), (2, 40_000), (3, 30)]
         .map(|(cpu, since_boot)| CpuCount { cpu, since_boot, per_second: None })
         .into();
-    let unread = DeviceInterrupt { mobility: Mobility::Unknown, chip: None, ..of_chip(40, "mmc0", "", "", "") };
-    let listing = Listing { counted_s: None, costs: None, irqbalance: None, interrupts: vec![timer, unread] };
+    let unread =
+        DeviceInterrupt { mobility: InterruptMobility::Unknown, chip: None, ..of_chip(40, "mmc0", "", "", "") };
+    let listing = InterruptListing { counted_s: None, costs: None, irqbalance: None, interrupts: vec![timer, unread] };
     insta::assert_snapshot!(shown(&listing, 80), @r"
     Device interrupts, counted since boot
 
@@ -179,10 +180,10 @@ fn an_arm_board_recorded() {
     ");
 }
 
-fn moved(interrupt: &DeviceInterrupt, to: &str, fate: Fate, now: &str) -> MoveReport {
-    let planned = Move {
+fn moved(interrupt: &DeviceInterrupt, to: &str, fate: MoveFate, now: &str) -> MoveReport {
+    let planned = InterruptMove {
         number: interrupt.number,
-        name: interrupt.name(),
+        name: interrupt.joined_handlers(),
         from: interrupt.allowed.clone().unwrap(),
         to: list(to),
         reason: None,
@@ -190,13 +191,13 @@ fn moved(interrupt: &DeviceInterrupt, to: &str, fate: Fate, now: &str) -> MoveRe
     MoveReport { planned, fate, effective: Some(list(now)).filter(|cpus| !cpus.is_empty()), why: None }
 }
 
-fn report(expression: &str, cpus: &str, moves: Vec<MoveReport>, staying: Vec<Staying>) -> AwayReport {
+fn report(expression: &str, cpus: &str, moves: Vec<MoveReport>, staying: Vec<StayingInterrupt>) -> AwayReport {
     let (cpus, to_ban, left_out) = (list(cpus), list(cpus), vec![]);
     AwayReport {
         expression: expression.into(),
         device: None,
         near: None,
-        command: format!("corewise irq --away-from {}", in_shell(expression)),
+        command: format!("corewise irq --away-from {}", quote_word(expression)),
         cpus,
         left_out,
         to_ban,
@@ -206,18 +207,18 @@ fn report(expression: &str, cpus: &str, moves: Vec<MoveReport>, staying: Vec<Sta
     }
 }
 
-fn away(listing: &Listing, report: &AwayReport, width: usize) -> String {
-    away::screen(listing, report, width).plain()
+fn away(listing: &InterruptListing, report: &AwayReport, width: usize) -> String {
+    away::draw_screen(listing, report, width).to_plain()
 }
 
-fn staying(number: u32, name: &str, cpus: &str, mobility: Mobility) -> Staying {
-    Staying { number, name: name.to_owned(), cpus: list(cpus), mobility }
+fn staying(number: u32, name: &str, cpus: &str, mobility: InterruptMobility) -> StayingInterrupt {
+    StayingInterrupt { number, name: name.to_owned(), cpus: list(cpus), mobility }
 }
 
 #[test]
 fn near_a_device_the_reason_and_the_doubt_are_shown() {
     let (listing, report) = every_fate();
-    let near = corewise_machine::device::Near {
+    let near = corewise_machine::device::NearCpus {
         cpus: list("4-7"),
         reason: "node 1, as the system reports".into(),
         doubt: Some(
@@ -228,7 +229,7 @@ fn near_a_device_the_reason_and_the_doubt_are_shown() {
     let (device, command) = (Some("eth0".to_owned()), "corewise irq --near eth0".to_owned());
     let report =
         AwayReport { expression: "eth0".into(), cpus: list("4-7"), device, near: Some(near), command, ..report };
-    let listing = Listing { irqbalance: Some(812), ..listing };
+    let listing = InterruptListing { irqbalance: Some(812), ..listing };
     assert_snapshot!(away(&listing, &report, 80), @r"
     Interrupts of eth0 to cpus 4-7
       node 1, as the system reports; the reports contradict each other: node 1 (cpus
@@ -257,25 +258,26 @@ fn near_a_device_the_reason_and_the_doubt_are_shown() {
 }
 
 /// Of the server's interrupts every fate.
-fn every_fate() -> (Listing, AwayReport) {
+fn every_fate() -> (InterruptListing, AwayReport) {
     let mut listing = server();
-    let find = |name: &str| listing.interrupts.iter().find(|interrupt| interrupt.name() == name).unwrap();
-    let mut moves = vec![moved(find("nvme0q0"), "64-127", Fate::Waits, "0")];
+    let find = |name: &str| listing.interrupts.iter().find(|interrupt| interrupt.joined_handlers() == name).unwrap();
+    let mut moves = vec![moved(find("nvme0q0"), "64-127", MoveFate::Waits, "0")];
     let queues = listing.interrupts.iter().filter(|interrupt| interrupt.driver.as_deref() == Some("ixgbe")).take(32);
     let to = |number: u32| (64 + number - 160).to_string();
-    moves.extend(queues.map(|queue| moved(queue, "64-127", Fate::Moved, &to(queue.number))));
-    moves[7].fate = Fate::Refused;
+    moves.extend(queues.map(|queue| moved(queue, "64-127", MoveFate::Moved, &to(queue.number))));
+    moves[7].fate = MoveFate::Refused;
     moves[7].effective = None;
     moves[7].why =
         Some("no interrupt vector is free on these cpus: allow more cpus, or reduce the devices' queues".into());
     moves[0].planned.reason = Some("it had no other cpu: it gets those of its device's node 1".into());
-    let stay = (0..64).map(|cpu| staying(25 + cpu, &format!("nvme0q{}", cpu + 1), &cpu.to_string(), Mobility::Managed));
-    let mut stay: Vec<Staying> = stay.collect();
-    stay.insert(0, staying(0, "timer", "0", Mobility::Fixed));
+    let stay = (0..64)
+        .map(|cpu| staying(25 + cpu, &format!("nvme0q{}", cpu + 1), &cpu.to_string(), InterruptMobility::Managed));
+    let mut stay: Vec<StayingInterrupt> = stay.collect();
+    stay.insert(0, staying(0, "timer", "0", InterruptMobility::Fixed));
     let mut report = report("node:0 - 3", "0-2,4-63", moves, stay);
     report.to_ban.insert(60);
     report.to_ban.insert(99);
-    report.left_out = vec![LeftOut { reason: Reason::Isolated, cpus: list("60"), named: CpuSet::new() }];
+    report.left_out = vec![ExcludedCpus { reason: ExclusionReason::Isolated, cpus: list("60"), named: CpuSet::new() }];
     listing.counted_s = None;
     (listing, report)
 }
@@ -360,7 +362,7 @@ fn a_dry_run_says_what_it_would_do() {
     report.moves.truncate(3);
     report.staying.truncate(1);
     for moved in &mut report.moves {
-        (moved.fate, moved.effective) = (Fate::WouldMove, None);
+        (moved.fate, moved.effective) = (MoveFate::WouldMove, None);
     }
     insta::assert_snapshot!(away(&listing, &report, 80), @r"
     Interrupts away from cpus 0-2,4-63  (node:0 - 3)
@@ -389,7 +391,7 @@ fn a_dry_run_says_what_it_would_do() {
 fn nothing_to_move_is_said_so() {
     let text = away(&guest(), &report("0", "0", vec![], vec![]), 80);
     assert_eq!(text, "Interrupts away from cpu 0\n\nNothing to move: no device interrupt goes there.\n");
-    let stay = vec![staying(36, "virtio1-req.0", "1", Mobility::Managed)];
+    let stay = vec![staying(36, "virtio1-req.0", "1", InterruptMobility::Managed)];
     insta::assert_snapshot!(away(&guest(), &report("last", "1", vec![], stay), 80), @r"
     Interrupts away from cpu 1  (last)
 
@@ -406,8 +408,10 @@ fn nothing_to_move_is_said_so() {
 fn no_line_is_wider_than_the_terminal() {
     let (listing, report) = every_fate();
     for width in [20, 30, 40, 57, 79, 80, 140] {
-        for screen in [screen(&server(), width), screen(&guest(), width), away::screen(&listing, &report, width)] {
-            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
+        for screen in
+            [draw_screen(&server(), width), draw_screen(&guest(), width), away::draw_screen(&listing, &report, width)]
+        {
+            assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.to_plain());
         }
     }
 }
@@ -416,13 +420,15 @@ fn no_line_is_wider_than_the_terminal() {
 fn no_device_is_named_so_that_it_steers_or_hides() {
     let (listing, report) = every_fate();
     for interrupts in hostile::copies(&listing.interrupts[..6].to_vec()) {
-        let listing = Listing { interrupts, counted_s: Some(1.0), costs: None, irqbalance: None };
-        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&listing, width), width));
+        let listing = InterruptListing { interrupts, counted_s: Some(1.0), costs: None, irqbalance: None };
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&draw_screen(&listing, width), width));
         hostile::check_json(&IrqDocument::new(&listing, None));
     }
     let staying = hostile::copies(&report.staying[..3].to_vec());
     for (staying, expression) in staying.into_iter().zip(hostile::names()) {
         let report = AwayReport { staying, expression, ..report.clone() };
-        [40, 80].into_iter().for_each(|width| hostile::check_screen(&away::screen(&listing, &report, width), width));
+        [40, 80]
+            .into_iter()
+            .for_each(|width| hostile::check_screen(&away::draw_screen(&listing, &report, width), width));
     }
 }

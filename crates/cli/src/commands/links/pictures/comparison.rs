@@ -2,82 +2,89 @@
 
 use corewise_model::links::compare::LinkComparison;
 
-use crate::draw::grid::{Column, Grid};
-use crate::draw::number::{brief, count, decimal, whole};
-use crate::draw::printable::named;
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::number::{format_brief, format_count, format_decimal, format_whole};
+use crate::draw::printable::printable_name;
 use crate::draw::story::{Story, StoryPart, StoryRole};
-use crate::draw::text::{Line, Tone};
+use crate::draw::text::{StyledLine, TextTone};
 
 /// Composes the story of the changes between two maps of these names; `again` is the command that compares them.
-pub fn story(comparisons: &[LinkComparison], again: String, [before, after]: [&str; 2]) -> Story {
-    let title = Line::new().strong(format!("From {} to {}", named(before), named(after)));
-    let told = Story::new(again).with(StoryRole::Head, vec![title.hanging(2)]);
+pub fn compose_story(comparisons: &[LinkComparison], again: String, [before, after]: [&str; 2]) -> Story {
+    let title = StyledLine::new().strong(format!("From {} to {}", printable_name(before), printable_name(after)));
+    let told = Story::new(again).with(StoryRole::Head, vec![title.into_paragraph(2)]);
     let text = "The maps have no kind in common: they were made with different --kind options.";
-    let nothing = comparisons.is_empty().then(|| Line::new().plain(text).hanging(2));
+    let nothing = comparisons.is_empty().then(|| StyledLine::new().plain(text).into_paragraph(2));
     let told = told.with(StoryRole::Answer, nothing.into_iter().collect());
-    comparisons.iter().fold(told, |told, comparison| told.with(StoryRole::Answer, compared(comparison)))
+    comparisons.iter().fold(told, |told, comparison| told.with(StoryRole::Answer, compose_kind(comparison)))
 }
 
-fn compared(comparison: &LinkComparison) -> Vec<StoryPart> {
-    let name = comparison.what.words();
+fn compose_kind(comparison: &LinkComparison) -> Vec<StoryPart> {
+    let name = comparison.what.describe_way();
     let changed = comparison.dearer + comparison.cheaper;
     let [earlier, later] = comparison.measured;
     let common = (comparison.pairs < earlier.max(later)).then(|| {
-        let [both, earlier, later] = [comparison.pairs, earlier, later].map(whole);
+        let [both, earlier, later] = [comparison.pairs, earlier, later].map(format_whole);
         format!("  ({earlier} pairs in the first, {later} in the second, {both} in both)")
     });
     let verdict = if comparison.pairs == 0 {
         "no pair is in both maps".to_owned()
     } else if changed == 0 {
-        format!("none of {} changed beyond its interval", count(comparison.pairs as usize, "pair"))
+        format!("none of {} changed beyond its interval", format_count(comparison.pairs as usize, "pair"))
     } else {
-        let of = |number: u64, words: &str| (number > 0).then(|| format!("{} {words}", whole(number)));
+        let of = |number: u64, words: &str| (number > 0).then(|| format!("{} {words}", format_whole(number)));
         let parts: Vec<String> =
             [of(comparison.cheaper, "cost less"), of(comparison.dearer, "cost more")].into_iter().flatten().collect();
-        format!("of {} {}", count(comparison.pairs as usize, "pair"), parts.join(", "))
+        format!("of {} {}", format_count(comparison.pairs as usize, "pair"), parts.join(", "))
     };
-    let mut lines =
-        vec![Line::new().strong(name).plain(": ").plain(verdict).faint(common.unwrap_or_default()).hanging(2)];
+    let mut lines = vec![
+        StyledLine::new().strong(name).plain(": ").plain(verdict).faint(common.unwrap_or_default()).into_paragraph(2),
+    ];
     if comparison.pairs == 0 {
         return lines;
     }
-    let mut grid = Grid::new(vec![
-        Column::text("pairs of cpus", 0).shrinking_to(10),
-        Column::number("before", "ns", 0),
-        Column::number("after", "ns", 0),
-        Column::number("ratio", "", 0),
-        Column::text("[95 %]", 2).named("interval"),
-        Column::number("changed", "", 1),
-        Column::number("of", "", 1),
+    let mut grid = TextGrid::new(vec![
+        GridColumn::text("pairs of cpus", 0).shrinking_to(10),
+        GridColumn::number("before", "ns", 0),
+        GridColumn::number("after", "ns", 0),
+        GridColumn::number("ratio", "", 0),
+        GridColumn::text("[95 %]", 2).with_name("interval"),
+        GridColumn::number("changed", "", 1),
+        GridColumn::number("of", "", 1),
     ])
-    .indented(2);
+    .with_indent(2);
     for class in &comparison.classes {
         let effect = &class.effect;
         let tone = if class.changed == 0 {
-            Tone::Faint
+            TextTone::Faint
         } else if effect.ratio > 1.0 {
-            Tone::Warn
+            TextTone::Warn
         } else {
-            Tone::Good
+            TextTone::Good
         };
-        grid.row(vec![
-            Line::new().plain(&class.words),
-            Line::new().plain(brief(class.before_ns)),
-            Line::new().plain(brief(class.after_ns)),
-            Line::new().with(tone, format!("{}x", decimal(effect.ratio, 2))),
-            Line::new().faint(format!("[{}, {}]", decimal(effect.low, 2), decimal(effect.high, 2))),
-            Line::new().plain(whole(class.changed)),
-            Line::new().faint(whole(class.pairs)),
+        grid.add_row(vec![
+            StyledLine::new().plain(&class.words),
+            StyledLine::new().plain(format_brief(class.before_ns)),
+            StyledLine::new().plain(format_brief(class.after_ns)),
+            StyledLine::new().with(tone, format!("{}x", format_decimal(effect.ratio, 2))),
+            StyledLine::new().faint(format!("[{}, {}]", format_decimal(effect.low, 2), format_decimal(effect.high, 2))),
+            StyledLine::new().plain(format_whole(class.changed)),
+            StyledLine::new().faint(format_whole(class.pairs)),
         ]);
     }
     lines.push(grid.into());
     if !comparison.most.is_empty() {
-        let mut line = Line::new().faint("  most:");
+        let mut line = StyledLine::new().faint("  most:");
         for change in comparison.most.iter().take(5) {
-            let text = format!("  {}-{} {} → {}", change.a, change.b, brief(change.before_ns), brief(change.after_ns));
-            line = line.plain(crate::draw::wrap::unbroken(&text)).plain(" ");
+            let text = format!(
+                "  {}-{} {} → {}",
+                change.a,
+                change.b,
+                format_brief(change.before_ns),
+                format_brief(change.after_ns)
+            );
+            line = line.plain(crate::draw::wrap::glue_words(&text)).plain(" ");
         }
-        lines.push(line.hanging(4));
+        lines.push(line.into_paragraph(4));
     }
     lines
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use corewise_model::links::import::{HEADER, kind_name};
-use corewise_model::links::{LinkMap, Matrix, Pair};
+use corewise_model::links::{CostMatrix, LinkMap, LinkPair};
 
 /// Writes every visit of every series as comma-separated values with a header, each line ended by a line feed. The columns are:
 ///
@@ -16,8 +16,8 @@ pub fn long_csv(map: &LinkMap) -> String {
     let mut text = format!("{HEADER}{}\n", map.unit.word());
     for series in &map.series {
         let kind = kind_name(series.what);
-        series.links.pairs.iter().for_each(|pair| visits(&mut text, &kind, "measured", pair));
-        series.held_out.iter().for_each(|pair| visits(&mut text, &kind, "held-out", pair));
+        series.links.pairs.iter().for_each(|pair| write_visits(&mut text, &kind, "measured", pair));
+        series.held_out.iter().for_each(|pair| write_visits(&mut text, &kind, "held-out", pair));
     }
     text
 }
@@ -26,7 +26,7 @@ pub fn long_csv(map: &LinkMap) -> String {
 ///
 /// The header is `cpu` and the second cpus. Each line has the number of a first cpu and its costs in nanoseconds,
 /// with at most two decimals. A cost is empty if it is unknown in that direction.
-pub fn matrix_csv(matrix: &Matrix) -> String {
+pub fn matrix_csv(matrix: &CostMatrix) -> String {
     let mut text = "cpu".to_owned();
     for cpu in matrix.cpus() {
         let _ = write!(text, ",{cpu}");
@@ -35,13 +35,13 @@ pub fn matrix_csv(matrix: &Matrix) -> String {
         let _ = write!(text, "\n{cpu}");
         for second in 0..matrix.len() {
             text.push(',');
-            text.push_str(&short(matrix.way(first, second)));
+            text.push_str(&format_short(matrix.one_way_cost(first, second)));
         }
     }
     text + "\n"
 }
 
-fn visits(text: &mut String, kind: &str, purpose: &str, pair: &Pair) {
+fn write_visits(text: &mut String, kind: &str, purpose: &str, pair: &LinkPair) {
     for (first, visits) in [(pair.a, pair.visits_ns()), (pair.b, pair.back_ns())] {
         for (visit, cost) in visits.iter().enumerate() {
             let cost = if cost.is_finite() { cost.to_string() } else { String::new() };
@@ -51,7 +51,7 @@ fn visits(text: &mut String, kind: &str, purpose: &str, pair: &Pair) {
 }
 
 /// Formats a cost with at most two decimals; empty unless finite.
-fn short(cost: f64) -> String {
+fn format_short(cost: f64) -> String {
     if !cost.is_finite() {
         return String::new();
     }
@@ -62,16 +62,16 @@ fn short(cost: f64) -> String {
 #[cfg(test)]
 mod tests {
     use corewise_machine::CpuSet;
-    use corewise_machine::ring::Slots;
-    use corewise_model::links::map::{Origin, Provenance, Series, Spoiled};
-    use corewise_model::links::{Links, What};
+    use corewise_machine::ring::RingSlots;
+    use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance, LinkSeries, SpoiledSamples};
+    use corewise_model::links::{LinkFindings, TalkWay};
 
     use super::*;
 
-    fn map(series: Vec<Series>) -> LinkMap {
+    fn map(series: Vec<LinkSeries>) -> LinkMap {
         LinkMap {
-            provenance: Provenance {
-                origin: Origin::Measured,
+            provenance: LinkMapProvenance {
+                origin: LinkMapOrigin::Measured,
                 corewise: "0.1.0".into(),
                 started_unix_ms: 0,
                 elapsed_s: 1.0,
@@ -83,11 +83,11 @@ mod tests {
             clock: None,
             searched: Vec::new(),
             unfinished: false,
-            unit: corewise_model::links::map::Unit::Nanoseconds,
-            cpus: CpuSet::first(4),
+            unit: corewise_model::links::map::CostUnit::Nanoseconds,
+            cpus: CpuSet::first_cpus(4),
             series,
             clocks: Vec::new(),
-            spoiled: Spoiled::default(),
+            spoiled: SpoiledSamples::default(),
             parallel: None,
             gaps: Vec::new(),
         }
@@ -95,14 +95,15 @@ mod tests {
 
     #[test]
     fn every_visit_is_a_line() {
-        let there_and_back = Pair::of_both(0, 2, vec![20.25, f64::NAN], vec![21.0]);
-        let links = |pairs| Links { pairs, possible_pairs: 6, gaps: Vec::new() };
-        let channel = Series {
-            what: What::Channel { bound: None },
+        let there_and_back = LinkPair::of_both(0, 2, vec![20.25, f64::NAN], vec![21.0]);
+        let links = |pairs| LinkFindings { pairs, possible_pairs: 6, gaps: Vec::new() };
+        let channel = LinkSeries {
+            what: TalkWay::Channel { bound: None },
             links: links(vec![there_and_back]),
-            held_out: vec![Pair::new(1, 3, vec![1e6])],
+            held_out: vec![LinkPair::new(1, 3, vec![1e6])],
         };
-        let cas = Series { what: What::Cas, links: links(vec![Pair::new(0, 1, vec![7.5])]), held_out: Vec::new() };
+        let cas =
+            LinkSeries { what: TalkWay::Cas, links: links(vec![LinkPair::new(0, 1, vec![7.5])]), held_out: Vec::new() };
         insta::assert_snapshot!(long_csv(&map(vec![channel, cas])), @r"
         kind,a,b,first,visit,use,ns
         channel,0,2,0,0,measured,20.25
@@ -116,21 +117,21 @@ mod tests {
     #[test]
     fn kinds_carry_their_parameter() {
         let kinds = [
-            What::Bandwidth { block_bytes: 65536 },
-            What::Channel { bound: Some(64) },
-            What::Queue { slots: Slots::Packed },
-            What::Wakeup,
+            TalkWay::Bandwidth { block_bytes: 65536 },
+            TalkWay::Channel { bound: Some(64) },
+            TalkWay::Queue { slots: RingSlots::Packed },
+            TalkWay::Wakeup,
         ];
         assert_eq!(kinds.map(kind_name), ["bandwidth-65536", "channel-64", "queue-packed", "wakeup"]);
     }
 
     #[test]
     fn a_matrix_is_written_as_far_as_it_is_known() {
-        let mut matrix = Matrix::unknown([0, 2, 16]);
+        let mut matrix = CostMatrix::all_unknown([0, 2, 16]);
         matrix.set_both(0, 1, 7.006);
-        matrix.set(1, 2, 94.625);
-        matrix.set(2, 1, 100.0);
+        matrix.set_cost(1, 2, 94.625);
+        matrix.set_cost(2, 1, 100.0);
         assert_eq!(matrix_csv(&matrix), "cpu,0,2,16\n0,,7.01,\n2,7.01,,94.62\n16,,100,\n");
-        assert_eq!(matrix_csv(&Matrix::unknown([])), "cpu\n");
+        assert_eq!(matrix_csv(&CostMatrix::all_unknown([])), "cpu\n");
     }
 }

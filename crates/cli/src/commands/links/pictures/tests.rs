@@ -3,69 +3,76 @@
 mod svg;
 
 use corewise_machine::CpuSet;
-use corewise_machine::random::Random;
-use corewise_model::links::Matrix;
+use corewise_machine::random::RandomGenerator;
+use corewise_model::links::CostMatrix;
 
-use super::Layout;
+use super::MatrixLayout;
 use crate::draw::fixtures::fabricated::list;
-use crate::draw::heat::depth::Depth;
-use crate::draw::text::{Line, Screen};
+use crate::draw::heat::depth::ColourDepth;
+use crate::draw::text::{StyledLine, TextScreen};
 
-const DEPTHS: [Depth; 4] = [Depth::TrueColour, Depth::Palette256, Depth::Ansi16, Depth::NoColour];
+const DEPTHS: [ColourDepth; 4] =
+    [ColourDepth::TrueColour, ColourDepth::Palette256, ColourDepth::Ansi16, ColourDepth::NoColour];
 
 /// A matrix over cpus 0, 1, 2, … from the cost that each has with each other.
-fn matrix(count: u32, cost: impl Fn(u32, u32) -> f64) -> Matrix {
-    let mut matrix = Matrix::unknown(0..count);
+fn matrix(count: u32, cost: impl Fn(u32, u32) -> f64) -> CostMatrix {
+    let mut matrix = CostMatrix::all_unknown(0..count);
     for first in 0..count {
         for second in (0..count).filter(|&second| second != first) {
-            matrix.set(first as usize, second as usize, cost(first, second));
+            matrix.set_cost(first as usize, second as usize, cost(first, second));
         }
     }
     matrix
 }
 
 /// Two groups of three cpus, odd and even; 4 and 5 were never measured together.
-fn six() -> (Matrix, Layout) {
+fn six() -> (CostMatrix, MatrixLayout) {
     let cost = |a: u32, b: u32| match (a.min(b), a.max(b)) {
         (4, 5) => f64::NAN,
         (low, high) if low % 2 == high % 2 => 7.0 + f64::from(low),
         (low, high) => 90.0 + f64::from(low * high),
     };
     let matrix = matrix(6, cost);
-    let layout = Layout::by_group(&matrix, &[list("0,2,4"), list("1,3,5")]);
+    let layout = MatrixLayout::from_groups(&matrix, &[list("0,2,4"), list("1,3,5")]);
     (matrix, layout)
 }
 
 /// Twelve cpus, siblings six apart, in two groups of three cores; who is first matters.
-fn twelve() -> (Matrix, Layout) {
+fn twelve() -> (CostMatrix, MatrixLayout) {
     let cost = |a: u32, b: u32| match (a % 6, b % 6) {
         (a, b) if a == b => 8.0,
         (a, b) if a / 3 == b / 3 => 20.0,
         (a, _) => 100.0 + f64::from(a),
     };
     let matrix = matrix(12, cost);
-    let layout = Layout::by_group(&matrix, &[list("0-2,6-8"), list("3-5,9-11")]);
+    let layout = MatrixLayout::from_groups(&matrix, &[list("0-2,6-8"), list("3-5,9-11")]);
     (matrix, layout)
 }
 
-fn heat(matrix: &Matrix, layout: &Layout, depth: Depth, width: usize, most_rows: usize) -> Vec<Line> {
-    layout.heat_map(matrix).lines(depth, width, most_rows)
+fn heat(
+    matrix: &CostMatrix,
+    layout: &MatrixLayout,
+    depth: ColourDepth,
+    width: usize,
+    most_rows: usize,
+) -> Vec<StyledLine> {
+    layout.heat_map(matrix).draw_lines(depth, width, most_rows)
 }
 
-fn plain(lines: &[Line]) -> String {
+fn plain(lines: &[StyledLine]) -> String {
     lines.iter().map(|line| line.to_plain() + "\n").collect()
 }
 
-fn styled(lines: Vec<Line>) -> String {
-    let mut screen = Screen::new();
+fn styled(lines: Vec<StyledLine>) -> String {
+    let mut screen = TextScreen::new();
     screen.extend(lines);
-    screen.styled().replace('\u{1b}', "^")
+    screen.to_styled().replace('\u{1b}', "^")
 }
 
 #[test]
 fn figures_stand_where_they_fit() {
     let (matrix, layout) = six();
-    insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 80, 50)), @r"
+    insta::assert_snapshot!(plain(&heat(&matrix, &layout, ColourDepth::NoColour, 80, 50)), @r"
         0   2   4    1   3   5
     0   - 7.0 7.0   90  90  90
     2 7.0   - 9.0   92  96 100
@@ -76,8 +83,8 @@ fn figures_stand_where_they_fit() {
     5  90 100      8.0  10   -
     ns; blank: not measured
     ");
-    let by_number = Layout::by_number(&matrix);
-    insta::assert_snapshot!(plain(&heat(&matrix, &by_number, Depth::TrueColour, 80, 50)), @r"
+    let by_number = MatrixLayout::from_numbers(&matrix);
+    insta::assert_snapshot!(plain(&heat(&matrix, &by_number, ColourDepth::TrueColour, 80, 50)), @r"
         0   1   2   3   4   5
     0   -  90 7.0  90 7.0  90
     1  90   -  92 8.0  94 8.0
@@ -89,7 +96,7 @@ fn figures_stand_where_they_fit() {
     blank: not measured
     ");
     let (matrix, layout) = twelve();
-    insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::Ansi16, 80, 50)), @r"
+    insta::assert_snapshot!(plain(&heat(&matrix, &layout, ColourDepth::Ansi16, 80, 50)), @r"
          0   1   2   6   7   8    3   4   5   9  10  11
      0   -  20  20 8.0  20  20  100 100 100 100 100 100
      1  20   -  20  20 8.0  20  101 101 101 101 101 101
@@ -112,7 +119,7 @@ fn figures_stand_where_they_fit() {
 #[test]
 fn shades_stand_where_there_is_no_colour() {
     let (matrix, layout) = twelve();
-    insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 40, 50)), @r"
+    insta::assert_snapshot!(plain(&heat(&matrix, &layout, ColourDepth::NoColour, 40, 50)), @r"
        0   2   7    3   5   10
      0 - ░░░░··░░░░ ████████████
      1 ░░- ░░░░··░░ ████████████
@@ -131,7 +138,7 @@ fn shades_stand_where_there_is_no_colour() {
         63 ███ 105
     row: first cpu, column: second cpu
     ");
-    insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 12)), @r"
+    insta::assert_snapshot!(plain(&heat(&matrix, &layout, ColourDepth::NoColour, 20, 12)), @r"
        0   7  3   10
      0 -░░·░░ ██████
      1 ░-░░·░ ██████
@@ -152,7 +159,7 @@ fn shades_stand_where_there_is_no_colour() {
         column: second
         cpu
     ");
-    insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 4)), @r"
+    insta::assert_snapshot!(plain(&heat(&matrix, &layout, ColourDepth::NoColour, 20, 4)), @r"
       0 6 3 9
     0 ░░░░████
     6 ░░░░████
@@ -167,7 +174,7 @@ fn shades_stand_where_there_is_no_colour() {
         the median of 3
         x 3 pairs
     ");
-    insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 2)), @r"
+    insta::assert_snapshot!(plain(&heat(&matrix, &layout, ColourDepth::NoColour, 20, 2)), @r"
       0 3
     0 ░░██
     3 ██░░
@@ -187,7 +194,7 @@ fn shades_stand_where_there_is_no_colour() {
 fn two_rows_share_a_line_where_there_is_colour() {
     let (matrix, layout) = six();
     let draw = |depth| styled(heat(&matrix, &layout, depth, 40, 4));
-    insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::TrueColour, 40, 4)), @r"
+    insta::assert_snapshot!(plain(&heat(&matrix, &layout, ColourDepth::TrueColour, 40, 4)), @r"
       0 4 1 5
     0 ▄▀▀ ▀▀▀
     4 ▀▀  ▀▀
@@ -197,7 +204,7 @@ fn two_rows_share_a_line_where_there_is_colour() {
         52 ██████ 102
     blank: not measured
     ");
-    insta::assert_snapshot!(draw(Depth::TrueColour), @r"
+    insta::assert_snapshot!(draw(ColourDepth::TrueColour), @r"
     ^[2m  0 4 1 5^[0m
     ^[2m0 ^[0m^[38;2;68;1;84m▄▀^[0m^[38;2;68;1;84m^[48;2;71;35;115m▀^[0m ^[38;2;225;227;28m^[48;2;230;228;30m▀^[0m^[38;2;225;227;28m^[48;2;240;229;33m▀^[0m^[38;2;225;227;28m^[48;2;249;230;36m▀^[0m
     ^[2m4 ^[0m^[38;2;68;1;84m▀^[0m^[38;2;71;35;115m▀^[0m  ^[38;2;235;229;31m▀^[0m^[38;2;253;231;37m▀^[0m
@@ -207,7 +214,7 @@ fn two_rows_share_a_line_where_there_is_colour() {
         52 ^[38;2;107;205;90m█^[0m^[38;2;132;212;75m█^[0m^[38;2;159;217;57m█^[0m^[38;2;187;222;40m█^[0m^[38;2;216;226;25m█^[0m^[38;2;241;229;33m█^[0m 102
     ^[2mblank: not measured^[0m
     ");
-    insta::assert_snapshot!(draw(Depth::Palette256), @r"
+    insta::assert_snapshot!(draw(ColourDepth::Palette256), @r"
     ^[2m  0 4 1 5^[0m
     ^[2m0 ^[0m^[38;5;53m▄▀^[0m^[38;5;53m^[48;5;53m▀^[0m ^[38;5;220m^[48;5;220m▀▀▀^[0m
     ^[2m4 ^[0m^[38;5;53m▀▀^[0m  ^[38;5;220m▀▀^[0m
@@ -217,7 +224,7 @@ fn two_rows_share_a_line_where_there_is_colour() {
         52 ^[38;5;77m█^[0m^[38;5;149m███^[0m^[38;5;220m██^[0m 102
     ^[2mblank: not measured^[0m
     ");
-    insta::assert_snapshot!(draw(Depth::Ansi16), @r"
+    insta::assert_snapshot!(draw(ColourDepth::Ansi16), @r"
     ^[2m  0 4 1 5^[0m
     ^[2m0 ^[0m^[34m▄▀^[0m^[34m^[44m▀^[0m ^[93m^[103m▀▀▀^[0m
     ^[2m4 ^[0m^[34m▀▀^[0m  ^[93m▀▀^[0m
@@ -233,55 +240,56 @@ fn two_rows_share_a_line_where_there_is_colour() {
 fn cells_that_do_not_fit_are_joined_inside_groups() {
     let matrix = matrix(512, |a, b| if a % 256 / 8 == b % 256 / 8 { 30.0 } else { 200.0 });
     let groups: Vec<CpuSet> = (0..32).map(|g| (8 * g..8 * g + 8).flat_map(|cpu| [cpu, cpu + 256]).collect()).collect();
-    let lines = heat(&matrix, &Layout::by_group(&matrix, &groups), Depth::NoColour, 80, 40);
+    let lines = heat(&matrix, &MatrixLayout::from_groups(&matrix, &groups), ColourDepth::NoColour, 80, 40);
     assert_eq!(lines[1].to_plain(), format!("  0 ··{}", "█".repeat(62)));
     assert_eq!(plain(&lines[34..]), "a row is a group, a cell is the median of 16 x 16 pairs\n");
-    let lines = heat(&matrix, &Layout::by_number(&matrix), Depth::TrueColour, 80, 40);
+    let lines = heat(&matrix, &MatrixLayout::from_numbers(&matrix), ColourDepth::TrueColour, 80, 40);
     assert_eq!(lines.len(), 1 + 32 + 2);
     assert_eq!(lines[34].to_plain(), "a cell is the median of 8 x 8 pairs");
 }
 
 #[test]
 fn a_map_says_what_it_does_not_know() {
-    let nothing = Matrix::unknown([0, 3]);
-    let draw = |depth| plain(&heat(&nothing, &Layout::by_number(&nothing), depth, 80, 50));
-    assert_eq!(draw(Depth::NoColour), "  0 3\n0 -\n3   -\nno pair was measured\n");
+    let nothing = CostMatrix::all_unknown([0, 3]);
+    let draw = |depth| plain(&heat(&nothing, &MatrixLayout::from_numbers(&nothing), depth, 80, 50));
+    assert_eq!(draw(ColourDepth::NoColour), "  0 3\n0 -\n3   -\nno pair was measured\n");
     let flat = matrix(2, |_, _| 20.0);
-    let lines = heat(&flat, &Layout::by_number(&flat), Depth::TrueColour, 80, 50);
+    let lines = heat(&flat, &MatrixLayout::from_numbers(&flat), ColourDepth::TrueColour, 80, 50);
     assert_eq!(lines.last().unwrap().to_plain(), "ns  ██ 20");
-    let none = Matrix::unknown([]);
-    assert!(heat(&none, &Layout::by_number(&none), Depth::TrueColour, 80, 50).is_empty());
+    let none = CostMatrix::all_unknown([]);
+    assert!(heat(&none, &MatrixLayout::from_numbers(&none), ColourDepth::TrueColour, 80, 50).is_empty());
 }
 
 /// A matrix and a layout of any shape: groups of any size, missing costs, labels of any length.
-fn any(random: &mut Random) -> (Matrix, Layout) {
-    let count = [random.below(4), random.below(60), random.below(601)][random.below(3)] as u32;
-    let known = [0.0, 0.3, 1.0][random.below(3)];
-    let mut matrix = Matrix::unknown((0..count).map(|cpu| cpu * 3));
+fn any(random: &mut RandomGenerator) -> (CostMatrix, MatrixLayout) {
+    let count = [random.next_below(4), random.next_below(60), random.next_below(601)][random.next_below(3)] as u32;
+    let known = [0.0, 0.3, 1.0][random.next_below(3)];
+    let mut matrix = CostMatrix::all_unknown((0..count).map(|cpu| cpu * 3));
     for (first, second) in (0..count as usize).flat_map(|a| (0..count as usize).map(move |b| (a, b))) {
-        if random.unit() < known {
-            matrix.set(first, second, (random.unit() * 14.0 - 2.0).exp().floor());
+        if random.next_unit() < known {
+            matrix.set_cost(first, second, (random.next_unit() * 14.0 - 2.0).exp().floor());
         }
     }
-    let mut layout = Layout::by_number(&matrix);
-    layout.boundaries = (0..count as usize).filter(|_| random.below(9) == 0).collect();
+    let mut layout = MatrixLayout::from_numbers(&matrix);
+    layout.boundaries = (0..count as usize).filter(|_| random.next_below(9) == 0).collect();
     layout.names = layout.boundaries.iter().map(|start| format!("group <{start}>")).collect();
-    if random.below(4) == 0 {
-        layout.labels = (0..random.below(20)).map(|index| "label<".repeat(index)).collect();
+    if random.next_below(4) == 0 {
+        layout.labels = (0..random.next_below(20)).map(|index| "label<".repeat(index)).collect();
     }
     (matrix, layout)
 }
 
 #[test]
 fn no_map_is_larger_than_its_room() {
-    let mut random = Random::new(7);
+    let mut random = RandomGenerator::new(7);
     for _ in 0..60 {
         let (matrix, layout) = any(&mut random);
-        let (depth, width, rows) = (DEPTHS[random.below(4)], 20 + random.below(281), 1 + random.below(80));
+        let (depth, width, rows) =
+            (DEPTHS[random.next_below(4)], 20 + random.next_below(281), 1 + random.next_below(80));
         let lines = heat(&matrix, &layout, depth, width, rows);
         // Nothing was too wide and had to be cut.
         assert!(!plain(&lines).contains('…'), "{}", plain(&lines));
-        let widest = lines.iter().map(Line::width).max().unwrap_or(0);
+        let widest = lines.iter().map(StyledLine::width).max().unwrap_or(0);
         assert!(widest <= width, "{widest} of {width} columns for {} cpus", matrix.len());
         // Besides the rows: the head, and at most nine lines of scale and notes at the least width.
         assert!(lines.len() <= rows + 14, "{} lines for {rows} rows of {} cpus", lines.len(), matrix.len());
@@ -299,11 +307,11 @@ fn what_is_predicted_looks_different_and_the_legend_says_so() {
         let drawn = plain(&heat(&all, &layout, depth, width, 50));
         drawn.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert!(draw(Depth::Ansi16, 80).contains("without colour: predicted"));
-    assert!(draw(Depth::NoColour, 40).contains("half a cell: predicted"));
-    let wide = draw(Depth::TrueColour, 40);
+    assert!(draw(ColourDepth::Ansi16, 80).contains("without colour: predicted"));
+    assert!(draw(ColourDepth::NoColour, 40).contains("half a cell: predicted"));
+    let wide = draw(ColourDepth::TrueColour, 40);
     assert!(wide.contains("▒▒") && wide.contains("paler: predicted"), "{wide}");
     let everything = layout.with_predictions(&all, &all);
     assert!(everything.predicted.is_empty());
-    assert!(!plain(&heat(&all, &everything, Depth::TrueColour, 40, 50)).contains("predicted"));
+    assert!(!plain(&heat(&all, &everything, ColourDepth::TrueColour, 40, 50)).contains("predicted"));
 }

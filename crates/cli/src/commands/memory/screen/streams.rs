@@ -1,21 +1,21 @@
 //! Bandwidth of streams, by the streaming cores and the distance of the memory.
 
 use corewise_machine::{CpuSet, Level};
-use corewise_model::memory::conclude::{Cost, MemoryConclusions, Stream};
-use corewise_model::memory::{MemoryMap, Operation};
+use corewise_model::memory::conclude::{MemoryConclusions, MemoryNodeCost, StreamRate};
+use corewise_model::memory::{MemoryMap, StreamOperation};
 use corewise_model::stats::order::median;
 
-use crate::draw::grid::{Column, Grid};
-use crate::draw::number::brief;
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::number::format_brief;
 use crate::draw::story::StoryPart;
-use crate::draw::text::Line;
+use crate::draw::text::StyledLine;
 
 /// Groups of cpus have a common row if their streams differ by less than this share.
 const ALIKE: f64 = 0.1;
 
 /// The cpus that stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
+pub enum StreamScope {
     /// One core.
     Core,
     /// One core with all its cpus.
@@ -26,19 +26,19 @@ pub enum Who {
     Node,
 }
 
-impl Who {
+impl StreamScope {
     /// Classifies the cpus of a stream.
-    pub fn of(map: &MemoryMap, cost: &Cost, stream: &Stream) -> Self {
+    pub fn from_stream(map: &MemoryMap, cost: &MemoryNodeCost, stream: &StreamRate) -> Self {
         let is_core = |core: &CpuSet| stream.cpus.is_subset(core);
         match stream.cpus.len() {
             1 => Self::Core,
-            _ if map.machine.objects(Level::Core).iter().any(is_core) => Self::Siblings,
+            _ if map.machine.objects_of(Level::Core).iter().any(is_core) => Self::Siblings,
             _ if stream.cpus.is_subset(&cost.initiator) => Self::Cache,
             _ => Self::Node,
         }
     }
 
-    const fn words(self) -> &'static str {
+    const fn describe_scope(self) -> &'static str {
         match self {
             Self::Core => "one core",
             Self::Siblings => "one core, all its cpus",
@@ -49,7 +49,7 @@ impl Who {
 }
 
 /// Returns the relation of the node to the cpus: own, nearest, other.
-fn whose(cost: &Cost) -> &'static str {
+fn describe_owner(cost: &MemoryNodeCost) -> &'static str {
     match (cost.own_node == Some(cost.node), cost.is_nearest) {
         (true, _) => "own",
         (false, true) => "nearest",
@@ -58,43 +58,44 @@ fn whose(cost: &Cost) -> &'static str {
 }
 
 /// One row: the streaming cpus, the distance of their memory, the groups of cpus, and the streams by operation.
-struct Alike<'a> {
-    who: Who,
+struct StreamRow<'a> {
+    who: StreamScope,
     whose: &'static str,
     cpus: CpuSet,
-    streams: Vec<&'a Stream>,
+    streams: Vec<&'a StreamRate>,
 }
 
-impl Alike<'_> {
+impl StreamRow<'_> {
     /// Returns the median over the groups.
-    fn of(&self, operation: Operation) -> Option<f64> {
+    fn median_of(&self, operation: StreamOperation) -> Option<f64> {
         let all = self.streams.iter().filter(|stream| stream.operation == operation);
         let all: Vec<f64> = all.map(|stream| stream.gb_s.median).collect();
         (!all.is_empty()).then(|| median(&all))
     }
 
     /// Returns true if the stream's cpus read about as fast as the row's. Other operations go with the reads of their cpus.
-    fn takes(&self, cost: &Cost, stream: &Stream) -> bool {
-        let read = cost.stream(Operation::Read, |cpus| *cpus == stream.cpus).map(|read| read.gb_s.median);
-        let known = self.of(Operation::Read);
+    fn is_like(&self, cost: &MemoryNodeCost, stream: &StreamRate) -> bool {
+        let read = cost.find_stream(StreamOperation::Read, |cpus| *cpus == stream.cpus).map(|read| read.gb_s.median);
+        let known = self.median_of(StreamOperation::Read);
         read.zip(known).is_none_or(|(read, known)| (read / known - 1.0).abs() < ALIKE)
     }
 }
 
-fn alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<Alike<'a>> {
-    let mut rows: Vec<Alike<'a>> = Vec::new();
+fn merge_alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<StreamRow<'a>> {
+    let mut rows: Vec<StreamRow<'a>> = Vec::new();
     for cost in &conclusions.costs {
         // Siblings appear in the findings, or under "no difference".
-        let streams = cost.streams.iter().filter(|stream| Who::of(map, cost, stream) != Who::Siblings);
+        let streams =
+            cost.streams.iter().filter(|stream| StreamScope::from_stream(map, cost, stream) != StreamScope::Siblings);
         for stream in streams {
-            let (who, whose) = (Who::of(map, cost, stream), whose(cost));
-            let is_like = |row: &&mut Alike<'_>| row.who == who && row.whose == whose && row.takes(cost, stream);
+            let (who, whose) = (StreamScope::from_stream(map, cost, stream), describe_owner(cost));
+            let is_like = |row: &&mut StreamRow<'_>| row.who == who && row.whose == whose && row.is_like(cost, stream);
             match rows.iter_mut().find(is_like) {
                 Some(row) => {
                     row.cpus = row.cpus.union(&cost.initiator);
                     row.streams.push(stream);
                 }
-                None => rows.push(Alike { who, whose, cpus: cost.initiator.clone(), streams: vec![stream] }),
+                None => rows.push(StreamRow { who, whose, cpus: cost.initiator.clone(), streams: vec![stream] }),
             }
         }
     }
@@ -102,33 +103,36 @@ fn alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<Alike<'
     rows
 }
 
-pub fn streams(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<StoryPart> {
+pub fn compose_streams(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<StoryPart> {
     let columns = vec![
-        Column::text("who", 0).shrinking_to(8),
-        Column::text("memory", 0),
-        Column::number("read", "GB/s", 0),
-        Column::number("write", "GB/s", 1),
-        Column::number("past caches", "GB/s", 2),
-        Column::number("copy", "GB/s", 1),
-        Column::text("of cpus", 3).shrinking_to(8),
+        GridColumn::text("who", 0).shrinking_to(8),
+        GridColumn::text("memory", 0),
+        GridColumn::number("read", "GB/s", 0),
+        GridColumn::number("write", "GB/s", 1),
+        GridColumn::number("past caches", "GB/s", 2),
+        GridColumn::number("copy", "GB/s", 1),
+        GridColumn::text("of cpus", 3).shrinking_to(8),
     ];
-    let mut grid = Grid::new(columns).indented(2);
-    let rows = alike(map, conclusions);
+    let mut grid = TextGrid::new(columns).with_indent(2);
+    let rows = merge_alike(map, conclusions);
     if rows.is_empty() {
         return Vec::new();
     }
     for row in rows {
-        let of = |operation| row.of(operation).map_or_else(Line::new, |gb_s| Line::new().plain(brief(gb_s)));
-        grid.row(vec![
-            Line::new().plain(row.who.words()),
-            Line::new().plain(row.whose),
-            row.of(Operation::Read).map_or_else(Line::new, |gb_s| Line::new().strong(brief(gb_s))),
-            of(Operation::Write),
-            of(Operation::WritePast),
-            of(Operation::Copy),
-            Line::new().faint(row.cpus.to_string()),
+        let of = |operation| {
+            row.median_of(operation).map_or_else(StyledLine::new, |gb_s| StyledLine::new().plain(format_brief(gb_s)))
+        };
+        grid.add_row(vec![
+            StyledLine::new().plain(row.who.describe_scope()),
+            StyledLine::new().plain(row.whose),
+            row.median_of(StreamOperation::Read)
+                .map_or_else(StyledLine::new, |gb_s| StyledLine::new().strong(format_brief(gb_s))),
+            of(StreamOperation::Write),
+            of(StreamOperation::WritePast),
+            of(StreamOperation::Copy),
+            StyledLine::new().faint(row.cpus.to_string()),
         ]);
     }
-    let title = Line::new().strong("Bandwidth").plain("  of streams, one thread on each core or cpu");
-    vec![title.hanging(2), grid.into()]
+    let title = StyledLine::new().strong("Bandwidth").plain("  of streams, one thread on each core or cpu");
+    vec![title.into_paragraph(2), grid.into()]
 }

@@ -1,7 +1,7 @@
 //! The JSON document.
 
 use corewise_machine::Machine;
-use corewise_machine::placement::plan::Plan;
+use corewise_machine::placement::plan::PlacementPlan;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,12 +16,12 @@ pub struct CandidatesDocument<'a> {
     /// The cpu with the most interruptions in the latest survey, which is equivalent to no other; null without a survey.
     busiest: Option<u32>,
     /// The placements worth trying.
-    plan: &'a Plan,
+    plan: &'a PlacementPlan,
 }
 
 impl<'a> CandidatesDocument<'a> {
     /// Creates the document.
-    pub fn new(machine: &Machine, busiest: Option<u32>, plan: &'a Plan) -> Self {
+    pub fn new(machine: &Machine, busiest: Option<u32>, plan: &'a PlacementPlan) -> Self {
         Self { schema: "corewise/candidates/1", fingerprint: machine.fingerprint(), busiest, plan }
     }
 }

@@ -1,16 +1,19 @@
 //! Screens of `corewise history compare` of two surveys.
 
 use corewise_machine::{CpuSet, Gap};
-use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject};
-use corewise_model::links::Relation;
+use corewise_model::compare::{
+    ComparedQuantity, ComparedSubject, FactChange, MedianEstimate, NumberChange, SurveyComparison,
+};
+use corewise_model::links::CpuRelation;
 use insta::assert_snapshot;
 
-use super::story;
+use super::compose_story;
 use crate::draw::fixtures::hostile;
 use crate::draw::story::forms::check_forms;
 
-fn changed() -> Comparison {
-    let estimate = |median: f64| Estimate { median, low: median * 0.99, high: median * 1.01, count: 24, drift: 1.0 };
+fn changed() -> SurveyComparison {
+    let estimate =
+        |median: f64| MedianEstimate { median, low: median * 0.99, high: median * 1.01, count: 24, drift: 1.0 };
     let fact = |what: &str, before: &str, after: &str| FactChange {
         what: what.into(),
         before: Some(before.into()),
@@ -23,32 +26,32 @@ fn changed() -> Comparison {
         after: estimate(after),
         ratio: Some(after / before),
     };
-    Comparison {
+    SurveyComparison {
         same_machine: true,
-        gone: CpuSet::of(31),
+        gone: CpuSet::from_cpu(31),
         facts: vec![fact("kernel", "6.17.9", "6.18.2"), fact("other programs used", "1 %", "77 %")],
         numbers: vec![
-            number(Quantity::P99_9, Subject::Cpu(0), 271.0, 1912.0),
-            number(Quantity::Lost, Subject::Cpu(0), 0.41, 1.81),
-            number(Quantity::Frequency, Subject::Cpu(8), 5.33, 5.69),
-            number(Quantity::LinkCost, Subject::Links(Relation::OtherLlc), 80.0, 104.0),
+            number(ComparedQuantity::P99_9, ComparedSubject::Cpu(0), 271.0, 1912.0),
+            number(ComparedQuantity::Lost, ComparedSubject::Cpu(0), 0.41, 1.81),
+            number(ComparedQuantity::Frequency, ComparedSubject::Cpu(8), 5.33, 5.69),
+            number(ComparedQuantity::LinkCost, ComparedSubject::Links(CpuRelation::OtherLlc), 80.0, 104.0),
         ],
         compared: 163,
         quantities: vec![
-            Quantity::P50,
-            Quantity::P99_9,
-            Quantity::Lost,
-            Quantity::Frequency,
-            Quantity::InterruptRate,
-            Quantity::LinkCost,
+            ComparedQuantity::P50,
+            ComparedQuantity::P99_9,
+            ComparedQuantity::Lost,
+            ComparedQuantity::Frequency,
+            ComparedQuantity::InterruptRate,
+            ComparedQuantity::LinkCost,
         ],
-        ..Comparison::default()
+        ..SurveyComparison::default()
     }
 }
 
 #[test]
 fn what_changed_stands_with_both_intervals() {
-    assert_snapshot!(story(&changed(), [3, 7]).at(80).plain(), @r"
+    assert_snapshot!(compose_story(&changed(), [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7
 
     cpus that are gone: 31
@@ -68,7 +71,7 @@ fn what_changed_stands_with_both_intervals() {
     apart than two surveys of one machine usually do, and further than it drifted in
     between.
     ");
-    assert_snapshot!(story(&changed(), [3, 7]).at(40).plain(), @r"
+    assert_snapshot!(compose_story(&changed(), [3, 7]).screen_at_width(40).to_plain(), @r"
     From survey 3 to survey 7
 
     cpus that are gone: 31
@@ -93,8 +96,8 @@ fn what_changed_stands_with_both_intervals() {
     machine usually do, and further than it
     drifted in between.
     ");
-    let nothing = Comparison { compared: 131, ..Comparison::default() };
-    assert_snapshot!(story(&nothing, [3, 7]).at(80).plain(), @r"
+    let nothing = SurveyComparison { compared: 131, ..SurveyComparison::default() };
+    assert_snapshot!(compose_story(&nothing, [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7  these are different machines, or the machine's cpus
       have changed
 
@@ -110,8 +113,8 @@ fn what_changed_stands_with_both_intervals() {
 #[test]
 fn what_could_not_be_compared_is_not_called_unchanged() {
     let gap = Gap::new("p50, p99.9, frequency of cpus 0-3", "one of the surveys has too few rounds");
-    let some = Comparison { same_machine: true, compared: 1, gaps: vec![gap], ..Comparison::default() };
-    assert_snapshot!(story(&some, [3, 7]).at(80).plain(), @r"
+    let some = SurveyComparison { same_machine: true, compared: 1, gaps: vec![gap], ..SurveyComparison::default() };
+    assert_snapshot!(compose_story(&some, [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7
 
     Nothing that could be compared changed beyond its uncertainty. Not compared:
@@ -123,8 +126,8 @@ fn what_could_not_be_compared_is_not_called_unchanged() {
     Not compared: p50, p99.9, frequency of cpus 0-3 (one of the surveys has too few
       rounds).
     ");
-    let none = Comparison { compared: 0, ..some };
-    let said = story(&none, [3, 7]).at(200).plain();
+    let none = SurveyComparison { compared: 0, ..some };
+    let said = compose_story(&none, [3, 7]).screen_at_width(200).to_plain();
     assert!(said.contains("Cannot tell whether anything changed: no number could be compared (p50, p99.9,"), "{said}");
 }
 
@@ -137,7 +140,7 @@ fn no_fact_steers_or_hides() {
             (fact.before, fact.after) = (Some(names[0].clone()), Some(names[1].clone()));
             fact.what = names[2].clone();
         }
-        hostile::check_story(&story(&comparison, [3, 7]));
+        hostile::check_story(&compose_story(&comparison, [3, 7]));
         hostile::check_json(&comparison);
     }
 }
@@ -145,7 +148,7 @@ fn no_fact_steers_or_hides() {
 #[test]
 fn every_sentence_is_in_every_form() {
     let gaps = vec![Gap::new("links", "they were not measured")];
-    let other = Comparison { same_machine: false, gaps, ..changed() };
-    let nothing = Comparison { compared: 3, ..Comparison::default() };
-    [changed(), other, nothing].iter().for_each(|comparison| check_forms(&story(comparison, [3, 7])));
+    let other = SurveyComparison { same_machine: false, gaps, ..changed() };
+    let nothing = SurveyComparison { compared: 3, ..SurveyComparison::default() };
+    [changed(), other, nothing].iter().for_each(|comparison| check_forms(&compose_story(comparison, [3, 7])));
 }

@@ -2,12 +2,12 @@
 
 use insta::assert_snapshot;
 
-use super::{parts, quiet, shown, too_short, uncounted};
+use super::{draw_quiet, draw_survey, draw_too_short, find_parts, without_counts};
 use crate::draw::fixtures::fabricated::*;
 
 #[test]
 fn a_partial_survey_says_so_first() {
-    assert_snapshot!(parts(&too_short(&partial_survey()), &["PARTIAL", "What this means", "Not measured"]), @r"
+    assert_snapshot!(find_parts(&draw_too_short(&partial_survey()), &["PARTIAL", "What this means", "Not measured"]), @r"
     PARTIAL: ended early, after 2 whole rounds; partial results follow.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 7 s, 2 rounds
 
@@ -24,7 +24,7 @@ fn a_partial_survey_says_so_first() {
 #[test]
 fn what_is_not_decided_is_said_with_what_it_would_take() {
     let survey = small_guest_survey();
-    assert_snapshot!(parts(&shown(&survey, &undecided(&survey), 80), &["What this means"]), @r"
+    assert_snapshot!(find_parts(&draw_survey(&survey, &undecided(&survey), 80), &["What this means"]), @r"
     What this means
      ?  Is cpu 0 worse than its peers? Cannot tell yet: time lost to stalls up to
         7.5x is not excluded (about 4 min should tell).
@@ -39,7 +39,7 @@ fn what_is_not_decided_is_said_with_what_it_would_take() {
 
 #[test]
 fn one_allowed_cpu_has_no_links_and_says_why() {
-    assert_snapshot!(too_short(&single_cpu_survey()), @r"
+    assert_snapshot!(draw_too_short(&single_cpu_survey()), @r"
     BUSY: other programs used 31 % of the machine meanwhile; this affects every
       number below.
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
@@ -78,7 +78,7 @@ fn an_emulated_machine_is_told_before_its_times() {
     let mut survey = small_guest_survey();
     survey.machine.system.emulated = true;
     survey.machine.system.hypervisor = Some("QEMU".into());
-    let text = too_short(&survey);
+    let text = draw_too_short(&survey);
     let lines: Vec<&str> = text.lines().take(3).collect();
     assert_snapshot!(lines.join("\n"), @r"
     EMULATED: every instruction of this machine is emulated; the times below mean
@@ -93,7 +93,7 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
     survey.cpus.clear();
     survey.provenance.rounds = 0;
     survey.provenance.elapsed_s = 0.1;
-    assert_snapshot!(too_short(&survey), @r"
+    assert_snapshot!(draw_too_short(&survey), @r"
     PARTIAL: ended early, after 0 whole rounds; partial results follow.
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 0 s, 0 rounds
 
@@ -112,8 +112,8 @@ fn a_survey_that_was_ended_before_its_first_visit_shows_the_machine() {
 /// Without /proc/interrupts the rates are unknown, not zero.
 #[test]
 fn what_was_not_counted_is_absent() {
-    let survey = uncounted(small_guest_survey(), |_| true);
-    assert_snapshot!(parts(&quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
+    let survey = without_counts(small_guest_survey(), |_| true);
+    assert_snapshot!(find_parts(&draw_quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
     Activity  of each cpu while it was measured; ~ is estimated from a chain of
       additions, not counted
     cpu  clock     ±  irq  softirq  yields  preempted  user  system  off-cpu  stolen
@@ -127,7 +127,7 @@ fn what_was_not_counted_is_absent() {
 #[test]
 fn counting_in_some_rounds_only_changes_no_rate() {
     let whole = small_guest_survey();
-    let some = uncounted(whole.clone(), |round| round % 4 != 0);
+    let some = without_counts(whole.clone(), |round| round % 4 != 0);
     assert_ne!(some, whole);
-    assert_eq!(quiet(&some, 80), quiet(&whole, 80));
+    assert_eq!(draw_quiet(&some, 80), draw_quiet(&whole, 80));
 }

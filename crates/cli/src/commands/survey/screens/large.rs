@@ -2,12 +2,12 @@
 
 use insta::assert_snapshot;
 
-use super::{parts, quiet, uncounted};
+use super::{draw_quiet, find_parts, without_counts};
 use crate::draw::fixtures::fabricated::*;
 
 #[test]
 fn cpus_512_at_80_columns() {
-    assert_snapshot!(quiet(&large_survey(), 80), @r"
+    assert_snapshot!(draw_quiet(&large_survey(), 80), @r"
     AMD EPYC 9755 · 2 packages, 256 cores, 512 cpus · Linux 6.18.2 · 30 s, 8 rounds
 
     package:0 · node:0 · 64 GB
@@ -85,7 +85,7 @@ fn cpus_512_at_80_columns() {
 
 #[test]
 fn cpus_512_at_40_columns() {
-    assert_snapshot!(quiet(&large_survey(), 40), @r"
+    assert_snapshot!(draw_quiet(&large_survey(), 40), @r"
     AMD EPYC 9755 ·
       2 packages, 256 cores, 512 cpus ·
       Linux 6.18.2 · 30 s, 8 rounds
@@ -156,8 +156,8 @@ fn cpus_512_at_40_columns() {
 /// Even without counts, equal cpus share a row.
 #[test]
 fn cpus_512_without_counts_of_interrupts() {
-    let survey = uncounted(large_survey(), |_| true);
-    assert_snapshot!(parts(&quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
+    let survey = without_counts(large_survey(), |_| true);
+    assert_snapshot!(find_parts(&draw_quiet(&survey, 80), &["Activity", "Interrupts"]), @r"
     Activity  of each cpu while it was measured
     cpu    clock     ±  irq  softirq  yields  preempted  user  system  off-cpu
              GHz   GHz   /s       /s      /s         /s     %       %        %

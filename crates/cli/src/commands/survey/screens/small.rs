@@ -2,14 +2,14 @@
 
 use insta::assert_snapshot;
 
-use super::{article, parts, quiet};
-use crate::commands::survey::story::story;
+use super::{draw_article, draw_quiet, find_parts};
+use crate::commands::survey::story::compose_story;
 use crate::draw::fixtures::fabricated::*;
-use crate::draw::survey::Kept;
+use crate::draw::survey::StorageStatus;
 
 #[test]
 fn a_small_guest_at_80_columns() {
-    assert_snapshot!(quiet(&small_guest_survey(), 80), @r"
+    assert_snapshot!(draw_quiet(&small_guest_survey(), 80), @r"
     Intel Xeon · 1 core, 2 cpus · Linux 6.18.2 · KVM guest · 30 s, 8 rounds
 
     package:0 · node:0 · llc:0  64 GB · 32 MB L3  0-1
@@ -51,7 +51,7 @@ fn a_small_guest_at_80_columns() {
 
 #[test]
 fn a_small_guest_at_40_columns() {
-    assert_snapshot!(quiet(&small_guest_survey(), 40), @r"
+    assert_snapshot!(draw_quiet(&small_guest_survey(), 40), @r"
     Intel Xeon · 1 core, 2 cpus ·
       Linux 6.18.2 · KVM guest ·
       30 s, 8 rounds
@@ -112,7 +112,7 @@ fn a_small_guest_at_40_columns() {
 
 #[test]
 fn the_article_s_9950x3d_at_80_columns() {
-    assert_snapshot!(article(80), @r"
+    assert_snapshot!(draw_article(80), @r"
     AMD Ryzen 9 9950X3D · 16 cores, 32 cpus · Linux 6.18.2 · 30 s, 8 rounds
 
     package:0 · node:0 · 64 GB
@@ -181,7 +181,7 @@ fn the_article_s_9950x3d_at_80_columns() {
 /// The parts that are wider on a wider screen.
 #[test]
 fn the_article_s_9950x3d_at_140_columns() {
-    assert_snapshot!(parts(&article(140), &["Latency", "Links", "What this means"]), @r"
+    assert_snapshot!(find_parts(&draw_article(140), &["Latency", "Links", "What this means"]), @r"
     Latency  of a fixed piece of work, timed 40,000 times per cpu; timing adds 21 ns to each; rows of several cpus: median; p99.99 and max of
       the worst; tail from 251 ns to 22 µs
     cpu         mean  p50    ±  p90  p99  p99.9    ±  p99.99   max  lost  tail
@@ -229,7 +229,7 @@ fn a_small_guest_in_colour() {
     let mut conclusions = nothing(&survey);
     let finding = ryzen_conclusions(&survey).findings.remove(0);
     conclusions.findings = vec![finding];
-    let styled = story(&survey, &conclusions, &Kept::No, Vec::new()).at(80).styled();
+    let styled = compose_story(&survey, &conclusions, &StorageStatus::No, Vec::new()).screen_at_width(80).to_styled();
     assert_snapshot!(styled.replace('\u{1b}', "␛"), @r"
     ␛[1mIntel Xeon␛[0m␛[2m · ␛[0m1 core, 2 cpus␛[2m · ␛[0mLinux 6.18.2␛[2m · ␛[0mKVM guest␛[2m · ␛[0m30 s, 8 rounds
 

@@ -2,7 +2,7 @@
 
 use corewise_machine::event::EventSource;
 use corewise_machine::{CpuSet, Gap};
-use corewise_model::beside::Seen;
+use corewise_model::beside::BesideOutcome;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub struct BesideDocument<'a> {
     #[serde(rename = "rung")]
     event_source: EventSource,
     /// The observations.
-    seen: &'a Seen,
+    seen: &'a BesideOutcome,
     /// Facts that could not be observed.
     gaps: &'a [Gap],
 }
@@ -49,7 +49,7 @@ pub struct ShownBeside<'a> {
     /// The source of events, which determines how much could be seen.
     pub event_source: EventSource,
     /// The observations.
-    pub seen: &'a Seen,
+    pub seen: &'a BesideOutcome,
     /// Facts that could not be observed.
     pub gaps: &'a [Gap],
     /// True if it was watched to its end.

@@ -1,7 +1,7 @@
 //! The JSON document.
 
-use corewise_machine::device::{Near, near};
-use corewise_machine::facts::Device;
+use corewise_machine::device::{NearCpus, cpus_near};
+use corewise_machine::facts::PciDevice;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::device_findings::interrupts_of;
@@ -37,16 +37,16 @@ impl<'a> DevicesDocument<'a> {
 #[derive(Serialize, JsonSchema)]
 pub struct PlacedDevice<'a> {
     /// The device as the system reports it.
-    pub device: &'a Device,
+    pub device: &'a PciDevice,
     /// The cpus near it, the reason, and any doubt.
-    pub near: Near,
+    pub near: NearCpus,
     /// Its interrupts; empty if none are known.
     pub interrupts: Vec<&'a DeviceInterrupt>,
 }
 
 impl<'a> PlacedDevice<'a> {
     /// Places a device of a machine with these interrupts.
-    pub fn new(device: &'a Device, machine: &Machine, interrupts: &'a [DeviceInterrupt]) -> Self {
-        Self { device, near: near(device, machine), interrupts: interrupts_of(device, interrupts) }
+    pub fn new(device: &'a PciDevice, machine: &Machine, interrupts: &'a [DeviceInterrupt]) -> Self {
+        Self { device, near: cpus_near(device, machine), interrupts: interrupts_of(device, interrupts) }
     }
 }

@@ -1,20 +1,20 @@
 //! The screen of `corewise topology --devices`: devices by the part of the machine that they are attached to.
 
-use corewise_machine::facts::Link;
-use corewise_machine::placement::describe;
+use corewise_machine::facts::PcieLink;
+use corewise_machine::placement::describe_cpus;
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::finding::Finding;
 
 use super::document::PlacedDevice;
-use crate::draw::findings::numbered;
-use crate::draw::grid::{Column, Grid};
-use crate::draw::machine::headline;
-use crate::draw::number::{ABSENT, decimal};
-use crate::draw::story::lines;
+use crate::draw::findings::compose_numbered;
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::machine::compose_headline;
+use crate::draw::number::{ABSENT, format_decimal};
+use crate::draw::story::draw_parts;
 use crate::draw::suggestion;
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::{unbroken, wrap};
+use crate::draw::text::{StyledLine, TextScreen};
+use crate::draw::wrap::{glue_words, wrap_line};
 
 /// Maximum number of devices shown; virtual functions can be thousands.
 const MOST_ROWS: usize = 64;
@@ -22,24 +22,24 @@ const MOST_ROWS: usize = 64;
 const MOST_NAMES: usize = 4;
 
 /// Returns the devices by place, doubts about the places, and suggested changes.
-pub fn screen(machine: &Machine, devices: &[PlacedDevice<'_>], findings: &[Finding], width: usize) -> Screen {
-    let mut screen = Screen::new();
-    screen.extend(lines(&[headline(machine, &[])], width));
-    screen.block(table(machine, devices, width));
-    screen.block(doubts(devices, width));
-    screen.block(worth_changing(findings, width));
-    screen.block(next(machine, devices, width));
+pub fn draw_screen(machine: &Machine, devices: &[PlacedDevice<'_>], findings: &[Finding], width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    screen.extend(draw_parts(&[compose_headline(machine, &[])], width));
+    screen.add_block(draw_table(machine, devices, width));
+    screen.add_block(draw_doubts(devices, width));
+    screen.add_block(draw_worth_changing(findings, width));
+    screen.add_block(draw_next(machine, devices, width));
     screen
 }
 
 /// Returns the part of the machine that a device is near to.
-fn place(device: &PlacedDevice<'_>, machine: &Machine) -> String {
+fn describe_place(device: &PlacedDevice<'_>, machine: &Machine) -> String {
     if !device.near.is_known {
         return "unknown".to_owned();
     }
     let cpus = &device.near.cpus;
     let node = machine.nodes.iter().position(|node| node.cpus == *cpus);
-    match (node, describe(cpus, machine)) {
+    match (node, describe_cpus(cpus, machine)) {
         _ if *cpus == machine.online => "all cpus".to_owned(),
         (Some(index), _) => format!("{}:{index} ({cpus})", Level::Node),
         (None, name) if name == cpus.to_string() => format!("cpus {cpus}"),
@@ -47,61 +47,61 @@ fn place(device: &PlacedDevice<'_>, machine: &Machine) -> String {
     }
 }
 
-fn table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
-    let mut grid = Grid::new(vec![
-        Column::text("near", 0).shrinking_to(10),
-        Column::text("device", 0).shrinking_to(16),
-        Column::text("kind", 2),
-        Column::text("address", 4),
-        Column::text("driver", 5).shrinking_to(9),
-        Column::text("link", 6),
-        Column::number("queues", "", 3),
-        Column::number("irqs", "", 3),
-        Column::text("now on", 1).shrinking_to(6),
+fn draw_table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<StyledLine> {
+    let mut grid = TextGrid::new(vec![
+        GridColumn::text("near", 0).shrinking_to(10),
+        GridColumn::text("device", 0).shrinking_to(16),
+        GridColumn::text("kind", 2),
+        GridColumn::text("address", 4),
+        GridColumn::text("driver", 5).shrinking_to(9),
+        GridColumn::text("link", 6),
+        GridColumn::number("queues", "", 3),
+        GridColumn::number("irqs", "", 3),
+        GridColumn::text("now on", 1).shrinking_to(6),
     ])
-    .indented(2);
+    .with_indent(2);
     let mut rows: Vec<(String, &PlacedDevice<'_>)> =
-        devices.iter().map(|device| (place(device, machine), device)).collect();
+        devices.iter().map(|device| (describe_place(device, machine), device)).collect();
     rows.sort_by_key(|(_, device)| (!device.near.is_known, device.near.cpus.lowest(), device.near.cpus.len()));
     let mut above = String::new();
     for (place, device) in rows.iter().take(MOST_ROWS) {
         let shown = if *place == above { String::new() } else { place.clone() };
         above.clone_from(place);
-        grid.row(row(shown, device));
+        grid.add_row(draw_row(shown, device));
     }
-    let mut lines = wrap(&Line::new().strong("Devices, by the cpus near them"), width, 2);
-    lines.extend(grid.lines(width));
+    let mut lines = wrap_line(&StyledLine::new().strong("Devices, by the cpus near them"), width, 2);
+    lines.extend(grid.draw_lines(width));
     if rows.len() > MOST_ROWS {
         let more = format!("  and {} more: --json has all", rows.len() - MOST_ROWS);
-        lines.extend(wrap(&Line::new().faint(more), width, 2));
+        lines.extend(wrap_line(&StyledLine::new().faint(more), width, 2));
     }
     lines
 }
 
-fn row(place: String, placed: &PlacedDevice<'_>) -> Vec<Line> {
+fn draw_row(place: String, placed: &PlacedDevice<'_>) -> Vec<StyledLine> {
     let PlacedDevice { device, interrupts, .. } = placed;
     let mut names: Vec<&str> = device.names.iter().take(MOST_NAMES).map(String::as_str).collect();
     names.extend((device.names.len() > MOST_NAMES).then_some("…"));
     let title = if names.is_empty() { device.title() } else { names.join(", ") };
-    let go = interrupts.iter().filter_map(|interrupt| interrupt.cpus());
+    let go = interrupts.iter().filter_map(|interrupt| interrupt.handling_cpus());
     let go = go.fold(CpuSet::new(), |all, cpus| all.union(cpus));
     let absent = || ABSENT.to_owned();
     let cells = [
         device.kind.word().to_owned(),
         device.address.clone().unwrap_or_else(absent),
         device.driver.clone().unwrap_or_else(absent),
-        device.link.as_ref().map(link).unwrap_or_default(),
+        device.link.as_ref().map(format_link).unwrap_or_default(),
         device.queues.map_or_else(absent, |queues| queues.to_string()),
         if interrupts.is_empty() { absent() } else { interrupts.len().to_string() },
         if go.is_empty() { absent() } else { go.to_string() },
     ];
-    let head = [Line::new().plain(place), Line::new().strong(title)];
-    head.into_iter().chain(cells.iter().map(|text| Line::new().plain(text))).collect()
+    let head = [StyledLine::new().plain(place), StyledLine::new().strong(title)];
+    head.into_iter().chain(cells.iter().map(|text| StyledLine::new().plain(text))).collect()
 }
 
 /// Formats the link as "8 GT/s x4", or, if it could be faster, with the maximum: "2.5/16 GT/s x4/16".
-fn link(link: &Link) -> String {
-    let speed = |speed: f64| decimal(speed, usize::from(speed.fract() != 0.0));
+fn format_link(link: &PcieLink) -> String {
+    let speed = |speed: f64| format_decimal(speed, usize::from(speed.fract() != 0.0));
     let both = |now: Option<String>, most: Option<String>| match (now, most) {
         (Some(now), Some(most)) if now != most => Some(format!("{now}/{most}")),
         (now, most) => now.or(most),
@@ -113,7 +113,7 @@ fn link(link: &Link) -> String {
 }
 
 /// Returns doubts about the places of devices; devices with the same doubt share a line.
-fn doubts(devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
+fn draw_doubts(devices: &[PlacedDevice<'_>], width: usize) -> Vec<StyledLine> {
     let mut doubts: Vec<(&str, Vec<String>)> = Vec::new();
     for placed in devices {
         let Some(doubt) = placed.near.doubt.as_deref() else { continue };
@@ -125,27 +125,28 @@ fn doubts(devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
     let line = |(doubt, titles): (&str, Vec<String>)| {
         let shown = titles.iter().take(MOST_NAMES).map(String::as_str);
         let shown: Vec<&str> = shown.chain((titles.len() > MOST_NAMES).then_some("…")).collect();
-        wrap(&Line::new().plain(" ?  ").strong(shown.join(", ")).plain(format!(": {doubt}")), width, 4)
+        wrap_line(&StyledLine::new().plain(" ?  ").strong(shown.join(", ")).plain(format!(": {doubt}")), width, 4)
     };
     doubts.into_iter().flat_map(line).collect()
 }
 
-fn worth_changing(findings: &[Finding], width: usize) -> Vec<Line> {
+fn draw_worth_changing(findings: &[Finding], width: usize) -> Vec<StyledLine> {
     if findings.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![Line::new().strong("Worth changing")];
+    let mut lines = vec![StyledLine::new().strong("Worth changing")];
     for (index, finding) in findings.iter().enumerate() {
-        lines.extend(crate::draw::story::lines(&numbered(index + 1, finding), width));
+        lines.extend(crate::draw::story::draw_parts(&compose_numbered(index + 1, finding), width));
     }
     lines
 }
 
 /// Suggests to try whether nearness matters to a program, if some device is not near all cpus.
-fn next(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
+fn draw_next(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<StyledLine> {
     let is_apart = |placed: &&PlacedDevice<'_>| placed.near.is_known && placed.near.cpus != machine.online;
     let Some(first) = devices.iter().find(is_apart) else { return Vec::new() };
-    let command = suggestion::typed(&suggested_command::try_near(&first.device.title()));
-    let line = Line::new().plain("Next, to measure whether near matters to a program:  ").strong(unbroken(&command));
-    wrap(&line, width, 2)
+    let command = suggestion::format_typed(&suggested_command::try_near(&first.device.title()));
+    let line =
+        StyledLine::new().plain("Next, to measure whether near matters to a program:  ").strong(glue_words(&command));
+    wrap_line(&line, width, 2)
 }

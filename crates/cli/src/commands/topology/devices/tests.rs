@@ -1,18 +1,18 @@
 //! Screens of devices: good reports, contradicting ones and none; findings; narrow terminals.
 
 use corewise_machine::Machine;
-use corewise_machine::facts::{Device, DeviceKind, Link};
-use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
-use corewise_model::device_findings::findings;
+use corewise_machine::facts::{DeviceKind, PciDevice, PcieLink};
+use corewise_machine::interrupt::device::{DeviceInterrupt, InterruptMobility};
+use corewise_model::device_findings::list_device_findings;
 use insta::assert_snapshot;
 
 use super::document::PlacedDevice;
-use super::screen::screen;
+use super::screen::draw_screen;
 use crate::draw::fixtures::fabricated::{list, ryzen_9950x3d};
 use crate::draw::fixtures::hostile;
 
-fn device(kind: DeviceKind, names: &[&str], address: &str) -> Device {
-    Device {
+fn device(kind: DeviceKind, names: &[&str], address: &str) -> PciDevice {
+    PciDevice {
         kind,
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         address: Some(address.to_owned()),
@@ -38,14 +38,14 @@ fn interrupt(number: u32, name: &str, address: &str, effective: &str) -> DeviceI
         hint: None,
         node: None,
         wakes: None,
-        mobility: Mobility::Movable,
+        mobility: InterruptMobility::Movable,
         counts: Vec::new(),
     }
 }
 
-fn machine(devices: Vec<Device>) -> Machine {
+fn machine(devices: Vec<PciDevice>) -> Machine {
     let machine = ryzen_9950x3d();
-    let nodes = machine.llcs.iter().zip(0..).map(|(llc, number)| corewise_machine::machine::Node {
+    let nodes = machine.llcs.iter().zip(0..).map(|(llc, number)| corewise_machine::machine::NumaNode {
         number,
         cpus: llc.cpus.clone(),
         ..Default::default()
@@ -62,32 +62,32 @@ fn interrupts() -> [DeviceInterrupt; 3] {
     ]
 }
 
-fn shown(devices: Vec<Device>, width: usize) -> String {
+fn shown(devices: Vec<PciDevice>, width: usize) -> String {
     let (machine, interrupts) = (machine(devices), interrupts());
     let placed: Vec<_> =
         machine.devices.iter().map(|device| PlacedDevice::new(device, &machine, &interrupts)).collect();
-    screen(&machine, &placed, &findings(&machine, &interrupts), width).plain()
+    draw_screen(&machine, &placed, &list_device_findings(&machine, &interrupts), width).to_plain()
 }
 
-fn all() -> Vec<Device> {
-    let link = Link { speed_gt_s: Some(8.0), lanes: Some(4), most_speed_gt_s: Some(16.0), most_lanes: Some(4) };
-    let asleep = Link { most_speed_gt_s: Some(2.5), most_lanes: Some(1), ..Link::default() };
+fn all() -> Vec<PciDevice> {
+    let link = PcieLink { speed_gt_s: Some(8.0), lanes: Some(4), most_speed_gt_s: Some(16.0), most_lanes: Some(4) };
+    let asleep = PcieLink { most_speed_gt_s: Some(2.5), most_lanes: Some(1), ..PcieLink::default() };
     vec![
-        Device {
+        PciDevice {
             node: Some(1),
             driver: Some("ixgbe".into()),
             queues: Some(1),
             link: Some(link),
             ..device(DeviceKind::Network, &["eth0"], "0000:41:00.0")
         },
-        Device {
+        PciDevice {
             node: Some(0),
             queues: Some(32),
             driver: Some("nvme".into()),
             link: Some(asleep),
             ..device(DeviceKind::Storage, &["nvme0", "nvme0n1"], "0000:03:00.0")
         },
-        Device {
+        PciDevice {
             node: Some(1),
             local_cpus: Some(list("0-31")),
             ..device(DeviceKind::InfiniBand, &["mlx5_0"], "0000:42:00.0")
@@ -170,11 +170,11 @@ fn a_narrow_terminal_keeps_where_they_are() {
 fn no_name_steers_the_terminal_or_takes_the_screen() {
     for machine in hostile::copies(&machine(all())) {
         let interrupts = interrupts();
-        let findings = findings(&machine, &interrupts);
+        let findings = list_device_findings(&machine, &interrupts);
         let placed: Vec<_> =
             machine.devices.iter().map(|device| PlacedDevice::new(device, &machine, &interrupts)).collect();
         for width in [20, 80, 140] {
-            hostile::check_screen(&screen(&machine, &placed, &findings, width), width);
+            hostile::check_screen(&draw_screen(&machine, &placed, &findings, width), width);
         }
         hostile::check_json(&super::document::DevicesDocument::new(&machine, &placed, &findings));
     }

@@ -1,6 +1,6 @@
 //! The JSON document.
 
-use corewise_machine::machine_file::{Description, MachineFile};
+use corewise_machine::machine_file::{MachineDescription, MachineFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub struct MachinesEntry {
     /// Its number of cpus.
     pub cpus: usize,
     /// The description in its file.
-    pub description: Description,
+    pub description: MachineDescription,
 }
 
 impl MachinesEntry {

@@ -1,18 +1,18 @@
 //! Finds the running processes of an experiment, and checks that this user may place them.
 
-use corewise_keep::Scope;
+use corewise_keep::ProcessScope;
 use corewise_lab::experiment::ProcessesSubject;
 use corewise_machine::suggested_command;
-use corewise_model::keep::{Fit, Match, Process};
-use corewise_model::trial::{Live, LiveProcess, SlotLength, wash_out_s};
+use corewise_model::keep::{MatchFit, ObservedProcess, RuleMatch};
+use corewise_model::trial::{LiveProcess, LiveWorkload, SlotLength, wash_out_s};
 use corewise_sys::process::{effective_user, is_root};
-use corewise_sys::processes::Facts;
+use corewise_sys::processes::ProcessFacts;
 
 use super::super::task::LiveTask;
-use crate::app::failure::{Exit, Failure};
+use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::numbers::check_numbers;
-use crate::draw::number::duration;
-use crate::draw::printable::named;
+use crate::draw::number::format_duration;
+use crate::draw::printable::printable_name;
 use crate::draw::suggestion;
 
 /// Stands for the slot length until it is known, in seconds.
@@ -23,8 +23,8 @@ impl LiveTask {
     ///
     /// # Errors
     /// There is no such process, or this user may not place it.
-    pub fn find(&self) -> Result<ProcessesSubject, Failure> {
-        let live = Live {
+    pub fn find(&self) -> Result<ProcessesSubject, CommandFailure> {
+        let live = LiveWorkload {
             processes: identities(&self.processes)?,
             matches: self.matches.clone(),
             source: self.source.clone(),
@@ -37,19 +37,19 @@ impl LiveTask {
 }
 
 /// Identifies processes by their present numbers.
-pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
+pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, CommandFailure> {
     check_numbers()?;
     let each = |id: &u32| {
-        let found = corewise_keep::process(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
+        let found = corewise_keep::read_process_by_id(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
         Ok(LiveProcess { id: *id, start_ticks: found.start_ticks })
     };
     numbers.iter().map(each).collect()
 }
 
-fn nothing(what: &str) -> Failure {
-    Failure::unavailable(format!("there is no {what} that can be placed")).next(format!(
+fn nothing(what: &str) -> CommandFailure {
+    CommandFailure::unavailable_error(format!("there is no {what} that can be placed")).with_hint(format!(
         "{} shows the cpus of a process, and its limits.",
-        suggestion::mention(&suggested_command::keep_why("PID"))
+        suggestion::format_mention(&suggested_command::keep_why("PID"))
     ))
 }
 
@@ -57,20 +57,23 @@ fn nothing(what: &str) -> Failure {
 ///
 /// # Errors
 /// A process has ended, none matches, or this user may not place them.
-pub fn chosen(live: &Live) -> Result<Vec<Process>, Failure> {
+pub fn chosen(live: &LiveWorkload) -> Result<Vec<ObservedProcess>, CommandFailure> {
     check_numbers()?;
     let mut found = Vec::new();
     for named in &live.processes {
-        let process = corewise_keep::process(named.id).filter(|process| process.start_ticks == named.start_ticks);
+        let process =
+            corewise_keep::read_process_by_id(named.id).filter(|process| process.start_ticks == named.start_ticks);
         found.push(process.ok_or_else(|| {
-            Failure::unavailable(format!("process {} has ended", named.id))
-                .next("Begin a new experiment with the process that runs now.")
+            CommandFailure::unavailable_error(format!("process {} has ended", named.id))
+                .with_hint("Begin a new experiment with the process that runs now.")
         })?);
     }
     if !live.matches.is_empty() {
-        let matches = Match::of_texts(&live.matches).map_err(Failure::usage)?;
-        let scope = if is_root() { Scope::System } else { Scope::User(effective_user()) };
-        let matching = corewise_keep::processes(scope).into_iter().filter(|process| matches.fit(process) == Fit::Yes);
+        let matches = RuleMatch::of_texts(&live.matches).map_err(CommandFailure::usage_error)?;
+        let scope = if is_root() { ProcessScope::System } else { ProcessScope::User(effective_user()) };
+        let matching = corewise_keep::list_processes(scope)
+            .into_iter()
+            .filter(|process| matches.fit_process(process) == MatchFit::Yes);
         let before = found.len();
         found.extend(
             matching.filter(|process| !live.processes.iter().any(|named| named.id == process.id)).collect::<Vec<_>>(),
@@ -86,23 +89,23 @@ pub fn chosen(live: &Live) -> Result<Vec<Process>, Failure> {
 }
 
 /// Checks sched_setaffinity(2)'s permission: root may place all processes, other users their own.
-fn may_be_placed(process: &Process) -> Result<(), Failure> {
-    let user = Facts::of(process.id).ok().flatten().map(|facts| facts.user);
+fn may_be_placed(process: &ObservedProcess) -> Result<(), CommandFailure> {
+    let user = ProcessFacts::read_facts(process.id).ok().flatten().map(|facts| facts.user);
     if is_root() || user == Some(effective_user()) {
         return Ok(());
     }
     let what = format!(
         "process {} ({}) belongs to {}: you may not place it",
         process.id,
-        named(&process.name),
-        named(&process.user)
+        printable_name(&process.name),
+        printable_name(&process.user)
     );
-    Err(Failure::new(Exit::Unavailable, what).next("Run corewise as that user, or as root."))
+    Err(CommandFailure::new(CommandExit::Unavailable, what).with_hint("Run corewise as that user, or as root."))
 }
 
 /// Describes the slot length found, such as "slots of 0.3 s, each after 0.1 s that do not count; …".
 pub fn found_in_words(found: &SlotLength) -> String {
-    let seconds = |seconds: f64| duration(seconds * 1e9);
+    let seconds = |seconds: f64| format_duration(seconds * 1e9);
     let noise = match found.noise {
         Some(noise) => format!("with nothing changed two slots in a row differ by {:.1} %", 100.0 * noise),
         None => "too little was read to tell by how much two of them differ".to_owned(),

@@ -1,31 +1,31 @@
 //! The command that repeats an experiment, complete if possible, so that it works without the history.
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{Policy, What};
-use corewise_model::trial::{Experiment, Metric};
+use corewise_model::experiment::{JudgingPolicy, QuestionKind};
+use corewise_model::trial::{Experiment, TrialMetric};
 
-use super::Shown;
-use super::gain::percent;
-use crate::draw::suggestion::words_in_shell;
+use super::ShownExperiment;
+use super::gain::format_percent;
+use crate::draw::suggestion::quote_words;
 
 /// Returns the command. Services, running processes and numbers of threads need the history.
-pub fn command(shown: Shown<'_>) -> String {
+pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
     let Experiment { workload, arms, policy, .. } = shown.experiment;
     let is_whole = workload.live.is_none()
         && workload.parts.is_none()
         && workload.thread_roles.is_empty()
         && arms.iter().all(|arm| arm.threads.is_none());
     if let Some(number) = shown.stored.filter(|_| !is_whole || shown.experiment.stretch.is_some()) {
-        return suggested_command::try_again(number).line();
+        return suggested_command::try_again(number).shell_line();
     }
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
     arms.iter().skip(1).for_each(|arm| add("--on", arm.name.clone()));
     if !workload.metric.is_wall_time() {
-        add("--metric", typed(&workload.metric));
+        add("--metric", format_metric(&workload.metric));
     }
     for guard in &workload.guards {
-        add(if guard.higher_is_better { "--guard-higher" } else { "--guard" }, typed(guard));
+        add(if guard.higher_is_better { "--guard-higher" } else { "--guard" }, format_metric(guard));
     }
     let options = [
         ("--metric-file", &workload.metric_file),
@@ -35,13 +35,13 @@ pub fn command(shown: Shown<'_>) -> String {
     ];
     options.into_iter().for_each(|(option, value)| value.iter().for_each(|value| add(option, value.clone())));
     match policy.what {
-        What::Typical => {}
-        What::Mean => add("--what", "mean".to_owned()),
-        What::Tail => add("--what", "tail".to_owned()),
+        QuestionKind::Typical => {}
+        QuestionKind::Mean => add("--what", "mean".to_owned()),
+        QuestionKind::Tail => add("--what", "tail".to_owned()),
     }
-    let usual = Policy { what: policy.what, ..Policy::default() };
+    let usual = JudgingPolicy { what: policy.what, ..JudgingPolicy::default() };
     if policy.margin != workload.metric.usual_margin(&usual) {
-        add("--margin", percent(policy.margin).replace(' ', ""));
+        add("--margin", format_percent(policy.margin).replace(' ', ""));
     }
     for (option, times, usual) in [("--slow", policy.slow, usual.slow), ("--cap", policy.cap, usual.cap)] {
         if times != usual {
@@ -49,19 +49,19 @@ pub fn command(shown: Shown<'_>) -> String {
         }
     }
     if policy.guard_margin != usual.guard_margin {
-        add("--guard-margin", percent(policy.guard_margin).replace(' ', ""));
+        add("--guard-margin", format_percent(policy.guard_margin).replace(' ', ""));
     }
     if policy.error_rate != usual.error_rate {
-        add("--error-rate", percent(policy.error_rate).replace(' ', ""));
+        add("--error-rate", format_percent(policy.error_rate).replace(' ', ""));
     }
     if !workload.metric.is_wall_time() {
         words.push(if workload.metric.higher_is_better { "--higher" } else { "--lower" }.to_owned());
     }
-    words_in_shell(suggested_command::try_with(&words, &workload.command).words())
+    quote_words(suggested_command::try_with(&words, &workload.command).words())
 }
 
 /// Formats a metric as an argument.
-fn typed(metric: &Metric) -> String {
+fn format_metric(metric: &TrialMetric) -> String {
     match &metric.pattern {
         Some(pattern) if !corewise_model::metric_line::is_by_name(&metric.name, pattern) => {
             format!("{}={pattern}", metric.name)
@@ -74,46 +74,54 @@ fn typed(metric: &Metric) -> String {
 mod tests {
     use corewise_machine::{CpuSet, generate};
     use corewise_model::Artifact as _;
-    use corewise_model::conducted::Conducted;
-    use corewise_model::trial::{Arm, Workload};
+    use corewise_model::conducted::ExperimentRecord;
+    use corewise_model::trial::{PlacementArm, TriedWorkload};
 
     use super::*;
 
     #[test]
     fn a_command_says_all_that_the_experiment_was_made_of() {
-        let metric = Metric {
+        let metric = TrialMetric {
             name: "fps".to_owned(),
             pattern: Some("([0-9]+) frames".to_owned()),
             higher_is_better: true,
             reading: None,
         };
-        let workload = Workload {
+        let workload = TriedWorkload {
             timeout_s: Some(30.0),
-            ..Workload::new(vec!["./game".to_owned(), "two words".to_owned()], "/".into(), metric)
+            ..TriedWorkload::new(vec!["./game".to_owned(), "two words".to_owned()], "/".into(), metric)
         };
-        let arms = vec![Arm::new("OS default", None, ""), Arm::new("all - core:0", Some(CpuSet::of(1)), "")];
+        let arms = vec![
+            PlacementArm::new("OS default", None, ""),
+            PlacementArm::new("all - core:0", Some(CpuSet::from_cpu(1)), ""),
+        ];
         let experiment = Experiment {
             corewise: String::new(),
             started_unix_ms: 0,
             seed: 1,
-            machine: generate::machine(2, false, &[]),
+            machine: generate::one_package_machine(2, false, &[]),
             workload,
             arms,
-            policy: Policy { margin: 0.05, what: What::Mean, ..Policy::default() },
+            policy: JudgingPolicy { margin: 0.05, what: QuestionKind::Mean, ..JudgingPolicy::default() },
             suite: None,
             stretch: None,
             imported: None,
         };
-        let made = Conducted { experiment, trials: Vec::new() };
-        let standing = made.conclude().standing;
-        let shown =
-            Shown { experiment: &made.experiment, trials: &[], standing: &standing, threads: None, stored: Some(7) };
+        let made = ExperimentRecord { experiment, trials: Vec::new() };
+        let standing = made.draw_conclusions().standing;
+        let shown = ShownExperiment {
+            experiment: &made.experiment,
+            trials: &[],
+            standing: &standing,
+            threads: None,
+            stored: Some(7),
+        };
         assert_eq!(
-            command(shown),
+            repeat_command(shown),
             "corewise try --on 'all - core:0' --metric 'fps=([0-9]+) frames' --timeout 30s --what mean --margin 5% --higher -- ./game 'two words'"
         );
-        let arms = vec![Arm { threads: Some(2), ..Arm::new("2", None, "") }];
+        let arms = vec![PlacementArm { threads: Some(2), ..PlacementArm::new("2", None, "") }];
         let threads = Experiment { arms, ..made.experiment.clone() };
-        assert_eq!(command(Shown { experiment: &threads, ..shown }), "corewise try --again 7");
+        assert_eq!(repeat_command(ShownExperiment { experiment: &threads, ..shown }), "corewise try --again 7");
     }
 }

@@ -2,25 +2,28 @@
 
 use corewise_machine::suggested_command;
 use corewise_model::experiment::{GuardStanding, GuardVerdict, Verdict};
-use corewise_model::stats::order::{apart, median, median_interval};
-use corewise_model::trial::{FirstRun, Live, Metric, Observed, Outcome, Stretch, Trial, compare_first_run, worse_s};
+use corewise_model::stats::order::{are_apart, median, median_interval};
+use corewise_model::trial::{
+    ConfirmationStretch, FirstRun, LiveWorkload, Trial, TrialMetric, TrialObservations, TrialOutcome,
+    compare_first_run, worse_s,
+};
 
-use super::Shown;
-use super::gain::{gain, interval, percent};
+use super::ShownExperiment;
+use super::gain::{format_gain, format_interval, format_percent};
 use super::questions;
-use super::standings::significant;
-use crate::draw::number::{bytes, count, duration};
-use crate::draw::printable::{last_lines, named};
+use super::standings::format_significant;
+use crate::draw::number::{format_bytes, format_count, format_duration};
+use crate::draw::printable::{last_lines, printable_name};
 use crate::draw::suggestion;
-use crate::draw::text::{Line, Tone};
-use crate::draw::wrap::glued;
+use crate::draw::text::{StyledLine, TextTone};
+use crate::draw::wrap::glue_numbers;
 
 /// Share of the machine used by other programs from which a warning is shown.
 const MUCH: f64 = 0.25;
 /// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
 
-struct Quantity {
+struct BesideQuantity {
     name: &'static str,
     of: fn(&Trial) -> Option<f64>,
     /// Smallest ratio that counts as a difference.
@@ -33,38 +36,48 @@ struct Quantity {
     is_estimate: fn(&Trial) -> bool,
 }
 
-const USUAL: Quantity = Quantity {
+const USUAL: BesideQuantity = BesideQuantity {
     name: "",
     of: |_| None,
     ratio: 1.3,
     least: 0.0,
     is_close: false,
-    words: significant,
+    words: format_significant,
     is_estimate: |_| false,
 };
 
 /// Returns a count per run.
-fn each(trial: &Trial, count: u64) -> Option<f64> {
+fn per_run(trial: &Trial, count: u64) -> Option<f64> {
     Some(count as f64 / f64::from(trial.repeats.max(1)))
 }
 
-const QUANTITIES: [Quantity; 7] = [
-    Quantity { name: "moves to another cpu", of: |trial| each(trial, trial.observed.migrations?), least: 3.0, ..USUAL },
-    Quantity { name: "waits", of: |trial| each(trial, trial.observed.voluntary_switches), least: 10.0, ..USUAL },
-    Quantity {
-        name: "preemptions",
-        of: |trial| each(trial, trial.observed.involuntary_switches),
+const QUANTITIES: [BesideQuantity; 7] = [
+    BesideQuantity {
+        name: "moves to another cpu",
+        of: |trial| per_run(trial, trial.observed.migrations?),
+        least: 3.0,
+        ..USUAL
+    },
+    BesideQuantity {
+        name: "waits",
+        of: |trial| per_run(trial, trial.observed.voluntary_switches),
         least: 10.0,
         ..USUAL
     },
-    Quantity {
+    BesideQuantity {
+        name: "preemptions",
+        of: |trial| per_run(trial, trial.observed.involuntary_switches),
+        least: 10.0,
+        ..USUAL
+    },
+    BesideQuantity {
         name: "cpu time in seconds",
         of: |trial| Some((trial.observed.user_s + trial.observed.system_s) / f64::from(trial.repeats.max(1))),
         least: 0.01,
         ..USUAL
     },
     // Placements change these by a few percent at most, which is within the variation of single runs.
-    Quantity {
+    BesideQuantity {
         name: "GHz",
         of: |trial| trial.observed.gigahertz,
         ratio: 1.02,
@@ -73,35 +86,36 @@ const QUANTITIES: [Quantity; 7] = [
         is_estimate: |trial| trial.observed.gigahertz_is_estimate,
         ..USUAL
     },
-    Quantity { name: "watts", of: Trial::watts, ratio: 1.05, least: 0.5, is_close: true, ..USUAL },
-    Quantity {
+    BesideQuantity { name: "watts", of: Trial::mean_watts, ratio: 1.05, least: 0.5, is_close: true, ..USUAL },
+    BesideQuantity {
         name: "peak memory",
         of: |trial| Some(trial.observed.peak_memory_bytes as f64),
         least: (8 << 20) as f64,
-        words: |value| bytes(value as u64),
+        words: |value| format_bytes(value as u64),
         ..USUAL
     },
 ];
 
 /// Returns the lines.
-pub fn lines(shown: Shown<'_>) -> Vec<Line> {
-    let mut lines = if shown.threads.is_none() { questions::lines(shown) } else { Vec::new() };
-    lines.extend(differences(shown).into_iter().chain(guards(shown)));
-    lines.extend(failures(shown));
-    lines.extend(warnings(shown));
+pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
+    let mut lines = if shown.threads.is_none() { questions::draw_lines(shown) } else { Vec::new() };
+    lines.extend(draw_differences(shown).into_iter().chain(draw_guards(shown)));
+    lines.extend(draw_failures(shown));
+    lines.extend(draw_warnings(shown));
     lines
 }
 
-fn differences(shown: Shown<'_>) -> Option<Line> {
-    let (_, winner) = shown.winner()?;
-    let values = |quantity: &Quantity, arm: usize| shown.counted(arm).filter_map(quantity.of).collect::<Vec<f64>>();
-    let of = |quantity: &Quantity, arm: usize| {
+fn draw_differences(shown: ShownExperiment<'_>) -> Option<StyledLine> {
+    let (_, winner) = shown.find_winner()?;
+    let values =
+        |quantity: &BesideQuantity, arm: usize| shown.counted_trials(arm).filter_map(quantity.of).collect::<Vec<f64>>();
+    let of = |quantity: &BesideQuantity, arm: usize| {
         let values = values(quantity, arm);
         (!values.is_empty()).then(|| median(&values))
     };
-    let lie_apart = |quantity: &Quantity| {
+    let lie_apart = |quantity: &BesideQuantity| {
         let [before, after] = [0, winner.arm].map(|arm| median_interval(&values(quantity, arm), 0.95));
-        before.zip(after).is_some_and(|(before, after)| apart(before, after))
+        before.zip(after).is_some_and(|(before, after)| are_apart(before, after))
     };
     let differing = QUANTITIES.iter().filter_map(|quantity| {
         let (before, after) = (of(quantity, 0)?, of(quantity, winner.arm)?);
@@ -109,23 +123,24 @@ fn differences(shown: Shown<'_>) -> Option<Line> {
         let is_far = high > quantity.ratio * low && high - low >= quantity.least;
         let is_other = is_far && (!quantity.is_close || lie_apart(quantity));
         let words = |arm: usize, value: f64| {
-            let mark = if shown.counted(arm).any(quantity.is_estimate) { "~" } else { "" };
+            let mark = if shown.counted_trials(arm).any(quantity.is_estimate) { "~" } else { "" };
             format!("{mark}{}", (quantity.words)(value))
         };
         is_other.then(|| format!("{} {} → {}", quantity.name, words(0, before), words(winner.arm, after)))
     });
     let differing: Vec<String> = differing.collect();
     let text = format!("Also different, per run: {}", differing.join(" · "));
-    (!differing.is_empty()).then(|| Line::new().plain(glued(&text)))
+    (!differing.is_empty()).then(|| StyledLine::new().plain(glue_numbers(&text)))
 }
 
 /// Lists each guard on each candidate, such as "Guard p99: cpu 1 -1.2 % [-4.0, 2.0], not 10 % worse".
-pub fn guards(shown: Shown<'_>) -> Vec<Line> {
-    let margin = percent(shown.experiment.policy.guard_margin);
+pub fn draw_guards(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
+    let margin = format_percent(shown.experiment.policy.guard_margin);
     let one = |found: &GuardStanding| {
-        let name = named(&shown.experiment.arms.get(found.arm)?.spoken());
+        let name = printable_name(&shown.experiment.arms.get(found.arm)?.spoken_name());
         let effect = found.effect.filter(|effect| effect.estimate.abs() < 100.0);
-        let effect = effect.map_or(String::new(), |effect| format!(" {} {}", gain(effect.estimate), interval(&effect)));
+        let effect = effect
+            .map_or(String::new(), |effect| format!(" {} {}", format_gain(effect.estimate), format_interval(&effect)));
         let verdict = match found.verdict {
             GuardVerdict::NotWorse => format!("not {margin} worse"),
             GuardVerdict::Worse => format!("more than {margin} worse"),
@@ -133,10 +148,10 @@ pub fn guards(shown: Shown<'_>) -> Vec<Line> {
         };
         Some(format!("{name}{effect}, {verdict}"))
     };
-    let of_guard = |(place, guard): (usize, &Metric)| {
+    let of_guard = |(place, guard): (usize, &TrialMetric)| {
         let found = shown.standing.guards.iter().filter(|found| found.guard == place).filter_map(one);
-        let text = format!("Guard {}: {}", named(&guard.name), found.collect::<Vec<_>>().join(" · "));
-        Line::new().plain(glued(&text))
+        let text = format!("Guard {}: {}", printable_name(&guard.name), found.collect::<Vec<_>>().join(" · "));
+        StyledLine::new().plain(glue_numbers(&text))
     };
     if shown.standing.guards.is_empty() {
         return Vec::new();
@@ -145,29 +160,29 @@ pub fn guards(shown: Shown<'_>) -> Vec<Line> {
 }
 
 /// Returns the first failure of each arm that failed.
-fn failures(shown: Shown<'_>) -> Vec<Line> {
+fn draw_failures(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for (arm, described) in shown.experiment.arms.iter().enumerate() {
         let mut failed =
             shown.trials.iter().filter(|trial| trial.arm == arm).filter_map(|trial| match &trial.outcome {
-                Outcome::Failed { why, output } => Some((why, output)),
-                Outcome::Value(_) => None,
+                TrialOutcome::Failed { why, output } => Some((why, output)),
+                TrialOutcome::Value(_) => None,
             });
         let Some((why, output)) = failed.next() else { continue };
-        let text = format!(" of {}: {why}", named(&described.spoken()));
+        let text = format!(" of {}: {why}", printable_name(&described.spoken_name()));
         let all = 1 + failed.count();
         let what = if shown.experiment.workload.live.is_some() { "failed slot" } else { "failed run" };
-        lines.push(Line::new().with(Tone::Warn, count(all, what)).plain(text));
+        lines.push(StyledLine::new().with(TextTone::Warn, format_count(all, what)).plain(text));
         let last = last_lines(output, SHOWN_LINES);
-        lines.extend(last.iter().map(|line| Line::new().faint(format!("    {line}"))));
+        lines.extend(last.iter().map(|line| StyledLine::new().faint(format!("    {line}"))));
     }
     lines
 }
 
-fn warnings(shown: Shown<'_>) -> Vec<Line> {
+fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let counted: Vec<&Trial> = shown.trials.iter().filter(|trial| trial.block > 0).collect();
-    let how_many = |is: fn(&Observed) -> bool| counted.iter().filter(|trial| is(&trial.observed)).count();
-    let warn = |text: &str| Line::new().with(Tone::Warn, "Note: ").plain(glued(text));
+    let how_many = |is: fn(&TrialObservations) -> bool| counted.iter().filter(|trial| is(&trial.observed)).count();
+    let warn = |text: &str| StyledLine::new().with(TextTone::Warn, "Note: ").plain(glue_numbers(text));
     let mut lines = Vec::new();
     // A program that receives its cpus is expected to place its threads on them.
     let is_own = |trial: &&&Trial| {
@@ -179,69 +194,69 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     if own > 0 {
         lines.push(warn(&format!(
             "the program set its own cpus in {}, so the placement did not hold there ({} resets it).",
-            count(own, "run"),
-            suggestion::mention(&suggested_command::run_enforced())
+            format_count(own, "run"),
+            suggestion::format_mention(&suggested_command::run_enforced())
         )));
     }
     let left = how_many(|observed| observed.left_behind > 0);
     if left > 0 {
-        lines.push(warn(&format!("{} left processes behind; corewise ended them.", count(left, "run"))));
+        lines.push(warn(&format!("{} left processes behind; corewise ended them.", format_count(left, "run"))));
     }
     let shares: Vec<f64> = counted.iter().filter_map(|trial| trial.observed.others_busy).collect();
     if !shares.is_empty() && median(&shares) >= MUCH {
-        let share = percent((median(&shares) * 100.0).round() / 100.0);
+        let share = format_percent((median(&shares) * 100.0).round() / 100.0);
         lines
             .push(warn(&format!("other programs used {share} of the machine meanwhile, which makes intervals wider.")));
     }
     if let Some(live) = &shown.experiment.workload.live {
-        lines.extend(slots(shown, live).iter().map(|text| warn(text)));
+        lines.extend(describe_slots(shown, live).iter().map(|text| warn(text)));
         return lines;
     }
-    lines.extend(first_run(shown).iter().map(|text| warn(text)));
+    lines.extend(describe_first_run(shown).iter().map(|text| warn(text)));
     let fewest = counted.iter().map(|trial| trial.repeats).min().unwrap_or(1);
     let most = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
     if let Some(stretch) = shown.experiment.stretch {
         let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
         lines.push(warn(&format!(
             "each trial is {} in a row. The first {} do not count, so that effects of the other placement wear off.{of}",
-            count(stretch.runs as usize, "run"),
+            format_count(stretch.runs as usize, "run"),
             stretch.skipped
         )));
     } else if most > 1 {
         let range = if fewest < most { format!("{fewest} to ") } else { String::new() };
         lines.push(warn(&format!(
             "the command is short, so each trial is the mean of {range}{} in a row.",
-            count(most as usize, "run")
+            format_count(most as usize, "run")
         )));
     }
     lines
 }
 
 /// Warns that the first run of a placement took much longer or shorter than the later ones, and so probably did other work.
-fn first_run(shown: Shown<'_>) -> Option<String> {
+fn describe_first_run(shown: ShownExperiment<'_>) -> Option<String> {
     let FirstRun { arm, is_first_of_all, ratio } = compare_first_run(shown.trials)?;
     let place = match shown.experiment.arms.get(arm) {
-        Some(placement) if !is_first_of_all => format!(" with {}", named(&placement.spoken())),
+        Some(placement) if !is_first_of_all => format!(" with {}", printable_name(&placement.spoken_name())),
         _ => String::new(),
     };
     Some(match ratio >= 1.0 {
         true => format!(
             "the first run{place} took {}x as long as the later ones. If it left them nothing to do, as a build does, let the command undo that: \
                 -- sh -c 'make clean && make'.",
-            significant(ratio)
+            format_significant(ratio)
         ),
         false => format!(
             "the later runs{place} took {}x as long as the first one. If it had nothing to do, or the program does more each time, let the command \
                 begin anew in each run.",
-            significant(ratio.recip())
+            format_significant(ratio.recip())
         ),
     })
 }
 
 /// Describes the limits of slots of running processes, and their cost.
-fn slots(shown: Shown<'_>, live: &Live) -> Vec<String> {
+fn describe_slots(shown: ShownExperiment<'_>, live: &LiveWorkload) -> Vec<String> {
     let slot_s = shown.slot_s(live);
-    let seconds = |seconds: f64| duration(seconds * 1e9);
+    let seconds = |seconds: f64| format_duration(seconds * 1e9);
     let mut notes = Vec::new();
     let is_said = !matches!(shown.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
     if is_said && shown.experiment.stretch.is_none() {
@@ -251,14 +266,17 @@ fn slots(shown: Shown<'_>, live: &Live) -> Vec<String> {
         );
         let next = match shown.standing.verdict {
             Verdict::Wins { .. } => {
-                format!(" `--confirm` tries slots that are {} times as long.", Stretch::of_runs(live.slot_s, None).runs)
+                format!(
+                    " `--confirm` tries slots that are {} times as long.",
+                    ConfirmationStretch::of_runs(live.slot_s, None).runs
+                )
             }
             _ => String::new(),
         };
         notes.push(format!("{what}{next}"));
     }
     if shown.experiment.workload.metric.reading.as_ref().is_some_and(|reading| reading.kind.is_proxy()) {
-        let name = named(&shown.experiment.workload.metric.name);
+        let name = printable_name(&shown.experiment.workload.metric.name);
         notes.push(format!("{name} measures time, not work done; confirm with your own metric."));
     }
     let [worse_s, all_s] = worse_s(shown.trials, shown.standing);

@@ -1,33 +1,33 @@
 //! Effects as text: "2.4x", "+4.6 %".
 
-use corewise_model::experiment::{Effect, What};
+use corewise_model::experiment::{BaselineEffect, QuestionKind};
 
-use crate::draw::number::decimal;
+use crate::draw::number::format_decimal;
 
 /// Ratio above which, or below its inverse, "2.4x" is clearer than "140 %".
 const AS_FACTOR: f64 = 1.5;
 
 /// Formats an effect, a difference of two logarithms, as "+4.6 %" or "2.4x".
-pub fn gain(effect: f64) -> String {
+pub fn format_gain(effect: f64) -> String {
     let ratio = effect.exp();
-    if !(1.0 / AS_FACTOR..AS_FACTOR).contains(&ratio) { factor(ratio) } else { signed_percent(ratio) }
+    if !(1.0 / AS_FACTOR..AS_FACTOR).contains(&ratio) { format_factor(ratio) } else { signed_percent(ratio) }
 }
 
 /// Formats the size of an effect without its sign, as "4.6 %" or "2.4x".
-pub fn size(effect: f64) -> String {
+pub fn format_size(effect: f64) -> String {
     let ratio = effect.abs().exp();
-    if ratio >= AS_FACTOR { factor(ratio) } else { format!("{} %", decimal((ratio - 1.0) * 100.0, 1)) }
+    if ratio >= AS_FACTOR { format_factor(ratio) } else { format!("{} %", format_decimal((ratio - 1.0) * 100.0, 1)) }
 }
 
-/// Formats the interval of an effect as "[2.1, 7.4]", in the unit of [`size`]; an open end is "…".
-pub fn interval(effect: &Effect) -> String {
+/// Formats the interval of an effect as "[2.1, 7.4]", in the unit of [`format_size`]; an open end is "…".
+pub fn format_interval(effect: &BaselineEffect) -> String {
     let is_factor = effect.estimate.abs().exp() >= AS_FACTOR;
     let end = |end: Option<f64>| {
         end.map_or_else(
             || "…".to_owned(),
             |end| match is_factor {
-                true => decimal(end.exp(), digits(end.exp())),
-                false => decimal((end.exp() - 1.0) * 100.0, 1),
+                true => format_decimal(end.exp(), needed_digits(end.exp())),
+                false => format_decimal((end.exp() - 1.0) * 100.0, 1),
             },
         )
     };
@@ -35,56 +35,58 @@ pub fn interval(effect: &Effect) -> String {
 }
 
 /// Formats an effect in the scale of a question; for slow runs it is a number of 100 runs, such as "4.5 fewer".
-pub fn gain_in(what: What, effect: f64) -> String {
+pub fn format_gain_in(what: QuestionKind, effect: f64) -> String {
     match what {
-        What::Tail => format!("{} {}", size_in(what, effect), if effect < 0.0 { "more" } else { "fewer" }),
-        _ => gain(effect),
+        QuestionKind::Tail => {
+            format!("{} {}", format_size_in(what, effect), if effect < 0.0 { "more" } else { "fewer" })
+        }
+        _ => format_gain(effect),
     }
 }
 
-/// Formats like [`size`], in the scale of a question.
-pub fn size_in(what: What, effect: f64) -> String {
+/// Formats like [`format_size`], in the scale of a question.
+pub fn format_size_in(what: QuestionKind, effect: f64) -> String {
     match what {
-        What::Tail => decimal(100.0 * effect.abs(), 1),
-        _ => size(effect),
+        QuestionKind::Tail => format_decimal(100.0 * effect.abs(), 1),
+        _ => format_size(effect),
     }
 }
 
-/// Formats like [`interval`], in the scale of a question.
-pub fn interval_in(what: What, effect: &Effect) -> String {
-    let end = |end: Option<f64>| end.map_or_else(|| "…".to_owned(), |end| decimal(100.0 * end, 1));
+/// Formats like [`format_interval`], in the scale of a question.
+pub fn format_interval_in(what: QuestionKind, effect: &BaselineEffect) -> String {
+    let end = |end: Option<f64>| end.map_or_else(|| "…".to_owned(), |end| format_decimal(100.0 * end, 1));
     match what {
-        What::Tail => format!("[{}, {}]", end(effect.low), end(effect.high)),
-        _ => interval(effect),
+        QuestionKind::Tail => format!("[{}, {}]", end(effect.low), end(effect.high)),
+        _ => format_interval(effect),
     }
 }
 
-/// Formats like [`interval_in`] for a sentence: an interval without ends is named as such.
-pub fn interval_words(what: What, effect: &Effect) -> String {
+/// Formats like [`format_interval_in`] for a sentence: an interval without ends is named as such.
+pub fn interval_words(what: QuestionKind, effect: &BaselineEffect) -> String {
     match (effect.low, effect.high) {
         (None, None) => "(too few runs for an interval)".to_owned(),
-        _ => interval_in(what, effect),
+        _ => format_interval_in(what, effect),
     }
 }
 
-fn factor(ratio: f64) -> String {
-    format!("{}x", decimal(ratio, digits(ratio)))
+fn format_factor(ratio: f64) -> String {
+    format!("{}x", format_decimal(ratio, needed_digits(ratio)))
 }
 
-fn digits(ratio: f64) -> usize {
+fn needed_digits(ratio: f64) -> usize {
     if ratio < 1.0 { 2 } else { usize::from(ratio < 9.95) }
 }
 
 fn signed_percent(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
-    let text = decimal(percent, 1);
+    let text = format_decimal(percent, 1);
     let sign = if percent > 0.0 && text != "0.0" { "+" } else { "" };
     format!("{sign}{text} %")
 }
 
 /// Formats a share as "5 %" or "0.5 %".
-pub fn percent(share: f64) -> String {
-    let text = decimal(share * 100.0, 1);
+pub fn format_percent(share: f64) -> String {
+    let text = format_decimal(share * 100.0, 1);
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
@@ -94,21 +96,24 @@ mod tests {
 
     #[test]
     fn small_effects_are_percent_and_large_ones_factors() {
-        let of = |ratio: f64| gain(ratio.ln());
+        let of = |ratio: f64| format_gain(ratio.ln());
         assert_eq!(
             [of(1.046), of(0.954), of(1.0), of(2.41), of(0.4), of(12.3)],
             ["+4.6 %", "-4.6 %", "0.0 %", "2.4x", "0.40x", "12x"]
         );
-        assert_eq!([size(-0.05), size(0.9)], ["5.1 %", "2.5x"]);
-        assert_eq!([gain_in(What::Tail, 0.045), gain_in(What::Tail, -0.1)], ["4.5 fewer", "10.0 more"]);
-        let effect = Effect { estimate: 0.05, low: Some(-0.01), high: None };
-        assert_eq!(interval_in(What::Tail, &effect), "[-1.0, …]");
+        assert_eq!([format_size(-0.05), format_size(0.9)], ["5.1 %", "2.5x"]);
+        assert_eq!(
+            [format_gain_in(QuestionKind::Tail, 0.045), format_gain_in(QuestionKind::Tail, -0.1)],
+            ["4.5 fewer", "10.0 more"]
+        );
+        let effect = BaselineEffect { estimate: 0.05, low: Some(-0.01), high: None };
+        assert_eq!(format_interval_in(QuestionKind::Tail, &effect), "[-1.0, …]");
     }
 
     #[test]
     fn an_interval_has_the_unit_of_its_estimate() {
         let effect = |estimate: f64, low: Option<f64>, high: Option<f64>| {
-            interval(&Effect { estimate: estimate.ln(), low: low.map(f64::ln), high: high.map(f64::ln) })
+            format_interval(&BaselineEffect { estimate: estimate.ln(), low: low.map(f64::ln), high: high.map(f64::ln) })
         };
         assert_eq!(effect(1.046, Some(1.02), Some(1.081)), "[2.0, 8.1]");
         assert_eq!(effect(2.4, Some(1.9), None), "[1.9, …]");

@@ -2,19 +2,19 @@
 //! drop-ins of systemd units, and a fragment of a compose file.
 
 use corewise_machine::CpuSet;
-use corewise_machine::placement::Name;
-use corewise_machine::placement::memory::Mode;
-use corewise_model::trial::{Arm, ArmMemory, LOAD, Live, MEMORY_SIGN, Parts, REST, ThreadRole};
+use corewise_machine::placement::CpuSetName;
+use corewise_machine::placement::memory::MemoryMode;
+use corewise_model::trial::{ArmMemory, LOAD, LiveWorkload, MEMORY_SIGN, PlacementArm, REST, ServiceParts, ThreadRole};
 
-use super::{Shown, in_a_shell};
-use crate::draw::grid::{Column, Grid};
-use crate::draw::printable::named;
+use super::{ShownExperiment, format_command};
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::printable::printable_name;
 use crate::draw::story::StoryPart;
-use crate::draw::suggestion::{self, in_shell};
-use crate::draw::text::Line;
+use crate::draw::suggestion::{self, quote_word};
+use crate::draw::text::StyledLine;
 
 /// A part that has a placement or a memory policy.
-struct Part<'a> {
+struct PlacedPart<'a> {
     role: &'a str,
     command: String,
     /// Its placement as an argument.
@@ -24,55 +24,59 @@ struct Part<'a> {
 }
 
 /// Describes the started services, a line each, and the roles of threads.
-pub fn started(shown: Shown<'_>) -> Vec<Line> {
+pub fn draw_started(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let workload = &shown.experiment.workload;
     let services = workload.parts.iter().flat_map(|parts| {
         let when = if parts.keep_started { "once for all runs" } else { "anew for each run" };
         parts.services.iter().map(move |service| {
-            let line = Line::new().plain(format!("Service {}, started {when}: ", named(&service.name)));
-            let line = line.strong(named(&service.start));
+            let line = StyledLine::new().plain(format!("Service {}, started {when}: ", printable_name(&service.name)));
+            let line = line.strong(printable_name(&service.start));
             match &service.ready {
-                Some(question) => line.plain("; ready when this succeeds: ").strong(named(question)),
+                Some(question) => line.plain("; ready when this succeeds: ").strong(printable_name(question)),
                 None => line,
             }
         })
     });
     let threads = workload.thread_roles.iter().map(|role| {
-        let text = format!("Role {}: threads whose names match ", named(&role.name));
-        Line::new().plain(text).strong(named(&role.pattern))
+        let text = format!("Role {}: threads whose names match ", printable_name(&role.name));
+        StyledLine::new().plain(text).strong(printable_name(&role.pattern))
     });
     services.chain(threads).collect()
 }
 
 /// Returns the cpus and the memory policy of each role on each placement; empty if no placement has roles.
-pub fn roles(shown: Shown<'_>) -> Vec<StoryPart> {
-    let (roles, arms) = (shown.experiment.workload.roles(), &shown.experiment.arms);
+pub fn compose_roles(shown: ShownExperiment<'_>) -> Vec<StoryPart> {
+    let (roles, arms) = (shown.experiment.workload.role_names(), &shown.experiment.arms);
     if arms.iter().all(|arm| arm.roles.is_empty()) {
         return Vec::new();
     }
-    let columns = std::iter::once(Column::text("cpus on the placement", 0).shrinking_to(12));
-    let mut grid = Grid::new(columns.chain(roles.iter().map(|role| Column::text(role, 1))).collect());
+    let columns = std::iter::once(GridColumn::text("cpus on the placement", 0).shrinking_to(12));
+    let mut grid = TextGrid::new(columns.chain(roles.iter().map(|role| GridColumn::text(role, 1))).collect());
     for arm in arms {
         let of_role = |role: &String| {
             let cpus = arm.cpus_of(role).map_or_else(|| "OS default".to_owned(), ToString::to_string);
             let memory = arm.memory_of(role).map(|memory| format!(" {MEMORY_SIGN} {}", memory.policy));
-            Line::new().plain(format!("{cpus}{}", memory.unwrap_or_default()))
+            StyledLine::new().plain(format!("{cpus}{}", memory.unwrap_or_default()))
         };
-        grid.row(std::iter::once(Line::new().plain(named(&arm.name))).chain(roles.iter().map(of_role)).collect());
+        grid.add_row(
+            std::iter::once(StyledLine::new().plain(printable_name(&arm.name)))
+                .chain(roles.iter().map(of_role))
+                .collect(),
+        );
     }
     vec![grid.into()]
 }
 
 /// Returns the lines that apply a winner, in the order in which the parts are started.
-pub fn apply(shown: Shown<'_>, parts: &Parts, arm: &Arm) -> Vec<Line> {
-    let load = (LOAD, in_a_shell(&shown.experiment.workload.command));
+pub fn draw_commands(shown: ShownExperiment<'_>, parts: &ServiceParts, arm: &PlacementArm) -> Vec<StyledLine> {
+    let load = (LOAD, format_command(&shown.experiment.workload.command));
     let services =
-        parts.services.iter().map(|service| (&service.name[..], format!("sh -c {}", in_shell(&service.start))));
-    let all = services.chain(std::iter::once(load)).map(|(role, command)| part(arm, role, command));
-    let all: Vec<Part<'_>> = all.filter(|part| part.cpus.is_some() || part.memory.is_some()).collect();
+        parts.services.iter().map(|service| (&service.name[..], format!("sh -c {}", quote_word(&service.start))));
+    let all = services.chain(std::iter::once(load)).map(|(role, command)| place_part(arm, role, command));
+    let all: Vec<PlacedPart<'_>> = all.filter(|part| part.cpus.is_some() || part.memory.is_some()).collect();
     let mut lines: Vec<String> = all.iter().map(|part| run(arm, shown, part)).collect();
     let services = || all.iter().filter(|part| part.role != LOAD);
-    lines.extend(services().flat_map(drop_in));
+    lines.extend(services().flat_map(write_drop_in));
     let in_compose = services().filter_map(|part| Some((part.role, part.cpus?)));
     let in_compose: Vec<String> =
         in_compose.flat_map(|(role, cpus)| [format!("  {role}:"), format!("    cpuset: \"{cpus}\"")]).collect();
@@ -80,18 +84,18 @@ pub fn apply(shown: Shown<'_>, parts: &Parts, arm: &Arm) -> Vec<Line> {
         lines.extend(["".to_owned(), "# compose.yaml".to_owned(), "services:".to_owned()]);
         lines.extend(in_compose);
     }
-    lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
+    lines.into_iter().map(|line| StyledLine::new().plain("    ").strong(line)).collect()
 }
 
 /// Returns a part as placed on an arm; on an arm without roles all parts share one placement.
-fn part<'a>(arm: &'a Arm, role: &'a str, command: String) -> Part<'a> {
+fn place_part<'a>(arm: &'a PlacementArm, role: &'a str, command: String) -> PlacedPart<'a> {
     let cpus = arm.cpus_of(role);
-    let typed = arm.place_of(role).map_or_else(|| arm.placement(), |place| &place.expression);
-    let on = if cpus.is_some() { typed } else { Name::All.word() };
-    Part { role, command, on, cpus, memory: arm.memory_of(role) }
+    let typed = arm.place_of(role).map_or_else(|| arm.placement_text(), |place| &place.expression);
+    let on = if cpus.is_some() { typed } else { CpuSetName::All.word() };
+    PlacedPart { role, command, on, cpus, memory: arm.memory_of(role) }
 }
 
-fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
+fn run(arm: &PlacementArm, shown: ShownExperiment<'_>, part: &PlacedPart<'_>) -> String {
     let memory = part.memory.map(|memory| &memory.policy[..]);
     // Only services have roles of threads.
     let roles = shown.experiment.workload.thread_roles.iter().filter(|_| part.role != LOAD);
@@ -112,33 +116,36 @@ fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
 }
 
 /// Returns the commands that place the threads of running processes now: first all threads, then each role's by their names.
-pub fn apply_live(shown: Shown<'_>, live: &Live, arm: &Arm) -> Vec<Line> {
-    let lines = live.processes.iter().flat_map(|process| now(process.id, arm, &shown.experiment.workload.thread_roles));
-    lines.map(|line| Line::new().plain("    ").strong(line)).collect()
+pub fn draw_live_commands(shown: ShownExperiment<'_>, live: &LiveWorkload, arm: &PlacementArm) -> Vec<StyledLine> {
+    let lines = live
+        .processes
+        .iter()
+        .flat_map(|process| placing_commands(process.id, arm, &shown.experiment.workload.thread_roles));
+    lines.map(|line| StyledLine::new().plain("    ").strong(line)).collect()
 }
 
-fn now(process: u32, arm: &Arm, roles: &[ThreadRole]) -> Vec<String> {
+fn placing_commands(process: u32, arm: &PlacementArm, roles: &[ThreadRole]) -> Vec<String> {
     let rest = arm.place_of(REST).map(|place| &place.cpus);
     let rest = rest.map(|cpus| format!("taskset --all-tasks --cpu-list --pid {cpus} {process}"));
     // The first matching role of a thread applies, so it must be set last.
     let named = roles.iter().rev().filter_map(|role| Some((role, &arm.place_of(&role.name)?.cpus)));
     let named = named.map(|(role, cpus)| {
-        let pattern = in_shell(&role.pattern);
+        let pattern = quote_word(&role.pattern);
         format!("grep -lE -e {pattern} /proc/{process}/task/*/comm | cut -d/ -f5 | xargs -n1 taskset --cpu-list --pid {cpus}")
     });
     rest.into_iter().chain(named).collect()
 }
 
-fn drop_in(part: &Part<'_>) -> Vec<String> {
+fn write_drop_in(part: &PlacedPart<'_>) -> Vec<String> {
     let file = format!("# /etc/systemd/system/{}.service.d/corewise.conf", part.role);
     let mut lines = vec!["".to_owned(), file, "[Service]".to_owned()];
     lines.extend(part.cpus.map(|cpus| format!("CPUAffinity={cpus}")));
     // systemd.exec(5) has no weighted policy.
     if let Some(memory) = part.memory
-        && let Some(mode) = memory.mode().filter(|mode| *mode != Mode::Weighted)
+        && let Some(mode) = memory.policy_mode().filter(|mode| *mode != MemoryMode::Weighted)
     {
         lines.push(format!("NUMAPolicy={mode}"));
-        lines.extend((mode != Mode::Local).then(|| format!("NUMAMask={}", memory.nodes)));
+        lines.extend((mode != MemoryMode::Local).then(|| format!("NUMAMask={}", memory.nodes)));
     }
     lines
 }
@@ -154,12 +161,15 @@ mod tests {
         let place = |role: &str, cpu: u32| RolePlace {
             role: role.to_owned(),
             expression: cpu.to_string(),
-            cpus: CpuSet::of(cpu),
+            cpus: CpuSet::from_cpu(cpu),
             memory: None,
         };
         let role = |name: &str, pattern: &str| ThreadRole { name: name.to_owned(), pattern: pattern.to_owned() };
         let roles = [role("io", "^io-"), role("work", "^w"), role("idle", "idle")];
-        let arm = Arm { roles: vec![place("io", 0), place("work", 1), place(REST, 2)], ..Arm::new("x", None, "") };
+        let arm = PlacementArm {
+            roles: vec![place("io", 0), place("work", 1), place(REST, 2)],
+            ..PlacementArm::new("x", None, "")
+        };
         let by_name = |pattern: &str, cpu: u32| {
             format!(
                 "grep -lE -e {pattern} /proc/7/task/*/comm | cut -d/ -f5 | xargs -n1 taskset --cpu-list --pid {cpu}"
@@ -167,6 +177,6 @@ mod tests {
         };
         let expected =
             ["taskset --all-tasks --cpu-list --pid 2 7".to_owned(), by_name("'^w'", 1), by_name("'^io-'", 0)];
-        assert_eq!(now(7, &arm, &roles), expected);
+        assert_eq!(placing_commands(7, &arm, &roles), expected);
     }
 }

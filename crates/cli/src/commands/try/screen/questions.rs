@@ -1,78 +1,82 @@
 //! The answers to the other questions: the mean and slow runs, if the typical run decided.
 
-use corewise_model::experiment::{Answer, AnswerVerdict, ArmStanding, What};
+use corewise_model::experiment::{AnswerVerdict, ArmStanding, QuestionAnswer, QuestionKind};
 
-use super::Shown;
-use super::gain::{interval_in, percent, size_in};
-use crate::draw::number::decimal;
-use crate::draw::printable::named;
-use crate::draw::text::Line;
-use crate::draw::wrap::glued;
+use super::ShownExperiment;
+use super::gain::{format_interval_in, format_percent, format_size_in};
+use crate::draw::number::format_decimal;
+use crate::draw::printable::printable_name;
+use crate::draw::text::StyledLine;
+use crate::draw::wrap::glue_numbers;
 
 /// Minimum number of blocks for an answer that is not proven to be shown.
 const FEWEST_BLOCKS: u32 = 10;
 
 /// Names the question after "better", such as "in its typical run".
-pub(super) fn place_of(what: What) -> &'static str {
+pub(super) fn place_of(what: QuestionKind) -> &'static str {
     match what {
-        What::Typical => "in its typical run",
-        What::Mean => "in the mean",
-        What::Tail => "in its slow runs",
+        QuestionKind::Typical => "in its typical run",
+        QuestionKind::Mean => "in the mean",
+        QuestionKind::Tail => "in its slow runs",
     }
 }
 
 /// Defines a slow run, such as "more than 1.5x the OS default's median".
-pub(super) fn slow(shown: Shown<'_>) -> String {
-    format!("more than {}x the OS default's median", decimal(shown.experiment.policy.slow, 1))
+pub(super) fn describe_slow_run(shown: ShownExperiment<'_>) -> String {
+    format!("more than {}x the OS default's median", format_decimal(shown.experiment.policy.slow, 1))
 }
 
 /// Describes answers to other questions that contradict a winner; empty without any.
-pub(super) fn against(shown: Shown<'_>, winner: &ArmStanding) -> String {
-    let conflicts = winner.conflicts(&shown.experiment.policy);
-    conflicts.map(|answer| format!(" But {}.", in_words(shown, answer))).collect()
+pub(super) fn describe_doubts(shown: ShownExperiment<'_>, winner: &ArmStanding) -> String {
+    let conflicts = winner.conflicting_answers(&shown.experiment.policy);
+    conflicts.map(|answer| format!(" But {}.", describe_answer(shown, answer))).collect()
 }
 
 /// Returns a line for each arm with a relevant answer to another question. Such arms are the arm of the verdict, a
 /// single candidate, and arms that are proven better.
-pub fn lines(shown: Shown<'_>) -> Vec<Line> {
+pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let candidates = &shown.standing.arms[1..];
-    let about = shown.winner().map(|(_, standing)| standing.arm);
+    let about = shown.find_winner().map(|(_, standing)| standing.arm);
     let is_about = |arm: &ArmStanding| candidates.len() == 1 || about == Some(arm.arm);
     // The mean of several runs in a row hides the slow ones.
     let are_runs = shown.trials.iter().all(|trial| trial.repeats <= 1);
     let policy = &shown.experiment.policy;
-    let reaches =
-        |answer: &Answer| answer.effect.is_some_and(|effect| effect.estimate.abs() >= policy.margin_of(answer.what));
-    let is_known =
-        |answer: &Answer| answer.verdict != AnswerVerdict::Open || answer.blocks >= FEWEST_BLOCKS && reaches(answer);
-    let is_worth = |arm: &ArmStanding, answer: &Answer| {
+    let reaches = |answer: &QuestionAnswer| {
+        answer.effect.is_some_and(|effect| effect.estimate.abs() >= policy.margin_of(answer.what))
+    };
+    let is_known = |answer: &QuestionAnswer| {
+        answer.verdict != AnswerVerdict::Open || answer.blocks >= FEWEST_BLOCKS && reaches(answer)
+    };
+    let is_worth = |arm: &ArmStanding, answer: &QuestionAnswer| {
         answer.what != policy.what
             && (is_about(arm) && is_known(answer) || answer.verdict == AnswerVerdict::Better)
-            && (are_runs || answer.what != What::Tail)
+            && (are_runs || answer.what != QuestionKind::Tail)
     };
     let line = |arm: &ArmStanding| {
         let others = arm.answers.iter().filter(|answer| answer.effect.is_some() && is_worth(arm, answer));
-        let others: Vec<String> = others.map(|answer| in_words(shown, answer)).collect();
-        let name = named(&shown.experiment.arms[arm.arm].spoken());
-        (!others.is_empty()).then(|| Line::new().plain(glued(&format!("Besides, {name}: {}", others.join(" · ")))))
+        let others: Vec<String> = others.map(|answer| describe_answer(shown, answer)).collect();
+        let name = printable_name(&shown.experiment.arms[arm.arm].spoken_name());
+        (!others.is_empty())
+            .then(|| StyledLine::new().plain(glue_numbers(&format!("Besides, {name}: {}", others.join(" · ")))))
     };
     candidates.iter().filter_map(line).collect()
 }
 
 /// Formats an answer as "in the mean it is 4.8 % better [1.2, 9.0] (proven)".
-fn in_words(shown: Shown<'_>, answer: &Answer) -> String {
+fn describe_answer(shown: ShownExperiment<'_>, answer: &QuestionAnswer) -> String {
     let Some(effect) = &answer.effect else { return String::new() };
     let proven = if answer.verdict == AnswerVerdict::Open { "not proven" } else { "proven" };
     match (answer.what, answer.costs) {
-        (What::Tail, Some([candidate, baseline])) => format!(
+        (QuestionKind::Tail, Some([candidate, baseline])) => format!(
             "{} of its runs are slow ({}), {} of the OS default's ({proven})",
-            percent(candidate),
-            slow(shown),
-            percent(baseline),
+            format_percent(candidate),
+            describe_slow_run(shown),
+            format_percent(baseline),
         ),
         _ => {
             let word = if effect.estimate < 0.0 { "worse" } else { "better" };
-            let (size, interval) = (size_in(answer.what, effect.estimate), interval_in(answer.what, effect));
+            let (size, interval) =
+                (format_size_in(answer.what, effect.estimate), format_interval_in(answer.what, effect));
             format!("{} it is {size} {word} {interval} ({proven})", place_of(answer.what))
         }
     }

@@ -1,15 +1,17 @@
 //! The table of the placements: runs, median, effect, interval, verdict.
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Doubt, OutReason, Policy, Verdict, What};
+use corewise_model::experiment::{
+    ArmStanding, ArmState, ArmVerdict, ExperimentDoubt, JudgingPolicy, OutReason, QuestionKind, Verdict,
+};
 use corewise_model::quantity::QuantityUnit;
-use corewise_model::trial::Metric;
+use corewise_model::trial::TrialMetric;
 
-use super::Shown;
-use super::gain::{gain_in, interval_in, percent};
-use crate::draw::grid::{Column, Grid};
-use crate::draw::number::{ABSENT, decimal, duration};
-use crate::draw::printable::{bounded, named, printable};
-use crate::draw::text::{Line, Tone};
+use super::ShownExperiment;
+use super::gain::{format_gain_in, format_interval_in, format_percent};
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::number::{ABSENT, format_decimal, format_duration};
+use crate::draw::printable::{make_printable, printable_name, printable_prefix};
+use crate::draw::text::{StyledLine, TextTone};
 
 /// Width of an interval's bar in columns.
 const BAR: usize = 13;
@@ -25,57 +27,57 @@ const LONGEST_UNIT: usize = 14;
 const LONGEST_SUFFIX: usize = 11;
 
 /// Returns the table, the best first.
-pub fn standings(shown: Shown<'_>) -> Grid {
+pub fn draw_standings(shown: ShownExperiment<'_>) -> TextGrid {
     let what = shown.experiment.policy.what;
     let of_what = match what {
-        What::Typical => None,
-        What::Mean => Some(Column::number("mean", "", 0)),
-        What::Tail => Some(Column::number("slow", "", 0)),
+        QuestionKind::Typical => None,
+        QuestionKind::Mean => Some(GridColumn::number("mean", "", 0)),
+        QuestionKind::Tail => Some(GridColumn::number("slow", "", 0)),
     };
     let first = [
-        Column::text("placement", 0).shrinking_to(shortest_name(shown)),
-        Column::number("cpus", "", 6),
-        Column::text("cpu list", 0).for_documents(),
-        Column::number(if shown.experiment.workload.live.is_some() { "slots" } else { "runs" }, "", 3),
-        Column::number("median", metric_name(shown), 2),
+        GridColumn::text("placement", 0).shrinking_to(shortest_name(shown)),
+        GridColumn::number("cpus", "", 6),
+        GridColumn::text("cpu list", 0).for_documents(),
+        GridColumn::number(if shown.experiment.workload.live.is_some() { "slots" } else { "runs" }, "", 3),
+        GridColumn::number("median", metric_name(shown), 2),
     ];
     let rest = [
-        Column::number("vs OS", if what == What::Tail { "of 100" } else { "paired" }, 0),
-        Column::text("", 1),
-        Column::number("interval", "", 2).named("interval"),
-        Column::text("", 5).named("its picture"),
-        Column::text("verdict", 1).shrinking_to(10),
+        GridColumn::number("vs OS", if what == QuestionKind::Tail { "of 100" } else { "paired" }, 0),
+        GridColumn::text("", 1),
+        GridColumn::number("interval", "", 2).with_name("interval"),
+        GridColumn::text("", 5).with_name("its picture"),
+        GridColumn::text("verdict", 1).shrinking_to(10),
     ];
-    let mut grid = Grid::new(first.into_iter().chain(of_what).chain(rest).collect());
-    let reach = reach(shown);
-    for standing in in_order(shown) {
-        grid.row(row(shown, standing, reach));
+    let mut grid = TextGrid::new(first.into_iter().chain(of_what).chain(rest).collect());
+    let reach = bar_reach(shown);
+    for standing in order_standings(shown) {
+        grid.add_row(draw_row(shown, standing, reach));
     }
     grid
 }
 
 /// Returns the minimum width of names. Placements of roles begin alike, and differ only at their ends.
-fn shortest_name(shown: Shown<'_>) -> usize {
+fn shortest_name(shown: ShownExperiment<'_>) -> usize {
     let arms = &shown.experiment.arms;
     if arms.iter().any(|arm| !arm.roles.is_empty()) { SHORTEST_NAME_OF_ROLES } else { SHORTEST_NAME }
 }
 
 /// Returns the name of the metric; empty for wall time.
-pub fn metric_name(shown: Shown<'_>) -> String {
-    if shown.is_time() { String::new() } else { bounded(&shown.experiment.workload.metric.name, LONGEST_UNIT) }
+pub fn metric_name(shown: ShownExperiment<'_>) -> String {
+    if shown.is_time() { String::new() } else { printable_prefix(&shown.experiment.workload.metric.name, LONGEST_UNIT) }
 }
 
 /// Sorts the arms: the baseline first, then by estimate, the best first, and arms without an estimate last.
-fn in_order(shown: Shown<'_>) -> Vec<&ArmStanding> {
+fn order_standings(shown: ShownExperiment<'_>) -> Vec<&ArmStanding> {
     let mut arms: Vec<&ArmStanding> = shown.standing.arms.iter().collect();
     let rank = |arm: &ArmStanding| arm.effect.as_ref().map_or(f64::NEG_INFINITY, |effect| effect.estimate);
     arms[1..].sort_by(|a, b| rank(b).total_cmp(&rank(a)).then(a.arm.cmp(&b.arm)));
     arms
 }
 
-fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
+fn draw_row(shown: ShownExperiment<'_>, standing: &ArmStanding, reach: f64) -> Vec<StyledLine> {
     let arm = &shown.experiment.arms[standing.arm];
-    let plain = |text: String| Line::new().plain(text);
+    let plain = |text: String| StyledLine::new().plain(text);
     let what = shown.experiment.policy.what;
     let cpus = arm.cpus.as_ref().map_or_else(String::new, |cpus| cpus.len().to_string());
     let list = arm
@@ -83,94 +85,97 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
         .as_ref()
         .map_or_else(|| if arm.roles.is_empty() { "all".to_owned() } else { String::new() }, ToString::to_string);
     let (against, low_high, bar) = match &standing.effect {
-        _ if standing.arm == 0 && what == What::Tail => (String::new(), String::new(), String::new()),
+        _ if standing.arm == 0 && what == QuestionKind::Tail => (String::new(), String::new(), String::new()),
         _ if standing.arm == 0 => ("1.00".to_owned(), String::new(), String::new()),
         None => (ABSENT.to_owned(), String::new(), String::new()),
-        Some(effect) => (gain_in(what, effect.estimate), interval_in(what, effect), bar(standing, reach)),
+        Some(effect) => {
+            (format_gain_in(what, effect.estimate), format_interval_in(what, effect), draw_bar(standing, reach))
+        }
     };
     let is_chosen = matches!(shown.standing.verdict, Verdict::Wins { arm } if arm == standing.arm);
-    let name = named(&arm.spoken());
+    let name = printable_name(&arm.spoken_name());
     let first = [
-        if is_chosen { Line::new().strong(name) } else { plain(name) },
+        if is_chosen { StyledLine::new().strong(name) } else { plain(name) },
         plain(cpus),
         plain(list),
         plain(standing.runs.to_string()),
-        plain(standing.median.map_or_else(|| ABSENT.to_owned(), |x| value(shown, x))),
+        plain(standing.median.map_or_else(|| ABSENT.to_owned(), |x| format_value(shown, x))),
     ];
-    let of_what = (what != What::Typical).then(|| plain(cost(shown, standing).unwrap_or_else(|| ABSENT.to_owned())));
+    let of_what = (what != QuestionKind::Typical)
+        .then(|| plain(format_cost(shown, standing).unwrap_or_else(|| ABSENT.to_owned())));
     let rest = [
         plain(against),
-        arrow(&shown.experiment.policy, standing),
+        draw_arrow(&shown.experiment.policy, standing),
         plain(low_high),
-        Line::new().faint(bar),
-        verdict(shown, standing, is_chosen),
+        StyledLine::new().faint(bar),
+        draw_verdict(shown, standing, is_chosen),
     ];
     first.into_iter().chain(of_what).chain(rest).collect()
 }
 
 /// Returns the mean of an arm's runs, or its share of slow runs, by the deciding question. The baseline's value is
 /// from the first candidate's blocks.
-fn cost(shown: Shown<'_>, standing: &ArmStanding) -> Option<String> {
+fn format_cost(shown: ShownExperiment<'_>, standing: &ArmStanding) -> Option<String> {
     let what = shown.experiment.policy.what;
     let (arms, is_baseline) = (&shown.standing.arms, standing.arm == 0);
     let answers = if is_baseline { &arms.get(1)?.answers } else { &standing.answers };
     let [candidate, baseline] = answers.iter().find(|answer| answer.what == what)?.costs?;
     let cost = if is_baseline { baseline } else { candidate };
     match what {
-        What::Tail => Some(percent(cost)),
-        _ => Some(value(shown, arms[0].median? + cost.ln())),
+        QuestionKind::Tail => Some(format_percent(cost)),
+        _ => Some(format_value(shown, arms[0].median? + cost.ln())),
     }
 }
 
 /// Formats a judged value of the experiment's metric.
-pub fn value(shown: Shown<'_>, x: f64) -> String {
-    metric_value(&shown.experiment.workload.metric, &shown.unit(), x)
+pub fn format_value(shown: ShownExperiment<'_>, x: f64) -> String {
+    metric_value(&shown.experiment.workload.metric, &shown.metric_unit(), x)
 }
 
 /// Formats a judged value of a metric.
-pub fn metric_value(metric: &Metric, unit: &QuantityUnit, x: f64) -> String {
-    let value = metric.value(x);
-    if metric.is_wall_time() { duration(value * 1e9) } else { significant(value) + &shown_unit(unit) }
+pub fn metric_value(metric: &TrialMetric, unit: &QuantityUnit, x: f64) -> String {
+    let value = metric.metric_value(x);
+    if metric.is_wall_time() { format_duration(value * 1e9) } else { format_significant(value) + &shown_unit(unit) }
 }
 
 /// Returns the suffix of a unit. A long label is left out, as the metric's name is usually enough.
 fn shown_unit(unit: &QuantityUnit) -> String {
-    let text = printable(&unit.suffix());
+    let text = make_printable(&unit.unit_suffix());
     if text.chars().count() > LONGEST_SUFFIX { String::new() } else { text }
 }
 
 /// Formats a value with at least three significant digits.
-pub fn significant(value: f64) -> String {
+pub fn format_significant(value: f64) -> String {
     let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) };
-    decimal(value, decimals.unsigned_abs() as usize)
+    format_decimal(value, decimals.unsigned_abs() as usize)
 }
 
 /// Returns the mark of a standing: an arrow only if the effect is proven and reaches the margin.
-pub fn arrow(policy: &Policy, standing: &ArmStanding) -> Line {
+pub fn draw_arrow(policy: &JudgingPolicy, standing: &ArmStanding) -> StyledLine {
     let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= policy.margin_of(policy.what));
     match standing.verdict {
-        None => Line::new(),
-        Some(ArmVerdict::Wins) if reaches => Line::new().with(Tone::Good, "↑"),
-        Some(ArmVerdict::Worse) if reaches => Line::new().with(Tone::Warn, "↓"),
-        Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin) => Line::new().faint("≈"),
-        _ => Line::new().faint("?"),
+        None => StyledLine::new(),
+        Some(ArmVerdict::Wins) if reaches => StyledLine::new().with(TextTone::Good, "↑"),
+        Some(ArmVerdict::Worse) if reaches => StyledLine::new().with(TextTone::Warn, "↓"),
+        Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin) => StyledLine::new().faint("≈"),
+        _ => StyledLine::new().faint("?"),
     }
 }
 
-fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
-    let margin = percent(shown.experiment.policy.margin);
-    let Some(verdict) = standing.verdict else { return Line::new() };
+fn draw_verdict(shown: ShownExperiment<'_>, standing: &ArmStanding, is_chosen: bool) -> StyledLine {
+    let margin = format_percent(shown.experiment.policy.margin);
+    let Some(verdict) = standing.verdict else { return StyledLine::new() };
     if matches!(standing.state, ArmState::Out { why: OutReason::GuardWorse, .. }) {
-        return Line::new().with(Tone::Warn, "a guard is worse");
+        return StyledLine::new().with(TextTone::Warn, "a guard is worse");
     }
     let text = match verdict {
-        ArmVerdict::Wins if is_chosen => return Line::new().with(Tone::Good, "wins"),
+        ArmVerdict::Wins if is_chosen => return StyledLine::new().with(TextTone::Good, "wins"),
         ArmVerdict::Wins => "better too".to_owned(),
         ArmVerdict::RealButBelowMargin => format!("better by less than {margin}"),
         ArmVerdict::NoMaterialDifference => "no difference".to_owned(),
-        ArmVerdict::Worse => return Line::new().with(Tone::Warn, "worse"),
+        ArmVerdict::Worse => return StyledLine::new().with(TextTone::Warn, "worse"),
         ArmVerdict::NotBetterByMargin => format!("not {margin} better"),
-        ArmVerdict::Failed => return Line::new().with(Tone::Warn, "failed"),
+        ArmVerdict::Failed => return StyledLine::new().with(TextTone::Warn, "failed"),
         ArmVerdict::Undecided if is_constant(shown) => "no measurement".to_owned(),
         ArmVerdict::Undecided => match standing.state {
             ArmState::Out { why: OutReason::BehindLeader, .. } => "behind, given up".to_owned(),
@@ -178,15 +183,15 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
             _ => "undecided".to_owned(),
         },
     };
-    Line::new().faint(text)
+    StyledLine::new().faint(text)
 }
 
-fn is_constant(shown: Shown<'_>) -> bool {
-    shown.standing.checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::ConstantMetric { .. }))
+fn is_constant(shown: ShownExperiment<'_>) -> bool {
+    shown.standing.checks.doubts.iter().any(|doubt| matches!(doubt, ExperimentDoubt::ConstantMetric { .. }))
 }
 
 /// Returns the effect at either end of the bars.
-fn reach(shown: Shown<'_>) -> f64 {
+fn bar_reach(shown: ShownExperiment<'_>) -> f64 {
     let ends = shown
         .standing
         .arms
@@ -197,7 +202,7 @@ fn reach(shown: Shown<'_>) -> f64 {
 }
 
 /// Draws the interval, such as "    ├──●───┤", with "│" at no difference.
-fn bar(standing: &ArmStanding, reach: f64) -> String {
+fn draw_bar(standing: &ArmStanding, reach: f64) -> String {
     let Some(effect) = &standing.effect else { return String::new() };
     let last = BAR - 1;
     let column = |effect: f64| (((effect / reach).clamp(-1.0, 1.0) + 1.0) / 2.0 * last as f64).round() as usize;

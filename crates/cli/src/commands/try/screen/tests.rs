@@ -3,11 +3,13 @@
 mod live;
 
 use corewise_machine::CpuSet;
-use corewise_model::conducted::Conducted;
-use corewise_model::experiment::{Policy, Race, Standing};
+use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{Effects, Trials};
-use corewise_model::trial::{Arm, Experiment, Metric, Observed, Outcome, Trial, Workload, standing};
+use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
+use corewise_model::trial::{
+    Experiment, PlacementArm, Trial, TrialMetric, TrialObservations, TrialOutcome, TriedWorkload, experiment_standing,
+};
 use insta::assert_snapshot;
 
 use super::*;
@@ -17,82 +19,92 @@ use crate::draw::markdown;
 use crate::draw::story::forms::check_forms;
 
 /// An experiment on the 9950X3D, with the runs that it took.
-pub struct Made {
+pub struct MadeExperiment {
     pub experiment: Experiment,
     pub trials: Vec<Trial>,
-    pub standing: Standing,
+    pub standing: ExperimentStanding,
 }
 
 /// The names and cpus of the candidates.
 const CANDIDATES: [(&str, &str); 4] =
     [("all - core:0", "1-15,17-31"), ("vcache", "0-7,16-23"), ("frequency", "8-15,24-31"), ("1", "1")];
 
-fn made(gains: &[f64], noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
-    made_of(&Effects::of(gains), noise, seed, most_blocks)
+fn made(gains: &[f64], noise: &RunNoise, seed: u64, most_blocks: u32) -> MadeExperiment {
+    made_of(&ProgramEffects::from_gains(gains), noise, seed, most_blocks)
 }
 
-fn made_of(effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
-    made_by(Policy::default(), effects, noise, seed, most_blocks)
+fn made_of(effects: &ProgramEffects, noise: &RunNoise, seed: u64, most_blocks: u32) -> MadeExperiment {
+    made_by(JudgingPolicy::default(), effects, noise, seed, most_blocks)
 }
 
-pub fn made_by(policy: Policy, effects: &Effects, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
-    let arm = |(name, cpus): &(&str, &str)| Arm::new(*name, CpuSet::parse_list(cpus).ok(), "");
-    let baseline = Arm::new("OS default", None, "");
+pub fn made_by(
+    policy: JudgingPolicy,
+    effects: &ProgramEffects,
+    noise: &RunNoise,
+    seed: u64,
+    most_blocks: u32,
+) -> MadeExperiment {
+    let arm = |(name, cpus): &(&str, &str)| PlacementArm::new(*name, CpuSet::parse_list(cpus).ok(), "");
+    let baseline = PlacementArm::new("OS default", None, "");
     let experiment = Experiment {
         corewise: "0.1.0".into(),
         started_unix_ms: 0,
         seed,
         machine: ryzen_9950x3d(),
-        workload: Workload::new(vec!["./app".into(), "--level".into(), "3".into()], "/".into(), Metric::wall_time()),
+        workload: TriedWorkload::new(
+            vec!["./app".into(), "--level".into(), "3".into()],
+            "/".into(),
+            TrialMetric::wall_time(),
+        ),
         arms: std::iter::once(baseline).chain(CANDIDATES.iter().take(effects.gains.len()).map(arm)).collect(),
         policy,
         suite: None,
         stretch: None,
         imported: None,
     };
-    let mut source = Trials::new(effects, noise, !seed);
-    let mut race = Race::new(effects.gains.len(), &experiment.policy);
+    let mut source = SimulatedTrials::new(effects, noise, !seed);
+    let mut race = PlacementRace::new(effects.gains.len(), &experiment.policy);
     let mut trials = Vec::new();
     for block in 1..=most_blocks {
         if race.is_decided() {
             break;
         }
-        let whole = source.block(&race.next_block(seed));
+        let whole = source.make_block(&race.next_block(seed));
         for (place, run) in whole.runs.iter().enumerate() {
             trials.push(trial(block, place as u32, run.arm, run.x));
         }
-        race.add(&whole);
+        race.add_block(&whole);
     }
-    let standing = standing(&experiment, &trials);
-    Made { experiment, trials, standing }
+    let standing = experiment_standing(&experiment, &trials);
+    MadeExperiment { experiment, trials, standing }
 }
 
 /// A second or so; who is pinned to a cpu never moves.
 fn trial(block: u32, place: u32, arm: usize, x: Option<f64>) -> Trial {
     let outcome = match x {
-        Some(x) => Outcome::Value(1.25 * x.exp()),
-        None => Outcome::Failed { why: "exit status 1".into(), output: "cannot allocate\nout of memory".into() },
+        Some(x) => TrialOutcome::Value(1.25 * x.exp()),
+        None => TrialOutcome::Failed { why: "exit status 1".into(), output: "cannot allocate\nout of memory".into() },
     };
-    let observed = Observed {
+    let observed = TrialObservations {
         wall_s: 1.25,
         migrations: Some(if arm == 4 { 0 } else { 1_200 }),
         voluntary_switches: 40_000,
         others_busy: Some(0.02),
-        ..Observed::default()
+        ..TrialObservations::default()
     };
     Trial { observed, ..Trial::new(block, place, arm, outcome) }
 }
 
-impl Made {
+impl MadeExperiment {
     fn at(&self, width: usize) -> String {
-        let shown = Shown {
+        let shown = ShownExperiment {
             experiment: &self.experiment,
             trials: &self.trials,
             standing: &self.standing,
             threads: None,
             stored: Some(3),
         };
-        story(shown, Vec::new()).at(width).plain()
+        compose_story(shown, Vec::new()).screen_at_width(width).to_plain()
     }
 }
 
@@ -160,9 +172,9 @@ fn the_sentence_says_over_how_many_boots_the_runs_were_made() {
 #[test]
 fn a_higher_clock_of_the_winner_is_told() {
     // Five runs have no 95 % interval of their median.
-    let policy = Policy { least_blocks: 6, ..Policy::default() };
-    let mut made = made_by(policy, &Effects::of(&[0.2]), &RunNoise::Quiet, 42, 60);
-    let told = |made: &mut Made, gigahertz: f64, watts: f64, is_estimate: bool| {
+    let policy = JudgingPolicy { least_blocks: 6, ..JudgingPolicy::default() };
+    let mut made = made_by(policy, &ProgramEffects::from_gains(&[0.2]), &RunNoise::Quiet, 42, 60);
+    let told = |made: &mut MadeExperiment, gigahertz: f64, watts: f64, is_estimate: bool| {
         for trial in &mut made.trials {
             let is_other = trial.arm == 1;
             trial.repeats = 2;
@@ -199,7 +211,7 @@ fn a_mask_of_the_programs_own_is_told_unless_it_was_asked_for() {
     };
     let given = made_cpus();
     assert!(told(given.clone(), &[]) && !told(given.clone(), &["CPUS"]));
-    let beyond = CpuSet::first(given.highest().unwrap() + 2);
+    let beyond = CpuSet::first_cpus(given.highest().unwrap() + 2);
     assert!(told(beyond, &["CPUS"]));
 }
 
@@ -243,7 +255,7 @@ fn what_is_not_decided_says_what_would_decide_it() {
 
 #[test]
 fn failures_are_shown_with_what_was_written() {
-    let effects = Effects { failures: vec![0.0, 1.0], ..Effects::of(&[0.1, 0.0]) };
+    let effects = ProgramEffects { failures: vec![0.0, 1.0], ..ProgramEffects::from_gains(&[0.1, 0.0]) };
     assert_snapshot!(made_of(&effects, &RunNoise::Quiet, 5, 60).at(100), @r"
     Leave it to the operating system. 1 of 2 placements is proven not to be 3 % faster in its typical
     run: at most +2.1 % (95 %); 1 failed (12 runs).
@@ -276,27 +288,27 @@ fn no_screen_is_wider_than_the_terminal() {
 #[test]
 fn no_name_steers_hides_or_computes_in_any_form() {
     for gains in [[0.0, 0.01, -0.05, 0.88], [0.0, 0.0, 0.0, 0.0]] {
-        let Made { mut experiment, mut trials, standing } = made(&gains, &RunNoise::Typical, 42, 12);
-        let metric = |name: &str| Metric {
+        let MadeExperiment { mut experiment, mut trials, standing } = made(&gains, &RunNoise::Typical, 42, 12);
+        let metric = |name: &str| TrialMetric {
             name: name.into(),
             pattern: Some("([0-9]+)".into()),
             higher_is_better: true,
             reading: None,
         };
         experiment.workload.guards = vec![metric("errors")];
-        trials[1].outcome = Outcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
+        trials[1].outcome = TrialOutcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
         trials.iter_mut().for_each(|trial| trial.guards = vec![Some(1.5)]);
-        let mut conducted = Conducted { experiment, trials };
+        let mut conducted = ExperimentRecord { experiment, trials };
         for has_metric in [false, true] {
             if has_metric {
                 conducted.experiment.workload.metric = metric("rate");
             }
-            for Conducted { experiment, trials } in hostile::copies(&conducted) {
+            for ExperimentRecord { experiment, trials } in hostile::copies(&conducted) {
                 let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
-                let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
-                let told = story(shown, Vec::new());
+                let shown = ShownExperiment { experiment, trials, standing, threads: None, stored: Some(3) };
+                let told = compose_story(shown, Vec::new());
                 hostile::check_story(&told);
-                hostile::check_csv(&csv(shown, &told.notes()));
+                hostile::check_csv(&write_csv(shown, &told.note_sentences()));
                 hostile::check_json(experiment);
             }
         }
@@ -307,24 +319,30 @@ fn no_name_steers_hides_or_computes_in_any_form() {
 #[test]
 fn every_sentence_is_in_every_form() {
     for gains in [[0.0, 0.88], [0.0, 0.0]] {
-        let Made { mut experiment, mut trials, .. } = made(&gains, &RunNoise::Typical, 42, 12);
-        let guard = Metric { name: "errors".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
+        let MadeExperiment { mut experiment, mut trials, .. } = made(&gains, &RunNoise::Typical, 42, 12);
+        let guard =
+            TrialMetric { name: "errors".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
         experiment.workload.guards = vec![guard];
         for trial in &mut trials {
             trial.guards = vec![Some(1.5)];
             trial.observed.others_busy = Some(0.8);
-            trial.observed.own_mask = Some(CpuSet::of(3));
+            trial.observed.own_mask = Some(CpuSet::from_cpu(3));
             trial.observed.left_behind = 1;
             trial.repeats = 4;
         }
-        trials[1].outcome = Outcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
-        let standing = standing(&experiment, &trials);
+        trials[1].outcome = TrialOutcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
+        let standing = experiment_standing(&experiment, &trials);
         let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
-        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
-        let told = story(shown, vec![Line::new().faint("With this command this machine has 2 experiments.")]);
+        let shown = ShownExperiment { experiment, trials, standing, threads: None, stored: Some(3) };
+        let told =
+            compose_story(shown, vec![StyledLine::new().faint("With this command this machine has 2 experiments.")]);
         check_forms(&told);
         for said in ["other programs used 80 % of the machine", "set its own cpus in", "left processes behind"] {
-            assert!(told.notes().iter().any(|note| note.contains(said)), "{said}: {:?}", told.notes());
+            assert!(
+                told.note_sentences().iter().any(|note| note.contains(said)),
+                "{said}: {:?}",
+                told.note_sentences()
+            );
         }
     }
 }
@@ -339,14 +357,14 @@ fn the_best_so_far_may_be_the_os_default() {
 /// 60 frames a second, give or take one: what such numbers cannot show is marked as open in every form.
 #[test]
 fn coarse_numbers_leave_an_arm_open_in_every_form() {
-    let Made { mut experiment, mut trials, .. } = made(&[0.0, -0.5], &RunNoise::Quiet, 1, 60);
+    let MadeExperiment { mut experiment, mut trials, .. } = made(&[0.0, -0.5], &RunNoise::Quiet, 1, 60);
     experiment.workload.metric =
-        Metric { name: "fps".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
+        TrialMetric { name: "fps".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
     for trial in &mut trials {
-        trial.outcome = Outcome::Value(f64::from(trial.block % 2) + if trial.arm == 2 { 30.0 } else { 60.0 });
+        trial.outcome = TrialOutcome::Value(f64::from(trial.block % 2) + if trial.arm == 2 { 30.0 } else { 60.0 });
     }
-    let standing = standing(&experiment, &trials);
-    let made = Made { experiment, trials, standing };
+    let standing = experiment_standing(&experiment, &trials);
+    let made = MadeExperiment { experiment, trials, standing };
     assert_snapshot!(made.at(100), @r"
     Not decided. The numbers of fps are 1.7 % apart, too coarse to show a difference of 3 %. Use a
     metric with more digits, or accept that smaller differences do not count: --margin 3.4%. Until then,
@@ -361,8 +379,8 @@ fn coarse_numbers_leave_an_arm_open_in_every_form() {
     Checks: fps: more is better · 8 blocks, seed 1 · stored as experiment 3
     ");
     let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
-    let shown = Shown { experiment, trials, standing, threads: None, stored: None };
-    let text = markdown::story(&story(shown, Vec::new()), None);
+    let shown = ShownExperiment { experiment, trials, standing, threads: None, stored: None };
+    let text = markdown::write_story(&compose_story(shown, Vec::new()), None);
     assert!(text.contains("| numbers too coarse |"), "{text}");
     let json = serde_json::to_value(standing).unwrap();
     assert_eq!(json["arms"][1]["verdict"], "undecided");

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use corewise_model::Artifact as _;
-use corewise_model::conducted::Conducted;
-use corewise_model::experiment::Policy;
-use corewise_model::suite::results::{Mean, Results, Row, RowResult, Tried};
-use corewise_model::trial::Arm;
+use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment::JudgingPolicy;
+use corewise_model::suite::results::{CategoryMean, RowResult, SuiteResults, SuiteRow, TriedBenchmark};
+use corewise_model::trial::PlacementArm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::document::{ArtifactDocument, SentencesDocument};
-use crate::commands::r#try::screen::{Shown, story};
+use crate::commands::r#try::screen::{ShownExperiment, compose_story};
 use crate::draw::story::Story;
 
 /// The output of `corewise try --suite --json`.
@@ -26,22 +26,22 @@ pub struct SuiteDocument<'a> {
     #[serde(flatten)]
     sentences: SentencesDocument,
     /// The policy of each benchmark, unless its experiment has its own.
-    policy: &'a Policy,
+    policy: &'a JudgingPolicy,
     /// The placements of each benchmark: the OS default first.
-    arms: &'a [Arm],
+    arms: &'a [PlacementArm],
     /// The benchmarks in their order.
     benchmarks: Vec<SuiteEntry<'a>>,
     /// The geometric means.
-    means: Vec<Mean>,
+    means: Vec<CategoryMean>,
 }
 
 impl<'a> SuiteDocument<'a> {
     /// Creates the document of a suite.
-    pub fn new(shown: &'a Results<'a>, story: &Story) -> Self {
-        let entry = |row: &'a Row<'a>| SuiteEntry {
+    pub fn new(shown: &'a SuiteResults<'a>, story: &Story) -> Self {
+        let entry = |row: &'a SuiteRow<'a>| SuiteEntry {
             name: &row.benchmark.name,
             category: &row.benchmark.category,
-            experiment: row.tried().map(experiment),
+            experiment: row.tried_benchmark().map(experiment),
             missing: if let RowResult::Missing(programs) = &row.result { programs } else { &[] },
             failure: if let RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
             output: if let RowResult::Failed { output, .. } = &row.result { Some(output) } else { None },
@@ -54,16 +54,16 @@ impl<'a> SuiteDocument<'a> {
             policy: shown.policy,
             arms: shown.arms,
             benchmarks: shown.rows.iter().map(entry).collect(),
-            means: shown.means(),
+            means: shown.all_means(),
         }
     }
 }
 
 /// Returns the document of a benchmark's experiment, as for a stored one.
-fn experiment<'a>(tried: &Tried) -> ArtifactDocument<'a, Conducted> {
-    let made = Conducted { experiment: tried.experiment.clone(), trials: tried.trials.clone() };
-    let told = story(Shown::alone(tried), Vec::new());
-    ArtifactDocument::new(Cow::Owned(made.clone()), made.conclude(), &told, tried.stored)
+fn experiment<'a>(tried: &TriedBenchmark) -> ArtifactDocument<'a, ExperimentRecord> {
+    let made = ExperimentRecord { experiment: tried.experiment.clone(), trials: tried.trials.clone() };
+    let told = compose_story(ShownExperiment::from_tried(tried), Vec::new());
+    ArtifactDocument::new(Cow::Owned(made.clone()), made.draw_conclusions(), &told, tried.stored)
 }
 
 /// A benchmark of a suite, and its result.
@@ -74,7 +74,7 @@ pub struct SuiteEntry<'a> {
     /// Its category.
     category: &'a str,
     /// Its experiment; null without one.
-    experiment: Option<ArtifactDocument<'a, Conducted>>,
+    experiment: Option<ArtifactDocument<'a, ExperimentRecord>>,
     /// The missing programs.
     missing: &'a [String],
     /// Why there is no value or no run at all; null if a run gave a value, and if none was tried.

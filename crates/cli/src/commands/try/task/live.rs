@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use corewise_model::keep::Match;
+use corewise_model::keep::RuleMatch;
 use corewise_model::metric_line;
 use corewise_model::quantity::MeasuredQuantity;
-use corewise_model::sample::{Kind, Meter, Reading};
-use corewise_model::trial::{Limit, Metric, Source, ThreadRole};
+use corewise_model::sample::{MetricKind, MetricMeter, MetricSource};
+use corewise_model::trial::{LiveSource, MetricLimit, ThreadRole, TrialMetric};
 
 use super::super::arguments::TryArguments;
-use crate::app::failure::Failure;
-use crate::draw::suggestion::in_shell;
+use crate::app::failure::CommandFailure;
+use crate::draw::suggestion::quote_word;
 
 /// Running processes to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,11 +20,11 @@ pub struct LiveTask {
     /// Patterns that they match.
     pub matches: Vec<String>,
     /// The source of the metrics.
-    pub source: Source,
+    pub source: LiveSource,
     /// The slot length; found by measuring if not given.
     pub slot: Option<Duration>,
     /// Limits that end a slot at once.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<MetricLimit>,
     /// Threads with a role of their own.
     pub thread_roles: Vec<ThreadRole>,
 }
@@ -34,13 +34,17 @@ type Named<'a> = (&'a str, &'a str, Option<bool>);
 
 impl LiveTask {
     /// Interprets the arguments; `None` if a command is run.
-    pub fn new(typed: &TryArguments, metric: &Metric, guards: &[Metric]) -> Result<Option<Self>, Failure> {
+    pub fn new(
+        typed: &TryArguments,
+        metric: &TrialMetric,
+        guards: &[TrialMetric],
+    ) -> Result<Option<Self>, CommandFailure> {
         if !is_live(typed) {
             return Ok(None);
         }
         if !typed.command.is_empty() {
-            return Err(Failure::usage("a command is run, or running processes are placed: not both")
-                .next("Leave out the command, or --pid, --unit and --match."));
+            return Err(CommandFailure::usage_error("a command is run, or running processes are placed: not both")
+                .with_hint("Leave out the command, or --pid, --unit and --match."));
         }
         let matches = matches(typed)?;
         let limits = typed.stop_if.iter().map(|text| limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
@@ -56,10 +60,10 @@ impl LiveTask {
 }
 
 /// Returns the patterns of running processes, "FIELD=PATTERN".
-pub fn matches(typed: &TryArguments) -> Result<Vec<String>, Failure> {
+pub fn matches(typed: &TryArguments) -> Result<Vec<String>, CommandFailure> {
     let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
     let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
-    Match::of_texts(&matches).map_err(Failure::usage)?;
+    RuleMatch::of_texts(&matches).map_err(CommandFailure::usage_error)?;
     Ok(matches)
 }
 
@@ -68,23 +72,23 @@ pub fn is_live(typed: &TryArguments) -> bool {
     !(typed.pid.is_empty() && typed.unit.is_none() && typed.matches.is_empty())
 }
 
-fn source(typed: &TryArguments) -> Result<Source, Failure> {
+fn source(typed: &TryArguments) -> Result<LiveSource, CommandFailure> {
     match typed.sample.as_deref().map(str::trim) {
-        None => Ok(Source::Kernel),
-        Some("") => Err(Failure::usage("--sample: expected a command or an address, found nothing")),
+        None => Ok(LiveSource::Kernel),
+        Some("") => Err(CommandFailure::usage_error("--sample: expected a command or an address, found nothing")),
         Some(address) if address.starts_with("https://") => {
-            Err(Failure::usage(format!("--sample {address}: corewise reads pages over http:// alone"))
-                .next(format!("Let another program read it: --sample 'curl -s {address}'")))
+            Err(CommandFailure::usage_error(format!("--sample {address}: corewise reads pages over http:// alone"))
+                .with_hint(format!("Let another program read it: --sample 'curl -s {address}'")))
         }
-        Some(address) if address.starts_with("http://") => Ok(Source::Page(address.to_owned())),
-        Some(command) => Ok(Source::Command(command.to_owned())),
+        Some(address) if address.starts_with("http://") => Ok(LiveSource::Page(address.to_owned())),
+        Some(command) => Ok(LiveSource::Command(command.to_owned())),
     }
 }
 
 /// Returns the deciding metric.
-pub fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
+pub fn primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
     let Some(text) = &typed.metric else {
-        return Err(Failure::usage("running processes need --metric, which names the number to compare").next(
+        return Err(CommandFailure::usage_error("running processes need --metric, which names the number to compare").with_hint(
             "For example: --sample http://localhost:9113/metrics --metric requests_total; or --metric run-delay, which needs no --sample",
         ));
     };
@@ -93,38 +97,43 @@ pub fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
 }
 
 /// Parses a metric: "requests_total", "p99(latency_seconds)", "ops=commands:([0-9]+)", "run-delay".
-pub fn metric((option, text, side): Named<'_>, is_counter: bool, typed: &TryArguments) -> Result<Metric, Failure> {
-    let wrong = |why: String| Failure::usage(format!("{option} {text}: {why}"));
+pub fn metric(
+    (option, text, side): Named<'_>,
+    is_counter: bool,
+    typed: &TryArguments,
+) -> Result<TrialMetric, CommandFailure> {
+    let wrong = |why: String| CommandFailure::usage_error(format!("{option} {text}: {why}"));
     let (name, regex) = name_and_pattern(text);
     if name.is_empty() || regex.is_some_and(str::is_empty) {
-        return Err(Failure::usage(format!("{option}: expected NAME or NAME=REGEX, found \"{text}\"")));
+        return Err(CommandFailure::usage_error(format!("{option}: expected NAME or NAME=REGEX, found \"{text}\"")));
     }
-    let (kind, series) = Kind::of_name(name);
-    let kind = if is_counter && kind == Kind::Gauge { Kind::Rate } else { kind };
-    let is_text = !matches!(source(typed)?, Source::Kernel);
+    let (kind, series) = MetricKind::of_name(name);
+    let kind = if is_counter && kind == MetricKind::Gauge { MetricKind::Rate } else { kind };
+    let is_text = !matches!(source(typed)?, LiveSource::Kernel);
     if series.is_some() && !is_text {
         return Err(wrong("where is it read?".to_owned())
-            .next("Add --sample with a command or with an address: --sample http://localhost:9113/metrics"));
+            .with_hint("Add --sample with a command or with an address: --sample http://localhost:9113/metrics"));
     }
-    let is_page = matches!(source(typed)?, Source::Page(_)) || matches!(kind, Kind::Quantile(_));
+    let is_page = matches!(source(typed)?, LiveSource::Page(_)) || matches!(kind, MetricKind::Quantile(_));
     let (series, pattern) = match (series, regex) {
         (None, _) => (None, None),
         (Some(_), Some(regex)) => (None, Some(regex.to_owned())),
         (Some(series), None) if is_page => (Some(series.to_owned()), None),
-        (Some(series), None) => (None, Some(metric_line::pattern(series))),
+        (Some(series), None) => (None, Some(metric_line::metric_pattern(series))),
     };
     let said = || metric_line::more_is_better(name, regex.unwrap_or_default());
     let usual = kind.usually_higher_is_better();
-    let of_kind = if kind == Kind::Rate { said().or(usual) } else { usual.or_else(said) };
+    let of_kind = if kind == MetricKind::Rate { said().or(usual) } else { usual.or_else(said) };
     let higher_is_better = side.or(of_kind).ok_or_else(|| {
-        let typed = in_shell(text);
-        Failure::usage(format!("{option}: is more of \"{name}\" better, or less?")).next(format!(
+        let typed = quote_word(text);
+        CommandFailure::usage_error(format!("{option}: is more of \"{name}\" better, or less?")).with_hint(format!(
             "Add one of:  --metric {typed} --higher    --metric {typed} --lower    --metric {typed} --counter"
         ))
     })?;
-    let metric = Metric { name: name.to_owned(), pattern, higher_is_better, reading: Some(Reading { kind, series }) };
+    let metric =
+        TrialMetric { name: name.to_owned(), pattern, higher_is_better, reading: Some(MetricSource { kind, series }) };
     if let Some(reading) = &metric.reading {
-        Meter::new(&metric.name, reading, metric.pattern.as_deref()).map_err(|error| wrong(error.to_string()))?;
+        MetricMeter::new(&metric.name, reading, metric.pattern.as_deref()).map_err(|error| wrong(error.to_string()))?;
     }
     Ok(metric)
 }
@@ -139,10 +148,15 @@ fn name_and_pattern(text: &str) -> (&str, Option<&str>) {
 }
 
 /// Parses a limit: "p99(latency_seconds) > 50ms", or "p99 > 50ms" if a metric or guard has this name before "(".
-fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) -> Result<Limit, Failure> {
+fn limit(
+    text: &str,
+    typed: &TryArguments,
+    primary: &TrialMetric,
+    guards: &[TrialMetric],
+) -> Result<MetricLimit, CommandFailure> {
     let wrong = |why: String| {
-        Failure::usage(format!("--stop-if {text}: expected METRIC > NUMBER or METRIC < NUMBER{why}"))
-            .next("For example: --stop-if 'p99(latency_seconds) > 50ms'")
+        CommandFailure::usage_error(format!("--stop-if {text}: expected METRIC > NUMBER or METRIC < NUMBER{why}"))
+            .with_hint("For example: --stop-if 'p99(latency_seconds) > 50ms'")
     };
     let at = text.rfind(['>', '<']).ok_or_else(|| wrong(String::new()))?;
     let (name, is_most) = (text[..at].trim(), &text[at..=at] == ">");
@@ -157,18 +171,18 @@ fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) 
     // In "p99_ns > 5000" the name determines the unit of both.
     let unit = if bound.unit.is_bare() { metric.usual_unit() } else { bound.unit };
     let bound = MeasuredQuantity { unit, ..bound };
-    Ok(Limit { text: text.trim().to_owned(), metric, is_most, bound })
+    Ok(MetricLimit { text: text.trim().to_owned(), metric, is_most, bound })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::run::typed;
+    use crate::app::run::parse_typed;
 
-    fn task(words: &[&str]) -> Result<(Metric, LiveTask), String> {
-        let typed: TryArguments = typed(&[&["try", "--pid", "7"], words].concat())?;
+    fn task(words: &[&str]) -> Result<(TrialMetric, LiveTask), String> {
+        let typed: TryArguments = parse_typed(&[&["try", "--pid", "7"], words].concat())?;
         let metric = primary(&typed).map_err(|failure| failure.what)?;
-        let guards: Result<Vec<Metric>, Failure> =
+        let guards: Result<Vec<TrialMetric>, CommandFailure> =
             typed.guard.iter().map(|text| super::metric(("--guard", text, Some(false)), false, &typed)).collect();
         let live =
             LiveTask::new(&typed, &metric, &guards.map_err(|failure| failure.what)?).map_err(|failure| failure.what)?;
@@ -183,17 +197,17 @@ mod tests {
         let total = of_page(r#"requests_total{code="200"}"#);
         assert_eq!(
             total.reading,
-            Some(Reading { kind: Kind::Rate, series: Some(r#"requests_total{code="200"}"#.to_owned()) })
+            Some(MetricSource { kind: MetricKind::Rate, series: Some(r#"requests_total{code="200"}"#.to_owned()) })
         );
         assert!(total.higher_is_better && total.pattern.is_none() && !of_page("errors_total").higher_is_better);
         let p99 = of_page("p99(query_seconds)");
-        assert!(!p99.higher_is_better && p99.is_tail() && p99.reading.unwrap().kind == Kind::Quantile(0.99));
+        assert!(!p99.higher_is_better && p99.is_tail() && p99.reading.unwrap().kind == MetricKind::Quantile(0.99));
         let ops = metric(&["--sample", "redis-cli info", "--metric", "ops=commands:([0-9]+)", "--counter"]);
         assert_eq!(
             (ops.name.as_str(), ops.pattern.as_deref(), ops.higher_is_better),
             ("ops", Some("commands:([0-9]+)"), true)
         );
-        assert_eq!(metric(&["--metric", "run-delay"]).reading.unwrap().kind, Kind::RunDelay);
+        assert_eq!(metric(&["--metric", "run-delay"]).reading.unwrap().kind, MetricKind::RunDelay);
         assert_eq!(of_page("cpu-time(requests_total)").reading.unwrap().series.as_deref(), Some("requests_total"));
     }
 
@@ -215,7 +229,7 @@ mod tests {
             let told = task(words).unwrap_err();
             assert!(told.contains(part), "{words:?}: {told}");
         }
-        assert!(typed::<TryArguments>(&["try", "--sample", "x", "--", "ls"]).is_err());
+        assert!(parse_typed::<TryArguments>(&["try", "--sample", "x", "--", "ls"]).is_err());
         assert!(task(&["--metric", "run-delay", "--", "ls"]).is_err());
     }
 
@@ -227,11 +241,11 @@ mod tests {
         let p99 = limit("p99 > 50ms").unwrap();
         assert_eq!((p99.metric.name.as_str(), p99.is_most), ("p99(query_seconds)", true));
         assert_eq!(p99.bound.to_string(), "50 ms");
-        let violates = |limit: &Limit, text: &str| limit.is_violated_by(&MeasuredQuantity::parse(text).unwrap());
+        let violates = |limit: &MetricLimit, text: &str| limit.is_violated_by(&MeasuredQuantity::parse(text).unwrap());
         let answers = ["0.051 s", "50ms", "51000us", "51", "51 MB"].map(|text| violates(&p99, text));
         assert_eq!(answers, [Some(true), Some(false), Some(true), None, None]);
         let rate = limit("rate(requests) < 1e3").unwrap();
-        assert!(!rate.is_most && rate.metric.reading.clone().unwrap().kind == Kind::Rate);
+        assert!(!rate.is_most && rate.metric.reading.clone().unwrap().kind == MetricKind::Rate);
         assert_eq!(
             ["999", "999/s", "1.1k req/s", "999 ms"].map(|text| violates(&rate, text)),
             [Some(true), Some(true), Some(false), None]

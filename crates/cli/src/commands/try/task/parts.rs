@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use corewise_model::sample::Finder;
-use corewise_model::trial::{LOAD, Parts, REST, Service, ThreadRole};
+use corewise_model::sample::QuantityFinder;
+use corewise_model::trial::{LOAD, REST, ServiceParts, ThreadRole, WorkloadService};
 use corewise_sys::file_place::FileOrigin;
-use corewise_sys::input::{Input, InputKind};
+use corewise_sys::input::{InputFile, InputKind};
 use serde::Deserialize;
 
 use super::super::arguments::TryArguments;
 use super::live::is_live;
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 
 /// Default limit of the time until a service is ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -21,7 +21,7 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartsTask {
     /// The services; `None` if a command is run alone, or running processes are placed.
-    pub parts: Option<Parts>,
+    pub parts: Option<ServiceParts>,
     /// Threads with a role of their own.
     pub thread_roles: Vec<ThreadRole>,
     /// The command in the file.
@@ -73,15 +73,15 @@ struct PartOfFile {
 
 impl PartsTask {
     /// Interprets the arguments.
-    pub fn new(typed: &TryArguments) -> Result<Self, Failure> {
+    pub fn new(typed: &TryArguments) -> Result<Self, CommandFailure> {
         let mut task = match &typed.parts {
             Some(file) => Self::of_file(file)?,
             None => Self::default(),
         };
-        let mut services: Vec<Service> = task.parts.iter().flat_map(|parts| parts.services.clone()).collect();
+        let mut services: Vec<WorkloadService> = task.parts.iter().flat_map(|parts| parts.services.clone()).collect();
         for text in &typed.start {
             let (name, start) = named("--start", text, "server='redis-server --port 7777'")?;
-            services.push(Service { name, start, ready: None });
+            services.push(WorkloadService { name, start, ready: None });
         }
         typed.ready.iter().try_for_each(|text| add_question(text, &mut services))?;
         for text in &typed.role {
@@ -89,13 +89,15 @@ impl PartsTask {
             task.thread_roles.push(ThreadRole { name, pattern });
         }
         if services.is_empty() && !task.thread_roles.is_empty() && !is_live(typed) {
-            return Err(Failure::usage("--role needs the threads of a service (--start) or of running processes"));
+            return Err(CommandFailure::usage_error(
+                "--role needs the threads of a service (--start) or of running processes",
+            ));
         }
         check_names(&services, &task.thread_roles)?;
         if !services.is_empty() {
             let known = task.parts.take();
             let ready_within = typed.ready_within.map(|time| time.as_secs_f64());
-            task.parts = Some(Parts {
+            task.parts = Some(ServiceParts {
                 services,
                 keep_started: typed.keep_started || known.as_ref().is_some_and(|parts| parts.keep_started),
                 ready_within_s: ready_within
@@ -106,12 +108,14 @@ impl PartsTask {
         Ok(task)
     }
 
-    fn of_file(path: &Path) -> Result<Self, Failure> {
+    fn of_file(path: &Path) -> Result<Self, CommandFailure> {
         let help = "docs/trying.md shows such a file under \"Parts\".";
-        let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display())).next(help);
+        let wrong = |error: &dyn std::fmt::Display| {
+            CommandFailure::usage_error(format!("{}: {error}", path.display())).with_hint(help)
+        };
         // The error contains the name of the file.
-        let read = Input::open(path, InputKind::Services).and_then(Input::text_with_origin);
-        let (text, origin) = read.map_err(|error| Failure::usage(error).next(help))?;
+        let read = InputFile::open(path, InputKind::Services).and_then(InputFile::text_with_origin);
+        let (text, origin) = read.map_err(|error| CommandFailure::usage_error(error).with_hint(help))?;
         let file: PartsFile = toml::from_str(&text).map_err(|error| wrong(&error))?;
         if file.parts.is_empty() {
             return Err(wrong(&"it has no [[part]]"));
@@ -128,11 +132,11 @@ impl PartsTask {
             thread_roles: file.parts.iter().flat_map(roles).collect(),
             load: file.load,
             placements: file.placements.iter().map(placement).collect(),
-            parts: Some(Parts {
+            parts: Some(ServiceParts {
                 services: file
                     .parts
                     .into_iter()
-                    .map(|part| Service { name: part.name, start: part.start, ready: part.ready })
+                    .map(|part| WorkloadService { name: part.name, start: part.start, ready: part.ready })
                     .collect(),
                 keep_started: file.keep_started,
                 ready_within_s: file.ready_within_s.unwrap_or(READY_WITHIN.as_secs_f64()),
@@ -143,10 +147,10 @@ impl PartsTask {
 }
 
 /// Parses "NAME=WHAT", with a valid role name.
-fn named(option: &str, text: &str, example: &str) -> Result<(String, String), Failure> {
+fn named(option: &str, text: &str, example: &str) -> Result<(String, String), CommandFailure> {
     let wrong = || {
-        Failure::usage(format!("{option}: expected NAME=…, found \"{text}\""))
-            .next(format!("For example: {option} {example}"))
+        CommandFailure::usage_error(format!("{option}: expected NAME=…, found \"{text}\""))
+            .with_hint(format!("For example: {option} {example}"))
     };
     let (name, what) = text.split_once('=').ok_or_else(wrong)?;
     if !is_name(name) || what.trim().is_empty() {
@@ -161,40 +165,48 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Adds the command that checks readiness to the service that it names, or to the last one.
-fn add_question(text: &str, services: &mut [Service]) -> Result<(), Failure> {
+fn add_question(text: &str, services: &mut [WorkloadService]) -> Result<(), CommandFailure> {
     let (name, rest) = text.split_once('=').unwrap_or(("", text));
     let at = services.iter().position(|service| service.name == name);
     let question = if at.is_some() { rest } else { text };
     let last = services.len().checked_sub(1);
     let Some(service) = at.or(last).and_then(|at| services.get_mut(at)) else {
-        return Err(Failure::usage("--ready needs --start, which names the service"));
+        return Err(CommandFailure::usage_error("--ready needs --start, which names the service"));
     };
     if let Some(other) = service.ready.replace(question.to_owned()) {
-        return Err(Failure::usage(format!("--ready: {} has two commands, `{other}` and `{question}`", service.name))
-            .next("With several services write --ready NAME=COMMAND."));
+        return Err(CommandFailure::usage_error(format!(
+            "--ready: {} has two commands, `{other}` and `{question}`",
+            service.name
+        ))
+        .with_hint("With several services write --ready NAME=COMMAND."));
     }
     Ok(())
 }
 
 /// Checks that role names are unique, and that patterns are regular expressions.
-fn check_names(services: &[Service], threads: &[ThreadRole]) -> Result<(), Failure> {
+fn check_names(services: &[WorkloadService], threads: &[ThreadRole]) -> Result<(), CommandFailure> {
     let mut seen = vec![LOAD, REST];
     for name in services.iter().map(|service| &service.name).chain(threads.iter().map(|role| &role.name)) {
         if !is_name(name) {
-            return Err(Failure::usage(format!("\"{name}\" is no name of a role: letters, digits, - and _")));
+            return Err(CommandFailure::usage_error(format!(
+                "\"{name}\" is no name of a role: letters, digits, - and _"
+            )));
         }
         if seen.contains(&name.as_str()) {
             let what =
                 if [LOAD, REST].contains(&name.as_str()) { "is the name of another role" } else { "is named twice" };
-            return Err(Failure::usage(format!("the role \"{name}\" {what}")).next(
+            return Err(CommandFailure::usage_error(format!("the role \"{name}\" {what}")).with_hint(
                 "Each service and each role of threads has a name of its own; `load` is the command behind `--`.",
             ));
         }
         seen.push(name);
     }
     for role in threads {
-        Finder::new(&role.pattern).map_err(|error| {
-            Failure::usage(format!("the threads of role {}: invalid regular expression: {error}", role.name))
+        QuantityFinder::new(&role.pattern).map_err(|error| {
+            CommandFailure::usage_error(format!(
+                "the threads of role {}: invalid regular expression: {error}",
+                role.name
+            ))
         })?;
     }
     Ok(())
@@ -203,10 +215,10 @@ fn check_names(services: &[Service], threads: &[ThreadRole]) -> Result<(), Failu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::run::typed;
+    use crate::app::run::parse_typed;
 
     fn task(words: &[&str]) -> Result<PartsTask, String> {
-        let typed: TryArguments = typed(&[&["try"], words, &["--", "load"]].concat())?;
+        let typed: TryArguments = parse_typed(&[&["try"], words, &["--", "load"]].concat())?;
         PartsTask::new(&typed).map_err(|failure| failure.what)
     }
 

@@ -3,14 +3,14 @@
 use corewise_lab::experiment::{ThreadCounts, ThreadPinning};
 use corewise_model::trial::THREADS_PLACE;
 
-use crate::app::failure::Failure;
+use crate::app::failure::CommandFailure;
 use crate::commands::r#try::arguments::TryArguments;
 
 /// Maximum number of thread counts. With more, a block would take too long.
 const MOST_COUNTS: usize = 32;
 
 /// Interprets `--threads`: placements for one number of threads, or a list of numbers to try.
-pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>), Failure> {
+pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>), CommandFailure> {
     let mut counts = typed.threads.clone();
     counts.sort_unstable();
     counts.dedup();
@@ -25,15 +25,16 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>)
     if counts.len() > MOST_COUNTS {
         let what =
             format!("--threads: {} numbers were given, and at most {MOST_COUNTS} can be tried at once", counts.len());
-        return Err(Failure::usage(what).next("Powers of two are enough: 1,2,4,8,16,32"));
+        return Err(CommandFailure::usage_error(what).with_hint("Powers of two are enough: 1,2,4,8,16,32"));
     }
     if !(typed.guard.is_empty() && typed.guard_higher.is_empty()) {
         let next = "Try the guard's metric by itself: --metric 'NAME=REGEX'";
-        return Err(Failure::usage("--guard cannot be combined with a list of threads").next(next));
+        return Err(CommandFailure::usage_error("--guard cannot be combined with a list of threads").with_hint(next));
     }
     let pinned = typed.pinned.map_or(ThreadPinning::Both, ThreadPinning::from);
     if pinned == ThreadPinning::No && !typed.pins_as.is_empty() {
-        return Err(Failure::usage("--pins-as pins threads, and --pinned no forbids it").next("Leave out one of them."));
+        return Err(CommandFailure::usage_error("--pins-as pins threads, and --pinned no forbids it")
+            .with_hint("Leave out one of them."));
     }
     let variables =
         |option: &str, names: &[String]| names.iter().map(|name| variable(option, name)).collect::<Result<_, _>>();
@@ -41,19 +42,19 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>)
     Ok((None, Some(ThreadCounts { counts, pinned, variables, pins })))
 }
 
-fn untold(counts: &[u32]) -> Failure {
+fn untold(counts: &[u32]) -> CommandFailure {
     let list: Vec<String> = counts.iter().map(u32::to_string).collect();
     let what = format!("--threads {}: the program does not get its number of threads", list.join(","));
-    Failure::usage(what).next(
+    CommandFailure::usage_error(what).with_hint(
         "Name the variable that it reads (--threads-as OMP_NUM_THREADS), or write {threads} in the command: ./app -t {threads}",
     )
 }
 
 /// Checks that an environment variable can have this name.
-fn variable(option: &str, name: &str) -> Result<String, Failure> {
+fn variable(option: &str, name: &str) -> Result<String, CommandFailure> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(Failure::usage(format!("{option}: \"{name}\" cannot be the name of a variable"))
-            .next("For example: --threads-as OMP_NUM_THREADS --pins-as GOMP_CPU_AFFINITY"));
+        return Err(CommandFailure::usage_error(format!("{option}: \"{name}\" cannot be the name of a variable"))
+            .with_hint("For example: --threads-as OMP_NUM_THREADS --pins-as GOMP_CPU_AFFINITY"));
     }
     Ok(name.to_owned())
 }
@@ -61,10 +62,10 @@ fn variable(option: &str, name: &str) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::run::typed;
+    use crate::app::run::parse_typed;
 
     fn understood(words: &[&str]) -> Result<(Option<u32>, Option<ThreadCounts>), String> {
-        asked(&typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
+        asked(&parse_typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
     }
 
     fn table(

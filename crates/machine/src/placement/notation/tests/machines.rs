@@ -1,6 +1,6 @@
 //! Machines whose numbers and shapes differ in what notations must heed.
 
-use crate::assemble::assemble;
+use crate::assemble::assemble_machine;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
 use crate::machine_file::BUILT_IN;
 use crate::{CpuSet, Machine, generate};
@@ -9,7 +9,7 @@ use super::set;
 
 /// 16 cores in two last-level caches; cpu n and n + 16 are siblings.
 pub fn ryzen() -> Machine {
-    generate::machine(32, true, &[(set("0-7,16-23"), 96), (set("8-15,24-31"), 32)])
+    generate::one_package_machine(32, true, &[(set("0-7,16-23"), 96), (set("8-15,24-31"), 32)])
 }
 
 /// Four nodes of eight cores, of which 1 and 3 have no memory; cpu n and n + 32 are siblings.
@@ -87,8 +87,8 @@ pub fn wide() -> Machine {
 /// The Ryzen with cpus 3 and 9 offline, of which this process may use the first eight cores.
 pub fn confined() -> Machine {
     let mut facts = MachineFacts { allowed: Some(set("0-2,4-7,16-23")), ..MachineFacts::default() };
-    facts.possible = Some(CpuSet::first(32));
-    facts.present = Some(CpuSet::first(32));
+    facts.possible = Some(CpuSet::first_cpus(32));
+    facts.present = Some(CpuSet::first_cpus(32));
     let cpu = |number: u32| CpuFacts {
         number,
         package: Some(0),
@@ -98,14 +98,14 @@ pub fn confined() -> Machine {
     };
     facts.cpus = (0..32).filter(|number| ![3, 9].contains(number)).map(cpu).collect();
     facts.nodes = vec![NodeFacts { cpus: facts.cpus.iter().map(|cpu| cpu.number).collect(), ..NodeFacts::default() }];
-    assemble(facts)
+    assemble_machine(facts)
 }
 
 /// All of them and the program's own, with a name for messages.
 pub fn all() -> Vec<(&'static str, Machine)> {
-    let built_in = BUILT_IN.iter().map(|machine| (machine.name, machine.read().unwrap().machine));
+    let built_in = BUILT_IN.iter().map(|machine| (machine.name, machine.read_machine().unwrap().machine));
     let mut all = vec![
-        ("one cpu", generate::machine(1, false, &[])),
+        ("one cpu", generate::one_package_machine(1, false, &[])),
         ("ryzen", ryzen()),
         ("threadripper", threadripper()),
         ("interleaved", interleaved()),
@@ -118,7 +118,7 @@ pub fn all() -> Vec<(&'static str, Machine)> {
 }
 
 fn machine(cpus: Vec<CpuFacts>, nodes: Vec<NodeFacts>) -> Machine {
-    assemble(MachineFacts { cpus, nodes, ..MachineFacts::default() })
+    assemble_machine(MachineFacts { cpus, nodes, ..MachineFacts::default() })
 }
 
 fn cache(level: u8, shared_with: CpuSet) -> CacheFacts {

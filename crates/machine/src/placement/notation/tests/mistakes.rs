@@ -3,7 +3,7 @@
 use super::super::Notation;
 use super::{machines, mistake};
 use crate::generate;
-use crate::random::Random;
+use crate::random::RandomGenerator;
 
 /// The message, and the text with a caret below what it points at.
 fn pointed(notation: Notation, text: &str) -> String {
@@ -73,11 +73,11 @@ fn what_is_often_mixed_up_gets_a_hint() {
 
 #[test]
 fn nothing_is_read_from_nothing() {
-    let machine = generate::machine(4, false, &[]);
+    let machine = generate::one_package_machine(4, false, &[]);
     for notation in Notation::ALL {
         for text in ["", "  ", "0x", "-", ",", "{", "^", ":", "0-", "0,,1", "%", "\u{e9}", "start", "taskset", "<vcpu"]
         {
-            if let Ok(read) = super::super::read(notation, text, &machine) {
+            if let Ok(read) = super::super::read_notation(notation, text, &machine) {
                 assert!(!read.cpus.is_empty(), "{notation}: {text:?} gave an empty set");
                 assert!(text == "0,,1" && notation == Notation::OpenMp || text.contains('0'), "{notation}: {text:?}");
             }
@@ -87,7 +87,7 @@ fn nothing_is_read_from_nothing() {
 
 #[test]
 fn huge_numbers_are_refused() {
-    let machine = generate::machine(4, false, &[]);
+    let machine = generate::one_package_machine(4, false, &[]);
     let texts = [
         (Notation::List, "0-4000000000"),
         (Notation::Taskset, "-c 70000"),
@@ -133,7 +133,7 @@ fn texts_that_name_cpus_again_and_again_are_refused_where_it_is_too_much() {
 fn texts_have_a_largest_size() {
     let machine = machines::threadripper();
     let longest = format!("0{}", " ".repeat((1 << 20) - 1));
-    assert!(super::super::read(Notation::List, &longest, &machine).is_ok());
+    assert!(super::super::read_notation(Notation::List, &longest, &machine).is_ok());
     let error = mistake(Notation::List, &format!("\u{e9}{longest}"), &machine);
     assert_eq!((error.what.as_str(), error.position), ("the text is longer than 1048576 bytes", (1 << 20) - 1));
 }
@@ -204,13 +204,13 @@ const PIECES: [&str; 60] = [
 
 #[test]
 fn any_text_is_read_or_refused_inside_its_bounds() {
-    let mut random = Random::new(0xbad);
+    let mut random = RandomGenerator::new(0xbad);
     let machines = [machines::threadripper(), machines::confined(), machines::wide()];
     for round in 0..30_000 {
-        let count = 1 + random.below(9);
-        let text: String = (0..count).map(|_| PIECES[random.below(PIECES.len())]).collect();
+        let count = 1 + random.next_below(9);
+        let text: String = (0..count).map(|_| PIECES[random.next_below(PIECES.len())]).collect();
         for notation in Notation::ALL {
-            match super::super::read(notation, &text, &machines[round % 3]) {
+            match super::super::read_notation(notation, &text, &machines[round % 3]) {
                 Ok(read) => assert_eq!(read.cpus, read.order.iter().copied().collect(), "{notation}: {text:?}"),
                 Err(error) => assert!(error.position <= text.chars().count(), "{notation}: {text:?}: {error:?}"),
             }

@@ -136,7 +136,7 @@ fn kubernetes_is_told_what_can_be_told() {
 #[test]
 fn slurm_gets_one_mask_or_one_cpu_per_task() {
     let cpus = set("1-3,16");
-    let lines = super::super::print(Notation::Slurm, &cpus, &[3, 1, 2, 16], &machines::ryzen());
+    let lines = super::super::print_notation(Notation::Slurm, &cpus, &[3, 1, 2, 16], &machines::ryzen());
     assert_eq!(lines[0].text.as_deref(), Some("--cpu-bind=mask_cpu:0x1000e"));
     assert_eq!(lines[1].text.as_deref(), Some("--cpu-bind=map_cpu:3,1,2,16"));
 }
@@ -144,7 +144,8 @@ fn slurm_gets_one_mask_or_one_cpu_per_task() {
 #[test]
 fn openmp_gets_places_in_order() {
     let print = |order: &[u32]| {
-        let lines = super::super::print(Notation::OpenMp, &order.iter().copied().collect(), order, &machines::large());
+        let lines =
+            super::super::print_notation(Notation::OpenMp, &order.iter().copied().collect(), order, &machines::large());
         lines.into_iter().filter_map(|line| line.text).collect::<Vec<_>>()
     };
     assert_eq!(
@@ -159,7 +160,7 @@ fn openmp_gets_places_in_order() {
 
 #[test]
 fn libvirt_pins_each_virtual_cpu() {
-    let lines = super::super::print(Notation::Libvirt, &set("1,17"), &[17, 1], &machines::ryzen());
+    let lines = super::super::print_notation(Notation::Libvirt, &set("1,17"), &[17, 1], &machines::ryzen());
     assert_eq!(
         shown(&lines),
         "vcpu: <vcpu placement='static' cpuset='1,17'>2</vcpu>\n    For the emulator's own threads elsewhere: \
@@ -172,7 +173,7 @@ fn libvirt_pins_each_virtual_cpu() {
 fn the_kernel_sends_interrupts_to_the_others() {
     let text = |list: &str| lines(Notation::KernelCommandLine, list, &machines::confined())[0].text.clone().unwrap();
     assert_eq!(text("4-7"), "isolcpus=managed_irq,domain,4-7 nohz_full=4-7 rcu_nocbs=4-7 irqaffinity=0-2,8,10-31");
-    let all = lines(Notation::KernelCommandLine, "0-1", &generate::machine(2, false, &[])).remove(0);
+    let all = lines(Notation::KernelCommandLine, "0-1", &generate::one_package_machine(2, false, &[])).remove(0);
     assert_eq!(all.text.as_deref(), Some("isolcpus=managed_irq,domain,0,1 nohz_full=0,1 rcu_nocbs=0,1"));
     assert!(all.remarks.contains(&"No cpu is left for everything else: leave out at least one.".to_owned()));
 }
@@ -196,7 +197,7 @@ fn windows_numbers_siblings_side_by_side() {
 
 #[test]
 fn process_lasso_separates_with_semicolons() {
-    let machine = generate::machine(32, false, &[]);
+    let machine = generate::one_package_machine(32, false, &[]);
     let text = |list: &str| lines(Notation::ProcessLasso, list, &machine)[0].text.clone().unwrap();
     assert_eq!(text("0,5-8,13-15,21"), "app.exe,0,0;5-8;13-15;21");
     assert_eq!(lines(Notation::ProcessLasso, "0-3", &machines::wide())[0].text, None, "several groups");
@@ -204,7 +205,7 @@ fn process_lasso_separates_with_semicolons() {
 
 #[test]
 fn windows_numbers_agree_where_siblings_are_neighbours_already() {
-    let lines = lines(Notation::Windows, "0-3", &generate::machine(4, false, &[]));
+    let lines = lines(Notation::Windows, "0-3", &generate::one_package_machine(4, false, &[]));
     assert_eq!(shown(&lines), "start: start /affinity F");
 }
 
@@ -234,7 +235,7 @@ fn windows_nodes_choose_the_group_where_they_can() {
 #[test]
 fn an_empty_set_has_no_text() {
     for notation in Notation::ALL {
-        let lines = super::super::print(notation, &crate::CpuSet::new(), &[], &machines::ryzen());
+        let lines = super::super::print_notation(notation, &crate::CpuSet::new(), &[], &machines::ryzen());
         assert!(lines.iter().all(|line| line.text.is_none() && !line.remarks.is_empty()), "{notation}");
     }
 }

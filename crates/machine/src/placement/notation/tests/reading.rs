@@ -250,7 +250,7 @@ fn kernel_parameters() {
 
 #[test]
 fn windows_lines() {
-    let plain = crate::generate::machine(16, false, &[]);
+    let plain = crate::generate::one_package_machine(16, false, &[]);
     check(
         Notation::Windows,
         &plain,
@@ -291,7 +291,7 @@ fn windows_groups() {
 
 #[test]
 fn process_lasso_rules() {
-    let machine = crate::generate::machine(32, false, &[]);
+    let machine = crate::generate::one_package_machine(32, false, &[]);
     check(
         Notation::ProcessLasso,
         &machine,
@@ -314,7 +314,7 @@ fn process_lasso_rules() {
 
 #[test]
 fn powershell_lines() {
-    let machine = crate::generate::machine(64, false, &[]);
+    let machine = crate::generate::one_package_machine(64, false, &[]);
     check(
         Notation::PowerShell,
         &machine,
@@ -328,7 +328,7 @@ fn powershell_lines() {
         ],
     );
     assert_eq!(
-        explained(Notation::PowerShell, "-4", &crate::generate::machine(8, false, &[])),
+        explained(Notation::PowerShell, "-4", &crate::generate::one_package_machine(8, false, &[])),
         "2-7\n    A negative number sets all bits up to 63; this group has 8 cpus."
     );
 }

@@ -1,8 +1,8 @@
 //! What is printed in a notation reads back as the same set, in every notation that has a reading.
 
-use super::super::{Notation, NotationLine, print};
+use super::super::{Notation, NotationLine, print_notation};
 use super::{machines, read};
-use crate::random::Random;
+use crate::random::RandomGenerator;
 use crate::{CpuSet, Machine};
 
 /// The texts of a set's lines that say the whole set.
@@ -37,7 +37,7 @@ fn keeps_order(notation: Notation, text: &str) -> bool {
 fn check(name: &str, machine: &Machine, order: &[u32]) {
     let cpus: CpuSet = order.iter().copied().collect();
     for notation in Notation::ALL {
-        let lines = print(notation, &cpus, order, machine);
+        let lines = print_notation(notation, &cpus, order, machine);
         assert!(!lines.is_empty(), "{name}: {notation} printed nothing for {cpus}");
         for text in whole_texts(notation, &lines, machine) {
             let back = read(notation, &text, machine);
@@ -50,11 +50,11 @@ fn check(name: &str, machine: &Machine, order: &[u32]) {
 }
 
 /// Some of the cpus in random order: few, about half, or nearly all of them.
-fn some(cpus: &[u32], random: &mut Random) -> Vec<u32> {
-    let share = [0.05, 0.5, 0.95][random.below(3)];
-    let mut chosen: Vec<u32> = cpus.iter().copied().filter(|_| random.unit() < share).collect();
+fn some(cpus: &[u32], random: &mut RandomGenerator) -> Vec<u32> {
+    let share = [0.05, 0.5, 0.95][random.next_below(3)];
+    let mut chosen: Vec<u32> = cpus.iter().copied().filter(|_| random.next_unit() < share).collect();
     if chosen.is_empty() {
-        chosen.push(cpus[random.below(cpus.len())]);
+        chosen.push(cpus[random.next_below(cpus.len())]);
     }
     random.shuffle(&mut chosen);
     chosen
@@ -62,7 +62,7 @@ fn some(cpus: &[u32], random: &mut Random) -> Vec<u32> {
 
 #[test]
 fn random_sets_come_back_from_every_notation() {
-    let mut random = Random::new(0x5eed);
+    let mut random = RandomGenerator::new(0x5eed);
     for (name, machine) in machines::all() {
         let cpus: Vec<u32> = machine.online.iter().collect();
         let rounds = if cpus.len() > 200 { 12 } else { 400 };
@@ -76,7 +76,7 @@ fn random_sets_come_back_from_every_notation() {
 fn whole_objects_come_back_from_every_notation() {
     for (name, machine) in machines::all() {
         for level in [crate::Level::Package, crate::Level::Node, crate::Level::Llc] {
-            let objects = machine.objects(level);
+            let objects = machine.objects_of(level);
             for cpus in objects.iter().filter(|cpus| !cpus.is_empty()).take(4) {
                 check(name, &machine, &cpus.iter().collect::<Vec<_>>());
             }
@@ -89,7 +89,7 @@ fn whole_objects_come_back_from_every_notation() {
 fn every_notation_has_lines_for_small_sets() {
     let machine = machines::ryzen();
     for notation in Notation::ALL {
-        let lines = print(notation, &CpuSet::of(5), &[5], &machine);
+        let lines = print_notation(notation, &CpuSet::from_cpu(5), &[5], &machine);
         assert!(lines[0].text.is_some(), "{notation}: {lines:?}");
         let texts = whole_texts(notation, &lines, &machine);
         assert_eq!(texts.is_empty(), !notation.is_readable(), "{notation}");

@@ -1,7 +1,7 @@
 //! Windows' numbering of cpus: in groups of at most 64, in which the threads of a core are adjacent, whatever other systems do on the same
 //! machine.
 
-use crate::machine::{Node, ProcessorGroup};
+use crate::machine::{NumaNode, ProcessorGroup};
 use crate::placement::notation::{mask, tree};
 use crate::{CpuSet, Level, Machine};
 
@@ -27,17 +27,17 @@ pub(in crate::placement::notation) struct GroupNode {
 }
 
 /// Returns the groups of a machine: the reported ones, or else the ones that Windows is assumed to make.
-pub(in crate::placement::notation) fn groups(machine: &Machine) -> Vec<Group> {
-    if machine.processor_groups.is_empty() { assumed(machine) } else { reported(machine) }
+pub(in crate::placement::notation) fn groups_of_machine(machine: &Machine) -> Vec<Group> {
+    if machine.processor_groups.is_empty() { assumed_groups(machine) } else { reported_groups(machine) }
 }
 
 /// Returns the groups that Windows reports, with the nodes that lie in one group as a single run of cpus.
-fn reported(machine: &Machine) -> Vec<Group> {
+fn reported_groups(machine: &Machine) -> Vec<Group> {
     let group = |reported: &ProcessorGroup| {
         let first = reported.first_cpu;
-        let node = |node: &Node| {
+        let node = |node: &NumaNode| {
             let first_bit = node.cpus.lowest()?.checked_sub(first)? as usize;
-            let is_whole = node.cpus.is_subset(&reported.cpus) && node.cpus.runs() == 1;
+            let is_whole = node.cpus.is_subset(&reported.cpus) && node.cpus.run_count() == 1;
             is_whole.then(|| GroupNode { number: Some(node.number as usize), first_bit, length: node.cpus.len() })
         };
         Group {
@@ -50,10 +50,10 @@ fn reported(machine: &Machine) -> Vec<Group> {
 
 /// Returns the fewest groups that hold whole packages, or whole nodes of packages too large for a group. A node of more than 64 cpus is cut
 /// after every 64.
-fn assumed(machine: &Machine) -> Vec<Group> {
-    let order = tree::order(machine);
+fn assumed_groups(machine: &Machine) -> Vec<Group> {
+    let order = tree::tree_order(machine);
     let mut groups: Vec<Group> = Vec::new();
-    for unit in units(&order, machine) {
+    for unit in group_units(&order, machine) {
         let length: usize = unit.iter().map(|(_, cpus)| cpus.len()).sum();
         if groups.last().is_none_or(|group| group.cpus.len() + length > GROUP_CPUS) {
             groups.push(Group { cpus: Vec::new(), nodes: Vec::new() });
@@ -71,14 +71,14 @@ fn assumed(machine: &Machine) -> Vec<Group> {
 type NodePart = (Option<usize>, Vec<u32>);
 
 /// Returns the units that stay in one group: the nodes of a package together, or node by node if the package is too large.
-fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
-    let mut nodes = machine.objects(Level::Node);
+fn group_units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
+    let mut nodes = machine.objects_of(Level::Node);
     nodes.retain(|cpus| !cpus.is_empty());
     if nodes.is_empty() {
         nodes.push(machine.online.clone());
     }
     let mut units = Vec::new();
-    for package in tree::sorted(machine.objects(Level::Package), machine) {
+    for package in tree::sort_by_tree(machine.objects_of(Level::Package), machine) {
         let in_order = |set: &CpuSet| order.iter().copied().filter(|cpu| set.contains(*cpu)).collect::<Vec<u32>>();
         let mut rest = package.clone();
         let mut parts: Vec<NodePart> = Vec::new();
@@ -103,7 +103,7 @@ fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
 }
 
 /// Returns the bits of a group that are in a set.
-pub(in crate::placement::notation) fn bits(group: &Group, cpus: &CpuSet) -> u64 {
+pub(in crate::placement::notation) fn group_bits(group: &Group, cpus: &CpuSet) -> u64 {
     let bit = |(place, cpu): (usize, &u32)| if cpus.contains(*cpu) { 1 << place } else { 0 };
     group.cpus.iter().enumerate().map(bit).sum()
 }
@@ -114,7 +114,7 @@ pub(in crate::placement::notation) fn of_bits(group: &Group, bits: u64) -> Optio
 }
 
 /// Returns the bits of a node in its group.
-pub(super) fn span(node: &GroupNode) -> u64 {
+pub(super) fn node_span(node: &GroupNode) -> u64 {
     let ones = if node.length >= GROUP_CPUS { u64::MAX } else { (1 << node.length) - 1 };
     ones << node.first_bit
 }

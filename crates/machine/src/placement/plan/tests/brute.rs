@@ -7,12 +7,12 @@ use crate::facts::CacheKind;
 use crate::{CpuSet, Level, Machine};
 
 /// The machine of a search: its cpus by index, what each is, and what each two have in common, as numbers.
-struct Relations {
+struct CpuRelations {
     of_one: Vec<String>,
     of_two: Vec<Vec<String>>,
 }
 
-impl Relations {
+impl CpuRelations {
     fn new(machine: &Machine, cpus: &[u32], usable: &CpuSet, busiest: Option<u32>) -> Self {
         let of_one = cpus.iter().map(|cpu| what_it_is(machine, *cpu, usable, busiest)).collect();
         let in_common = |a: u32| cpus.iter().map(move |b| what_they_share(machine, a, *b)).collect();
@@ -72,18 +72,18 @@ fn what_they_share(machine: &Machine, a: u32, b: u32) -> String {
 }
 
 /// The class of every subset of the usable cpus: the smallest subset (as bits) that a symmetry takes it to.
-pub struct Brute {
+pub struct BruteClasses {
     cpus: Vec<u32>,
     usable: usize,
     smallest: Vec<usize>,
 }
 
-impl Brute {
+impl BruteClasses {
     /// Finds symmetries that make all of them: for each cpu one to every place that it can go to while those before it
     /// stay. Each symmetry is a product of such (Schreier and Sims), so that sets which they join are all that are joined.
     pub fn new(machine: &Machine, usable: &CpuSet, busiest: Option<u32>) -> Self {
         let cpus: Vec<u32> = machine.online.iter().collect();
-        let relations = Relations::new(machine, &cpus, usable, busiest);
+        let relations = CpuRelations::new(machine, &cpus, usable, busiest);
         let mut symmetries: Vec<Vec<usize>> = Vec::new();
         for fixed in 0..cpus.len() {
             for image in fixed + 1..cpus.len() {
@@ -108,7 +108,7 @@ impl Brute {
     pub fn symmetries(machine: &Machine, usable: &CpuSet) -> Vec<Vec<usize>> {
         let cpus: Vec<u32> = machine.online.iter().collect();
         let mut all = Vec::new();
-        Relations::new(machine, &cpus, usable, None).search(&mut Vec::new(), &mut |found| {
+        CpuRelations::new(machine, &cpus, usable, None).search(&mut Vec::new(), &mut |found| {
             all.push(found.to_vec());
             false
         });

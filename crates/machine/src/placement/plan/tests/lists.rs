@@ -3,10 +3,10 @@
 use insta::assert_snapshot;
 
 use super::built::built_in;
-use crate::placement::plan::{Plan, USUAL_MOST, plan};
+use crate::placement::plan::{PlacementPlan, USUAL_MOST, plan_placements};
 
 /// A line for each candidate: its expression, how many it stands for, and why.
-fn shown(plan: &Plan) -> String {
+fn shown(plan: &PlacementPlan) -> String {
     let mut text = format!("{} of {} classes of {} choices\n", plan.classes_here, plan.classes, plan.subsets);
     for candidate in &plan.candidates {
         let expression = candidate.expression.as_deref().unwrap_or("-");
@@ -24,7 +24,7 @@ fn shortened(list: &str) -> String {
 
 fn of(name: &str, threads: Option<u32>) -> String {
     let machine = built_in(name);
-    shown(&plan(&machine, &machine.online, threads, None, USUAL_MOST))
+    shown(&plan_placements(&machine, &machine.online, threads, None, USUAL_MOST))
 }
 
 #[test]

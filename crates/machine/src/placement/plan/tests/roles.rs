@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::brute::Brute;
+use super::brute::BruteClasses;
 use super::built::built_in;
-use crate::placement::plan::{Count, RoleCandidate, USUAL_MOST, plan_roles};
+use crate::placement::plan::{ExactCount, RoleCandidate, USUAL_MOST, plan_roles};
 use crate::{CpuSet, Machine};
 
 fn planned(machine: &Machine, roles: usize) -> Vec<RoleCandidate> {
@@ -24,7 +24,7 @@ fn images(candidate: &RoleCandidate, symmetries: &[Vec<usize>]) -> BTreeSet<Vec<
 fn each_class_is_counted_and_proposed_once() {
     // The cpus of this machine are numbered from 0 without a gap.
     let machine = built_in("fx-8150");
-    let symmetries = Brute::symmetries(&machine, &machine.online);
+    let symmetries = BruteClasses::symmetries(&machine, &machine.online);
     for roles in [2, 3] {
         let candidates = planned(&machine, roles);
         assert!(candidates.len() > 4, "{candidates:?}");
@@ -32,7 +32,7 @@ fn each_class_is_counted_and_proposed_once() {
         for candidate in &candidates {
             assert_eq!(candidate.places.len(), roles);
             let images = images(candidate, &symmetries);
-            assert_eq!(candidate.stands_for, Count::from(images.len()), "{candidate:?}");
+            assert_eq!(candidate.stands_for, ExactCount::from(images.len()), "{candidate:?}");
             assert!(seen.insert(images), "{candidate:?} is a symmetry of another");
         }
     }
@@ -71,5 +71,5 @@ fn who_talks_at_the_lowest_cost_comes_first() {
     assert_eq!(first_unknown, Some(known.len()), "one cpu has no cost with itself: {candidates:?}");
     let two = plan_roles(&machine, &machine.online, 2, (None, Some(&cost)), 2);
     assert_eq!(two, candidates[..2]);
-    assert!(plan_roles(&machine, &CpuSet::of(0), 2, (None, None), 12).is_empty(), "one cpu leaves no choice");
+    assert!(plan_roles(&machine, &CpuSet::from_cpu(0), 2, (None, None), 12).is_empty(), "one cpu leaves no choice");
 }

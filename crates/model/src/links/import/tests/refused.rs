@@ -1,11 +1,11 @@
 //! What is refused, and what is said then.
 
-use crate::links::import::{ImportError, MAXIMUM_BYTES, MAXIMUM_CPUS, read};
+use crate::links::import::{ImportError, MAXIMUM_BYTES, MAXIMUM_CPUS, read_links};
 
 fn refusal(text: &str) -> String {
-    let error = read(text).expect_err(text);
+    let error = read_links(text).expect_err(text);
     let lines = text.lines().count().max(1);
-    assert!(error.line().is_none_or(|line| (1..=lines).contains(&line)), "{error}");
+    assert!(error.line_number().is_none_or(|line| (1..=lines).contains(&line)), "{error}");
     error.to_string()
 }
 
@@ -77,13 +77,13 @@ fn a_matrix_without_costs_is_refused() {
 fn the_limits_are_told() {
     let wide = |cpus: usize| ",".repeat(cpus - 1) + "\n5" + &",".repeat(cpus - 1) + "\n";
     let square = |cpus: usize| wide(cpus) + &(",".repeat(cpus - 1) + "\n").repeat(cpus - 2);
-    assert_eq!(read(&square(MAXIMUM_CPUS)).unwrap().cpus.len(), MAXIMUM_CPUS);
-    assert_eq!(read(&square(MAXIMUM_CPUS + 1)), Err(ImportError::TooMany { cpus: MAXIMUM_CPUS + 1 }));
+    assert_eq!(read_links(&square(MAXIMUM_CPUS)).unwrap().cpus.len(), MAXIMUM_CPUS);
+    assert_eq!(read_links(&square(MAXIMUM_CPUS + 1)), Err(ImportError::TooMany { cpus: MAXIMUM_CPUS + 1 }));
     insta::assert_snapshot!(refusal(&square(MAXIMUM_CPUS + 5)), @"the file has 2049 cpus or more, and at most 2048 are supported: use a part of them");
     insta::assert_snapshot!(refusal(&wide(1 << 20)), @"the file has 2049 cpus or more, and at most 2048 are supported: use a part of them");
     let pairs: String = (0..5000).map(|cpu| format!("{cpu},{},5\n", cpu + 1)).collect();
     insta::assert_snapshot!(refusal(&format!("a,b,ns\n{pairs}")), @"the file has 5001 cpus or more, and at most 2048 are supported: use a part of them");
-    let error = read(&" ".repeat(MAXIMUM_BYTES + 1)).unwrap_err();
+    let error = read_links(&" ".repeat(MAXIMUM_BYTES + 1)).unwrap_err();
     insta::assert_snapshot!(error, @"the file has 50331649 bytes, and at most 50331648 are supported: leave out samples or kinds");
 }
 

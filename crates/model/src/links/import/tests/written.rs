@@ -1,11 +1,11 @@
 //! A random matrix, written in each format and read back, has the same costs; and no text makes the reader panic.
 
-use corewise_machine::random::Random;
-use corewise_machine::ring::Slots;
+use corewise_machine::random::RandomGenerator;
+use corewise_machine::ring::RingSlots;
 use proptest::prelude::*;
 
-use crate::links::import::{HEADER, Imported, kind_name, read};
-use crate::links::{Matrix, What};
+use crate::links::import::{HEADER, ImportedLinks, kind_name, read_links};
+use crate::links::{CostMatrix, TalkWay};
 
 /// Costs of some cpus with both directions, of which some are not known.
 #[derive(Clone, Debug)]
@@ -21,10 +21,10 @@ impl Costs {
         let cpus = proptest::collection::btree_set(0_u32..300, 2..12);
         (cpus, any::<u64>(), 0.0..0.5).prop_map(|(cpus, seed, unknown)| {
             let cpus: Vec<u32> = cpus.into_iter().collect();
-            let mut random = Random::new(seed);
-            let mut cost = |i: usize, j: usize| match i == j || random.below(1000) < (unknown * 1000.0) as usize {
+            let mut random = RandomGenerator::new(seed);
+            let mut cost = |i: usize, j: usize| match i == j || random.next_below(1000) < (unknown * 1000.0) as usize {
                 true => f64::NAN,
-                false => (random.below(300_000) + 1) as f64 / 1000.0 + 0.0005,
+                false => (random.next_below(300_000) + 1) as f64 / 1000.0 + 0.0005,
             };
             let rows = (0..cpus.len()).map(|i| (0..cpus.len()).map(|j| cost(i, j)).collect()).collect();
             Self { cpus, rows }
@@ -75,21 +75,21 @@ impl Costs {
     }
 
     /// Whether the costs between each two cpus are these, each the mean of both directions or the one that is known.
-    fn check(&self, imported: &Imported, names: bool) -> Result<(), TestCaseError> {
+    fn check(&self, imported: &ImportedLinks, names: bool) -> Result<(), TestCaseError> {
         prop_assert_eq!(imported.names_cpus, names);
-        let mut matrix = Matrix::unknown(imported.cpus.iter());
+        let mut matrix = CostMatrix::all_unknown(imported.cpus.iter());
         for pair in &imported.series[0].links.pairs {
-            matrix.set_both(matrix.place(pair.a).unwrap(), matrix.place(pair.b).unwrap(), pair.one_way_ns());
+            matrix.set_both(matrix.place_of(pair.a).unwrap(), matrix.place_of(pair.b).unwrap(), pair.one_way_ns());
         }
-        let place = |i: usize| matrix.place(if names { self.cpus[i] } else { i as u32 });
+        let place = |i: usize| matrix.place_of(if names { self.cpus[i] } else { i as u32 });
         for i in 0..self.cpus.len() {
             for j in 0..i {
-                let mut own = Matrix::unknown([0, 1]);
-                own.set(0, 1, self.rows[i][j]);
-                own.set(1, 0, self.rows[j][i]);
-                let read = place(i).zip(place(j)).map_or(f64::NAN, |(i, j)| matrix.cost(i, j));
+                let mut own = CostMatrix::all_unknown([0, 1]);
+                own.set_cost(0, 1, self.rows[i][j]);
+                own.set_cost(1, 0, self.rows[j][i]);
+                let read = place(i).zip(place(j)).map_or(f64::NAN, |(i, j)| matrix.pair_cost(i, j));
                 prop_assert!(
-                    read.total_cmp(&own.cost(0, 1)).is_eq() || read.is_nan() && own.cost(0, 1).is_nan(),
+                    read.total_cmp(&own.pair_cost(0, 1)).is_eq() || read.is_nan() && own.pair_cost(0, 1).is_nan(),
                     "{i} {j}: {read}"
                 );
             }
@@ -98,16 +98,16 @@ impl Costs {
     }
 }
 
-fn imported(text: &str) -> Result<Imported, TestCaseError> {
-    read(text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))
+fn imported(text: &str) -> Result<ImportedLinks, TestCaseError> {
+    read_links(text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))
 }
 
-fn kinds() -> Vec<What> {
+fn kinds() -> Vec<TalkWay> {
     vec![
-        What::Cas,
-        What::Queue { slots: Slots::Padded },
-        What::Channel { bound: None },
-        What::Bandwidth { block_bytes: 4096 },
+        TalkWay::Cas,
+        TalkWay::Queue { slots: RingSlots::Padded },
+        TalkWay::Channel { bound: None },
+        TalkWay::Bandwidth { block_bytes: 4096 },
     ]
 }
 
@@ -203,17 +203,17 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_reader_panic(text: String) {
-        let _ = read(&text);
+        let _ = read_links(&text);
     }
 
     #[test]
     fn no_text_of_the_formats_pieces_makes_the_reader_panic(pieces in proptest::collection::vec(0..PIECES.len(), 0..40)) {
         let text: String = pieces.into_iter().map(|piece| PIECES[piece]).collect();
-        match read(&text) {
+        match read_links(&text) {
             Ok(imported) => sound(&imported)?,
             Err(error) => {
                 let lines = 1..=text.lines().count().max(1);
-                prop_assert!(error.line().is_none_or(|line| lines.contains(&line)), "{error}");
+                prop_assert!(error.line_number().is_none_or(|line| lines.contains(&line)), "{error}");
                 prop_assert!(!error.to_string().contains('\n'));
             }
         }
@@ -221,7 +221,7 @@ proptest! {
 }
 
 /// Whether the pairs are of the named cpus, each once and in order, and have costs.
-fn sound(imported: &Imported) -> Result<(), TestCaseError> {
+fn sound(imported: &ImportedLinks) -> Result<(), TestCaseError> {
     prop_assert!(imported.cpus.len() > 1 && !imported.series.is_empty());
     for series in &imported.series {
         let pairs = &series.links.pairs;

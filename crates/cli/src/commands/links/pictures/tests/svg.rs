@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use corewise_machine::random::Random;
-use corewise_model::links::Matrix;
+use corewise_machine::random::RandomGenerator;
+use corewise_model::links::CostMatrix;
 
 use super::{any, matrix, six};
-use crate::commands::links::pictures::Layout;
+use crate::commands::links::pictures::MatrixLayout;
 use crate::draw::heat::SvgText;
 
 #[test]
 fn every_picture_is_xml_and_small() {
-    let mut random = Random::new(11);
+    let mut random = RandomGenerator::new(11);
     let text = SvgText { title: "a <b> & \"c\"\u{1b}\u{ffff}".into(), source: "x ".repeat(300), ..SvgText::default() };
     for _ in 0..30 {
         let (matrix, layout) = any(&mut random);
-        let picture = layout.heat_map(&matrix).svg(&text);
+        let picture = layout.heat_map(&matrix).to_svg(&text);
         assert!(picture.len() < 1_500_000, "{} bytes for {} cpus", picture.len(), matrix.len());
         let document = roxmltree::Document::parse(&picture).unwrap();
         let title = document.root_element().children().find(|node| node.has_tag_name("title")).unwrap();
@@ -26,7 +26,7 @@ fn every_picture_is_xml_and_small() {
 #[test]
 fn a_small_picture_tells_every_cost() {
     let (matrix, layout) = six();
-    let picture = layout.heat_map(&matrix).svg(&SvgText::default());
+    let picture = layout.heat_map(&matrix).to_svg(&SvgText::default());
     let document = roxmltree::Document::parse(&picture).unwrap();
     let texts = |tag| document.descendants().filter(move |node| node.has_tag_name(tag)).filter_map(|node| node.text());
     let costs: Vec<&str> = texts("title").filter(|text| text.contains(" to ")).collect();
@@ -36,7 +36,7 @@ fn a_small_picture_tells_every_cost() {
 }
 
 /// A recorded lower triangle without names.
-fn recorded(file: &str) -> Option<Matrix> {
+fn recorded(file: &str) -> Option<CostMatrix> {
     let data = match std::env::var_os("COREWISE_TESTDATA") {
         Some(folder) => PathBuf::from(folder),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
@@ -52,7 +52,7 @@ fn a_recorded_map_of_512_cpus_is_a_small_picture() {
     let Some(matrix) = recorded("kcores/dual-amd-epyc-9754-128-core-processor-by-fwyzard.csv") else {
         return println!("skipped: no recorded links; set COREWISE_TESTDATA to the folder that holds links/");
     };
-    let picture = Layout::by_number(&matrix).heat_map(&matrix).svg(&SvgText::default());
+    let picture = MatrixLayout::from_numbers(&matrix).heat_map(&matrix).to_svg(&SvgText::default());
     assert!(roxmltree::Document::parse(&picture).is_ok());
     assert!((20_000..200_000).contains(&picture.len()), "{} bytes", picture.len());
 }

@@ -1,53 +1,53 @@
 //! The table of tasks that ran while threads of the program were preempted.
 
-use corewise_model::beside::{Instead, Report};
+use corewise_model::beside::{BesideReport, PreemptedBy};
 
-use super::{bare_percent, fine, times};
-use crate::draw::grid::{Column, Grid};
-use crate::draw::number::{count, whole};
-use crate::draw::text::Line;
-use crate::draw::wrap::{glued, wrap};
+use super::{bare_percent, format_fine, format_times};
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::number::{format_count, format_whole};
+use crate::draw::text::StyledLine;
+use crate::draw::wrap::{glue_numbers, wrap_line};
 
 /// Maximum number of tasks shown one by one.
 const MOST: usize = 8;
 
 /// Returns the tasks that ran instead; empty if the program was never preempted.
-pub fn instead(report: &Report, width: usize) -> Vec<Line> {
+pub fn draw_instead(report: &BesideReport, width: usize) -> Vec<StyledLine> {
     if report.instead.is_empty() {
         return Vec::new();
     }
-    let mut grid = Grid::new(vec![
-        Column::text("task", 0).shrinking_to(14),
-        Column::number("number", "", 2),
-        Column::number("count", "", 1),
-        Column::number("time", "ms", 3),
-        Column::number("time", "%", 0).named("share"),
-        Column::number("longest", "ms", 1),
+    let mut grid = TextGrid::new(vec![
+        GridColumn::text("task", 0).shrinking_to(14),
+        GridColumn::number("number", "", 2),
+        GridColumn::number("count", "", 1),
+        GridColumn::number("time", "ms", 3),
+        GridColumn::number("time", "%", 0).with_name("share"),
+        GridColumn::number("longest", "ms", 1),
     ]);
     let told = if report.instead.len() == MOST + 1 { MOST + 1 } else { MOST };
     for one in report.instead.iter().take(told) {
-        grid.row(cells(one));
+        grid.add_row(draw_cells(one));
     }
-    let text = format!("{}; what ran while one of its threads was runnable", times(report.preemptions));
-    let mut lines = wrap(&Line::new().strong("Preempted").plain("  ").faint(glued(&text)), width, 2);
-    lines.extend(grid.lines(width));
-    lines.extend(rest(report.instead.get(told..).unwrap_or_default()));
+    let text = format!("{}; what ran while one of its threads was runnable", format_times(report.preemptions));
+    let mut lines = wrap_line(&StyledLine::new().strong("Preempted").plain("  ").faint(glue_numbers(&text)), width, 2);
+    lines.extend(grid.draw_lines(width));
+    lines.extend(draw_rest(report.instead.get(told..).unwrap_or_default()));
     lines
 }
 
-fn cells(one: &Instead) -> Vec<Line> {
+fn draw_cells(one: &PreemptedBy) -> Vec<StyledLine> {
     let number = if one.task.number == 0 { String::new() } else { one.task.number.to_string() };
     vec![
-        Line::new().plain(name(one)),
-        Line::new().plain(number),
-        Line::new().plain(whole(one.count)),
-        Line::new().plain(fine(one.time_s * 1e3)),
-        Line::new().strong(bare_percent(one.share)),
-        Line::new().plain(fine(one.longest_ns as f64 / 1e6)),
+        StyledLine::new().plain(format_name(one)),
+        StyledLine::new().plain(number),
+        StyledLine::new().plain(format_whole(one.count)),
+        StyledLine::new().plain(format_fine(one.time_s * 1e3)),
+        StyledLine::new().strong(bare_percent(one.share)),
+        StyledLine::new().plain(format_fine(one.longest_ns as f64 / 1e6)),
     ]
 }
 
-fn name(one: &Instead) -> String {
+fn format_name(one: &PreemptedBy) -> String {
     match (&one.task.is_own, one.task.name.as_str(), one.task.function.as_str()) {
         (true, ..) => "threads of its own".to_owned(),
         (_, "idle", _) => "nothing: the cpu was idle".to_owned(),
@@ -57,8 +57,8 @@ fn name(one: &Instead) -> String {
     }
 }
 
-fn rest(rest: &[Instead]) -> Option<Line> {
+fn draw_rest(rest: &[PreemptedBy]) -> Option<StyledLine> {
     let share: f64 = rest.iter().map(|one| one.share).sum();
-    let text = format!("and {}, {} % together", count(rest.len(), "other task"), bare_percent(share));
-    (!rest.is_empty()).then(|| Line::new().faint(text))
+    let text = format!("and {}, {} % together", format_count(rest.len(), "other task"), bare_percent(share));
+    (!rest.is_empty()).then(|| StyledLine::new().faint(text))
 }

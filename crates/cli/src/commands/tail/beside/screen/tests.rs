@@ -1,56 +1,69 @@
 //! Whole screens of a program that was watched.
 
-use corewise_machine::counts::Count;
-use corewise_machine::event::{EventSource, Source};
+use corewise_machine::counts::SourceCount;
+use corewise_machine::event::{EventSource, InterruptSource};
 use corewise_machine::{CpuSet, Gap};
-use corewise_model::attribution::{Cause, Part, Phase};
+use corewise_model::attribution::{CausePhase, StallCause, StallPart};
 use corewise_model::beside::{
-    Accounts, Cost, CpuInterrupts, Handled, HandledOnCpu, Instead, Interruption, OnCpu, Report, Seen, SentBy, Task,
+    BesideOutcome, BesideReport, CpuBesideReport, CpuHandledCause, CpuInterrupts, HandledCause, PreemptedBy,
+    PreemptingTask, ProgramAccounts, ProgramInterruptSender, ProgramInterruption, WatchCost,
 };
-use corewise_model::histogram::Histogram;
+use corewise_model::histogram::TickHistogram;
 use insta::assert_snapshot;
 
 use super::super::document::BesideDocument;
 use super::*;
 use crate::draw::fixtures::hostile;
 
-fn interrupt(source: Source, detail: &str) -> Cause {
-    Cause::Interrupt { source, detail: detail.into() }
+fn interrupt(source: InterruptSource, detail: &str) -> StallCause {
+    StallCause::Interrupt { source, detail: detail.into() }
 }
 
-fn lengths(all_ns: &[u64]) -> Histogram {
-    all_ns.iter().fold(Histogram::collecting(1.0), |mut sum, length_ns| {
-        sum.record(*length_ns);
+fn lengths(all_ns: &[u64]) -> TickHistogram {
+    all_ns.iter().fold(TickHistogram::new_collecting(1.0), |mut sum, length_ns| {
+        sum.record_ticks(*length_ns);
         sum
     })
 }
 
-fn handled(cause: Cause, count: u64, time_s: f64, all_ns: &[u64]) -> Handled {
-    Handled { cause, count, time_s, share: time_s / 8.2, lengths: lengths(all_ns) }
+fn handled(cause: StallCause, count: u64, time_s: f64, all_ns: &[u64]) -> HandledCause {
+    HandledCause { cause, count, time_s, share: time_s / 8.2, lengths: lengths(all_ns) }
 }
 
-fn task(name: &str, number: u32, function: &str, count: u64, time_s: f64) -> Instead {
-    let task = Task { is_own: name == "own", name: name.into(), number, function: function.into() };
-    Instead { task, count, time_s, share: time_s / 8.2, longest_ns: 4_100_000 }
+fn task(name: &str, number: u32, function: &str, count: u64, time_s: f64) -> PreemptedBy {
+    let task = PreemptingTask { is_own: name == "own", name: name.into(), number, function: function.into() };
+    PreemptedBy { task, count, time_s, share: time_s / 8.2, longest_ns: 4_100_000 }
 }
 
-fn on_cpu(cpu: u32, on_cpu_s: f64, waited_s: f64, struck: u64) -> OnCpu {
-    let timer = HandledOnCpu { cause: interrupt(Source::LocalTimer, ""), count: struck, time_s: struck as f64 * 8e-6 };
-    OnCpu { cpu, on_cpu_s, waited_s, preemptions: (waited_s * 500.0) as u64, handlers: vec![timer] }
+fn on_cpu(cpu: u32, on_cpu_s: f64, waited_s: f64, struck: u64) -> CpuBesideReport {
+    let timer = CpuHandledCause {
+        cause: interrupt(InterruptSource::LocalTimer, ""),
+        count: struck,
+        time_s: struck as f64 * 8e-6,
+    };
+    CpuBesideReport { cpu, on_cpu_s, waited_s, preemptions: (waited_s * 500.0) as u64, handlers: vec![timer] }
 }
 
-fn sent(name: &str, task: u32, is_own: bool, function: &str, count: u64) -> SentBy {
+fn sent(name: &str, task: u32, is_own: bool, function: &str, count: u64) -> ProgramInterruptSender {
     let (cpu, task) = (Some(2), Some(task));
-    SentBy { source: Source::FunctionCall, cpu, task, name: name.into(), is_own, function: function.into(), count }
+    ProgramInterruptSender {
+        source: InterruptSource::FunctionCall,
+        cpu,
+        task,
+        name: name.into(),
+        is_own,
+        function: function.into(),
+        count,
+    }
 }
 
-fn interruption(taken_ns: u64, parts: &[(Cause, Phase, u64)]) -> Interruption {
-    let part = |(cause, phase, length_ns): &(Cause, Phase, u64)| Part {
+fn interruption(taken_ns: u64, parts: &[(StallCause, CausePhase, u64)]) -> ProgramInterruption {
+    let part = |(cause, phase, length_ns): &(StallCause, CausePhase, u64)| StallPart {
         cause: cause.clone(),
         phase: *phase,
         length_ns: *length_ns,
     };
-    Interruption {
+    ProgramInterruption {
         begin_ns: 1_234_000_000,
         cpu: 1,
         thread: 4123,
@@ -61,10 +74,10 @@ fn interruption(taken_ns: u64, parts: &[(Cause, Phase, u64)]) -> Interruption {
     }
 }
 
-fn report() -> Report {
-    let disturber = Cause::Task { name: "backup".into(), number: 812, function: String::new() };
-    let timer = || interrupt(Source::LocalTimer, "");
-    Report {
+fn report() -> BesideReport {
+    let disturber = StallCause::Task { name: "backup".into(), number: 812, function: String::new() };
+    let timer = || interrupt(InterruptSource::LocalTimer, "");
+    BesideReport {
         watched_s: 4.06,
         on_cpu_s: 7.9,
         handlers_s: 0.021,
@@ -76,8 +89,8 @@ fn report() -> Report {
         lengths: lengths(&[8_000, 9_000]),
         handlers: vec![
             handled(timer(), 1_975, 0.0158, &[7_900, 8_000, 31_000]),
-            handled(interrupt(Source::Device(36), "nvme0q1"), 411, 0.0052, &[12_000]),
-            handled(interrupt(Source::IrqWork, ""), 3, 0.0, &[]),
+            handled(interrupt(InterruptSource::Device(36), "nvme0q1"), 411, 0.0052, &[12_000]),
+            handled(interrupt(InterruptSource::IrqWork, ""), 3, 0.0, &[]),
         ],
         instead: vec![
             task("backup", 812, "", 140, 0.27),
@@ -89,7 +102,7 @@ fn report() -> Report {
         senders: vec![
             sent("bash", 91, false, "do_sync_core", 640),
             sent("app", 4120, true, "flush_tlb_func", 12),
-            SentBy { cpu: None, task: None, ..sent("", 0, false, "", 7) },
+            ProgramInterruptSender { cpu: None, task: None, ..sent("", 0, false, "", 7) },
         ],
         preemptions: 150,
         voluntary_waits: 2_210,
@@ -100,29 +113,30 @@ fn report() -> Report {
             interruption(
                 4_123_000,
                 &[
-                    (timer(), Phase::Running, 9_000),
-                    (timer(), Phase::Between, 52_000),
-                    (disturber, Phase::Running, 4_062_000),
+                    (timer(), CausePhase::Running, 9_000),
+                    (timer(), CausePhase::Between, 52_000),
+                    (disturber, CausePhase::Running, 4_062_000),
                 ],
             ),
-            interruption(31_000, &[(timer(), Phase::Running, 31_000)]),
+            interruption(31_000, &[(timer(), CausePhase::Running, 31_000)]),
         ],
-        cost: Cost { events: 61_000, event_ns: 151.0, share: 61_000.0 * 151e-9 / 7.9 },
+        cost: WatchCost { events: 61_000, event_ns: 151.0, share: 61_000.0 * 151e-9 / 7.9 },
         events: 90_100,
         events_lost: 0,
     }
 }
 
-fn shown(seen: &Seen, event_source: EventSource, gaps: &[Gap], to_its_end: bool, width: usize) -> String {
+fn shown(seen: &BesideOutcome, event_source: EventSource, gaps: &[Gap], to_its_end: bool, width: usize) -> String {
     let command = ["./app".to_owned(), "--fast".to_owned()];
-    let cpus = CpuSet::first(2);
-    let screen = screen(&ShownBeside { command: &command, cpus: &cpus, event_source, seen, gaps, to_its_end }, width);
-    assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
-    screen.plain()
+    let cpus = CpuSet::first_cpus(2);
+    let screen =
+        draw_screen(&ShownBeside { command: &command, cpus: &cpus, event_source, seen, gaps, to_its_end }, width);
+    assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.to_plain());
+    screen.to_plain()
 }
 
-fn by_events(report: Report, width: usize) -> String {
-    shown(&Seen::Events(Box::new(report)), EventSource::Perf, &[], true, width)
+fn by_events(report: BesideReport, width: usize) -> String {
+    shown(&BesideOutcome::Events(Box::new(report)), EventSource::Perf, &[], true, width)
 }
 
 #[test]
@@ -245,7 +259,7 @@ fn a_program_that_is_disturbed_at_40_columns() {
 
 #[test]
 fn a_program_that_nobody_disturbs() {
-    let quiet = Report {
+    let quiet = BesideReport {
         handlers: Vec::new(),
         instead: Vec::new(),
         senders: Vec::new(),
@@ -258,7 +272,7 @@ fn a_program_that_nobody_disturbs() {
         events_lost: 12,
         ..report()
     };
-    let seen = Seen::Events(Box::new(quiet));
+    let seen = BesideOutcome::Events(Box::new(quiet));
     assert_snapshot!(shown(&seen, EventSource::Ftrace, &[], false, 80), @r"
     ./app --fast · 4.1 s watched, then it ran on · 5 threads · cpus 0,1
     Its threads ran for 100.0 % of the 2.0 s in which they were runnable; the rest
@@ -274,14 +288,14 @@ fn a_program_that_nobody_disturbs() {
 
 #[test]
 fn a_program_that_never_ran_says_so() {
-    let never = Report { on_cpu_s: 0.0, waited_s: 0.0, handlers: Vec::new(), cpus: Vec::new(), ..report() };
+    let never = BesideReport { on_cpu_s: 0.0, waited_s: 0.0, handlers: Vec::new(), cpus: Vec::new(), ..report() };
     assert!(by_events(never, 80).contains("None of its threads was seen on a cpu."));
 }
 
 #[test]
 fn what_anyone_may_see() {
-    let count = |source: &str, count| Count { source: source.into(), count };
-    let accounts = Accounts {
+    let count = |source: &str, count| SourceCount { source: source.into(), count };
+    let accounts = ProgramAccounts {
         watched_s: 2.0,
         threads: 1,
         on_cpu_s: 1.9,
@@ -295,7 +309,7 @@ fn what_anyone_may_see() {
     };
     let gap = Gap::new("causes of stalls", "perf's tracepoints are refused: Permission denied (os error 13)")
         .cured_by("run as root, or with CAP_PERFMON and a readable tracefs");
-    let seen = Seen::Accounts(accounts);
+    let seen = BesideOutcome::Accounts(accounts);
     assert_snapshot!(shown(&seen, EventSource::Thread, std::slice::from_ref(&gap), true, 80), @r"
     ./app --fast · 2.0 s watched · 1 thread · cpus 0,1
 
@@ -323,14 +337,14 @@ fn no_line_is_wider_than_the_terminal() {
 
 #[test]
 fn no_thread_is_named_so_that_it_steers_or_hides() {
-    let cpus = CpuSet::first(2);
+    let cpus = CpuSet::first_cpus(2);
     for (seen, name) in hostile::copies(&report()).into_iter().zip(hostile::names()) {
-        let seen = Seen::Events(Box::new(seen));
+        let seen = BesideOutcome::Events(Box::new(seen));
         let (command, gaps) = ([name.clone(), name.clone()], [Gap::new(name.clone(), name.clone())]);
         let event_source = EventSource::Perf;
         let shown =
             ShownBeside { command: &command, cpus: &cpus, event_source, seen: &seen, gaps: &gaps, to_its_end: true };
-        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(&shown, width), width));
+        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&draw_screen(&shown, width), width));
         hostile::check_json(&BesideDocument::new(&shown, Some(0), None));
     }
 }

@@ -1,19 +1,19 @@
 //! A suite whose truth is known.
 
-use corewise_model::experiment::{Doubt, Policy, Verdict};
-use corewise_model::simulate::Effects;
+use corewise_model::experiment::{ExperimentDoubt, JudgingPolicy, Verdict};
+use corewise_model::simulate::ProgramEffects;
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::suite::Suite;
-use corewise_model::suite::results::Tried;
+use corewise_model::suite::BenchmarkSuite;
+use corewise_model::suite::results::TriedBenchmark;
 use corewise_model::trial;
 use insta::assert_snapshot;
 
 use super::*;
-use crate::commands::r#try::screen::tests::{Made, made_by};
+use crate::commands::r#try::screen::tests::{MadeExperiment, made_by};
 use crate::draw::fixtures::hostile;
 use crate::draw::markdown;
+use crate::draw::story::draw_parts;
 use crate::draw::story::forms::check_forms;
-use crate::draw::story::lines;
 
 const TEXT: &str = r#"
 name = "small"
@@ -39,16 +39,18 @@ category = "rendering"
 command = ["broken"]
 "#;
 
-fn tried(made: Made, stored: i64) -> RowResult {
-    let Made { experiment, trials, standing } = made;
-    let race = trial::race(&experiment, &trials);
-    RowResult::Tried(Box::new(Tried { experiment, trials, standing, race, stored: Some(stored) }))
+fn tried(made: MadeExperiment, stored: i64) -> RowResult {
+    let MadeExperiment { experiment, trials, standing } = made;
+    let race = trial::race_of_trials(&experiment, &trials);
+    RowResult::Tried(Box::new(TriedBenchmark { experiment, trials, standing, race, stored: Some(stored) }))
 }
 
 /// The rows: two that are tried, a missing program, one that the time did not suffice for, and one that failed.
 fn results(gains: [[f64; 2]; 3], blocks: u32) -> [RowResult; 5] {
-    let policy = Policy { least_blocks: Policy::default().blocks_of_a_mean(2), ..Policy::default() };
-    let made = |gains: [f64; 2]| made_by(policy.clone(), &Effects::of(&gains), &RunNoise::Quiet, 1, blocks);
+    let policy =
+        JudgingPolicy { least_blocks: JudgingPolicy::default().blocks_of_a_mean(2), ..JudgingPolicy::default() };
+    let made =
+        |gains: [f64; 2]| made_by(policy.clone(), &ProgramEffects::from_gains(&gains), &RunNoise::Quiet, 1, blocks);
     let [first, second, third] = gains.map(made);
     [
         tried(first, 7),
@@ -63,20 +65,20 @@ fn results(gains: [[f64; 2]; 3], blocks: u32) -> [RowResult; 5] {
     ]
 }
 
-fn with<T>(results: [RowResult; 5], look: impl Fn(&Results<'_>) -> T) -> T {
-    let suite = Suite::parse(TEXT).unwrap();
-    let rows: Vec<Row<'_>> =
-        suite.benchmarks.iter().zip(results).map(|(benchmark, result)| Row { benchmark, result }).collect();
-    let tried = rows[0].tried().unwrap();
+fn with<T>(results: [RowResult; 5], look: impl Fn(&SuiteResults<'_>) -> T) -> T {
+    let suite = BenchmarkSuite::parse(TEXT).unwrap();
+    let rows: Vec<SuiteRow<'_>> =
+        suite.benchmarks.iter().zip(results).map(|(benchmark, result)| SuiteRow { benchmark, result }).collect();
+    let tried = rows[0].tried_benchmark().unwrap();
     let installation = Some("apt install povray".to_owned());
     let (arms, policy) = (&tried.experiment.arms, &tried.experiment.policy);
-    look(&Results { suite: &suite, arms, policy, rows: &rows, installation })
+    look(&SuiteResults { suite: &suite, arms, policy, rows: &rows, installation })
 }
 
 #[test]
 fn a_row_a_benchmark_and_means_of_categories() {
     let screens = with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 12), |shown| {
-        [110, 60].map(|width| story(shown).at(width).plain())
+        [110, 60].map(|width| compose_story(shown).screen_at_width(width).to_plain())
     });
     assert_snapshot!(screens[0], @r"
     Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
@@ -136,7 +138,7 @@ fn a_row_a_benchmark_and_means_of_categories() {
 
 #[test]
 fn where_nothing_is_better_over_all_it_is_said() {
-    let first = |gains| with(results(gains, 12), |shown| sentences(shown)[0].to_plain());
+    let first = |gains| with(results(gains, 12), |shown| draw_sentences(shown)[0].to_plain());
     assert_eq!(
         first([[0.3, 0.0], [-0.1, 0.0], [0.3, 0.0]]),
         "It depends on the program. all - core:0 is better over 3 benchmarks, but is worse in 1: pin the 2 that gain."
@@ -157,7 +159,7 @@ fn no_screen_is_wider_than_the_terminal() {
     running_at(&mut results[0], [Some(3.87), Some(4.20), Some(3.90)], Some(88.0), true);
     with(results, |shown| {
         for width in [20, 40, 60, 80, 132] {
-            for line in story(shown).at(width).plain().lines() {
+            for line in compose_story(shown).screen_at_width(width).to_plain().lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
@@ -185,8 +187,8 @@ fn a_second_table_has_clock_and_power() {
         running_at(&mut results[2], [Some(4.0), None, Some(3.0)], watts, is_estimate);
         results
     };
-    let at = |shown: &Results<'_>, width: usize| {
-        lines(&clock::table(shown), width).iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
+    let at = |shown: &SuiteResults<'_>, width: usize| {
+        draw_parts(&clock::compose_table(shown), width).iter().map(StyledLine::to_plain).collect::<Vec<_>>().join("\n")
     };
     let wide = with(made(Some(88.0), true), |shown| [at(shown, 80), at(shown, 60)]);
     assert_snapshot!(wide[0], @r"
@@ -228,8 +230,9 @@ fn a_second_table_has_clock_and_power() {
     }
     let powered = with(powered, |shown| at(shown, 80));
     assert!(powered.starts_with("Power while they ran") && powered.contains("OS default"), "{powered}");
-    let [screen, text] =
-        with(made(Some(88.0), true), |shown| [story(shown).at(80).plain(), markdown::story(&story(shown), None)]);
+    let [screen, text] = with(made(Some(88.0), true), |shown| {
+        [compose_story(shown).screen_at_width(80).to_plain(), markdown::write_story(&compose_story(shown), None)]
+    });
     assert!(
         screen.contains("\n\nClock and power while they ran")
             && text.contains("### Clock and power while they ran\n\n"),
@@ -241,19 +244,20 @@ fn a_second_table_has_clock_and_power() {
 fn every_sentence_is_in_every_form() {
     let mut results = results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8);
     running_at(&mut results[0], [Some(3.0), Some(3.1), None], Some(20.0), true);
-    with(results, |shown| check_forms(&story(shown)));
+    with(results, |shown| check_forms(&compose_story(shown)));
 }
 
 #[test]
 fn without_clock_and_power_there_is_no_second_table() {
-    let told = with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8), |shown| clock::table(shown).is_empty());
+    let told =
+        with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8), |shown| clock::compose_table(shown).is_empty());
     assert!(told);
 }
 
 #[test]
 fn other_programs_can_read_it() {
     let [text, runs] = with(results([[0.10, -0.2], [0.08, 0.0], [0.06, -0.1]], 8), |shown| {
-        [markdown::story(&story(shown), None), csv(shown, &story(shown).notes())]
+        [markdown::write_story(&compose_story(shown), None), write_csv(shown, &compose_story(shown).note_sentences())]
     });
     assert_snapshot!(text, @r"
     Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
@@ -300,12 +304,14 @@ fn other_programs_can_read_it() {
 #[test]
 fn means_are_told_with_and_without_what_is_in_doubt() {
     let gains = [[0.10, -0.2], [0.08, 0.0], [0.30, -0.1]];
-    let sentence = |results| with(results, |shown| story(shown).at(200).plain().lines().nth(1).unwrap().to_owned());
+    let sentence = |results| {
+        with(results, |shown| compose_story(shown).screen_at_width(200).to_plain().lines().nth(1).unwrap().to_owned())
+    };
     let sound = sentence(results(gains, 12));
     assert!(sound.contains("3 of 3") && !sound.contains("doubtful"), "{sound}");
     let mut results = results(gains, 12);
     let RowResult::Tried(last) = &mut results[2] else { panic!("it was tried") };
-    last.standing.verdict = Verdict::Unsound { why: vec![Doubt::BaselineFails { failures: 2 }] };
+    last.standing.verdict = Verdict::Unsound { why: vec![ExperimentDoubt::BaselineFails { failures: 2 }] };
     let doubted = sentence(results);
     let [without, with] = doubted.split("; with the doubtful ones (!), mean of 3 ").collect::<Vec<_>>()[..] else {
         panic!("no second mean: {doubted}")
@@ -318,11 +324,11 @@ fn means_are_told_with_and_without_what_is_in_doubt() {
 /// Who fails somewhere has no part in the mean there, and is no winner.
 #[test]
 fn a_placement_that_fails_is_not_pinned() {
-    let effects = Effects { failures: vec![0.0, 1.0, 0.0], ..Effects::of(&[0.0, 0.0]) };
-    let failing = tried(made_by(Policy::default(), &effects, &RunNoise::Quiet, 1, 12), 8);
+    let effects = ProgramEffects { failures: vec![0.0, 1.0, 0.0], ..ProgramEffects::from_gains(&[0.0, 0.0]) };
+    let failing = tried(made_by(JudgingPolicy::default(), &effects, &RunNoise::Quiet, 1, 12), 8);
     let [first, _, third, missing, failed] = results([[0.3, 0.0]; 3], 12);
     let told = with([first, failing, third, missing, failed], |shown| {
-        sentences(shown)[..2].iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
+        draw_sentences(shown)[..2].iter().map(StyledLine::to_plain).collect::<Vec<_>>().join("\n")
     });
     assert_snapshot!(told, @r"
     It depends on the program. all - core:0 is better over 2 benchmarks, but fails in 1: pin the 2 that gain.
@@ -343,15 +349,15 @@ fn no_benchmark_is_named_so_that_it_steers_hides_or_computes() {
     for part in names.chunks(10) {
         let mut left = part.iter().cycle();
         let mut name = || left.next().unwrap().clone();
-        let mut suite = Suite::parse(TEXT).unwrap();
+        let mut suite = BenchmarkSuite::parse(TEXT).unwrap();
         for benchmark in &mut suite.benchmarks {
             (benchmark.name, benchmark.category) = (name(), name());
         }
         let tried = [&first, &second, &third].map(|made| {
-            let Tried { experiment, trials, standing, race, stored } = &**made;
+            let TriedBenchmark { experiment, trials, standing, race, stored } = &**made;
             let (mut experiment, trials, stored) = (experiment.clone(), trials.clone(), *stored);
             experiment.arms.iter_mut().for_each(|arm| arm.name = name());
-            RowResult::Tried(Box::new(Tried {
+            RowResult::Tried(Box::new(TriedBenchmark {
                 experiment,
                 trials,
                 standing: standing.clone(),
@@ -365,13 +371,13 @@ fn no_benchmark_is_named_so_that_it_steers_hides_or_computes() {
         ];
         assert!(matches!((&missing, &failed), (RowResult::Missing(_), RowResult::Failed { .. })));
         let results = tried.into_iter().chain(others);
-        let rows: Vec<Row<'_>> =
-            suite.benchmarks.iter().zip(results).map(|(benchmark, result)| Row { benchmark, result }).collect();
-        let tried = rows[0].tried().unwrap();
+        let rows: Vec<SuiteRow<'_>> =
+            suite.benchmarks.iter().zip(results).map(|(benchmark, result)| SuiteRow { benchmark, result }).collect();
+        let tried = rows[0].tried_benchmark().unwrap();
         let (arms, policy) = (&tried.experiment.arms, &tried.experiment.policy);
-        let shown = Results { suite: &suite, arms, policy, rows: &rows, installation: None };
-        let told = story(&shown);
+        let shown = SuiteResults { suite: &suite, arms, policy, rows: &rows, installation: None };
+        let told = compose_story(&shown);
         hostile::check_story(&told);
-        hostile::check_csv(&csv(&shown, &told.notes()));
+        hostile::check_csv(&write_csv(&shown, &told.note_sentences()));
     }
 }

@@ -1,42 +1,42 @@
 //! Screens of running processes.
 
 use corewise_model::quantity::MeasuredQuantity;
-use corewise_model::sample::{Kind, Reading};
-use corewise_model::trial::{Limit, Live, LiveProcess, Source};
+use corewise_model::sample::{MetricKind, MetricSource};
+use corewise_model::trial::{LiveProcess, LiveSource, LiveWorkload, MetricLimit};
 
 use super::*;
 
 /// What the screens below are of, with slots for runs.
-fn of_slots(gains: &[f64], kind: Kind) -> Made {
-    let Made { mut experiment, mut trials, .. } = made(gains, &RunNoise::Typical, 3, 40);
-    let reading = Some(Reading { kind, series: Some("ops_total".into()) });
-    let metric = Metric { name: "ops_total".into(), pattern: None, higher_is_better: true, reading };
-    experiment.workload.live = Some(Live {
+fn of_slots(gains: &[f64], kind: MetricKind) -> MadeExperiment {
+    let MadeExperiment { mut experiment, mut trials, .. } = made(gains, &RunNoise::Typical, 3, 40);
+    let reading = Some(MetricSource { kind, series: Some("ops_total".into()) });
+    let metric = TrialMetric { name: "ops_total".into(), pattern: None, higher_is_better: true, reading };
+    experiment.workload.live = Some(LiveWorkload {
         processes: vec![LiveProcess { id: 4711, start_ticks: 9 }],
         matches: vec!["unit=redis.service".into()],
-        source: Source::Page("http://localhost:9121/metrics".into()),
+        source: LiveSource::Page("http://localhost:9121/metrics".into()),
         slot_s: 0.3,
-        limits: vec![Limit {
+        limits: vec![MetricLimit {
             text: "ops_total < 5".into(),
             metric: metric.clone(),
             is_most: false,
-            bound: MeasuredQuantity::bare(5.0),
+            bound: MeasuredQuantity::without_unit(5.0),
         }],
     });
     experiment.workload.metric = metric;
     for trial in &mut trials {
-        trial.observed = Observed { wall_s: 0.3, most_threads: 4, ..Observed::default() };
-        if let Outcome::Value(value) = &mut trial.outcome {
+        trial.observed = TrialObservations { wall_s: 0.3, most_threads: 4, ..TrialObservations::default() };
+        if let TrialOutcome::Value(value) = &mut trial.outcome {
             *value = 1e5 / *value;
         }
     }
-    let standing = standing(&experiment, &trials);
-    Made { experiment, trials, standing }
+    let standing = experiment_standing(&experiment, &trials);
+    MadeExperiment { experiment, trials, standing }
 }
 
 #[test]
 fn a_winner_of_slots_is_applied_to_what_runs_and_to_what_will() {
-    assert_snapshot!(of_slots(&[0.1, -0.1], Kind::Rate).at(100), @r"
+    assert_snapshot!(of_slots(&[0.1, -0.1], MetricKind::Rate).at(100), @r"
     Pin it. all - core:0 is at least 4.7 % better in ops_total than the OS default in its typical run,
     about 10.8 %; proven after 26 slots of 300 ms (error rate 5 %).
         corewise keep add --from 3 --match unit=redis.service
@@ -59,25 +59,30 @@ fn a_winner_of_slots_is_applied_to_what_runs_and_to_what_will() {
 
 #[test]
 fn every_sentence_about_slots_is_in_every_form() {
-    for kind in [Kind::Rate, Kind::CpuTime] {
-        let Made { experiment, trials, standing } = &of_slots(&[0.1, -0.1], kind);
-        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
-        check_forms(&story(shown, Vec::new()));
+    for kind in [MetricKind::Rate, MetricKind::CpuTime] {
+        let MadeExperiment { experiment, trials, standing } = &of_slots(&[0.1, -0.1], kind);
+        let shown = ShownExperiment { experiment, trials, standing, threads: None, stored: Some(3) };
+        check_forms(&compose_story(shown, Vec::new()));
     }
 }
 
 #[test]
 fn a_proxy_is_called_one() {
-    let screen = of_slots(&[0.1], Kind::CpuTime).at(100).replace('\n', " ");
+    let screen = of_slots(&[0.1], MetricKind::CpuTime).at(100).replace('\n', " ");
     assert!(screen.contains("measures time, not work done"), "{screen}");
 }
 
 #[test]
 fn no_text_of_running_processes_steers() {
-    let Made { experiment, trials, standing } = of_slots(&[0.1, 0.0], Kind::Rate);
-    for Conducted { experiment, trials } in hostile::copies(&Conducted { experiment, trials }) {
-        let shown =
-            Shown { experiment: &experiment, trials: &trials, standing: &standing, threads: None, stored: Some(3) };
-        hostile::check_story(&story(shown, Vec::new()));
+    let MadeExperiment { experiment, trials, standing } = of_slots(&[0.1, 0.0], MetricKind::Rate);
+    for ExperimentRecord { experiment, trials } in hostile::copies(&ExperimentRecord { experiment, trials }) {
+        let shown = ShownExperiment {
+            experiment: &experiment,
+            trials: &trials,
+            standing: &standing,
+            threads: None,
+            stored: Some(3),
+        };
+        hostile::check_story(&compose_story(shown, Vec::new()));
     }
 }

@@ -1,16 +1,16 @@
 //! The effect of pinning at each number of threads, in sentences.
 
-use corewise_model::experiment::{ArmVerdict, Doubt, PinnedStanding, Verdict};
+use corewise_model::experiment::{ArmVerdict, ExperimentDoubt, PinnedStanding, Verdict};
 use corewise_model::trial::ThreadsReport;
 
-use super::{counted, threads};
-use crate::commands::r#try::screen::Shown;
-use crate::commands::r#try::screen::gain::{interval, percent, size};
-use crate::draw::printable::named;
+use super::{format_counts, format_threads};
+use crate::commands::r#try::screen::ShownExperiment;
+use crate::commands::r#try::screen::gain::{format_interval, format_percent, format_size};
+use crate::draw::printable::printable_name;
 
 /// The result of pinning at one number of threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Came {
+enum PinnedOutcome {
     Better,
     Equal,
     NotBetter,
@@ -22,68 +22,74 @@ enum Came {
     Unsound,
 }
 
-fn came(pinned: &PinnedStanding) -> Came {
+fn judge_pinning(pinned: &PinnedStanding) -> PinnedOutcome {
     if let Verdict::Unsound { why } = &pinned.standing.verdict {
-        let failed = why.iter().any(|doubt| matches!(doubt, Doubt::BaselineFails { .. }));
-        return if failed { Came::Alone } else { Came::Unsound };
+        let failed = why.iter().any(|doubt| matches!(doubt, ExperimentDoubt::BaselineFails { .. }));
+        return if failed { PinnedOutcome::Alone } else { PinnedOutcome::Unsound };
     }
     match pinned.standing.arms.get(1).and_then(|arm| arm.verdict) {
-        Some(ArmVerdict::Wins) => Came::Better,
-        Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin) => Came::Equal,
-        Some(ArmVerdict::NotBetterByMargin) => Came::NotBetter,
-        Some(ArmVerdict::Worse) => Came::Worse,
-        Some(ArmVerdict::Failed) => Came::Failed,
-        Some(ArmVerdict::Undecided) | None => Came::Open,
+        Some(ArmVerdict::Wins) => PinnedOutcome::Better,
+        Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin) => PinnedOutcome::Equal,
+        Some(ArmVerdict::NotBetterByMargin) => PinnedOutcome::NotBetter,
+        Some(ArmVerdict::Worse) => PinnedOutcome::Worse,
+        Some(ArmVerdict::Failed) => PinnedOutcome::Failed,
+        Some(ArmVerdict::Undecided) | None => PinnedOutcome::Open,
     }
 }
 
 /// Returns true if pinning is proven better there.
 pub fn is_better(pinned: &PinnedStanding) -> bool {
-    came(pinned) == Came::Better
+    judge_pinning(pinned) == PinnedOutcome::Better
 }
 
 /// Returns sentences on the effect of pinning, improvements first.
-pub fn sentences(shown: Shown<'_>, report: &ThreadsReport) -> Vec<String> {
+pub fn describe_pinning(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Vec<String> {
     let all = &report.standing.pinned;
-    let at = |wanted: Came| -> Vec<u32> {
-        all.iter().filter(|pinned| came(pinned) == wanted).map(|pinned| pinned.threads).collect()
+    let at = |wanted: PinnedOutcome| -> Vec<u32> {
+        all.iter().filter(|pinned| judge_pinning(pinned) == wanted).map(|pinned| pinned.threads).collect()
     };
     let mut sentences = Vec::new();
     sentences.extend(pinned_better(shown, all));
-    let (word, margin) = (if shown.is_time() { "faster" } else { "better" }, percent(shown.experiment.policy.margin));
-    let mut say = |wanted: Came, text: &dyn Fn(String) -> String| {
+    let (word, margin) =
+        (if shown.is_time() { "faster" } else { "better" }, format_percent(shown.experiment.policy.margin));
+    let mut say = |wanted: PinnedOutcome, text: &dyn Fn(String) -> String| {
         let counts = at(wanted);
         if !counts.is_empty() {
-            sentences.push(text(counted(&counts)));
+            sentences.push(text(format_counts(&counts)));
         }
     };
-    if all.len() > 1 && at(Came::Equal).len() == all.len() {
+    if all.len() > 1 && at(PinnedOutcome::Equal).len() == all.len() {
         return vec!["Pinning makes no difference at any count.".to_owned()];
     }
-    say(Came::Equal, &|counts| format!("Pinning makes no difference at {counts}."));
-    say(Came::NotBetter, &|counts| format!("At {counts}, pinned is not {margin} {word}."));
-    say(Came::Worse, &|counts| format!("At {counts}, pinned is worse."));
-    say(Came::Open, &|counts| format!("Whether pinning helps is not decided at {counts}."));
-    say(Came::Failed, &|counts| format!("With {counts} pinned it failed."));
-    say(Came::Alone, &|counts| format!("With {counts} and the OS default it failed."));
-    say(Came::Unsound, &|counts| {
+    say(PinnedOutcome::Equal, &|counts| format!("Pinning makes no difference at {counts}."));
+    say(PinnedOutcome::NotBetter, &|counts| format!("At {counts}, pinned is not {margin} {word}."));
+    say(PinnedOutcome::Worse, &|counts| format!("At {counts}, pinned is worse."));
+    say(PinnedOutcome::Open, &|counts| format!("Whether pinning helps is not decided at {counts}."));
+    say(PinnedOutcome::Failed, &|counts| format!("With {counts} pinned it failed."));
+    say(PinnedOutcome::Alone, &|counts| format!("With {counts} and the OS default it failed."));
+    say(PinnedOutcome::Unsound, &|counts| {
         format!("At {counts} the runs contradict each other: it is unknown whether pinning helps.")
     });
     sentences
 }
 
-fn pinned_better(shown: Shown<'_>, all: &[PinnedStanding]) -> Option<String> {
-    let better = all.iter().filter(|pinned| came(pinned) == Came::Better);
+fn pinned_better(shown: ShownExperiment<'_>, all: &[PinnedStanding]) -> Option<String> {
+    let better = all.iter().filter(|pinned| judge_pinning(pinned) == PinnedOutcome::Better);
     let parts: Vec<String> = better
         .filter_map(|pinned| {
             let effect = pinned.standing.arms.get(1)?.effect?;
-            Some(format!("{} by {} {}", threads(pinned.threads), size(effect.estimate), interval(&effect)))
+            Some(format!(
+                "{} by {} {}",
+                format_threads(pinned.threads),
+                format_size(effect.estimate),
+                format_interval(&effect)
+            ))
         })
         .collect();
     let word = if shown.is_time() {
         "faster".to_owned()
     } else {
-        format!("better in {}", named(&shown.experiment.workload.metric.name))
+        format!("better in {}", printable_name(&shown.experiment.workload.metric.name))
     };
     (!parts.is_empty()).then(|| format!("Pinned it is {word}: {}.", parts.join(", ")))
 }

@@ -4,102 +4,114 @@ mod chart;
 mod svg;
 
 use corewise_machine::CpuSet;
-use corewise_model::experiment::{Cell, Policy, Standing, Threads, arrange};
+use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, ThreadsCell, ThreadsRace, arrange_cells};
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{Effects, Trials};
+use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{
-    Arm, Experiment, Metric, Observed, Outcome, ThreadsReport, Trial, Workload, standing, threads,
+    Experiment, PlacementArm, ThreadsReport, Trial, TrialMetric, TrialObservations, TrialOutcome, TriedWorkload,
+    experiment_standing, threads_report,
 };
 use insta::assert_snapshot;
 
-use crate::commands::r#try::screen::{Shown, in_words, story};
+use crate::commands::r#try::screen::{ShownExperiment, compose_story, draw_answer};
 use crate::draw::fixtures::fabricated::ryzen_9950x3d;
 use crate::draw::markdown;
 use crate::draw::story::forms::check_forms;
 
 /// An experiment with the runs that it took.
-struct Made {
+struct MadeThreadsExperiment {
     experiment: Experiment,
     trials: Vec<Trial>,
-    standing: Standing,
+    standing: ExperimentStanding,
     report: ThreadsReport,
 }
 
 /// What is true of a program: how much a cell does more than one thread left to the operating system, as a logarithm, and how
 /// much of its time a thread computes.
-struct Truth {
-    does: fn(Cell) -> f64,
+struct ProgramTruth {
+    does: fn(ThreadsCell) -> f64,
     busy: f64,
-    failing: Option<Cell>,
+    failing: Option<ThreadsCell>,
 }
 
 /// Contention 2 %, coherency 0.05 %; no more than 32 at a time.
-fn lawful(cell: Cell) -> f64 {
+fn lawful(cell: ThreadsCell) -> f64 {
     let n = f64::from(cell.threads.min(32));
     (n / (1.0 + 0.02 * (n - 1.0) + 0.0005 * n * (n - 1.0))).ln()
 }
 
-const USUAL: Truth = Truth { does: lawful, busy: 0.995, failing: None };
+const USUAL: ProgramTruth = ProgramTruth { does: lawful, busy: 0.995, failing: None };
 
-fn arm(cell: &Cell) -> Arm {
-    let name = crate::commands::r#try::screen::threads::threads(cell.threads);
-    let placed = cell.pinned.then(|| CpuSet::first(cell.threads.min(32)));
+fn arm(cell: &ThreadsCell) -> PlacementArm {
+    let name = crate::commands::r#try::screen::threads::format_threads(cell.threads);
+    let placed = cell.pinned.then(|| CpuSet::first_cpus(cell.threads.min(32)));
     let name = if cell.pinned { format!("{name} on spread({}, llc)", cell.threads) } else { name };
-    Arm { threads: Some(cell.threads), ..Arm::new(name, placed, "") }
+    PlacementArm { threads: Some(cell.threads), ..PlacementArm::new(name, placed, "") }
 }
 
-fn made(cells: &mut [Cell], truth: &Truth, noise: &RunNoise, seed: u64, most_blocks: u32) -> Made {
+fn made(
+    cells: &mut [ThreadsCell],
+    truth: &ProgramTruth,
+    noise: &RunNoise,
+    seed: u64,
+    most_blocks: u32,
+) -> MadeThreadsExperiment {
     let machine = ryzen_9950x3d();
     let cpus = machine.allowed.len() as u32;
-    arrange(cells, cpus);
+    arrange_cells(cells, cpus);
     let experiment = Experiment {
         corewise: "0.1.0".into(),
         started_unix_ms: 0,
         seed,
         machine,
-        workload: Workload {
+        workload: TriedWorkload {
             threads_as: vec!["OMP_NUM_THREADS".into()],
-            ..Workload::new(vec!["./app".into(), "--jobs={threads}".into()], "/".into(), Metric::wall_time())
+            ..TriedWorkload::new(vec!["./app".into(), "--jobs={threads}".into()], "/".into(), TrialMetric::wall_time())
         },
         arms: cells.iter().map(arm).collect(),
-        policy: Policy::default(),
+        policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
         imported: None,
     };
     let first = (truth.does)(cells[0]);
     let gains: Vec<f64> = cells[1..].iter().map(|cell| (truth.does)(*cell) - first).collect();
-    let mut source = Trials::new(&Effects::of(&gains), noise, !seed);
-    let mut race = Threads::new(cells, cpus, &experiment.policy);
+    let mut source = SimulatedTrials::new(&ProgramEffects::from_gains(&gains), noise, !seed);
+    let mut race = ThreadsRace::new(cells, cpus, &experiment.policy);
     let mut trials = Vec::new();
     for block in 1..=most_blocks {
         if race.is_decided() {
             break;
         }
-        let mut whole = source.block(&race.next_block(seed));
+        let mut whole = source.make_block(&race.next_block(seed));
         for (place, run) in whole.runs.iter_mut().enumerate() {
             run.x = run.x.filter(|_| truth.failing != Some(cells[run.arm])).map(|x| x - first);
             trials.push(trial(block, place as u32, run.arm, run.x, truth));
         }
-        race.add(&whole);
+        race.add_block(&whole);
     }
-    let (standing, report) = (standing(&experiment, &trials), threads(&experiment, &trials).unwrap());
-    Made { experiment, trials, standing, report }
+    let (standing, report) = (experiment_standing(&experiment, &trials), threads_report(&experiment, &trials).unwrap());
+    MadeThreadsExperiment { experiment, trials, standing, report }
 }
 
-fn trial(block: u32, place: u32, arm: usize, x: Option<f64>, truth: &Truth) -> Trial {
+fn trial(block: u32, place: u32, arm: usize, x: Option<f64>, truth: &ProgramTruth) -> Trial {
     let outcome = match x {
-        Some(x) => Outcome::Value(10.0 * x.exp()),
-        None => Outcome::Failed { why: "exit status 1".into(), output: "no memory".into() },
+        Some(x) => TrialOutcome::Value(10.0 * x.exp()),
+        None => TrialOutcome::Failed { why: "exit status 1".into(), output: "no memory".into() },
     };
     let wall_s = 10.0 * x.unwrap_or_default().exp();
-    let observed = Observed { wall_s, user_s: truth.busy * wall_s, others_busy: Some(0.02), ..Observed::default() };
+    let observed = TrialObservations {
+        wall_s,
+        user_s: truth.busy * wall_s,
+        others_busy: Some(0.02),
+        ..TrialObservations::default()
+    };
     Trial { observed, ..Trial::new(block, place, arm, outcome) }
 }
 
-impl Made {
-    fn shown(&self) -> Shown<'_> {
-        Shown {
+impl MadeThreadsExperiment {
+    fn shown(&self) -> ShownExperiment<'_> {
+        ShownExperiment {
             experiment: &self.experiment,
             trials: &self.trials,
             standing: &self.standing,
@@ -109,12 +121,12 @@ impl Made {
     }
 
     fn at(&self, width: usize) -> String {
-        story(self.shown(), Vec::new()).at(width).plain()
+        compose_story(self.shown(), Vec::new()).screen_at_width(width).to_plain()
     }
 }
 
-fn cells(counts: &[u32], ways: &[bool]) -> Vec<Cell> {
-    let cell = |threads| ways.iter().map(move |&pinned| Cell { threads, pinned });
+fn cells(counts: &[u32], ways: &[bool]) -> Vec<ThreadsCell> {
+    let cell = |threads| ways.iter().map(move |&pinned| ThreadsCell { threads, pinned });
     let all = counts.iter().copied().flat_map(cell);
     // Pinned to all is what it is anyway.
     all.filter(|cell| !cell.pinned || cell.threads < 32 || ways == [true]).collect()
@@ -126,7 +138,7 @@ const BOTH: [bool; 2] = [false, true];
 fn every_sentence_is_in_every_form() {
     for counts in [&[1, 4, 16, 32, 64][..], &[1, 8]] {
         let made = made(&mut cells(counts, &BOTH), &USUAL, &RunNoise::Quiet, 42, 60);
-        check_forms(&story(made.shown(), Vec::new()));
+        check_forms(&compose_story(made.shown(), Vec::new()));
     }
 }
 
@@ -206,7 +218,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
       pinned or not and how many, with an error rate of 5 % each
       · 8 blocks, seed 42 · stored as experiment 3
     ");
-    let text = markdown::story(&story(made.shown(), Vec::new()), None);
+    let text = markdown::write_story(&compose_story(made.shown(), Vec::new()), None);
     // The date is that of the time zone.
     let text = text.split("\n\n").filter(|block| !block.contains(" begun ")).collect::<Vec<_>>().join("\n\n");
     assert_snapshot!(text, @r"
@@ -242,8 +254,8 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
 
 #[test]
 fn more_threads_than_cpus_may_win() {
-    let does = |cell: Cell| lawful(cell) + if cell.threads == 64 { 0.12 } else { 0.0 };
-    let truth = Truth { does, busy: 0.78, failing: None };
+    let does = |cell: ThreadsCell| lawful(cell) + if cell.threads == 64 { 0.12 } else { 0.0 };
+    let truth = ProgramTruth { does, busy: 0.78, failing: None };
     assert_snapshot!(made(&mut cells(&[1, 8, 16, 32, 64], &[false]), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
     64 threads, OS default: 12.1 % [11.5, 13.0] faster than 32 (one per cpu), proven after 40 runs
     (error rate 5 %).
@@ -278,15 +290,15 @@ fn more_threads_than_cpus_may_win() {
 
 #[test]
 fn pinning_may_be_better_at_some_counts() {
-    fn pinned(cell: Cell) -> f64 {
+    fn pinned(cell: ThreadsCell) -> f64 {
         match (cell.threads, cell.pinned) {
             (4, true) => 0.15,
             (8, true) => -0.10,
             _ => 0.0,
         }
     }
-    let does = |cell: Cell| f64::from(cell.threads.min(4)).ln() + pinned(cell);
-    let truth = Truth { does, ..USUAL };
+    let does = |cell: ThreadsCell| f64::from(cell.threads.min(4)).ln() + pinned(cell);
+    let truth = ProgramTruth { does, ..USUAL };
     assert_snapshot!(made(&mut cells(&[1, 2, 4, 8], &BOTH), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
     Leave it at 8 threads: no other number is 3 % faster. Pinned it is faster: 4 threads by
     16.1 % [14.7, 17.2]. Pinning makes no difference at 1 and 2 threads. At 8 threads, pinned is worse.
@@ -353,7 +365,7 @@ fn what_is_open_is_said() {
 
 #[test]
 fn failures_are_said() {
-    let truth = Truth { failing: Some(Cell { threads: 64, pinned: false }), ..USUAL };
+    let truth = ProgramTruth { failing: Some(ThreadsCell { threads: 64, pinned: false }), ..USUAL };
     let made = |ways: &[bool]| made(&mut cells(&[1, 8, 16, 32, 64], ways), &truth, &RunNoise::Quiet, 5, 60);
     assert_snapshot!(made(&[false]).at(100), @r"
     Leave it at 32 threads (one per cpu): 1, 8 and 16 threads are proven not to be 3 % faster; with 64
@@ -391,17 +403,17 @@ fn failures_are_said() {
 
 #[test]
 fn where_a_count_fails_pinned_has_nothing_to_beat() {
-    let truth = Truth { failing: Some(Cell { threads: 8, pinned: false }), ..USUAL };
+    let truth = ProgramTruth { failing: Some(ThreadsCell { threads: 8, pinned: false }), ..USUAL };
     let made = made(&mut cells(&[8, 16, 32], &BOTH), &truth, &RunNoise::Quiet, 5, 60);
-    let told = in_words(made.shown()).to_plain();
+    let told = draw_answer(made.shown()).to_plain();
     assert!(told.contains("With 8 threads and the OS default it failed."), "{told}");
     assert!(made.report.standing.pinned[0].has_failed() && !made.report.standing.pinned[1].has_failed());
 }
 
 #[test]
 fn one_count_and_pinned_alone_are_tables_too() {
-    let does = |cell: Cell| if cell.pinned { 0.2 } else { 0.0 };
-    let one = made(&mut cells(&[4], &BOTH), &Truth { does, ..USUAL }, &RunNoise::Quiet, 5, 60);
+    let does = |cell: ThreadsCell| if cell.pinned { 0.2 } else { 0.0 };
+    let one = made(&mut cells(&[4], &BOTH), &ProgramTruth { does, ..USUAL }, &RunNoise::Quiet, 5, 60);
     assert_snapshot!(one.at(100), @r"
     Pinned it is faster: 4 threads by 22.1 % [20.9, 27.2].
         OMP_NUM_THREADS=4 corewise run --on 0-3 -- ./app --jobs=4

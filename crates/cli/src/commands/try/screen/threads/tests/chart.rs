@@ -1,45 +1,49 @@
 //! That bars tell at once which number of threads does most, whatever the metric, and fit.
 
-use corewise_model::experiment::Cell;
+use corewise_model::experiment::ThreadsCell;
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::trial::{Metric, Outcome, standing, threads};
+use corewise_model::trial::{TrialMetric, TrialOutcome, experiment_standing, threads_report};
 use insta::assert_snapshot;
 
-use super::{BOTH, Made, Truth, USUAL, cells, lawful, made};
-use crate::commands::r#try::screen::threads::chart::chart;
-use crate::draw::heat::depth::Depth;
-use crate::draw::text::Line;
+use super::{BOTH, MadeThreadsExperiment, ProgramTruth, USUAL, cells, lawful, made};
+use crate::commands::r#try::screen::threads::chart::compose_chart;
+use crate::draw::heat::depth::ColourDepth;
+use crate::draw::text::StyledLine;
 
-impl Made {
+impl MadeThreadsExperiment {
     fn chart(&self, width: usize) -> String {
-        let chart = chart(self.shown(), &self.report);
-        let lines = chart.map_or_else(Vec::new, |chart| chart.lines(width, Depth::NoColour));
-        lines.iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
+        let chart = compose_chart(self.shown(), &self.report);
+        let lines = chart.map_or_else(Vec::new, |chart| chart.draw_lines(width, ColourDepth::NoColour));
+        lines.iter().map(StyledLine::to_plain).collect::<Vec<_>>().join("\n")
     }
 
     /// The same program, judged by what it does in a second.
     pub fn judged_by_rate(mut self) -> Self {
-        let metric =
-            Metric { name: "rays_per_second".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
+        let metric = TrialMetric {
+            name: "rays_per_second".into(),
+            pattern: Some("x".into()),
+            higher_is_better: true,
+            reading: None,
+        };
         self.experiment.workload.metric = metric;
         for trial in &mut self.trials {
-            if let Outcome::Value(value) = &mut trial.outcome {
+            if let TrialOutcome::Value(value) = &mut trial.outcome {
                 *value = 5e6 / *value;
             }
         }
-        self.standing = standing(&self.experiment, &self.trials);
-        self.report = threads(&self.experiment, &self.trials).unwrap();
+        self.standing = experiment_standing(&self.experiment, &self.trials);
+        self.report = threads_report(&self.experiment, &self.trials).unwrap();
         self
     }
 }
 
 /// On one chip of 16 cpus it does more than on two.
-pub fn near(cell: Cell) -> f64 {
+pub fn near(cell: ThreadsCell) -> f64 {
     let gain = if cell.pinned && (2..=16).contains(&cell.threads) { 0.12 } else { 0.0 };
     lawful(cell) + gain
 }
 
-pub const NEAR: Truth = Truth { does: near, ..USUAL };
+pub const NEAR: ProgramTruth = ProgramTruth { does: near, ..USUAL };
 pub const COUNTS: [u32; 8] = [1, 2, 3, 5, 9, 16, 18, 24];
 
 #[test]
@@ -125,9 +129,9 @@ fn more_of_a_rate_and_less_of_a_time_are_the_same_bars() {
 
 #[test]
 fn what_failed_has_no_bar_and_says_so() {
-    let failing = |cell| Truth { failing: Some(cell), ..USUAL };
+    let failing = |cell| ProgramTruth { failing: Some(cell), ..USUAL };
     let at = |cell| made(&mut cells(&[1, 8, 64], &BOTH), &failing(cell), &RunNoise::Quiet, 5, 60).chart(60);
-    assert_snapshot!(at(Cell { threads: 8, pinned: true }), @r"
+    assert_snapshot!(at(ThreadsCell { threads: 8, pinned: true }), @r"
     Speed-up  against 1 thread, OS default; longer is better
      1  OS       1.00x  █│
         pinned   1.00x  ▒│
@@ -137,7 +141,7 @@ fn what_failed_has_no_bar_and_says_so() {
     █ OS   ▒ pinned   │ ideal   › ideal is off the scale
     ");
     // Without the fewest threads, the next are what others are compared with.
-    assert_snapshot!(at(Cell { threads: 1, pinned: false }), @r"
+    assert_snapshot!(at(ThreadsCell { threads: 1, pinned: false }), @r"
     Speed-up  against 8 threads, OS default; longer is better
      1  OS      failed              │
         pinned   0.15x  ▒▒          │
@@ -153,9 +157,9 @@ fn what_failed_twice_has_no_bar_though_it_gave_numbers_before() {
     let mut made = made(&mut cells(&[1, 4, 16], &[false]), &USUAL, &RunNoise::Quiet, 5, 60);
     let arm = made.experiment.arms.iter().position(|arm| arm.threads == Some(4)).unwrap();
     for trial in made.trials.iter_mut().filter(|trial| trial.arm == arm).rev().take(2) {
-        trial.outcome = Outcome::Failed { why: "exit status 1".into(), output: String::new() };
+        trial.outcome = TrialOutcome::Failed { why: "exit status 1".into(), output: String::new() };
     }
-    made.report = threads(&made.experiment, &made.trials).unwrap();
+    made.report = threads_report(&made.experiment, &made.trials).unwrap();
     assert!(made.report.standing.cells[arm].median.is_some());
     let chart = made.chart(60);
     let row = chart.lines().find(|line| line.starts_with(" 4 ")).unwrap();
@@ -164,7 +168,7 @@ fn what_failed_twice_has_no_bar_though_it_gave_numbers_before() {
 
 #[test]
 fn where_nothing_scales_the_ideal_is_beyond_the_edge() {
-    let truth = Truth { does: |cell| if cell.threads > 8 { -0.7 } else { 0.0 }, ..USUAL };
+    let truth = ProgramTruth { does: |cell| if cell.threads > 8 { -0.7 } else { 0.0 }, ..USUAL };
     assert_snapshot!(made(&mut cells(&[1, 8, 16, 32], &[false]), &truth, &RunNoise::Quiet, 5, 60).chart(60), @r"
     Speed-up  against 1 thread, OS default; longer is better
      1  1.00x  ████████████████████████████████│  ◆

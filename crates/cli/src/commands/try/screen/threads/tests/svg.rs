@@ -1,19 +1,19 @@
 //! That pictures are XML and tell what was measured.
 
-use corewise_model::conducted::Conducted;
-use corewise_model::experiment::Cell;
+use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment::ThreadsCell;
 use corewise_model::simulate::noise::RunNoise;
-use corewise_model::trial::Metric;
+use corewise_model::trial::TrialMetric;
 
 use super::chart::{COUNTS, NEAR};
-use super::{BOTH, Made, Truth, USUAL, cells, made};
-use crate::commands::r#try::screen::threads::svg::svg;
-use crate::commands::r#try::screen::{csv, story};
+use super::{BOTH, MadeThreadsExperiment, ProgramTruth, USUAL, cells, made};
+use crate::commands::r#try::screen::threads::svg::draw_svg;
+use crate::commands::r#try::screen::{compose_story, write_csv};
 use crate::draw::fixtures::hostile;
 
-impl Made {
+impl MadeThreadsExperiment {
     fn picture(&self) -> String {
-        svg(self.shown(), &self.report).unwrap()
+        draw_svg(self.shown(), &self.report).unwrap()
     }
 }
 
@@ -52,7 +52,7 @@ fn a_higher_point_does_more_whatever_the_metric() {
 #[test]
 fn wide_ranges_are_doublings_and_cpus_are_marked() {
     let counts = [1, 2, 4, 8, 16, 32, 64];
-    let truth = Truth { failing: Some(Cell { threads: 64, pinned: false }), ..USUAL };
+    let truth = ProgramTruth { failing: Some(ThreadsCell { threads: 64, pinned: false }), ..USUAL };
     let picture = made(&mut cells(&counts, &BOTH), &truth, &RunNoise::Typical, 5, 60).picture();
     let words = texts(&picture, "text");
     let expected = ["1", "2", "64", "threads, logarithmic", "32 cpus", "8x", "failed"];
@@ -80,22 +80,23 @@ fn a_command_cannot_write_into_the_picture() {
 #[test]
 fn one_number_of_threads_is_no_picture() {
     let made = made(&mut cells(&[4], &BOTH), &USUAL, &RunNoise::Quiet, 5, 60);
-    assert_eq!(svg(made.shown(), &made.report), None);
+    assert_eq!(draw_svg(made.shown(), &made.report), None);
 }
 
 #[test]
 fn no_name_steers_or_hides_in_any_form() {
-    let Made { experiment, trials, standing, report } =
+    let MadeThreadsExperiment { experiment, trials, standing, report } =
         made(&mut cells(&[1, 4, 16], &BOTH), &USUAL, &RunNoise::Quiet, 42, 12);
-    let made = Conducted { experiment, trials };
+    let made = ExperimentRecord { experiment, trials };
     let mut rated = made.clone();
     let pattern = Some("([0-9]+)".into());
-    rated.experiment.workload.metric = Metric { name: "rate".into(), pattern, higher_is_better: true, reading: None };
-    for Conducted { experiment, trials } in [made, rated].iter().flat_map(hostile::copies) {
-        let made = Made { experiment, trials, standing: standing.clone(), report: report.clone() };
+    rated.experiment.workload.metric =
+        TrialMetric { name: "rate".into(), pattern, higher_is_better: true, reading: None };
+    for ExperimentRecord { experiment, trials } in [made, rated].iter().flat_map(hostile::copies) {
+        let made = MadeThreadsExperiment { experiment, trials, standing: standing.clone(), report: report.clone() };
         hostile::check_xml(&made.picture());
-        let told = story(made.shown(), Vec::new());
+        let told = compose_story(made.shown(), Vec::new());
         hostile::check_story(&told);
-        hostile::check_csv(&csv(made.shown(), &told.notes()));
+        hostile::check_csv(&write_csv(made.shown(), &told.note_sentences()));
     }
 }
