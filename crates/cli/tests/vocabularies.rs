@@ -139,7 +139,7 @@ fn tables_of_documents_are_made_from_the_lists() {
 /// The kinds of what is stored, as `history --help` lists them.
 fn kinds() -> Vec<String> {
     let help = text(&TestPlace::new().corewise(&["history", "--help"]).output().unwrap().stdout);
-    let after = help.split("Only one kind").nth(1).unwrap().split("[possible values: ").nth(1).unwrap();
+    let after = help.split("Include only this kind").nth(1).unwrap().split("[possible values: ").nth(1).unwrap();
     let listed = after.split(']').next().unwrap();
     listed.split(", ").map(|kind| kind.split_whitespace().collect()).collect()
 }
@@ -256,7 +256,7 @@ fn no_list_of_words_is_typed_by_hand() {
 #[test]
 fn a_list_that_is_typed_is_found() {
     let words = ["survey", "experiment", "links", "memory"].map(str::to_owned);
-    assert_eq!(longest_list("Only one kind: survey, experiment or links", &words).len(), 3);
+    assert_eq!(longest_list("Include only this kind: survey, experiment or links", &words).len(), 3);
     assert_eq!(longest_list("a survey of `links`, memory", &words).len(), 2);
     assert_eq!(longest_list("survey. An experiment", &words).len(), 1);
 }

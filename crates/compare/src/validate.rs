@@ -1,4 +1,4 @@
-//! Checks the statistics of `corewise try` by simulation, and prints the tables of docs/statistics.md.
+//! Checks the statistics of `corewise try` by simulation, and prints the tables of docs/validation.md.
 
 mod adversary;
 mod looking;
