@@ -436,10 +436,7 @@ impl Trial {
 
     /// Returns the mean power of the packages while it ran, in watts.
     pub fn mean_watts(&self) -> Option<f64> {
-        // Older versions stored, for consecutive runs, the total energy but the time of one run, without the gaps
-        // between runs.
-        let seconds = self.observed.energy_s.or((self.repeats <= 1).then_some(self.observed.wall_s));
-        let watts = self.observed.energy_joules? / seconds?;
+        let watts = self.observed.energy_joules? / self.observed.energy_s?;
         watts.is_finite().then_some(watts)
     }
 }

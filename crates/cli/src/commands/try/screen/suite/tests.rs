@@ -174,6 +174,7 @@ fn running_at(result: &mut RowResult, clocks: [Option<f64>; 3], watts: Option<f6
         seen.gigahertz = clocks[trial.arm].map(|clock| clock + 0.01 * f64::from(trial.block % 3));
         seen.gigahertz_is_estimate = is_estimate && seen.gigahertz.is_some();
         seen.energy_joules = watts.map(|watts| (watts + trial.arm as f64) * seen.wall_s);
+        seen.energy_s = Some(seen.wall_s);
     }
 }
 
