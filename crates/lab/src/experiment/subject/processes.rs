@@ -6,11 +6,11 @@ use corewise_machine::CpuSet;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::keep::ObservedProcess;
 use corewise_model::trial::{
-    Experiment, FolderText, LiveWorkload, PlacementArm, REST, ThreadRole, TrialMetric, TriedWorkload, policy_of_slots,
+    Experiment, LiveWorkload, PlacementArm, REST, ThreadRole, TrialMetric, TriedWorkload, policy_of_slots,
 };
 use corewise_sys::process;
 
-use super::ExperimentSubject;
+use super::{CommandSubject, ExperimentSubject};
 use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
 use crate::experiment::context::{ExperimentContext, PreparationEvent};
@@ -82,14 +82,11 @@ impl ExperimentSubject for ProcessesSubject {
         metric: TrialMetric,
         guards: Vec<TrialMetric>,
     ) -> Result<TriedWorkload, ExperimentError> {
-        let folder = std::env::current_dir().map_err(ExperimentError::Folder)?;
-        let folder = FolderText::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec());
-        let command = self.processes.first().map(command_of_process).unwrap_or_default();
+        let command = CommandSubject::new(self.processes.first().map(command_of_process).unwrap_or_default());
         Ok(TriedWorkload {
-            guards,
             live: Some(self.live.clone()),
             thread_roles: self.thread_roles.clone(),
-            ..TriedWorkload::new(command, folder, metric)
+            ..command.describe_workload(metric, guards)?
         })
     }
 
