@@ -2,7 +2,7 @@
 //! again. How it is printed is the program's: `crates/cli/tests/mutants.rs` does that.
 #![no_main]
 
-use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::{self, LinkMap};
 use corewise_model::memory::{self, MemoryMap};
 use corewise_model::survey::SurveyRecording;

@@ -30,7 +30,7 @@ use std::path::Path;
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Survey;
-use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::SurveyScope;

@@ -1,7 +1,7 @@
 //! Screens and pictures: pure functions from values to styled lines. They do not print, read or ask for the time.
 
+pub mod artifact_list;
 pub mod csv;
-pub mod entries;
 pub mod findings;
 #[cfg(test)]
 pub mod fixtures;
@@ -12,19 +12,19 @@ pub mod latency;
 pub mod machine;
 pub mod markdown;
 pub mod number;
-pub mod over_time;
 pub mod page;
 pub mod picture;
 pub mod plot;
 pub mod printable;
+pub mod repeat_survey;
 pub mod shades;
 pub mod stalls;
 pub mod story;
 pub mod suggestion;
 pub mod survey;
-pub mod survey_again;
 pub mod survey_row;
 pub mod svg;
 pub mod text;
 pub mod tree;
+pub mod trends;
 pub mod wrap;

@@ -1,13 +1,13 @@
 //! Checks the statistics of `corewise try` by simulation, and prints the tables of docs/validation.md.
 
-mod adversary;
-mod looking;
+mod deceptive_worlds;
 mod power;
 mod questions;
 mod race;
 mod rest;
 mod slots;
 mod threads;
+mod unlimited_looks;
 mod worlds;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,9 +24,9 @@ use corewise_model::simulate::noise::RunNoise;
 pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
     let mut bounds = ErrorBounds { broken: Vec::new() };
-    let trace = looking::record_trace();
+    let trace = unlimited_looks::record_trace();
     let sections: [Section<'_>; 20] = [
-        ("looking", &|bounds| looking::print_table(share, &trace, bounds)),
+        ("looking", &|bounds| unlimited_looks::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::print_scaling(share, bounds)),
         ("cost", &|_| race::print_cost()),
@@ -40,9 +40,9 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
         ("failures", &|bounds| worlds::check_failures(share, bounds)),
         ("guards", &|bounds| worlds::check_guards(share, bounds)),
-        ("guarded", &|bounds| adversary::check_guards(share, bounds)),
-        ("coarse", &|bounds| adversary::check_coarse(share, bounds)),
-        ("conflicts", &|bounds| adversary::check_conflicts(share, bounds)),
+        ("guarded", &|bounds| deceptive_worlds::check_guards(share, bounds)),
+        ("coarse", &|bounds| deceptive_worlds::check_coarse(share, bounds)),
+        ("conflicts", &|bounds| deceptive_worlds::check_conflicts(share, bounds)),
         ("questions", &|bounds| questions::print_table(share, bounds)),
         ("threads", &|bounds| threads::print_tables(share, &trace, bounds)),
         ("law", &|bounds| threads::check_law(share, bounds)),

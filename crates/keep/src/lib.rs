@@ -5,10 +5,10 @@
 //! Small enough to be trusted as root: it runs no command and reads no file that a rule names. It writes only its journal and the map of
 //! what cpus are worth.
 
-mod authors;
 mod crowding;
-mod eyes;
-mod hands;
+mod mask_journal;
+mod mask_setters;
+mod process_watcher;
 mod rule_files;
 mod status;
 mod sweep;
@@ -32,11 +32,11 @@ use corewise_sys::change::ChangeJournal;
 use corewise_sys::{Root, SysError, cpuset, task, topology};
 use tracing::{info, warn};
 
-use authors::MaskSetters;
 use crowding::CrowdingLog;
-use eyes::ProcessWatcher;
-pub use eyes::{ProcessScope, list_processes, matching_processes, read_process_by_id};
-use hands::MaskJournal;
+use mask_journal::MaskJournal;
+use mask_setters::MaskSetters;
+use process_watcher::ProcessWatcher;
+pub use process_watcher::{ProcessScope, list_processes, matching_processes, read_process_by_id};
 use rule_files::RuleReader;
 pub use rule_files::{RuleFiles, RuleFilesError};
 pub use status::{KeepStatus, write_metrics};
@@ -374,7 +374,9 @@ impl KeepLoop<'_> {
     /// Returns the held processes with other threads or masks than at the last look.
     fn drifted_processes(&self) -> BTreeSet<u32> {
         let held = self.keeper.processes().iter().filter(|(_, held)| !held.is_left_alone());
-        held.filter(|(process, held)| eyes::has_drifted(**process, held)).map(|(process, _)| *process).collect()
+        held.filter(|(process, held)| process_watcher::has_drifted(**process, held))
+            .map(|(process, _)| *process)
+            .collect()
     }
 
     /// Looks at a process and acts on it, again if it started unplaced threads meanwhile. Returns true if a rule matches it, or did.
@@ -404,7 +406,7 @@ impl KeepLoop<'_> {
         if threads.is_some_and(|threads| self.keeper.turns_away(&process, threads, now)) {
             return false;
         }
-        let process = eyes::complete_process(process);
+        let process = process_watcher::complete_process(process);
         // After the masks were seen: their setters have been reported by now.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
             authors.take_requests(|thread| self.keeper.holds_thread(thread));
@@ -415,7 +417,7 @@ impl KeepLoop<'_> {
         let (places, back): (Vec<KeepAction>, Vec<KeepAction>) =
             actions.into_iter().partition(|action| action.cpus.is_some());
         // Restoring may take long, so it comes last if the journal has room for both.
-        let comes_last = places.len() <= hands::MAX_CHANGES_AT_ONCE;
+        let comes_last = places.len() <= mask_journal::MAX_CHANGES_AT_ONCE;
         self.hands.restore_masks(if comes_last { &[] } else { &back });
         let identity = corewise_sys::process::ProcessIdentity { id, start_ticks: process.start_ticks };
         for (action, outcome) in places.iter().zip(self.hands.place_threads(identity, &process.reachable, &places)) {

@@ -11,7 +11,7 @@ use corewise_sys::input::{self, InputFile, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{Root, SysError, files, output, process, topology};
 
-use crate::eyes::ProcessScope;
+use crate::process_watcher::ProcessScope;
 
 /// Folder of the system's rules, within the folder of the system's settings.
 const SYSTEM_FOLDER: &str = "corewise/rules.d";

@@ -16,8 +16,8 @@ use corewise_sys::thread::{monotonic_raw_ns, own_number};
 
 pub use accounts::AccountsReader;
 
+use crate::cpu_streams::{CpuStreams, EventBatch};
 use crate::kernel_events::{MORE_FILES, read_surroundings};
-use crate::streams::{CpuStreams, EventBatch};
 
 /// Events recorded on the program's cpus.
 const OF_ITS_CPUS: [EventInterest; 7] = [

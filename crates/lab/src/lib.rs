@@ -3,16 +3,16 @@
 
 pub mod beside;
 pub mod causes;
+pub mod cpu_streams;
 mod error;
 pub mod experiment;
 pub mod kernel_events;
 pub mod links;
 pub mod memory;
-pub mod placing;
+pub mod placement;
 pub mod probe;
 mod script;
 pub mod session;
-pub mod streams;
 pub mod suite;
 pub mod survey;
 pub mod watch;

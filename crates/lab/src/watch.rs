@@ -1,7 +1,7 @@
 //! Samples all cpus and a program's threads repeatedly and at little cost, for `corewise watch`.
 
-mod events;
 mod pace;
+mod switch_watcher;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,8 +22,8 @@ use corewise_sys::thread_reader::ThreadReader;
 use corewise_sys::worth::ProcessorTime;
 use corewise_sys::{Root, irq};
 
-pub use events::SwitchWatcher;
 pub use pace::WatchPace;
+pub use switch_watcher::SwitchWatcher;
 
 /// Maximum number of cpus listed for each source of interrupts.
 const MOST_CPUS: usize = 32;

@@ -1,13 +1,13 @@
 //! Builds a machine from a reader's facts: the rules by which cpus form cores, clusters, caches, dies and kinds.
 
-pub mod agree;
+pub mod agreement;
 mod caches;
 mod clusters;
 mod cores;
 mod devices;
-mod group;
 mod kinds;
-mod places;
+mod outer_levels;
+mod partition;
 #[cfg(test)]
 mod sample;
 mod tidy;
@@ -26,23 +26,23 @@ pub fn assemble_machine(facts: MachineFacts) -> Machine {
     let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
     let cores = cores::build_cores(&facts);
     caches::share_in_cores(&mut facts, &cores);
-    let packages = places::build_packages(&facts, &cores);
-    let books = places::build_outer_objects(&facts, &packages, |cpu| cpu.book_cpus.as_ref());
-    let drawers = places::build_outer_objects(&facts, if books.is_empty() { &packages } else { &books }, |cpu| {
+    let packages = outer_levels::build_packages(&facts, &cores);
+    let books = outer_levels::build_outer_objects(&facts, &packages, |cpu| cpu.book_cpus.as_ref());
+    let drawers = outer_levels::build_outer_objects(&facts, if books.is_empty() { &packages } else { &books }, |cpu| {
         cpu.drawer_cpus.as_ref()
     });
     let caches = caches::list_caches(&facts);
     let llcs = caches::list_llcs(&facts, &packages);
     let clusters = clusters::build_clusters(&facts, &cores, &llcs);
-    let dies = places::build_dies(&facts, &packages);
-    let nodes = places::build_nodes(&facts, &online);
+    let dies = outer_levels::build_dies(&facts, &packages);
+    let nodes = outer_levels::build_nodes(&facts, &online);
     let kinds = kinds::find_kinds(&facts, &cores);
     let mut gaps = std::mem::take(&mut facts.gaps);
-    gaps.extend(places::node_gaps(&facts, &nodes, &online));
+    gaps.extend(outer_levels::node_gaps(&facts, &nodes, &online));
     gaps.extend(caches::missing_llc_gap(&llcs));
     let present = facts.present.unwrap_or_default().union(&online);
     let unlisted = facts.unlisted.unwrap_or_default().intersection(&present).difference(&online);
-    let allowed_memory = places::allowed_memory(facts.allowed_memory, &nodes, &mut gaps);
+    let allowed_memory = outer_levels::allowed_memory(facts.allowed_memory, &nodes, &mut gaps);
     Machine {
         possible: facts.possible.unwrap_or_default().union(&present),
         allowed: tidy::allowed_cpus(facts.allowed, &online, &mut gaps),

@@ -1,8 +1,8 @@
 //! Plain names of interrupt sources; interrupts of devices, and moving them.
 
-pub mod away;
 pub mod device;
 pub mod near;
+pub mod plan;
 
 /// Returns the plain name of an interrupt source of [`crate::counts::Count`]: "timer" for "LOC", "virtio1-req.0" for "36 virtio1-req.0".
 /// Unknown names are returned unchanged.

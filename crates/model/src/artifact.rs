@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::followed::TrendValue;
+use crate::trend::TrendValue;
 pub(crate) use number::check_numbers;
 
 /// A measured result that is stored: a survey, a link map, an experiment. It holds observations; conclusions are

@@ -4,7 +4,7 @@
 //! sums and the longest interruptions, so its memory stays bounded.
 
 mod cpu;
-mod follow;
+mod follower;
 mod interruption;
 mod sums;
 #[cfg(test)]
@@ -16,7 +16,7 @@ use corewise_machine::event::InterruptSource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use follow::ProgramFollower;
+pub use follower::ProgramFollower;
 
 use crate::attribution::{StallCause, StallPart};
 use crate::histogram::TickHistogram;

@@ -6,7 +6,7 @@
 mod carry_over;
 mod effect;
 mod evidence;
-mod judge;
+mod judgement;
 mod law;
 mod mean;
 mod outcome;

@@ -13,7 +13,7 @@ mod pair;
 pub mod predict;
 mod rows;
 pub mod structure;
-mod what;
+mod talk_way;
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub use map::LinkMap;
 pub use matrix::CostMatrix;
 pub use modes::modes_finding;
 pub use pair::LinkPair;
-pub use what::{MESSAGE_BYTES, TalkWay};
+pub use talk_way::{MESSAGE_BYTES, TalkWay};
 
 /// Costs of pairs of cpus.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

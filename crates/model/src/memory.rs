@@ -5,12 +5,12 @@
 
 pub mod compare;
 pub mod conclude;
-pub mod described;
 pub mod estimate;
 pub mod hwloc;
 pub mod import;
 pub mod levels;
 pub mod plan;
+pub mod simulated_memory;
 
 use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::{ArtifactOrigin, check_numbers, format_count};
 use crate::clock::ClockRecord;
-use crate::followed::TrendValue;
 use crate::links::map::LinkMapProvenance;
+use crate::trend::TrendValue;
 use crate::{Artifact, links};
 use conclude::MemoryConclusions;
 use estimate::VisitEstimate;

@@ -1,6 +1,7 @@
 //! A workload, its placements, and their trials.
 
 mod arm;
+mod coarseness;
 mod design;
 mod first_run;
 mod guards;
@@ -9,7 +10,6 @@ mod live;
 mod measurement;
 mod numbered;
 mod parts;
-mod steps;
 mod threads;
 mod timing;
 mod units;

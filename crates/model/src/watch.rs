@@ -5,7 +5,7 @@
 mod frames;
 mod header;
 mod holds;
-mod look;
+mod reading;
 mod switches;
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use frames::FrameMaker;
 pub use header::WatchHeader;
 pub use holds::RuleHolds;
-pub use look::{InterruptLook, WatchReading};
+pub use reading::{InterruptLook, WatchReading};
 pub use switches::{SwitchReducer, SwitchedTask, TaskSwitches};
 
 /// One moment: activity since the look before it.

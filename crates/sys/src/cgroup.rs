@@ -16,10 +16,10 @@ use corewise_machine::CpuSet;
 
 use crate::change::{Change, ChangeJournal, UndoneChange};
 use crate::error::SysError;
-use crate::os::entrance;
+use crate::os::group_entry;
 pub use crate::values::cgroup::CgroupRefusal;
-pub use entrance::GroupEntry;
 pub use facts::{CgroupFacts, CgroupPlan};
+pub use group_entry::GroupEntry;
 pub use place::locate_group;
 
 /// Maximum number of groups of one process.
@@ -88,7 +88,7 @@ impl ControlGroup {
     /// # Errors
     /// If no file descriptor is left.
     pub fn hold_command(&self, command: &mut Command) -> io::Result<GroupEntry> {
-        entrance::enter_first(command, self.entrance.try_clone()?)
+        group_entry::enter_first(command, self.entrance.try_clone()?)
     }
 
     /// Removes the group and undoes everything, the last change first. Processes that the command left behind return to the group they came

@@ -10,8 +10,6 @@ pub mod clock_rates;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
-#[cfg(feature = "changes")]
-pub mod entrance;
 #[cfg(feature = "events")]
 pub mod events;
 #[cfg(feature = "events")]
@@ -19,6 +17,8 @@ pub mod execution;
 pub mod files;
 #[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "the journal of changes uses all of it"))]
 pub mod folder_handle;
+#[cfg(feature = "changes")]
+pub mod group_entry;
 pub mod ipc;
 pub mod limits;
 pub mod memory;

@@ -13,6 +13,8 @@ pub mod execution;
 #[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "the journal of changes uses all of it"))]
 pub mod folder_handle;
 pub mod memory;
+#[cfg(feature = "events")]
+pub mod output_ends;
 pub mod own_files;
 pub mod process;
 pub mod process_events;
@@ -21,5 +23,3 @@ pub mod signals;
 pub mod spawn;
 pub mod task;
 pub mod thread;
-#[cfg(feature = "events")]
-pub mod written;

@@ -12,8 +12,6 @@ pub mod clock_rates;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
-#[cfg(feature = "changes")]
-pub mod entrance;
 #[cfg(feature = "events")]
 pub mod events;
 #[cfg(feature = "events")]
@@ -21,19 +19,20 @@ pub mod execution;
 pub mod files;
 #[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "the journal of changes uses all of it"))]
 pub mod folder_handle;
+#[cfg(feature = "changes")]
+pub mod group_entry;
 mod handle;
 pub mod ipc;
 #[cfg_attr(not(feature = "events"), allow(dead_code, reason = "the execution of commands uses all of it"))]
 mod job;
-mod library;
 pub mod limits;
 pub mod memory;
 pub mod memory_policy;
 mod missing;
 pub mod open_files;
-mod opened;
+mod opened_task;
 pub mod own_files;
-mod preferred;
+mod preferred_sets;
 pub mod process;
 pub mod process_events;
 pub mod processes;
@@ -54,3 +53,4 @@ mod throttling;
 #[cfg(target_arch = "x86_64")]
 pub mod timekeeping;
 mod users;
+mod version;

@@ -3,8 +3,8 @@
 mod batch;
 mod generate;
 mod input;
-mod plan;
 mod port;
+mod roles;
 mod stage;
 pub mod straight;
 #[cfg(test)]
@@ -23,8 +23,8 @@ use crate::settings::WorkloadHost;
 use crate::{WorkError, WorkloadLimit, WorkloadReport, WorkloadSettings, WorkloadSize, crew};
 pub use generate::EVENTS;
 pub use input::PipelineInput;
-pub use plan::LANE_THREADS;
 use port::{LanePorts, PipelineHalt};
+pub use roles::LANE_THREADS;
 pub use stage::{ServiceTallies, ServiceTally};
 use worker::{PipelineJob, WorkerResult};
 
@@ -153,7 +153,7 @@ fn pass_lines(
     input: &PipelineInput,
     halt: PipelineHalt<'_>,
 ) -> Result<WorkerResult, WorkError> {
-    let roles = plan::assign_roles(settings.threads, options.lane_threads);
+    let roles = roles::assign_roles(settings.threads, options.lane_threads);
     let ports: Vec<_> =
         LanePorts::from_roles(&roles, options, &halt)?.into_iter().map(|port| Mutex::new(Some(port))).collect();
     let (lines, time) = count_lines(settings.size, input)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::doors::leave_crate;
+use crate::file_access::leave_crate;
 use crate::walls::{CrateModules, PathSegments, read_crates};
 
 /// The crate whose modules are looked through.
@@ -16,13 +16,17 @@ const MODEL: &str = "model";
 const ROOMS: &str = "crate::commands";
 /// Modules elsewhere, with what lies in them, that may name an artifact's type.
 const EXCEPTIONS: [ArtifactException; 8] = [
-    allow("crate::app::history", &["Survey"], "finds the latest survey, which four commands ask for"),
-    allow("crate::app::placing", &["Survey", "LinkMap", "MemoryMap"], "tells the placement language what was measured"),
+    allow(
+        "crate::app::placement",
+        &["Survey", "LinkMap", "MemoryMap"],
+        "tells the placement language what was measured",
+    ),
+    allow("crate::app::user_store", &["Survey"], "finds the latest survey, which four commands ask for"),
     allow("crate::draw::findings", &["Survey"], "is on the screens of `survey` and `tail`"),
     allow("crate::draw::latency", &["Survey"], "is on the screens of `survey` and `tail`"),
+    allow("crate::draw::repeat_survey", &["Survey"], "is suggested by `survey` and `tail`"),
     allow("crate::draw::stalls", &["Survey"], "is on the screens of `survey` and `tail`"),
     allow("crate::draw::survey", &["Survey"], "is on the screens of `survey` and `tail`"),
-    allow("crate::draw::survey_again", &["Survey"], "is suggested by `survey` and `tail`"),
     allow("crate::draw::survey_row", &["Survey"], "is on the screens of `survey` and `tail`"),
 ];
 

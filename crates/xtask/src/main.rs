@@ -4,10 +4,10 @@
 mod arm;
 mod artifact_users;
 mod deny;
-mod doors;
-mod face;
+mod file_access;
 mod fuzz;
 mod packages;
+mod platform_names;
 mod programs;
 mod rig;
 mod schema;

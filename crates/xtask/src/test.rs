@@ -12,11 +12,11 @@ use xtask::{cargo_command, parse_number, repository_root, run_command};
 
 use crate::arm::{self, TestSelection};
 
-use crate::face;
+use crate::platform_names;
 use crate::programs::{self, ProgramOptions, TestProgram};
 use crate::setup;
 use crate::summary::TestSummary;
-use crate::{artifact_users, deny, doors, packages, suggestions, walls, windows, words};
+use crate::{artifact_users, deny, file_access, packages, suggestions, walls, windows, words};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -168,7 +168,7 @@ impl StepTimes {
                 if deny::check_packages()? { Ok(()) } else { bail!("a dependency that deny.toml refuses") }
             })?;
             self.run_step("lints of everything", lint_workspace)?;
-            self.run_step("lints for Windows", face::lint_windows)?;
+            self.run_step("lints for Windows", platform_names::lint_windows)?;
         }
         let programs = self.run_step("build", || build_tests(asked))?;
         let (rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
@@ -220,9 +220,9 @@ impl StepTimes {
 /// Runs every check of the structure; returns false if one of them finds a fault, which it prints.
 pub fn check_walls() -> Result<bool> {
     Ok(walls::check_crates()?
-        & doors::check_doors()?
+        & file_access::check_file_access()?
         & artifact_users::check()?
-        & face::check_face()?
+        & platform_names::check_platform_names()?
         & suggestions::check_suggestions()?
         & packages::check_manifests()?)
 }

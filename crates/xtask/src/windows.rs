@@ -2,7 +2,7 @@
 //! commands that it starts, as seen by a program in C. Facts that Wine cannot show are not tested here (docs/windows.md).
 
 mod keep;
-mod units;
+mod unit_tests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ pub fn run(native: &Path, part: Option<&str>) -> Result<TestSummary> {
     }
     run_command(cargo_command().args(["build", "--package", "corewise", "--target", WINDOWS, "--profile", PROFILE]))?;
     let wine = WineSetup::set_up(native)?;
-    let mut summary = if part.is_none() { units::run(&wine.prefix)? } else { TestSummary::default() };
+    let mut summary = if part.is_none() { unit_tests::run(&wine.prefix)? } else { TestSummary::default() };
     let mut count = |name: &str, result: Result<()>| match result {
         Ok(()) => summary.passed += 1,
         Err(error) => summary.add_failure(format!("Windows: {name}: {error:#}")),

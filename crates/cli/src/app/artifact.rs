@@ -15,16 +15,16 @@ use jiff::tz::TimeZone;
 
 use super::document::ArtifactDocument;
 use super::failure::{CommandExit, CommandFailure};
-use super::history::explain_store_error;
 use super::output::{print_form, show_story};
 use super::settings::ProgramSettings;
+use super::user_store::explain_store_error;
 use crate::draw::heat::depth::ColourDepth;
 use crate::draw::markdown;
 use crate::draw::number::format_time;
-use crate::draw::over_time::{self, ResultMoment};
 use crate::draw::story::Story;
 use crate::draw::suggestion::write_for_others;
 use crate::draw::survey::StorageStatus;
+use crate::draw::trends::{self, ResultMoment};
 
 /// Maximum number of results followed over time, the latest first: on machines of up to 128 cpus, and on larger ones,
 /// since their results take long to read.
@@ -288,7 +288,7 @@ fn compose_followed<T: PrintedArtifact>(store: &ArtifactStore, several: &[(i64, 
         let latest = entries.split_off(entries.len().saturating_sub(most));
         let moments: Vec<ResultMoment> =
             latest.iter().filter_map(|entry| read_moment::<T>(store, entry.number)).collect();
-        if let Some(story) = over_time::compose_story(&name, &moments, &TimeZone::system()) {
+        if let Some(story) = trends::compose_story(&name, &moments, &TimeZone::system()) {
             let title = format!("{} {number} and others like it, over time", T::TITLE);
             sections.push(PageSection::new(format!("{}-{number}-over-time", T::KIND), title, story));
         }
@@ -334,7 +334,7 @@ fn rehearse_artifact<T: PrintedArtifact>(data: &mut dyn Read, settings: &Program
         let _ = T::print_comparison([1, 2], [&artifact, &artifact], &settings);
     }
     let moments: Vec<ResultMoment> = [1, 2].into_iter().map(|number| build_moment(number, &artifact)).collect();
-    let over_time = over_time::compose_story(T::KIND, &moments, &TimeZone::UTC);
+    let over_time = trends::compose_story(T::KIND, &moments, &TimeZone::UTC);
     let (_, own) =
         (artifact.summarize_artifact(), artifact.compose_story(&artifact.draw_conclusions(), &kept, settings));
     let together =

@@ -11,7 +11,7 @@ use corewise_sys::input::{self, InputKind};
 use corewise_sys::{Root, SysError, irq};
 
 use super::failure::{CommandExit, CommandFailure};
-use super::placing::shorten_message;
+use super::placement::shorten_message;
 use crate::draw::suggestion;
 
 /// Word that asks for the list of built-in machines.

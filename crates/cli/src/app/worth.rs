@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::failure::CommandFailure;
-use super::history::latest_survey;
 use super::settings::ProgramSettings;
+use super::user_store::latest_survey;
 use crate::draw::suggestion;
 
 /// Time that one look takes.

@@ -15,12 +15,12 @@ use corewise_sys::input::{InputFile, InputKind};
 use serde_json::Value;
 
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::itself::SelfCommand;
+use crate::app::file_commands::FileCommands;
 use crate::app::machine::this_machine;
 use crate::app::output::{print_json, print_text, show_result};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
+use crate::app::self_command::SelfCommand;
 use crate::app::settings::ProgramSettings;
-use crate::app::trust::FileCommands;
 use crate::draw::suggestion;
 use arguments::ArticleArguments;
 use document::{ArticlesDocument, MadeArticle, MadeStep};

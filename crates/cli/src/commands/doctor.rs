@@ -22,11 +22,11 @@ use corewise_sys::counters::CycleCounter;
 use corewise_sys::counts::{CountKind, KernelCounts};
 
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::{explain_store_error, open_store};
 use crate::app::machine::this_machine;
 use crate::app::output::show_result;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
+use crate::app::user_store::{explain_store_error, open_store};
 use crate::draw::suggestion;
 use document::{CheckState, DoctorCheck, DoctorDocument};
 use screen::draw_screen;

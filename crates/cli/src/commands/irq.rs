@@ -3,7 +3,7 @@
 pub mod document;
 
 pub mod arguments;
-mod away;
+mod moves;
 pub mod screen;
 pub mod task;
 
@@ -17,11 +17,11 @@ use corewise_model::survey::devices::device_costs;
 use corewise_sys::{Root, irq, topology};
 
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::latest_survey;
 use crate::app::machine::{self, MachineChoice, is_machine_file};
 use crate::app::output::show_result;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
+use crate::app::user_store::latest_survey;
 use crate::draw::suggestion;
 use arguments::IrqArguments;
 use document::{InterruptListing, IrqDocument};
@@ -63,7 +63,7 @@ fn run(task: &IrqTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
     }
     if let Some(moving) = &task.moving {
         let machine = topology::read_machine(&root).map_err(|error| machine::explain_unreadable(&error))?;
-        return away::run(moving, task, &MachineInterrupts { root, machine, listing }, settings);
+        return moves::run(moving, task, &MachineInterrupts { root, machine, listing }, settings);
     }
     if root.is_live() {
         listing.counted_s = Some(count_interrupts(&root, &mut listing, task.counting));

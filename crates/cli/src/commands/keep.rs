@@ -18,7 +18,7 @@ use corewise_keep::{ReleaseRequest, RuleFiles};
 use corewise_machine::placement::CpuSetName;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::suggested_command;
-use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::keep::{
     GlobPattern, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, Rule, RuleEvidence, RuleKeeper, RuleMatch,
     RuleStrength, ThreadRule, UnprovenPolicy, WrittenValue, cgroup_owner, remove_rule, set_disabled,
@@ -29,13 +29,13 @@ use corewise_sys::{affinity, cpuset, installed};
 use jiff::tz::TimeZone;
 
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::{explain_store_error, open_existing_store};
 use crate::app::keeper::{self, KeeperState};
 use crate::app::output::{print_message, print_text, show_result};
-use crate::app::placing::parse_expression;
+use crate::app::placement::parse_expression;
 use crate::app::rules::find_rules;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
+use crate::app::user_store::{explain_store_error, open_existing_store};
 use crate::draw::suggestion;
 use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;

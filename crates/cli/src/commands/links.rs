@@ -3,8 +3,8 @@
 pub mod document;
 
 pub mod arguments;
+mod map_files;
 mod pictures;
-mod source;
 pub mod task;
 #[cfg(test)]
 mod tests;
@@ -23,16 +23,16 @@ use jiff::tz::TimeZone;
 use crate::app::artifact::{self, ArtifactForm, PrintedArtifact};
 use crate::app::document::ArtifactDocument;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::{explain_store_error, open_existing_store, store_artifact};
 use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::{self, MachineChoice, this_machine};
-use crate::app::measuring::explain_nothing_measured;
+use crate::app::measurement::explain_nothing_measured;
 use crate::app::output::{print_form, print_message, show_story};
-use crate::app::placing::{resolve_elsewhere, resolve_here};
+use crate::app::placement::{resolve_elsewhere, resolve_here};
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
+use crate::app::user_store::{explain_store_error, open_existing_store, store_artifact};
 use crate::draw::csv;
 use crate::draw::number::{self, format_time};
 use crate::draw::story::Story;
@@ -65,8 +65,10 @@ fn run(task: &LinksTask, settings: &ProgramSettings) -> Result<CommandExit, Comm
         LinksAction::Import { files, unit, machine } => {
             let machine = choose_machine(machine.as_ref())?;
             // Reads all before any is stored.
-            let maps: Vec<LinkMap> =
-                files.iter().map(|file| source::import_map(file, machine.as_ref(), *unit)).collect::<Result<_, _>>()?;
+            let maps: Vec<LinkMap> = files
+                .iter()
+                .map(|file| map_files::import_map(file, machine.as_ref(), *unit))
+                .collect::<Result<_, _>>()?;
             for map in &maps {
                 print_map(map, &store_artifact(map, settings), (task.format, task.order), settings)?;
             }
@@ -116,8 +118,8 @@ fn simulate_map(
     task: &LinksTask,
     settings: &ProgramSettings,
 ) -> Result<CommandExit, CommandFailure> {
-    let (what, unit, matrix) = source::read_matrix(&simulation.matrix)?;
-    let noise = simulation.noise.as_deref().map(source::read_samples).transpose()?.unwrap_or_default();
+    let (what, unit, matrix) = map_files::read_matrix(&simulation.matrix)?;
+    let noise = simulation.noise.as_deref().map(map_files::read_samples).transpose()?.unwrap_or_default();
     let machine = choose_machine(simulation.machine.as_ref())?;
     let all = matrix.cpu_set();
     let cpus = match (&request.cpus, &machine) {
@@ -212,7 +214,7 @@ fn compare_sources(
 ) -> Result<CommandExit, CommandFailure> {
     let map = |source: &LinkMapSource| match source {
         LinkMapSource::Stored(number) => read_stored(*number, settings),
-        LinkMapSource::File(path) => source::read_map(path, machine, None),
+        LinkMapSource::File(path) => map_files::read_map(path, machine, None),
     };
     print_comparison(before, after, [&map(before)?, &map(after)?], settings)?;
     Ok(CommandExit::Done)
@@ -268,7 +270,7 @@ impl PrintedArtifact for LinkMap {
     }
 
     fn mark_imported(mut self, file: &str) -> Self {
-        self.provenance.origin = source::origin_in_file(file, &self.provenance.origin);
+        self.provenance.origin = map_files::origin_in_file(file, &self.provenance.origin);
         self
     }
 

@@ -14,7 +14,7 @@ use corewise_machine::placement::{ExcludedCpus, ExclusionReason, PlacementExpres
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::{self, ChosenMachine, MachineChoice};
 use crate::app::output::{print_message, print_text, show_result};
-use crate::app::placing::{parse_expression, point_at, resolve_elsewhere, resolve_here, shorten_message};
+use crate::app::placement::{parse_expression, point_at, resolve_elsewhere, resolve_here, shorten_message};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
 use arguments::PlaceArguments;

@@ -1,7 +1,7 @@
 //! `corewise run`: runs a command on chosen cpus.
 
 pub mod arguments;
-mod running;
+mod running_process;
 pub mod task;
 
 use std::process::Command;
@@ -10,11 +10,11 @@ use corewise_machine::suggested_command;
 use corewise_sys::spawn::{self, MannerEffect, SpawnManner};
 
 use crate::app::child::task::RunTask;
-use crate::app::child::{supervise, words};
+use crate::app::child::{messages, supervisor};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
 use crate::app::output::print_message;
-use crate::app::placing;
+use crate::app::placement;
 use crate::app::run::RunnableCommand;
 use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
@@ -33,9 +33,9 @@ impl RunnableCommand for RunArguments {
         }
         let typed = self.with_rule(settings)?;
         match typed.pid {
-            Some(process) => running::place_process(
+            Some(process) => running_process::place_process(
                 process,
-                &placing::parse_expression(typed.on.as_deref().unwrap_or_default())?,
+                &placement::parse_expression(typed.on.as_deref().unwrap_or_default())?,
                 settings,
             ),
             None => run(&typed.into_task()?, settings),
@@ -48,7 +48,7 @@ fn run(task: &RunTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
     let mut command = Command::new(&task.program);
     command.args(&task.arguments);
     if task.is_attended() {
-        return supervise::run(task, &mut command, settings);
+        return supervisor::run(task, &mut command, settings);
     }
     if task.is_soft || task.at_full_speed {
         return run_in_manner(task, &mut command, settings);
@@ -57,7 +57,7 @@ fn run(task: &RunTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
     if !task.wish.try_apply_plain_list()? {
         task.wish.resolve_placement(&this_machine()?, settings)?.apply_to_thread()?;
     }
-    Err(words::explain_not_started(&task.program, &spawn::replace_program(&mut command)))
+    Err(messages::explain_not_started(&task.program, &spawn::replace_program(&mut command)))
 }
 
 /// Replaces corewise by the command, with options that only some systems have.
@@ -87,5 +87,5 @@ fn run_in_manner(
     }
     let preferred = task.is_soft.then_some(&place.resolution.cpus);
     let manner = SpawnManner { preferred, at_full_speed: task.at_full_speed };
-    Err(words::explain_not_started(&task.program, &spawn::replace_in(command, manner)))
+    Err(messages::explain_not_started(&task.program, &spawn::replace_in(command, manner)))
 }

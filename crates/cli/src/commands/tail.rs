@@ -19,15 +19,15 @@ use corewise_sys::output;
 
 use crate::app::artifact;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::store_artifact;
 use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
-use crate::app::measuring::explain_nothing_measured;
-use crate::app::placing::to_measure;
+use crate::app::measurement::explain_nothing_measured;
+use crate::app::placement::to_measure;
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
+use crate::app::user_store::store_artifact;
 use crate::draw::survey::StorageStatus;
 use arguments::TailArguments;
 pub use story::compose_story;

@@ -12,7 +12,7 @@ use clap::Parser;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::{self, ChosenMachine, MachineArguments, MachineChoice};
 use crate::app::output::show_result;
-use crate::app::placing::with_memory_costs;
+use crate::app::placement::with_memory_costs;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
 use devices::document::DevicesDocument;

@@ -1,11 +1,11 @@
 //! `corewise try`: runs a program on placements of this machine, stores every run, and shows the verdict.
 
 pub mod arguments;
-mod begin;
+mod beginning;
 mod drawing;
+mod other_experiments;
 mod plan;
 mod progress;
-mod registry;
 pub mod screen;
 pub mod suite;
 pub mod task;
@@ -22,8 +22,8 @@ use corewise_lab::experiment::{
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::conducted::{ExperimentConclusions, ExperimentRecord};
 use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
+use corewise_model::experiment_record::{ExperimentConclusions, ExperimentRecord};
 use corewise_model::stats::order::median;
 use corewise_model::trial::{ConfirmationStretch, Experiment, Trial, TrialDesign, TrialOutcome};
 use corewise_store::ArtifactStore;
@@ -32,13 +32,13 @@ use jiff::tz::TimeZone;
 use crate::app::artifact::{ArtifactForm, PageSection, PrintedArtifact};
 use crate::app::document::ArtifactDocument;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::to_write;
 use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
 use crate::app::output::{print_form, print_message, print_text, show_story};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
+use crate::app::user_store::to_write;
 use crate::draw::markdown;
 use crate::draw::number::format_time;
 use crate::draw::printable::make_printable;
@@ -46,7 +46,7 @@ use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::survey::StorageStatus;
 use arguments::TryArguments;
-use begin::Beginning;
+use beginning::Beginning;
 use drawing::DrawingFile;
 use progress::SessionProgress;
 use screen::{ShownExperiment, write_csv};
@@ -98,7 +98,7 @@ fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
         return plan::show(new, &context, settings);
     }
     let sessions = Sessions { task, context, settings };
-    let Beginning { begun, subject, simulation } = begin::begin(which, task.runs_max, &sessions.context, settings)?;
+    let Beginning { begun, subject, simulation } = beginning::begin(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
     if task.confirms && begun.experiment.policy.what == QuestionKind::Tail {
         return Err(not_in_stretches());
@@ -200,7 +200,7 @@ impl Sessions<'_> {
                 (begun, made)
             }
             None => {
-                let begun = begin::kept(again, self.settings)?;
+                let begun = beginning::kept(again, self.settings)?;
                 let made = self.go_on(&begun, subject, left)?;
                 (begun, made)
             }
@@ -305,7 +305,7 @@ fn experiment_story(
     stored: Option<i64>,
     settings: &ProgramSettings,
 ) -> Story {
-    screen::compose_story(shown(made, conclusions, stored), registry::draw_lines(made, stored, settings))
+    screen::compose_story(shown(made, conclusions, stored), other_experiments::draw_lines(made, stored, settings))
 }
 
 fn shown<'a>(

@@ -7,9 +7,9 @@ use corewise_model::finding::Finding;
 use corewise_model::survey::conclude::{PendingAnswer, SurveyConclusions};
 
 use super::printable::printable_prefix;
+use super::repeat_survey::repeat_survey;
 use super::story::StoryPart;
 use super::suggestion;
-use super::survey_again::repeat_survey;
 use super::text::StyledLine;
 use super::wrap::{glue_numbers, glue_words};
 

@@ -11,7 +11,7 @@ mod pictures;
 use std::path::Path;
 
 use corewise_model::Survey;
-use corewise_model::conducted::ExperimentRecord;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_store::ArtifactStore;
 use made::{HOSTILE, experiment, history, parts, survey};
 use serde_json::Value;

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_machine::placement::memory::MemoryPolicy;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::JudgingPolicy;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{Experiment, PlacementArm, Trial, TrialDesign, TrialMetric};
 
 use super::candidates::{CandidatePlanner, CandidateRequest, refuse_memory_of_others};

@@ -16,7 +16,7 @@ use corewise_sys::spawn::{self, MannerEffect};
 
 use super::choice::PlacementChoice;
 use super::error::ExperimentError;
-use crate::placing::{PlacingError, reachable_here, refuse_named, resolve_here};
+use crate::placement::{PlacingError, reachable_here, refuse_named, resolve_here};
 pub use roles::refuse_memory_of_others;
 pub use threads::{ThreadCounts, ThreadPinning};
 

@@ -9,7 +9,7 @@ use corewise_model::trial::{MEMORY_SIGN, WITHOUT_ECO_QOS};
 
 use super::RunnerEnd;
 use crate::LabError;
-use crate::placing::PlacingError;
+use crate::placement::PlacingError;
 use crate::script::ScriptError;
 
 /// An experiment that cannot be begun. Nothing has been changed.

@@ -1,8 +1,8 @@
 //! Trials of running processes: a trial is a slot in which all of their threads are on one placement.
 
+pub(super) mod arm_places;
 pub(super) mod crew;
 mod source;
-pub(super) mod stand;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ use corewise_sys::signals;
 
 use super::{PAUSE_STEP, RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
+use arm_places::{ArmPlaces, RolePatterns};
 use crew::{CrewError, ProcessCrew};
 use source::{PATIENCE, SourceReader};
-use stand::{ArmPlaces, RolePatterns};
 
 /// Interval of checking limits; gauges are read at least this often.
 const LOOK: Duration = Duration::from_millis(50);
@@ -124,7 +124,7 @@ impl<'a> LiveRunner<'a> {
         Ok(Self {
             names: RolePatterns::new(&workload.thread_roles)?,
             reader: SourceReader::new(&live.source, with_accounts, stop),
-            crew: ProcessCrew::new(processes, stand::list_placements(arms), journal),
+            crew: ProcessCrew::new(processes, arm_places::list_placements(arms), journal),
             metric: workload.metric.clone(),
             meter: metric_meter,
             live,

@@ -3,8 +3,8 @@
 //! Usually every trial starts all services anew, on their cpus from the first instruction. Services that are kept
 //! started move between placements instead, as running processes do, while the command runs.
 
-mod by_name;
 mod service;
+mod thread_placer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use corewise_model::trial::{Experiment, PlacementArm, ServiceParts, TrialObservations, TrialOutcome, wash_out_s};
 use corewise_sys::change::ChangeJournal;
 
+use super::live::arm_places::{self, RolePatterns};
 use super::live::crew::{CrewError, ProcessCrew};
-use super::live::stand::{self, RolePatterns};
 use super::process::{ProcessRunner, kernel_policy};
 use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
 pub use crate::script::ScriptError;
-use by_name::ThreadPlacer;
 use service::{RunningService, ServiceStart, ask_script};
+use thread_placer::ThreadPlacer;
 
 /// Starts services, runs a command beside them, and ends them.
 pub struct PartsRunner<'a> {
@@ -188,8 +188,10 @@ impl<'a> PartsRunner<'a> {
             ScriptError::Failed { why, output } => RunnerEnd::Gone(with_output(why, &output)),
         })?;
         let roots = self.running.iter().filter_map(RunningService::root_process).collect();
-        self.crew =
-            self.journal.take().map(|journal| ProcessCrew::new(roots, stand::list_placements(&self.arms), journal));
+        self.crew = self
+            .journal
+            .take()
+            .map(|journal| ProcessCrew::new(roots, arm_places::list_placements(&self.arms), journal));
         Ok(())
     }
 

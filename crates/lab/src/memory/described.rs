@@ -5,8 +5,8 @@ use std::time::Duration;
 use corewise_machine::{Gap, Machine};
 use corewise_model::clock::ClockRecord;
 use corewise_model::links::map::LinkMapOrigin;
-use corewise_model::memory::described::SimulatedMemory;
 use corewise_model::memory::plan::{MemoryPlan, MemoryVisit};
+use corewise_model::memory::simulated_memory::SimulatedMemory;
 
 use super::{MemoryVisitOutcome, MemoryVisitor};
 

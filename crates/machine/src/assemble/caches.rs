@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::group;
+use super::partition;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
 use crate::machine::{Cache, Llc, MachineObject};
 use crate::{CpuSet, Gap};
@@ -37,7 +37,7 @@ pub fn list_caches(facts: &MachineFacts) -> Vec<Cache> {
 fn caches_of(facts: &MachineFacts, level: u8, kind: CacheKind) -> Vec<Cache> {
     let of = |cpu: &'_ CpuFacts| cpu.caches.iter().position(|cache| cache.level == level && cache.kind == kind);
     let sizes = collect_sizes(facts, |cpu| of(cpu).map(|at| &cpu.caches[at]));
-    let sets = group::by_sharing(&facts.cpus, |cpu| of(cpu).map(|at| &cpu.caches[at].shared_with));
+    let sets = partition::by_sharing(&facts.cpus, |cpu| of(cpu).map(|at| &cpu.caches[at].shared_with));
     let first = |set: &CpuSet| set.iter().find_map(|cpu| sizes.get(&cpu).copied().flatten());
     let is_there = |set: &CpuSet| set.iter().any(|cpu| sizes.contains_key(&cpu));
     let cache = |cpus: CpuSet| Cache { level, kind, size_bytes: first(&cpus), cpus };
@@ -57,7 +57,7 @@ fn collect_sizes<'a>(
 pub fn list_llcs(facts: &MachineFacts, packages: &[MachineObject]) -> Vec<Llc> {
     let bare = bare_sets(facts, packages);
     let sizes = collect_sizes(facts, last_level_cache);
-    let sets = group::by_sharing(&facts.cpus, |cpu| match last_level_cache(cpu) {
+    let sets = partition::by_sharing(&facts.cpus, |cpu| match last_level_cache(cpu) {
         Some(cache) => Some(&cache.shared_with),
         None => bare.iter().find(|set| set.contains(cpu.number)),
     });
@@ -109,10 +109,10 @@ fn mark_stacked(llcs: &mut [Llc], package: &CpuSet) {
 mod tests {
     use super::*;
     use crate::assemble::sample::{cpu_facts, format_lists, parse_set, unified_cache, unknown_cpu};
-    use crate::assemble::{cores, places};
+    use crate::assemble::{cores, outer_levels};
 
     fn found(facts: &MachineFacts) -> Vec<Llc> {
-        list_llcs(facts, &places::build_packages(facts, &[]))
+        list_llcs(facts, &outer_levels::build_packages(facts, &[]))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{cores, group};
+use super::{cores, partition};
 use crate::CpuSet;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
 use crate::machine::{Llc, MachineObject};
@@ -23,7 +23,7 @@ pub fn build_clusters(facts: &MachineFacts, found_cores: &[MachineObject], llcs:
         })
         .collect();
     let at = |cpu: &CpuFacts| facts.cpus.binary_search_by_key(&cpu.number, |other| other.number).ok();
-    let sets = group::by_sharing(&facts.cpus, |cpu| at(cpu).map(|at| &shared[at]));
+    let sets = partition::by_sharing(&facts.cpus, |cpu| at(cpu).map(|at| &shared[at]));
     sets.into_iter().map(|cpus| MachineObject { os_number: None, cpus }).collect()
 }
 
@@ -60,11 +60,11 @@ impl<'a> SetLookup<'a> {
 mod tests {
     use super::*;
     use crate::assemble::sample::{bulldozer_facts, cpu_facts, format_lists, parse_set, unified_cache};
-    use crate::assemble::{caches, places};
+    use crate::assemble::{caches, outer_levels};
 
     fn found(facts: &MachineFacts) -> Vec<String> {
         let cores = cores::build_cores(facts);
-        let llcs = caches::list_llcs(facts, &places::build_packages(facts, &cores));
+        let llcs = caches::list_llcs(facts, &outer_levels::build_packages(facts, &cores));
         format_lists(build_clusters(facts, &cores, &llcs).iter().map(|cluster| &cluster.cpus))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::group;
+use super::partition;
 use crate::CpuSet;
 use crate::facts::{CpuFacts, MachineFacts};
 use crate::machine::{MachineObject, ProcessorFacts};
@@ -22,7 +22,7 @@ pub fn build_cores(facts: &MachineFacts) -> Vec<MachineObject> {
     let numbered = group_by_numbers(&facts.cpus);
     let siblings: BTreeMap<u32, CpuSet> =
         facts.cpus.iter().filter_map(|cpu| Some((cpu.number, find_siblings(cpu, &numbered, modules)?))).collect();
-    let sets = group::by_sharing(&facts.cpus, |cpu| siblings.get(&cpu.number));
+    let sets = partition::by_sharing(&facts.cpus, |cpu| siblings.get(&cpu.number));
     let core_number: BTreeMap<u32, i64> = facts.cpus.iter().filter_map(|cpu| Some((cpu.number, cpu.core?))).collect();
     sets.into_iter()
         .map(|cpus| MachineObject { os_number: cpus.lowest().and_then(|cpu| core_number.get(&cpu).copied()), cpus })

@@ -134,7 +134,7 @@ impl DeviceInterrupt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::away::sample::{movable_interrupt, parse_set};
+    use crate::interrupt::plan::sample::{movable_interrupt, parse_set};
 
     fn count(cpu: u32, since_boot: u64) -> CpuCount {
         CpuCount { cpu, since_boot, per_second: None }

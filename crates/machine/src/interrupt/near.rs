@@ -1,7 +1,7 @@
 //! Plans to move a device's interrupts to cpus near it.
 
-use super::away::{InterruptMove, InterruptPlan, StayingInterrupt};
 use super::device::{DeviceInterrupt, InterruptMobility};
+use super::plan::{InterruptMove, InterruptPlan, StayingInterrupt};
 use crate::{CpuSet, Machine};
 
 /// No interrupt can be moved near a device: none of the near cpus is online, or all are isolated.
@@ -56,7 +56,7 @@ fn build_move(interrupt: &DeviceInterrupt, from: &CpuSet, to: CpuSet) -> Interru
 
 #[cfg(test)]
 mod tests {
-    use super::super::away::sample::{movable_interrupt, parse_set};
+    use super::super::plan::sample::{movable_interrupt, parse_set};
     use super::*;
     use crate::machine_file::BUILT_IN;
 

@@ -4,16 +4,16 @@
 //! or packages. [`plan_placements`] proposes placements that a person would think of, leaves out equivalent ones, and counts exactly how many
 //! inequivalent choices exist.
 
-mod class;
 mod classes;
+mod classifier;
 mod count;
 mod distances;
 mod fill;
 mod parts;
-mod propose;
+mod planner_machine;
+mod proposals;
 mod reason;
 mod roles;
-mod scene;
 mod select;
 mod tree;
 
@@ -24,11 +24,11 @@ use serde::Serialize;
 
 use super::resolve::{ResolveContext, ResolvedExpression};
 use crate::{CpuSet, Machine};
-use class::SetClassifier;
+use classifier::SetClassifier;
 pub use count::ExactCount;
-use propose::{PlacementProposal, list_proposals};
+use planner_machine::PlannerMachine;
+use proposals::{PlacementProposal, list_proposals};
 pub use roles::{MOST_ROLES, MessageCosts, RoleCandidate, plan_roles};
-use scene::PlannerMachine;
 use tree::MachineTree;
 
 /// Number of candidates that a person reads, and a test can pay for.

@@ -1,7 +1,7 @@
 //! Resolution of an expression on a machine: its cpus, their order, and the excluded cpus with reasons.
 
-mod evaluate;
-mod holders;
+mod evaluator;
+mod objects_by_cpu;
 
 use serde::{Deserialize, Serialize};
 

@@ -17,7 +17,7 @@ use super::carry_over::{OrderedBlock, is_suspected};
 use super::effect::hodges_lehmann;
 use super::law::{FEWEST_BLOCKS, FEWEST_COUNTS, LawFit, ThroughputRow, fit_scaling_law};
 use super::race::{is_whole, shuffle_arms};
-use super::{BlockRun, JudgingPolicy, MOST_FAILURES, PlacementRace, RunBlock, judge};
+use super::{BlockRun, JudgingPolicy, MOST_FAILURES, PlacementRace, RunBlock, judgement};
 pub use standing::{CellStanding, CountsStanding, PinnedStanding, ThreadsStanding};
 
 /// A number of threads, pinned or not.
@@ -192,7 +192,7 @@ impl ThreadsRace {
         let candidates = self.cells.len().saturating_sub(1);
         let suspected = LazyCell::new(|| is_suspected(&self.order, candidates, &self.policy));
         let is_needed = |question: &CellsQuestion| {
-            !question.race.is_decided() || (judge::proven_winner(&question.race).is_some() && *suspected)
+            !question.race.is_decided() || (judgement::proven_winner(&question.race).is_some() && *suspected)
         };
         self.all_questions().map(is_needed).collect()
     }

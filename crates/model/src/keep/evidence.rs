@@ -6,8 +6,8 @@ use corewise_machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::conducted::ExperimentRecord;
 use crate::experiment::Verdict;
+use crate::experiment_record::ExperimentRecord;
 use crate::trial::PlacementArm;
 
 /// The experiment that proved a placement, and the conditions of the proof.

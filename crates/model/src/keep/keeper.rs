@@ -6,7 +6,7 @@ use std::time::Duration;
 use corewise_machine::CpuSet;
 
 use super::action::{KeepAction, KeepActionOutcome, LeftBecause, MaskAuthor, OriginalMask};
-use super::held::{KeptProcess, ProcessStanding, WaitingProcess};
+use super::kept_process::{KeptProcess, ProcessStanding, WaitingProcess};
 use super::process::{ObservedProcess, ObservedThread, cgroup_owner};
 use super::resolve::ResolvedRule;
 use super::room::ThreadRoom;

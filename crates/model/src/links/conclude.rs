@@ -1,12 +1,12 @@
 //! Conclusions from a link map: cost classes, groups, held-out pairs, findings.
 
+mod agreement;
 mod findings;
 mod homes;
 mod map;
 mod padding;
 mod summary;
 mod tiers;
-mod told;
 
 use corewise_machine::CpuSet;
 use schemars::JsonSchema;
@@ -20,10 +20,10 @@ use super::structure::CpuStructure;
 use super::{CostMatrix, TalkWay};
 use crate::finding::Finding;
 use crate::stats::order::weighted_quantile;
+pub use agreement::KernelAgreement;
 pub use findings::nothing_found;
 pub use map::conclude_map;
 pub use tiers::PairTiers;
-pub use told::KernelAgreement;
 
 /// Conclusions from a map.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

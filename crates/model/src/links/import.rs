@@ -3,7 +3,7 @@
 mod cells;
 mod collect;
 mod error;
-mod found;
+mod format_match;
 mod kind;
 mod matrix;
 mod mctop;

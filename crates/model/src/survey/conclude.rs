@@ -3,14 +3,14 @@
 mod artifact;
 mod causes;
 mod cpus;
-mod first;
+mod first_cpu;
+mod formats;
 mod groups;
 mod quantity;
 mod stolen;
 mod talk;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use corewise_machine::CpuSet;
 use schemars::JsonSchema;
@@ -72,13 +72,13 @@ impl SurveyConclusions {
     /// Adds a sentence that is no finding: undecided if a longer survey, of `needs_s` seconds, is needed.
     fn add_unfound(&mut self, sentence: String, needs_s: Option<f64>) {
         let Some(needs_s) = needs_s else { return self.no_difference.push(sentence) };
-        self.undecided.push(format!("{sentence}; {} should tell", words::format_about(needs_s)));
+        self.undecided.push(format!("{sentence}; {} should tell", formats::format_about(needs_s)));
         self.need_seconds(needs_s);
     }
 
     /// Raises the length of a decisive survey to this, in seconds.
     fn need_seconds(&mut self, seconds: f64) {
-        self.longer_s = self.longer_s.max(words::enough_s(seconds));
+        self.longer_s = self.longer_s.max(formats::enough_s(seconds));
     }
 }
 

@@ -1,9 +1,9 @@
 //! Course of an experiment, a race between placements or several between numbers of threads, and the state after its
 //! trials.
 
+use super::coarseness::{retract_sizes, take_back};
 use super::guards::GuardRecords;
 use super::measurement::MeasurementCheck;
-use super::steps::{retract_sizes, take_back};
 use super::{Experiment, Trial, TrialMetric, TrialOutcome, block_of, in_blocks};
 use crate::experiment::{
     ArmState, ArmVerdict, ExperimentDoubt, ExperimentStanding, GuardStanding, GuardVerdict, JudgingPolicy, OutReason,

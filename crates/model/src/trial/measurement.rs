@@ -130,8 +130,8 @@ impl MeasurementCheck {
 mod tests {
     use super::*;
     use crate::Artifact as _;
-    use crate::conducted::ExperimentRecord;
     use crate::experiment::{ArmVerdict, JudgingPolicy, Verdict};
+    use crate::experiment_record::ExperimentRecord;
     use crate::sample::MetricReading;
     use crate::trial::{PlacementArm, TrialMetric, TrialObservations, UnitLedger};
 

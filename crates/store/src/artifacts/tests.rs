@@ -4,8 +4,8 @@ use std::fs;
 
 use corewise_machine::{CpuSet, Gap, generate};
 use corewise_model::Survey;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::JudgingPolicy;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::map::{CostUnit, LinkMap, LinkMapProvenance, LinkSeries, SpoiledSamples};
 use corewise_model::links::{LinkFindings, LinkPair, TalkWay, map};
 use corewise_model::simulate::layout::MachineLayout;

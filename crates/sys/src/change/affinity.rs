@@ -6,7 +6,7 @@ use std::io;
 use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::look::ChangeStanding;
+use super::standing::ChangeStanding;
 use crate::os::affinity::{self, OwnMask};
 use crate::os::cpuset;
 use crate::os::process::{self, ProcessIdentity, ProcessStat};

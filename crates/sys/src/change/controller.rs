@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::look::ChangeStanding;
-use super::target;
+use super::kernel_file;
+use super::standing::ChangeStanding;
 use crate::lock::{self, FileLock, LockAttempt};
 use crate::os::folder_handle::FolderHandle;
 
@@ -60,7 +60,7 @@ impl ControllerChange {
 
     fn open(&self) -> io::Result<FolderHandle> {
         match CONTROLLERS.contains(&self.name.as_str()) {
-            true => target::open_group(&self.group),
+            true => kernel_file::open_group(&self.group),
             false => Err(io::Error::other(format!("{} is no controller that corewise changes", self.name))),
         }
     }

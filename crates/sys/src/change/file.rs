@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::look::ChangeStanding;
-use super::target::KernelFile;
+use super::kernel_file::KernelFile;
+use super::standing::ChangeStanding;
 
 /// Rule for comparing a file's values: the kernel may print a value in another form than it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

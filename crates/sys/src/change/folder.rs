@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::controller::groups_in;
-use super::look::ChangeStanding;
-use super::target;
+use super::kernel_file;
+use super::standing::ChangeStanding;
 use crate::os::affinity;
 use crate::os::folder_handle::FolderHandle;
 
@@ -45,8 +45,8 @@ impl FolderChange {
 
     /// Opens the group that it lies in; returns it and the folder's name there.
     fn open(&self) -> io::Result<(FolderHandle, OsString)> {
-        let name = target::own_group(&self.path, &self.home)?;
-        Ok((target::open_group(&self.home)?, name))
+        let name = kernel_file::own_group(&self.path, &self.home)?;
+        Ok((kernel_file::open_group(&self.home)?, name))
     }
 
     /// Moves the remaining members home and removes the folder. It retries for a bounded time, since members may fork meanwhile.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::left;
+use super::abandoned_journals;
+use super::journal_place::JournalPlace;
 use super::lines::JournalHeader;
 use super::log::{JournalLog, UnsettledChange};
-use super::place::JournalPlace;
 use super::undo::{Change, UndoneChange};
 use crate::error::SysError;
 use crate::lock::FileLock;
@@ -132,7 +132,7 @@ impl ChangeJournal {
     /// Returns true if another journal in the folder holds the same change and it is open. Undoing it is then shared.
     pub(crate) fn is_held_elsewhere(&self, change: &Change) -> Result<bool, SysError> {
         let own = self.log.as_ref().map(JournalLog::file_path);
-        left::is_open_in(&self.folder, change, own.as_deref())
+        abandoned_journals::is_open_in(&self.folder, change, own.as_deref())
     }
 
     /// Undoes one change, by the number from [`ChangeJournal::make`]; `None` if it is settled already.

@@ -7,9 +7,9 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::affinity::AffinityChange;
-use super::heirs;
+use super::descendants;
+use super::journal_place::JournalPlace;
 use super::lines::{JournalHeader, JournalLine};
-use super::place::JournalPlace;
 use super::undo::{Change, UndoForecast, UndoOutcome, UndoneChange};
 use crate::os::files;
 
@@ -357,7 +357,7 @@ impl JournalLog {
         });
         let open: Vec<AffinityChange> = open.collect();
         let gone: Vec<AffinityChange> = threads.iter().map(|(_, change, _)| change.clone()).collect();
-        let mut given = heirs::give_back(&gone, &open);
+        let mut given = descendants::give_back(&gone, &open);
         self.settle_all(&numbers);
         for (_, change, place) in threads.iter().rev() {
             let count = change.process.and_then(|process| given.remove(&process.id)).unwrap_or(0);

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tempfile::TempDir;
 
+use super::journal_place::JournalPlace;
 use super::lines::JournalLine;
-use super::look::ChangeStanding;
-use super::place::JournalPlace;
+use super::standing::ChangeStanding;
 use super::*;
 use crate::error::SysError;
 use crate::os::affinity::{affinity_of, current_affinity, set_affinity};

@@ -12,7 +12,7 @@ use super::affinity::AffinityChange;
 use super::controller::ControllerChange;
 use super::file::{FileChange, ValueFormat};
 use super::folder::FolderChange;
-use super::look::ChangeStanding;
+use super::standing::ChangeStanding;
 use crate::lock::FileLock;
 
 /// One change to the machine, with the data needed to undo it.

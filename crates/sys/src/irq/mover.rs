@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use corewise_machine::CpuSet;
-use corewise_machine::interrupt::away::InterruptMove;
 use corewise_machine::interrupt::device::CpuCount;
+use corewise_machine::interrupt::plan::InterruptMove;
 
 use super::counts::Counts;
 use crate::change::{Change, ChangeJournal, ValueFormat};

@@ -1,6 +1,6 @@
 //! Runs a command as a trial: on its cpus, timed from its first instruction to the end of its last process, watched and counted.
 
-mod counted;
+mod command_counters;
 mod looks;
 mod output;
 mod shared_time;
@@ -22,7 +22,7 @@ pub use crate::values::execution::{
     ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, StartListener, ThreadObservations,
     USUAL_GRACE, USUAL_PATIENCE,
 };
-use counted::CommandCounters;
+use command_counters::CommandCounters;
 use looks::ThreadLooks;
 use output::CapturedOutput;
 use shared_time::{SharedTime, monotonic_now};

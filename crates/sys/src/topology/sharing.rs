@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::assemble::agree::{self, SharingReading};
+use corewise_machine::assemble::agreement::{self, SharingReading};
 use corewise_machine::{CpuSet, Gap};
 
 use super::reader::ValueReader;
@@ -58,7 +58,7 @@ pub fn agreed_sets(
         let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
         online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect()
     };
-    let agreement = agree::agree_on_sets(relation.what, online, first, all, hints);
+    let agreement = agreement::agree_on_sets(relation.what, online, first, all, hints);
     agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap));
     agreement.sets
 }

@@ -3,7 +3,7 @@
 //! A cpu of Windows is an index in a processor group. Its number here counts through all groups.
 
 mod about;
-mod parts;
+mod disjoint_sets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -22,7 +22,7 @@ use crate::logical_processors::numbering::GroupNumbering;
 use crate::logical_processors::relations::{self, GroupMask, ProcessorRelation};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 use about::SystemDescription;
-use parts::DisjointSets;
+use disjoint_sets::DisjointSets;
 
 /// Plausible sizes of a cache; any other size counts as unknown.
 const CACHE_BYTES: RangeInclusive<u64> = 1 << 10..=2 << 30;
@@ -243,7 +243,7 @@ impl ProcessorParts {
             ("last-level caches", |set| set.last_level_cache, last.map(|(_, (parts, _))| parts)),
         ] {
             let Some(related) = related.filter(|related| !related.is_empty()) else { continue };
-            let cpus = parts::divided_otherwise(sets, of, related, numbering);
+            let cpus = disjoint_sets::divided_otherwise(sets, of, related, numbering);
             differing.extend((!cpus.is_empty()).then(|| format!("of {what} at cpus {cpus}")));
         }
         let other_node = |(cpu, set): (&u32, &&CpuSetOf)| {

@@ -1,6 +1,6 @@
 //! Kernel accounting: times of processes as a whole, in ticks of 1 to 16 ms.
 
-use super::opened::OpenedTask;
+use super::opened_task::OpenedTask;
 pub use crate::values::account::ThreadAccount;
 
 impl ThreadAccount {

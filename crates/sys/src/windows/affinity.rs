@@ -7,8 +7,8 @@ use windows_sys::Win32::System::Kernel::PROCESSOR_NUMBER;
 use windows_sys::Win32::System::Threading::{GetCurrentProcessorNumberEx, GetCurrentThread};
 
 use super::handle::KernelHandle;
-pub(super) use super::opened::one_mask;
-use super::opened::{self, OpenedTask};
+pub(super) use super::opened_task::one_mask;
+use super::opened_task::{self, OpenedTask};
 use super::processors::{NUMBERING, group_masks};
 use super::task;
 use crate::values::affinity as values;
@@ -21,7 +21,7 @@ fn this_thread() -> KernelHandle {
 }
 
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
-    opened::restrict_thread(&this_thread(), cpus)
+    opened_task::restrict_thread(&this_thread(), cpus)
 }
 
 /// Restricts a thread or a process by its number.
@@ -30,7 +30,7 @@ pub fn set_affinity(id: u32, cpus: &CpuSet) -> io::Result<()> {
 }
 
 pub fn current_affinity() -> io::Result<CpuSet> {
-    opened::mask_of_thread(&this_thread())
+    opened_task::mask_of_thread(&this_thread())
 }
 
 /// Returns the cpus of a thread or a process by its number.
@@ -40,13 +40,13 @@ pub fn affinity_of(id: u32) -> io::Result<CpuSet> {
 
 /// Returns true if the number is no longer in use.
 pub fn has_ended(error: &io::Error) -> bool {
-    opened::is_gone(error)
+    opened_task::is_gone(error)
 }
 
 /// Returns the threads of a process that have fewer cpus than it; setting its mask overrides theirs.
 pub fn own_masks(process: u32) -> Vec<OwnMask> {
     let Ok(cpus) = affinity_of(process) else { return Vec::new() };
-    let own = opened::with_fewer_cpus(process, &cpus).into_iter();
+    let own = opened_task::with_fewer_cpus(process, &cpus).into_iter();
     own.filter_map(|(id, cpus)| Some(OwnMask { thread: task::thread_identity(process, id)?, cpus })).collect()
 }
 

@@ -10,9 +10,9 @@ use corewise_machine::counts::{EventCounts, SourceCount};
 use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;
 use windows_sys::Win32::System::WindowsProgramming::SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION;
 
-use super::library::wine_version;
 use super::missing::NeverValue;
 use super::processors::NUMBERING;
+use super::version::wine_version;
 use crate::values::counts::busy_share;
 pub use crate::values::counts::{CountKind, CountedInterval};
 

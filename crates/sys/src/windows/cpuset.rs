@@ -6,7 +6,7 @@ use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessAffinityMask};
 
 use super::handle::{KernelHandle, check_result};
-use super::opened::{OpenedTask, all_of, groups_of, mask_of_process};
+use super::opened_task::{OpenedTask, all_of, groups_of, mask_of_process};
 use super::processors::NUMBERING;
 
 /// Returns the cpus that a process could be given: all of its processor group. No other process limits it.

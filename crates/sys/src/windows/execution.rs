@@ -14,7 +14,7 @@ use super::handle::KernelHandle;
 use super::job::KernelJob;
 use super::memory_policy::KernelMemoryPolicy;
 use super::missing::unavailable_error;
-use super::opened::{OpenedTask, one_mask};
+use super::opened_task::{OpenedTask, one_mask};
 use super::processors::group_masks;
 use super::spawn::{SpawnStart, start_in};
 use super::thread::used_times;
@@ -24,7 +24,7 @@ pub use crate::values::execution::{
     ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, StartListener, ThreadObservations,
     USUAL_GRACE, USUAL_PATIENCE,
 };
-use crate::values::written::OutputEnds;
+use crate::values::output_ends::OutputEnds;
 
 /// Interval of passing on the output. The end of the command is noticed at once.
 const LOOK: Duration = Duration::from_millis(20);

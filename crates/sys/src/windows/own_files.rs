@@ -6,8 +6,8 @@ use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, Re
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
 use windows_sys::Win32::System::Threading::{GetNumaAvailableMemoryNodeEx, GetNumaHighestNodeNumber};
 
-use super::library::{windows_version, wine_version};
 use super::text::{from_wide, to_wide};
+use super::version::{windows_version, wine_version};
 use super::{cpuset, processors};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 

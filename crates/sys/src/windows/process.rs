@@ -14,7 +14,7 @@ use windows_sys::Win32::System::Threading::{
 
 use super::handle::{KernelHandle, check_result};
 use super::missing::answers;
-use super::opened::{HUNDREDS_OF_NS, OpenedTask, ProcessBirth, gone_error, is_gone};
+use super::opened_task::{HUNDREDS_OF_NS, OpenedTask, ProcessBirth, gone_error, is_gone};
 use super::snapshot;
 use super::text::from_wide;
 use super::thread::hundreds_of_ns;

@@ -8,7 +8,7 @@ use windows_sys::Win32::Foundation::{LocalFree, UNICODE_STRING};
 use windows_sys::Win32::UI::Shell::CommandLineToArgvW;
 
 use super::handle::KernelHandle;
-use super::opened::{OpenedTask, ProcessBirth, is_gone};
+use super::opened_task::{OpenedTask, ProcessBirth, is_gone};
 use super::process::{self, ProcessIdentity};
 use super::{snapshot, task, users};
 pub use crate::values::processes::{ExecutableFile, ProcessFacts, ThreadFacts};

@@ -1,6 +1,6 @@
 //! Descendants of a process, and their threads, from a snapshot of all.
 
-use super::opened::ProcessBirth;
+use super::opened_task::ProcessBirth;
 use super::{process, snapshot};
 pub use crate::values::task::{OtherProcesses, ProcessThreads};
 

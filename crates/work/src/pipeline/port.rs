@@ -8,7 +8,7 @@ use corewise_sys::ring;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::batch::LineBatch;
-use super::plan::StageRole;
+use super::roles::StageRole;
 use super::{MessageTransport, PipelineOptions};
 use crate::WorkError;
 

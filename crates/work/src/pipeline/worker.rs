@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use super::batch::LineBatch;
 use super::input::PipelineInput;
-use super::plan::{PARSE, SERIALISE, SINK, SOURCE, StageRole, TRANSFORM};
 use super::port::{LanePorts, PipelineHalt, StagePort};
+use super::roles::{PARSE, SERIALISE, SINK, SOURCE, StageRole, TRANSFORM};
 use super::stage::{ServiceTallies, hash_line, parse, serialise_event, transform_event};
 use crate::WorkError;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::Command;
 
-use corewise_lab::placing::ResolvedPlacement;
+use corewise_lab::placement::ResolvedPlacement;
 use corewise_machine::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::cgroup::{ControlGroup, GroupEntry};

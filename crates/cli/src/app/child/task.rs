@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use corewise_lab::placing::{PlacementRequest, ThreadSpread};
+use corewise_lab::placement::{PlacementRequest, ThreadSpread};
 use corewise_machine::placement::hold::MaskEnforcement;
 
 /// A command, and where it is to run.

@@ -12,7 +12,7 @@ use corewise_machine::placement::hold::{
 use corewise_sys::task::{self, OtherProcesses, ProcessThreads};
 use corewise_sys::{affinity, cpuset, process};
 
-use super::words;
+use super::messages;
 use crate::app::output::print_message;
 
 /// Maximum time between two scans of all processes, even if no new process seems to have started.
@@ -170,7 +170,7 @@ impl ThreadWatch {
         if is_noticed && self.tells == NoticePolicy::Never {
             return;
         }
-        let text = words::describe_event(event, &self.name_thread(process, thread));
+        let text = messages::describe_event(event, &self.name_thread(process, thread));
         if is_noticed && self.tells == NoticePolicy::AtTheEnd {
             let told = self.notes.note_text(text);
             self.notes.texts.extend(told);
@@ -184,13 +184,13 @@ impl ThreadWatch {
         let known = |thread: u32| self.threads.get(&thread).map(|known| known.name.clone()).unwrap_or_default();
         let command = task::thread_name(process, process).unwrap_or_else(|| known(process));
         let name = task::thread_name(process, thread).unwrap_or_else(|| known(thread));
-        words::describe_thread(&command, process, &name, thread)
+        messages::describe_thread(&command, process, &name, thread)
     }
 
     /// Reports the notes that were kept for the end.
     pub fn report_notices(&self) {
         self.notes.texts.iter().for_each(print_message);
-        print_message(&words::describe_watched(self.notes.seen, self.notes.noticed));
+        print_message(&messages::describe_watched(self.notes.seen, self.notes.noticed));
     }
 }
 

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
 use crate::app::artifact::ArtifactForm;
-use crate::app::values::duration_between;
+use crate::app::option_values::duration_between;
 use crate::commands::KINDS;
 
 const AFTER: &str = "Examples:

@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::artifact::ArtifactKind;
-use crate::app::embedded::{DocumentElement, PageUnpacker, find_elements};
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::to_write;
 use crate::app::output::show_result;
+use crate::app::page_data::{DocumentElement, PageUnpacker, find_elements};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
+use crate::app::user_store::to_write;
 use crate::commands::KINDS;
 use crate::draw::number::format_count;
 use crate::draw::suggestion;

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::failure::CommandFailure;
-use crate::app::history::{explain_store_error, open_store};
 use crate::app::machine::this_machine;
 use crate::app::output::show_result;
 use crate::app::settings::ProgramSettings;
-use crate::draw::entries::{ListContext, draw_screen};
+use crate::app::user_store::{explain_store_error, open_store};
+use crate::draw::artifact_list::{ListContext, draw_screen};
 
 /// The output of `corewise history --json`.
 #[derive(Serialize, JsonSchema)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Parser};
 
 use crate::app::machine::MachineArguments;
-use crate::app::values::duration_between;
+use crate::app::option_values::duration_between;
 
 pub const AFTER: &str = "Examples:
   corewise irq                           where each device's interrupts go, and how often

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
 use corewise_machine::device::NearCpus;
-use corewise_machine::interrupt::away::{InterruptMove, StayingInterrupt};
 use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_machine::interrupt::plan::{InterruptMove, StayingInterrupt};
 use corewise_machine::placement::ExcludedCpus;
 use corewise_model::survey::devices::DeviceCost;
 use schemars::JsonSchema;

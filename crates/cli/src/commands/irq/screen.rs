@@ -1,7 +1,7 @@
 //! The screen of `corewise irq`: the cpus of each device's interrupts, their rates, and whether they can be moved.
 
-pub mod away;
 mod groups;
+pub mod moves;
 #[cfg(test)]
 mod tests;
 

@@ -8,7 +8,7 @@ use corewise_machine::suggested_command;
 use super::arguments::IrqArguments;
 use crate::app::failure::CommandFailure;
 use crate::app::machine::MachineChoice;
-use crate::app::placing;
+use crate::app::placement;
 use crate::draw::suggestion;
 
 /// Default duration of counting interrupts.
@@ -65,7 +65,7 @@ impl IrqTask {
         let dry_run = typed.dry_run;
         let moving = match (typed.away_from, typed.near) {
             (Some(text), _) => {
-                Some(MoveRequest { aim: MoveAim::AwayFrom(placing::parse_expression(&text)?), text, dry_run })
+                Some(MoveRequest { aim: MoveAim::AwayFrom(placement::parse_expression(&text)?), text, dry_run })
             }
             (None, Some(text)) => Some(MoveRequest { aim: MoveAim::Near, text, dry_run }),
             (None, None) => None,

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use corewise_machine::vocabulary::one_of;
 use corewise_model::keep::MatchField;
 
-use crate::app::values::{duration_between, parse_budget};
+use crate::app::option_values::{duration_between, parse_budget};
 
 const AFTER: &str = "Examples:
   corewise keep add redis --match 'exe=*/redis-server' --on 'vcache - 0'

@@ -19,10 +19,10 @@ use tracing::warn;
 
 use super::arguments::KeepRunArguments;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::latest_survey;
 use crate::app::keeper::{KeeperState, take_requests};
 use crate::app::log;
 use crate::app::settings::ProgramSettings;
+use crate::app::user_store::latest_survey;
 use crate::draw::number::format_count;
 use crate::draw::suggestion;
 

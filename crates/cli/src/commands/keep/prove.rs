@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use corewise_keep::RuleFiles;
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::Verdict;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::keep::{ResolvedRule, Rule, RuleEvidence, UnprovenPolicy, set_disabled, set_evidence};
 
 use super::arguments::KeepProveArguments;
 use super::document::{EvidenceFate, KeepProveDocument};
 use super::screen;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::{explain_store_error, open_existing_store};
-use crate::app::itself::SelfCommand;
 use crate::app::keeper::{self, KeeperState};
 use crate::app::machine::this_machine;
 use crate::app::output::show_result;
+use crate::app::self_command::SelfCommand;
 use crate::app::settings::{HistoryPlace, ProgramSettings};
+use crate::app::user_store::{explain_store_error, open_existing_store};
 use crate::draw::suggestion;
 
 /// Runs `corewise keep prove`. The experiment is an ordinary one, made by `corewise try --again`.

@@ -8,7 +8,7 @@ use corewise_machine::ring::RingSlots;
 use corewise_model::links::TalkWay;
 
 use crate::app::machine::MachineArguments;
-use crate::app::values::{SlotsName, parse_budget};
+use crate::app::option_values::{SlotsName, parse_budget};
 
 /// The end of `links --help`.
 pub const AFTER: &str = "Examples:

@@ -12,8 +12,8 @@ use corewise_model::links::explore::ExploreLimits;
 use super::arguments::{KindName, LinksArguments, LinksCommand, LinksFormatName, OrderName, UnitName};
 use crate::app::failure::CommandFailure;
 use crate::app::machine::MachineChoice;
-use crate::app::placing::parse_expression;
-use crate::app::values::SlotsName;
+use crate::app::option_values::SlotsName;
+use crate::app::placement::parse_expression;
 use crate::draw::suggestion::quote_words;
 
 /// Default limit of the duration of a map.

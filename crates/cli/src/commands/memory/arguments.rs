@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-use crate::app::values::{parse_budget, size_bytes};
+use crate::app::option_values::{parse_budget, size_bytes};
 
 /// The end of `memory --help`.
 const AFTER: &str = "Examples:

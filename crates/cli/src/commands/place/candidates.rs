@@ -11,7 +11,7 @@ use super::task::CandidatesRequest;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::{self, ChosenMachine, MachineChoice};
 use crate::app::output::show_result;
-use crate::app::placing::{reachable_here, with_memory_costs};
+use crate::app::placement::{reachable_here, with_memory_costs};
 use crate::app::settings::ProgramSettings;
 use document::CandidatesDocument;
 use screen::draw_screen;

@@ -193,7 +193,7 @@ mod tests {
 
     use super::super::document::PlaceDocument;
     use super::*;
-    use crate::app::placing::{point_at, resolve_elsewhere};
+    use crate::app::placement::{point_at, resolve_elsewhere};
     use crate::draw::fixtures::fabricated::{hybrid, ryzen_9950x3d};
     use crate::draw::fixtures::hostile;
 

@@ -6,7 +6,7 @@ use corewise_model::keep::{EvidenceChange, Rule, RuleEvidence};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::app::artifact::PageSection;
-use crate::app::embedded::write_element;
+use crate::app::page_data::write_element;
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::machine::{draw_details, model_name};
 use crate::draw::number::{format_count, format_decimal};

@@ -1,6 +1,6 @@
 //! The task of `run`.
 
-use corewise_lab::placing::{PlacementRequest, ThreadSpread};
+use corewise_lab::placement::{PlacementRequest, ThreadSpread};
 use corewise_machine::placement::hold::MaskEnforcement;
 use corewise_machine::placement::roles::parse_roles;
 use corewise_model::keep::{Rule, ThreadRule};
@@ -8,7 +8,7 @@ use corewise_model::keep::{Rule, ThreadRule};
 use super::arguments::{EnforcementName, RunArguments};
 use crate::app::child::task::RunTask;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::placing;
+use crate::app::placement;
 use crate::app::rules::find_rules;
 use crate::app::settings::ProgramSettings;
 
@@ -39,11 +39,11 @@ impl RunArguments {
     /// # Errors
     /// An expression or a role cannot be read.
     pub fn into_task(self) -> Result<RunTask, CommandFailure> {
-        let on = placing::parse_expression(self.on.as_deref().unwrap_or_default())?;
+        let on = placement::parse_expression(self.on.as_deref().unwrap_or_default())?;
         let spread = match (self.one_per_thread, self.roles) {
             (true, _) => ThreadSpread::OnePerThread,
             (false, Some(text)) => ThreadSpread::Roles(
-                parse_roles(&text).map_err(|error| placing::explain_placement_error(CommandExit::Usage, error))?,
+                parse_roles(&text).map_err(|error| placement::explain_placement_error(CommandExit::Usage, error))?,
             ),
             (false, None) => ThreadSpread::Together,
         };

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::app::failure::CommandFailure;
-use crate::app::measuring::{DEFAULT_BUDGET, grow_budget};
-use crate::app::values::parse_budget;
+use crate::app::measurement::{DEFAULT_BUDGET, grow_budget};
+use crate::app::option_values::parse_budget;
 
 const QUICK_BUDGET: Duration = Duration::from_secs(5);
 

@@ -8,12 +8,12 @@ use super::heatmap;
 use crate::draw::findings::compose_findings;
 use crate::draw::latency::{compose_figures, compose_latency};
 use crate::draw::machine::{FEW_OBJECTS, draw_picture};
+use crate::draw::repeat_survey::{format_budget, repeat_survey};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart, compose_paragraphs};
 use crate::draw::suggestion::quote_words;
 use crate::draw::survey::{StorageStatus, compose_foot, compose_head};
-use crate::draw::survey_again::{format_budget, repeat_survey};
 use crate::draw::survey_row::survey_rows;
 use crate::draw::text::StyledLine;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use corewise_model::survey::WorkKind;
 
-use crate::app::values::{duration_between, parse_budget};
+use crate::app::option_values::{duration_between, parse_budget};
 
 /// The command line of `tail`.
 pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside [OPTIONS] -- <COMMAND>...";

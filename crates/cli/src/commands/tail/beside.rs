@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use corewise_lab::beside::{AccountsReader, EventWatcher, WatchedCommand, open_recorder};
 use corewise_lab::causes::SETTLING;
-use corewise_lab::placing::{PlacementRequest, ResolvedPlacement, ThreadSpread};
+use corewise_lab::placement::{PlacementRequest, ResolvedPlacement, ThreadSpread};
 use corewise_machine::placement::PlacementExpression;
 use corewise_machine::{CpuSet, Gap};
 use corewise_sys::events::EventRecorder;
@@ -19,7 +19,7 @@ use corewise_sys::open_files::OpenFiles;
 use corewise_sys::signals::HeldSignals;
 use corewise_sys::{affinity, ipc, spawn};
 
-use crate::app::child::supervise::{
+use crate::app::child::supervisor::{
     CommandEnd, CommandObserver, CommandSupervisor, StartedCommand, UNWATCHED, exit_like, start_command,
 };
 use crate::app::failure::{CommandExit, CommandFailure};

@@ -9,8 +9,8 @@ use corewise_model::survey::WorkKind;
 
 use super::arguments::TailArguments;
 use crate::app::failure::CommandFailure;
-use crate::app::measuring::{DEFAULT_BUDGET, grow_budget};
-use crate::app::placing;
+use crate::app::measurement::{DEFAULT_BUDGET, grow_budget};
+use crate::app::placement;
 
 /// The source of the stalls.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +64,7 @@ impl TailTask {
     /// # Errors
     /// The expression cannot be read.
     pub fn new(typed: TailArguments) -> Result<Self, CommandFailure> {
-        let cpus = typed.cpus.as_deref().map(placing::parse_expression).transpose()?;
+        let cpus = typed.cpus.as_deref().map(placement::parse_expression).transpose()?;
         if let Some(recording) = typed.replay {
             return Ok(Self::Replay { recording, histograms: typed.histograms });
         }

@@ -13,7 +13,7 @@ use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
 use corewise_model::trial::LARGEST_TIMES;
 
-use crate::app::values::{duration_between, parse_budget};
+use crate::app::option_values::{duration_between, parse_budget};
 
 /// A command is required, unless a stored experiment with one continues.
 pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
-use corewise_model::conducted::{ExperimentConclusions, ExperimentRecord};
+use corewise_model::experiment_record::{ExperimentConclusions, ExperimentRecord};
 use corewise_model::trial::Experiment;
 use corewise_sys::output::OutputPlace;
 

@@ -6,7 +6,7 @@ use corewise_model::trial::PlacementArm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::begin::plan_arms;
+use super::beginning::plan_arms;
 use super::task::{NewExperiment, SubjectTask};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output;

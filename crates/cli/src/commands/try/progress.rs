@@ -122,7 +122,7 @@ fn format_clock(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::conducted::ExperimentRecord;
+    use corewise_model::experiment_record::ExperimentRecord;
     use corewise_model::simulate::noise::RunNoise;
     use corewise_model::trial::SuitePart;
 

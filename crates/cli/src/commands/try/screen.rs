@@ -1,14 +1,14 @@
 //! The story of an experiment: the answer, how to apply it, the evidence, and the checks on the experiment.
 
-mod again;
 mod answer;
-mod besides;
 mod checks;
 mod export;
 mod figures;
+mod further_differences;
 mod gain;
 mod parts;
 mod questions;
+mod repeat_command;
 mod standings;
 pub mod suite;
 #[cfg(test)]
@@ -140,8 +140,9 @@ fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
 pub fn compose_story(shown: ShownExperiment<'_>, others: Vec<StyledLine>) -> Story {
     let answer =
         std::iter::once(draw_answer(shown).into_paragraph(0)).chain(compose_paragraphs(draw_commands(shown), 6));
-    let told =
-        Story::new(again::repeat_command(shown)).with(Context, compose_context(shown)).with(Answer, answer.collect());
+    let told = Story::new(repeat_command::repeat_command(shown))
+        .with(Context, compose_context(shown))
+        .with(Answer, answer.collect());
     let told = match shown.threads {
         Some(report) => told
             .with_titled(Evidence, "Numbers of threads", vec![draw_table(shown, &report.standing).into()])
@@ -150,7 +151,7 @@ pub fn compose_story(shown: ShownExperiment<'_>, others: Vec<StyledLine>) -> Sto
             .with(Evidence, figures::runs_figure(shown).into_iter().map(StoryPart::Figure).collect()),
         None => with_placements(told, shown),
     };
-    told.with(Notes, compose_paragraphs(besides::draw_lines(shown), 2))
+    told.with(Notes, compose_paragraphs(further_differences::draw_lines(shown), 2))
         .with(Notes, compose_paragraphs(checks::draw_lines(shown), 2))
         .with(Notes, compose_paragraphs(others, 2))
 }

@@ -10,8 +10,8 @@ use corewise_lab::session::SessionBudget;
 use corewise_lab::suite::{self, SuiteHost, SuitePlan, SuiteSource, missing_programs};
 use corewise_machine::Machine;
 use corewise_model::Artifact as _;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::Verdict;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::results::{RowResult, SuiteResults, SuiteRow, TriedBenchmark};
 use corewise_model::suite::{BUILT_IN, BenchmarkSuite, SuiteBenchmark};
 use corewise_model::trial::{Experiment, Trial};
@@ -20,15 +20,15 @@ use corewise_sys::installed::distribution_names;
 use super::screen::suite::{compose_story, write_csv};
 use super::screen::{ShownExperiment, draw_answer};
 use super::task::{Print, SuiteTask, TryTask};
-use super::{Sessions, begin};
+use super::{Sessions, beginning};
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::to_write;
+use crate::app::file_commands::FileCommands;
 use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
 use crate::app::output::{print_form, print_message, print_text, show_story};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
-use crate::app::trust::FileCommands;
+use crate::app::user_store::to_write;
 use crate::draw::markdown;
 use crate::draw::printable::{last_lines, make_printable, printable_name};
 use document::SuiteDocument;
@@ -71,7 +71,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Re
     let part = first.and_then(|first| first.experiment.suite.clone());
     let arms = match first {
         Some(first) => first.experiment.arms.clone(),
-        None => begin::plan_arms(&task.candidates, &CommandSubject::default(), &context, settings)?,
+        None => beginning::plan_arms(&task.candidates, &CommandSubject::default(), &context, settings)?,
     };
     // The original policy: different limits would make a different suite.
     let policy = part.as_ref().map_or_else(|| task.policy.clone(), |part| part.policy.clone());
@@ -113,7 +113,7 @@ impl SuiteHost for SuiteHistory<'_> {
     type Error = CommandFailure;
 
     fn keep_experiment(&mut self, experiment: Experiment) -> Result<OpenExperiment, CommandFailure> {
-        begin::kept(experiment, self.sessions.settings)
+        beginning::kept(experiment, self.sessions.settings)
     }
 
     fn continue_experiment(
@@ -216,11 +216,11 @@ fn parts(
         let Some(part) = experiment.suite.as_ref().filter(|part| part.suite == suite.name) else { continue };
         let last = parts.first().and_then(|first| first.experiment.suite.as_ref());
         if last.is_none_or(|last| last.begun_unix_ms == part.begun_unix_ms) {
-            begin::refuse_other(&experiment, machine, entry.number)?;
+            beginning::refuse_other(&experiment, machine, entry.number)?;
             parts.push(OpenExperiment { experiment, trials, stored: Some(entry.number) });
         }
     }
     let experiments: Vec<&Experiment> = parts.iter().map(|part| &part.experiment).collect();
-    begin::check_owner(&store, &experiments, settings)?;
+    beginning::check_owner(&store, &experiments, settings)?;
     if parts.is_empty() { Err(nothing()) } else { Ok(parts) }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::app::values::duration_between;
+use crate::app::option_values::duration_between;
 
 const AFTER: &str = "Examples:
   corewise watch                              the cpus, in the machine's levels

@@ -14,7 +14,7 @@ use corewise_sys::signals::{self, HeldSignals};
 use corewise_sys::spawn::{self, StateChange};
 use corewise_sys::{ipc, task};
 
-use crate::app::child::words::explain_not_started;
+use crate::app::child::messages::explain_not_started;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::numbers::check_numbers;
 use crate::draw::printable::printable_name;

@@ -5,7 +5,7 @@ use corewise_model::watch::ThreadSight;
 
 use super::keys::HELP;
 use super::row::WatchRow;
-use super::rows::{RowLayout, cut_tail};
+use super::row_layout::{RowLayout, cut_tail};
 use super::view::{BottomLine, WatchView};
 use crate::draw::machine::model_name;
 use crate::draw::number::{format_brief, format_count};

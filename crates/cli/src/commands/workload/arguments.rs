@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::app::values::{SlotsName, parse_budget};
+use crate::app::option_values::{SlotsName, parse_budget};
 
 /// The end of `workload --help`.
 pub const AFTER: &str = "Examples:

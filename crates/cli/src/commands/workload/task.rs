@@ -8,8 +8,8 @@ use corewise_work::{WorkloadSize, euler, image, particles, pingpong, pipeline, r
 
 use super::arguments::{SplitName, SwitchName, ViaName, WakeupName, WorkloadArguments, WorkloadCommand};
 use crate::app::failure::CommandFailure;
-use crate::app::placing::parse_expression;
-use crate::app::values::SlotsName;
+use crate::app::option_values::SlotsName;
+use crate::app::placement::parse_expression;
 
 /// A workload to run.
 #[derive(Clone, Debug, PartialEq)]

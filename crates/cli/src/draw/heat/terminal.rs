@@ -1,7 +1,7 @@
 //! Heat maps for the terminal: as large as fits, with cells joined to blocks if there are too many.
 
-mod cut;
 mod grid;
+mod joined_blocks;
 mod legend;
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::depth::ColourDepth;
 use super::scale::CostScale;
 use crate::draw::number::format_brief;
 use crate::draw::text::StyledLine;
-use cut::JoinedBlocks;
+use joined_blocks::JoinedBlocks;
 
 /// Minimum average number of blocks per group for gaps between groups; with fewer, the gaps would dominate the map.
 const LEAST_BLOCKS: usize = 3;
@@ -190,11 +190,11 @@ impl HeatPlan {
 
 /// Returns all ways to join rows and columns, the finest first; both are joined alike if they are the same things.
 fn list_cut_pairs(map: &HeatMap) -> Vec<(JoinedBlocks, JoinedBlocks)> {
-    let rows: Vec<JoinedBlocks> = cut::list_cuts(&map.rows.groups).collect();
+    let rows: Vec<JoinedBlocks> = joined_blocks::list_cuts(&map.rows.groups).collect();
     if map.is_of_pairs {
         return rows.into_iter().map(|cut| (cut.clone(), cut)).collect();
     }
-    let columns: Vec<JoinedBlocks> = cut::list_cuts(&map.columns.groups).collect();
+    let columns: Vec<JoinedBlocks> = joined_blocks::list_cuts(&map.columns.groups).collect();
     let steps = (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |column| (row, column)));
     let mut steps: Vec<(usize, usize)> = steps.collect();
     steps.sort_by_key(|(row, column)| row + column);

@@ -8,7 +8,7 @@ use corewise_sys::memory_policy;
 use super::{ASKED_FOR, CandidatePlanner};
 use crate::experiment::choice::OS_WORD;
 use crate::experiment::error::ExperimentError;
-use crate::placing::memory_to_try;
+use crate::placement::memory_to_try;
 
 impl CandidatePlanner<'_> {
     /// Returns a placement, or the OS default, with a memory policy.

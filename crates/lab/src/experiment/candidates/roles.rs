@@ -9,7 +9,7 @@ use corewise_model::trial::{LOAD, PlacementArm, RolePlace, ServiceParts, TriedWo
 use super::{ASKED_FOR, CandidatePlanner, CandidateRequest};
 use crate::experiment::choice::PlacementChoice;
 use crate::experiment::error::ExperimentError;
-use crate::placing::{PlacingError, memory_to_try, refuse_named, resolve_here};
+use crate::placement::{PlacingError, memory_to_try, refuse_named, resolve_here};
 
 impl CandidatePlanner<'_> {
     /// Returns the OS default and the placements that are planned for services and their load.

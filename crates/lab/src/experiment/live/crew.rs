@@ -9,7 +9,7 @@ use corewise_sys::change::{AffinityChange, Change, ChangeJournal};
 use corewise_sys::process::{ProcessIdentity, ProcessStat};
 use corewise_sys::{affinity, cpuset, task};
 
-use super::stand::ArmPlaces;
+use super::arm_places::ArmPlaces;
 
 /// Maximum passes over threads; after these, new threads are started too fast to be placed.
 const MOST_LOOKS: usize = 50;

@@ -14,7 +14,7 @@ use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::process::kernel_policy;
 use crate::experiment::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
-use crate::placing::reachable_here;
+use crate::placement::reachable_here;
 
 type Measurement<'c> = Box<dyn FnMut() -> Option<f64> + Send + 'c>;
 

@@ -2,11 +2,11 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::class::SetClassifier;
+use super::classifier::SetClassifier;
 use super::count::ExactCount;
-use super::propose::{PlacementProposal, ProposalKind};
+use super::planner_machine::PlannerMachine;
+use super::proposals::{PlacementProposal, ProposalKind};
 use super::reason;
-use super::scene::PlannerMachine;
 use crate::{CpuSet, Level};
 
 /// Adds the missing classes if all of them fit beside the proposals of other sizes.

@@ -4,9 +4,9 @@
 
 use serde::Serialize;
 
-use super::class::SetClassifier;
+use super::classifier::SetClassifier;
 use super::count::ExactCount;
-use super::scene::PlannerMachine;
+use super::planner_machine::PlannerMachine;
 use super::tree::MachineTree;
 use super::{parts, usable_cpus};
 use crate::placement::CpuSetName;

@@ -1,7 +1,7 @@
 //! Selects the proposals that differ most, in order from the least to the most restrictive.
 
-use super::propose::{PlacementProposal, ProposalKind};
-use super::scene::PlannerMachine;
+use super::planner_machine::PlannerMachine;
+use super::proposals::{PlacementProposal, ProposalKind};
 use crate::facts::CoreType;
 use crate::{CpuSet, Level};
 

@@ -294,11 +294,11 @@ fn false_claims(noise: &RunNoise, experiments: u64) -> (usize, usize) {
             threads.add_block(&trials.make_block(&arms));
         }
         let claims = |question: &CellsQuestion| {
-            let verdict = judge::arm_verdict(&question.race, question.race.arm(1));
+            let verdict = judgement::arm_verdict(&question.race, question.race.arm(1));
             matches!(verdict, ArmVerdict::Wins | ArmVerdict::RealButBelowMargin | ArmVerdict::Worse)
         };
         pinned += usize::from(threads.pinned.iter().any(claims));
-        counts += usize::from(judge::proven_winner(&threads.counts.as_ref().unwrap().race).is_some());
+        counts += usize::from(judgement::proven_winner(&threads.counts.as_ref().unwrap().race).is_some());
     }
     (pinned, counts)
 }

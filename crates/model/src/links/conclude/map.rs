@@ -8,11 +8,11 @@ use super::{
     summary,
 };
 use crate::artifact::{self, Artifact, check_numbers, format_count};
-use crate::followed::TrendValue;
 use crate::links::groups::{CheaperPart, GroupHierarchy, GroupLevel, between_cores, dear_groups};
 use crate::links::map::{LinkMap, LinkMapOrigin, LinkMapProvenance};
 use crate::links::structure::CpuStructure;
 use crate::links::{check_pairs, check_width};
+use crate::trend::TrendValue;
 
 /// Draws all conclusions from a map.
 pub fn conclude_map(map: &LinkMap) -> LinkConclusions {

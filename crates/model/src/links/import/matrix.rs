@@ -6,7 +6,7 @@ use super::LinkFileFormat;
 use super::cells::{CellPosition, CellRow, parse_cost};
 use super::collect::CostCollector;
 use super::error::ImportError;
-use super::found::FormatMatch;
+use super::format_match::FormatMatch;
 use crate::links::TalkWay;
 use layout::MatrixFileLayout;
 

@@ -5,7 +5,7 @@ use super::LinkFileFormat;
 use super::cells::{CellPosition, cpu_at, parse_cost};
 use super::collect::CostCollector;
 use super::error::ImportError;
-use super::found::FormatMatch;
+use super::format_match::FormatMatch;
 use crate::links::TalkWay;
 
 /// Returns true if a text is such a description: its first line is `#NAME #HWCs CONTEXTS #Nodes NODES #SMT WAYS`.

@@ -4,7 +4,7 @@ use super::LinkFileFormat;
 use super::cells::{CellPosition, CellRow, cpu_at, is_number, parse_cost, parse_cpu};
 use super::collect::CostCollector;
 use super::error::{ImportError, show_text};
-use super::found::FormatMatch;
+use super::format_match::FormatMatch;
 use super::kind::kind_of;
 use crate::links::TalkWay;
 

@@ -4,7 +4,7 @@ use super::LinkFileFormat;
 use super::cells::{CellPosition, cpu_at, parse_cost};
 use super::collect::CostCollector;
 use super::error::{ImportError, show_text};
-use super::found::FormatMatch;
+use super::format_match::FormatMatch;
 use crate::links::TalkWay;
 
 /// First words of the table.

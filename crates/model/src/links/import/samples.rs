@@ -4,7 +4,7 @@ use super::LinkFileFormat;
 use super::cells::{CellPosition, cpu_at, parse_cost};
 use super::collect::CostCollector;
 use super::error::ImportError;
-use super::found::FormatMatch;
+use super::format_match::FormatMatch;
 use crate::links::TalkWay;
 
 /// Cells read of a row: two indices, two cores, and the time one way as the first core took it. Further cells have the

@@ -2,7 +2,7 @@
 
 use super::cells::{self, CellRow, CellSeparator, table_rows};
 use super::error::{ImportError, show_text};
-use super::found::FormatMatch;
+use super::format_match::FormatMatch;
 use super::{MAXIMUM_CPUS, matrix, pairs};
 
 /// Reads a list of pairs or a matrix.

@@ -4,7 +4,7 @@ use super::LinkFileFormat;
 use super::cells::{CellPosition, cpu_at, is_unknown, parse_cost};
 use super::collect::CostCollector;
 use super::error::{ImportError, show_text};
-use super::found::FormatMatch;
+use super::format_match::FormatMatch;
 use crate::links::TalkWay;
 
 /// trb prints ten thousand million divided by the sends of a second and calls it microseconds; the unit is tenths of

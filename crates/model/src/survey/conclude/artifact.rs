@@ -3,9 +3,9 @@
 use super::{SurveyConclusions, conclude};
 use crate::artifact::{Artifact, ArtifactOrigin, check_numbers, format_count};
 use crate::finding::CONFIDENCE;
-use crate::followed::TrendValue;
 use crate::stats::order::{median, median_interval};
 use crate::survey::{CpuObservation, SurveyProvenance};
+use crate::trend::TrendValue;
 use crate::{Survey, links};
 
 impl Artifact for Survey {

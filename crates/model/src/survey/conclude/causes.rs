@@ -10,7 +10,7 @@ use corewise_machine::CpuSet;
 use corewise_machine::event::{EventSource, InterruptSource};
 
 use super::SurveyConclusions;
-use super::words::format_cpus;
+use super::formats::format_cpus;
 use crate::Survey;
 use crate::attribution::{CauseSummary, CpuStalls, InterruptSender, StallCause};
 use crate::finding::{Finding, FindingTopic};

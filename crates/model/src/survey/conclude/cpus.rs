@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 
 use super::SurveyConclusions;
-use super::first::{self, QuantityAnswer};
+use super::first_cpu::{self, QuantityAnswer};
+use super::formats;
 use super::quantity::{self, CpuQuantity, QuantityTest, ROUNDS_ENOUGH};
-use super::words;
 use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::stats::order::median;
 use corewise_machine::suggested_command;
@@ -17,7 +17,7 @@ use crate::Survey;
 /// Adds findings about single cpus.
 pub fn conclude_cpus(survey: &Survey, conclusions: &mut SurveyConclusions) {
     let mut by_cpu = BTreeMap::<u32, Vec<(CpuQuantity, FindingEffect)>>::new();
-    let asked = first::asked_cpu(survey);
+    let asked = first_cpu::asked_cpu(survey);
     let mut of_asked = Vec::new();
     for quantity in CpuQuantity::ALL {
         let tests: Vec<(Vec<u32>, QuantityTest)> = quantity::peer_groups(survey)
@@ -38,7 +38,7 @@ pub fn conclude_cpus(survey: &Survey, conclusions: &mut SurveyConclusions) {
             conclusions.quiet.remove(cpu);
         }
     }
-    conclusions.first_cpu = asked.and_then(|cpu| first::first_cpu_answer(cpu, &of_asked));
+    conclusions.first_cpu = asked.and_then(|cpu| first_cpu::first_cpu_answer(cpu, &of_asked));
     of_asked.iter().filter_map(|asked| asked.needs_s).for_each(|seconds| conclusions.need_seconds(seconds));
     let mut marked = Vec::new();
     for (cpu, effects) in by_cpu {
@@ -80,10 +80,10 @@ fn joined_finding(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
     let (advice, example) = farthest.map_or(("", ""), |finding| (finding.advice.as_str(), finding.statement.as_str()));
     let statement = format!(
         "{} have a {quantity} {direction} their peers'; the largest difference: {example}",
-        words::format_cpus(&cpus)
+        formats::format_cpus(&cpus)
     );
     let command = match alike[0] {
-        (false, ref finding) if finding.topic != FindingTopic::Speed => Some(words::run_on(&cpus, survey)),
+        (false, ref finding) if finding.topic != FindingTopic::Speed => Some(formats::run_on(&cpus, survey)),
         (_, ref finding) => finding.command.clone(),
     };
     let effects = alike.iter().flat_map(|(_, finding)| finding.effects.iter().take(1).cloned()).collect();
@@ -95,9 +95,9 @@ fn test_group(survey: &Survey, quantity: CpuQuantity, group: &[u32]) -> Option<Q
     let name = |columns: &[usize]| {
         let others: CpuSet = columns.iter().map(|&column| group[column]).collect();
         if others.len() == 1 {
-            words::format_cpus(&others)
+            formats::format_cpus(&others)
         } else {
-            format!("the median of {}", words::format_cpus(&others))
+            format!("the median of {}", formats::format_cpus(&others))
         }
     };
     quantity::test_columns(quantity, survey, &columns, &name)
@@ -148,7 +148,7 @@ fn without_finding(
 fn no_finding(quantity: CpuQuantity, cpu: u32, effect: &FindingEffect) -> String {
     let (against, margin) = (&effect.against, least_difference(quantity));
     let differs = match quantity {
-        CpuQuantity::Median => words::format_slower(effect),
+        CpuQuantity::Median => formats::format_slower(effect),
         _ => effect.format_times(),
     };
     if effect.farthest_end() < quantity.material_margin() {
@@ -181,7 +181,7 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(CpuQuantity, FindingEf
         Some((_, effect)) => {
             let visits = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);
             let rate = quantity::interrupts_per_second(visits);
-            let sources = words::main_sources(survey, cpu);
+            let sources = formats::main_sources(survey, cpu);
             let lead = format!(
                 "cpu {cpu} is interrupted {} as often as {against}: {rate:.0}/s{sources}",
                 effect.format_times()
@@ -206,11 +206,11 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(CpuQuantity, FindingEf
             "Those programs cause this, and it may pass; check with a second survey:",
             Some(suggested_command::first_survey()),
         ),
-        (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(words::run_on(quiet, survey))),
+        (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(formats::run_on(quiet, survey))),
         (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
         (false, _) => (
             "It is quieter than its peers; latency-sensitive work fits here:",
-            Some(words::run_on(&CpuSet::from_cpu(cpu), survey)),
+            Some(formats::run_on(&CpuSet::from_cpu(cpu), survey)),
         ),
     };
     let effects = effects.into_iter().map(|(_, effect)| effect).collect();
@@ -248,7 +248,7 @@ fn speed_finding(survey: &Survey, cpu: u32, effect: FindingEffect) -> Finding {
     let gigahertz = median(&rounds_of(survey, cpu, |round| round.frequency.as_ref().map_or(f64::NAN, |f| f.gigahertz)));
     let clock = if gigahertz.is_nan() { String::new() } else { format!(" ({gigahertz:.2} GHz)") };
     let statement =
-        format!("cpu {cpu} is {} at the same work than {}{clock}.", words::format_slower(&effect), effect.against);
+        format!("cpu {cpu} is {} at the same work than {}{clock}.", formats::format_slower(&effect), effect.against);
     let advice = match survey.machine.system.hypervisor {
         Some(_) => "In a virtual machine a temporary neighbour can cause this; check with a second survey:",
         None => "Check with a second survey before you rely on it:",

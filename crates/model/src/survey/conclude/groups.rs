@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use corewise_machine::{CpuSet, Level};
 
 use super::SurveyConclusions;
+use super::formats;
 use super::quantity::{self, CpuQuantity};
-use super::words;
 use crate::Survey;
 use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::stats::order::median;
@@ -73,8 +73,8 @@ fn describe_clocks(survey: &Survey, cpus: &CpuSet) -> String {
 fn group_finding(survey: &Survey, name: &str, cpus: CpuSet, effect: FindingEffect) -> Finding {
     let statement = format!(
         "{name} ({}) is {} at the same work than {}{}.",
-        words::format_cpus(&cpus),
-        words::format_slower(&effect),
+        formats::format_cpus(&cpus),
+        formats::format_slower(&effect),
         effect.against,
         describe_clocks(survey, &cpus)
     );
@@ -88,6 +88,6 @@ fn group_finding(survey: &Survey, name: &str, cpus: CpuSet, effect: FindingEffec
     };
     let elsewhere = || survey.cpus.iter().map(|seen| seen.cpu).collect::<CpuSet>().difference(&cpus);
     let target = if effect.ratio < 1.0 { cpus.clone() } else { elsewhere() };
-    let command = Some(words::run_on(&target, survey));
+    let command = Some(formats::run_on(&target, survey));
     Finding { topic: FindingTopic::Speed, cpus, statement, advice: advice.into(), command, effects: vec![effect] }
 }

@@ -6,7 +6,7 @@ use corewise_machine::Level;
 use corewise_machine::counts::EventCounts;
 use corewise_machine::facts::CoreType;
 
-use super::{ERROR_RATE, words};
+use super::{ERROR_RATE, formats};
 use crate::Survey;
 use crate::finding::{CONFIDENCE, FindingEffect};
 use crate::stats::blocks::{column_ratios, differing_columns};
@@ -73,7 +73,7 @@ impl CpuQuantity {
         match self {
             // Precision is at most a tenth of a percent.
             Self::Median => format!("{:.1} %", ((ratio - 1.0) * 100.0).max(0.1)),
-            _ => format!("{}x", words::format_ratio(ratio)),
+            _ => format!("{}x", formats::format_ratio(ratio)),
         }
     }
 

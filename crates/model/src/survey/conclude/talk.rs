@@ -3,7 +3,7 @@
 use corewise_machine::{CpuSet, Level};
 
 use super::SurveyConclusions;
-use super::words;
+use super::formats;
 use crate::Survey;
 use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
 use crate::links::{self, CpuRelation, CpuRelationTable, LinkClass, LinkPair};
@@ -123,7 +123,7 @@ fn talk_finding(survey: &Survey, base: &LinkClass, class: &LinkClass, effect: Fi
         cpus: surveyed,
         statement,
         advice: "Place threads that talk much together:".into(),
-        command: place.map(|cpus| words::run_on(&cpus, survey)),
+        command: place.map(|cpus| formats::run_on(&cpus, survey)),
         effects: vec![effect],
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::AsRawFd as _;
 
-use crate::values::written::OutputEnds;
+use crate::values::output_ends::OutputEnds;
 
 /// Bytes per read; a pipe usually holds as many.
 const READ_BYTES: usize = 64 << 10;

@@ -1,8 +1,8 @@
 //! Screens of interrupts: a guest, a server with many queues, an Arm board, and what became of moves.
 
 use corewise_machine::CpuSet;
-use corewise_machine::interrupt::away::{InterruptMove, StayingInterrupt};
 use corewise_machine::interrupt::device::CpuCount;
+use corewise_machine::interrupt::plan::{InterruptMove, StayingInterrupt};
 use corewise_machine::placement::{ExcludedCpus, ExclusionReason};
 use insta::assert_snapshot;
 
@@ -208,7 +208,7 @@ fn report(expression: &str, cpus: &str, moves: Vec<MoveReport>, staying: Vec<Sta
 }
 
 fn away(listing: &InterruptListing, report: &AwayReport, width: usize) -> String {
-    away::draw_screen(listing, report, width).to_plain()
+    moves::draw_screen(listing, report, width).to_plain()
 }
 
 fn staying(number: u32, name: &str, cpus: &str, mobility: InterruptMobility) -> StayingInterrupt {
@@ -409,7 +409,7 @@ fn no_line_is_wider_than_the_terminal() {
     let (listing, report) = every_fate();
     for width in [20, 30, 40, 57, 79, 80, 140] {
         for screen in
-            [draw_screen(&server(), width), draw_screen(&guest(), width), away::draw_screen(&listing, &report, width)]
+            [draw_screen(&server(), width), draw_screen(&guest(), width), moves::draw_screen(&listing, &report, width)]
         {
             assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.to_plain());
         }
@@ -429,6 +429,6 @@ fn no_device_is_named_so_that_it_steers_or_hides() {
         let report = AwayReport { staying, expression, ..report.clone() };
         [40, 80]
             .into_iter()
-            .for_each(|width| hostile::check_screen(&away::draw_screen(&listing, &report, width), width));
+            .for_each(|width| hostile::check_screen(&moves::draw_screen(&listing, &report, width), width));
     }
 }

@@ -2,8 +2,8 @@
 
 mod accounts;
 mod handlers;
-mod instead;
 mod longest;
+mod preempting_tasks;
 mod remarks;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub fn draw_screen(shown: &ShownBeside<'_>, width: usize) -> TextScreen {
         BesideOutcome::Events(report) => {
             screen.extend(draw_division(report, width));
             screen.add_block(handlers::draw_handlers(report, width));
-            screen.add_block(instead::draw_instead(report, width));
+            screen.add_block(preempting_tasks::draw_preempting_tasks(report, width));
             screen.add_block(handlers::draw_cpus(report, width));
             screen.add_block(remarks::draw_senders(report, width));
             screen.add_block(longest::draw_longest(report, width));

@@ -7,8 +7,8 @@ mod tests;
 use std::fmt::Write as _;
 
 use corewise_machine::suggested_command;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::{ArmVerdict, MeanEffect};
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::BenchmarkSuite;
 use corewise_model::suite::results::{DecidedCounts, ProvenEffect, RowResult, SuiteResults, SuiteRow};
 use corewise_model::trial::Experiment;

@@ -3,8 +3,8 @@
 mod live;
 
 use corewise_machine::CpuSet;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{

@@ -2,7 +2,7 @@
 
 use anstyle::Color;
 
-use super::cut::JoinedBlocks;
+use super::joined_blocks::JoinedBlocks;
 use super::{CellForm, GroupGaps, TerminalHeat};
 use crate::draw::heat::depth::shade_at;
 use crate::draw::heat::labels::choose_labels;

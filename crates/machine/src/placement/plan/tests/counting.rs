@@ -7,8 +7,8 @@ use proptest::test_runner::RngSeed;
 
 use super::brute::{BruteClasses, applied};
 use super::built::{built_in, machine, recipes};
-use crate::placement::plan::class::SetClassifier;
 use crate::placement::plan::classes::{all_classes, classes_of};
+use crate::placement::plan::classifier::SetClassifier;
 use crate::placement::plan::count::ExactCount;
 use crate::placement::plan::parts::parts_of_machine;
 use crate::placement::plan::tree::MachineTree;

@@ -1,7 +1,7 @@
 //! That pictures are XML and tell what was measured.
 
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::ThreadsCell;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::trial::TrialMetric;
 

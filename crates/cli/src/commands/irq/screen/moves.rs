@@ -1,6 +1,6 @@
 //! The screen of `corewise irq --away-from` and `--near`: the result for each interrupt, and how to undo it.
 
-use corewise_machine::interrupt::away::StayingInterrupt;
+use corewise_machine::interrupt::plan::StayingInterrupt;
 use corewise_machine::placement::format_list;
 use corewise_machine::suggested_command;
 

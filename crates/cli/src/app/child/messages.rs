@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
-use corewise_lab::placing::ResolvedPlacement;
+use corewise_lab::placement::ResolvedPlacement;
 use corewise_machine::placement::hold::{CORRECTIONS, HoldEvent, HoldSpread, MaskResponse};
 
 use crate::app::child::task::RunTask;

@@ -12,8 +12,8 @@ use corewise_lab::experiment::{
 use corewise_lab::session::StepProgress;
 use corewise_machine::Machine;
 use corewise_machine::suggested_command;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::JudgingPolicy;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{Experiment, LiveSource, LiveWorkload, PlacementArm, TriedWorkload};
 use corewise_store::ArtifactStore;
 use corewise_sys::files::path_of;
@@ -21,12 +21,12 @@ use corewise_sys::input::{self, InputKind};
 
 use super::task::{Again, NewExperiment, PartsSource, SubjectTask, Which};
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::history::{explain_store_error, to_write};
+use crate::app::file_commands::FileCommands;
 use crate::app::output::print_message;
-use crate::app::placing;
+use crate::app::placement;
 use crate::app::progress::ProgressDisplay;
 use crate::app::settings::{HistoryPlace, ProgramSettings, no_journal};
-use crate::app::trust::FileCommands;
+use crate::app::user_store::{explain_store_error, to_write};
 use crate::draw::suggestion;
 
 /// An experiment to conduct, and its subject.
@@ -49,7 +49,7 @@ impl From<ExperimentError> for CommandFailure {
     fn from(error: ExperimentError) -> Self {
         let hint = error.hint(suggestion::format_mention);
         let failure = match error {
-            ExperimentError::Expression(error) => return placing::explain_placement_error(CommandExit::Usage, error),
+            ExperimentError::Expression(error) => return placement::explain_placement_error(CommandExit::Usage, error),
             ExperimentError::Placement(error) => return error.into(),
             ExperimentError::NoJournal => return no_journal(),
             error if error.is_usage() => Self::usage_error(error),

@@ -1,7 +1,7 @@
 //! The oldest question about cpus: is the first one, which gets most interrupts, worse than the others?
 
 use super::quantity::{CpuQuantity, QuantityTest, settles_s};
-use super::{FirstCpu, PendingAnswer, words};
+use super::{FirstCpu, PendingAnswer, formats};
 use crate::Survey;
 use crate::finding::FindingEffect;
 
@@ -40,7 +40,7 @@ impl QuantityAnswer {
     fn describe_difference(&self, is_worse: bool) -> Option<String> {
         let effect = self.effect.as_ref().filter(|effect| self.is_found && (effect.ratio > 1.0) == is_worse)?;
         Some(match self.quantity {
-            CpuQuantity::Median => words::format_slower(effect),
+            CpuQuantity::Median => formats::format_slower(effect),
             quantity => format!("{} {}", quantity.quantity_name(), effect.format_times()),
         })
     }
@@ -49,7 +49,7 @@ impl QuantityAnswer {
     fn open(&self) -> Option<String> {
         let (needs_s, effect) = (self.needs_s?, self.effect.as_ref()?);
         let (name, beyond) = (self.quantity.quantity_name(), self.quantity.ratio_words(effect.high));
-        Some(format!("{name} up to {beyond} is not excluded ({} should tell)", words::format_about(needs_s)))
+        Some(format!("{name} up to {beyond} is not excluded ({} should tell)", formats::format_about(needs_s)))
     }
 
     /// Describes the largest difference that is possible.
@@ -89,5 +89,5 @@ fn too_few_rounds(asked: &[QuantityAnswer]) -> Option<String> {
     let few: Vec<&QuantityAnswer> = asked.iter().filter(|asked| asked.effect.is_none()).collect();
     let needs_s = few.iter().filter_map(|asked| asked.needs_s).max_by(f64::total_cmp)?;
     let names: Vec<&str> = few.iter().map(|asked| asked.quantity.quantity_name()).collect();
-    Some(format!("too few rounds for {} ({} would be enough)", names.join(", "), words::format_about(needs_s)))
+    Some(format!("too few rounds for {} ({} would be enough)", names.join(", "), formats::format_about(needs_s)))
 }

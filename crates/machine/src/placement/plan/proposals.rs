@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::planner_machine::PlannerMachine;
 use super::reason;
-use super::scene::PlannerMachine;
 use super::tree::MachineTree;
 use super::{parts, reason::PatternPool};
 use crate::placement::{CpuSetName, PlacementPattern};

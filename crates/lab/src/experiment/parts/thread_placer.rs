@@ -10,7 +10,7 @@ use corewise_machine::placement::hold::pace::HoldPace;
 use corewise_sys::{affinity, task};
 use regex_lite::Regex;
 
-use super::super::live::stand::ArmPlaces;
+use super::super::live::arm_places::ArmPlaces;
 
 /// Thread that watches the threads of services until it is dropped.
 pub struct ThreadPlacer {

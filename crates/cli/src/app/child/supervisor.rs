@@ -4,15 +4,15 @@ use std::ffi::OsStr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use corewise_lab::placing::ResolvedPlacement;
+use corewise_lab::placement::ResolvedPlacement;
 use corewise_machine::placement::hold::HoldPolicy;
 use corewise_sys::signals::{self, HeldSignals, ReceivedSignal, SignalSender};
 use corewise_sys::spawn::{self, StateChange};
 use corewise_sys::task;
 
 use super::group::{self, CommandGroup};
+use super::messages;
 use super::watch::{NoticePolicy, ThreadWatch};
-use super::words;
 use crate::app::child::task::RunTask;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
@@ -44,7 +44,7 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &ProgramSettings) ->
         }
     };
     if task.verbose {
-        print_message(&words::describe_in_force(task, &place));
+        print_message(&messages::describe_in_force(task, &place));
         group.iter().for_each(|group| print_message(&group.describe_group()));
     }
     let end = CommandSupervisor { held: &held, child }
@@ -119,7 +119,7 @@ pub fn start_command(
     }
     started.map(StartedCommand::Child).map_err(|error| match entry.and_then(|entry| entry.entry_refusal()) {
         Some(refusal) => group::explain_not_entered(&refusal),
-        None => words::explain_not_started(program, &error),
+        None => messages::explain_not_started(program, &error),
     })
 }
 

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Artifact, ArtifactOrigin, ArtifactSummary, check_numbers};
 use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKind};
-use crate::followed::TrendValue;
 use crate::quantity::{QuantityUnit, QuotedQuantity};
+use crate::trend::TrendValue;
 use crate::trial::{
     Experiment, ThreadsReport, Trial, TriedWorkload, count_boots, experiment_standing, metric_units, threads_report,
 };

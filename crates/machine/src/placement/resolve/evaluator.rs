@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::holders::ObjectsByCpu;
+use super::objects_by_cpu::ObjectsByCpu;
 use super::{ExcludedCpus, ExclusionReason, ResolveContext, ResolvedExpression};
 use crate::device;
 use crate::facts::CoreType;

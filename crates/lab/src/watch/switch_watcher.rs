@@ -13,7 +13,7 @@ use corewise_sys::events::{EventInterest, EventRecorder};
 use corewise_sys::process::sees_all_numbers;
 use corewise_sys::thread::ThreadGlance;
 
-use crate::streams::CpuStreams;
+use crate::cpu_streams::CpuStreams;
 
 /// Events recorded on every cpu.
 const OF_ALL: [EventInterest; 1] = [EventInterest::Switches];

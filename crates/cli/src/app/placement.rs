@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use corewise_lab::experiment::ExperimentKnowledge;
-pub use corewise_lab::placing::reachable_here;
-use corewise_lab::placing::{self, PlacingError};
+pub use corewise_lab::placement::reachable_here;
+use corewise_lab::placement::{self, PlacingError};
 use corewise_machine::machine::MemoryCost;
 use corewise_machine::placement::{
     MachineKnowledge, PlacementError, PlacementExpression, ResolveContext, ResolvedExpression, parse,
@@ -20,8 +20,8 @@ use corewise_model::survey::conclude::{SurveyConclusions, conclude};
 use corewise_model::{Artifact as _, Survey};
 
 use super::failure::{CommandExit, CommandFailure};
-use super::history::{latest_survey, open_if_readable};
 use super::settings::ProgramSettings;
+use super::user_store::{latest_survey, open_if_readable};
 use crate::draw::printable::{make_printable, text_width};
 use crate::draw::suggestion;
 
@@ -41,7 +41,7 @@ pub fn resolve_here(
     machine: &Machine,
     settings: &ProgramSettings,
 ) -> Result<ResolvedExpression, CommandFailure> {
-    Ok(placing::resolve_here(expression, machine, settings).map_err(PlacingError::from)?)
+    Ok(placement::resolve_here(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
 /// Returns the cpus to measure: from an expression, or all in the inherited mask. Named cpus that are not available
@@ -62,7 +62,7 @@ pub fn resolve_for_all(
     machine: &Machine,
     settings: &ProgramSettings,
 ) -> Result<ResolvedExpression, CommandFailure> {
-    Ok(placing::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)
+    Ok(placement::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
 /// Resolves an expression on another machine, with all of its allowed cpus.

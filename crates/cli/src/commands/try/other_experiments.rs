@@ -2,12 +2,12 @@
 
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
-use corewise_model::conducted::ExperimentRecord;
 use corewise_model::experiment::Verdict;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{Trial, experiment_standing};
 
-use crate::app::history::open_if_readable;
 use crate::app::settings::ProgramSettings;
+use crate::app::user_store::open_if_readable;
 use crate::draw::number::format_count;
 use crate::draw::suggestion;
 use crate::draw::text::StyledLine;

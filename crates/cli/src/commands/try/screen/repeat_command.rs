@@ -74,7 +74,7 @@ fn format_metric(metric: &TrialMetric) -> String {
 mod tests {
     use corewise_machine::{CpuSet, generate};
     use corewise_model::Artifact as _;
-    use corewise_model::conducted::ExperimentRecord;
+    use corewise_model::experiment_record::ExperimentRecord;
     use corewise_model::trial::{PlacementArm, TriedWorkload};
 
     use super::*;

@@ -24,8 +24,8 @@ impl TrendValue {
 #[cfg(test)]
 mod tests {
     use crate::Artifact as _;
-    use crate::conducted::ExperimentRecord;
     use crate::experiment::JudgingPolicy;
+    use crate::experiment_record::ExperimentRecord;
     use crate::simulate::{CpuTruth, MachineNoise, simulate_survey};
     use crate::trial::{Experiment, PlacementArm, Trial, TrialMetric, TrialOutcome, TriedWorkload};
     use corewise_machine::CpuSet;

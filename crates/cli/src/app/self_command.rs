@@ -12,7 +12,7 @@ use corewise_sys::signals::HeldSignals;
 use corewise_sys::spawn;
 use serde_json::Value;
 
-use super::child::supervise::{CommandEnd, CommandObserver, CommandSupervisor, UNWATCHED, take_early_signals};
+use super::child::supervisor::{CommandEnd, CommandObserver, CommandSupervisor, UNWATCHED, take_early_signals};
 use super::failure::{CommandExit, CommandFailure};
 use super::settings::{HistoryPlace, ProgramSettings};
 

@@ -1,4 +1,4 @@
-//! The doors of the house: only `sys` opens, makes, lists and removes files. Other crates use `sys::input`, `sys::output` and the places of
+//! Access to files: only `sys` opens, makes, lists and removes files. Other crates use `sys::input`, `sys::output` and the places of
 //! files, which check owners, limits and links on open handles.
 //!
 //! A path of `std::fs` is found by any name under which it was imported or re-exported. Tests may open files freely.
@@ -18,11 +18,11 @@ const OPENERS: [&str; 2] = ["OpenOptions", "DirBuilder"];
 /// Methods of paths that open their target.
 const METHODS: [&str; 2] = ["read_dir", "read_link"];
 
-/// Checks every shipped crate; returns false if one opens files beside the doors, after printing it.
-pub fn check_doors() -> Result<bool> {
+/// Checks every shipped crate; returns false if one opens files beside `sys::input` and `sys::output`, after printing it.
+pub fn check_file_access() -> Result<bool> {
     let mut is_clean = true;
     for (name, house) in read_crates()?.iter().filter(|(name, _)| !WITH_FILES.contains(&name.as_str())) {
-        for fault in find_open_doors(house) {
+        for fault in find_file_access(house) {
             println!("{name}: {fault}");
             is_clean = false;
         }
@@ -30,8 +30,8 @@ pub fn check_doors() -> Result<bool> {
     Ok(is_clean)
 }
 
-/// Returns a sentence for each place at which a crate opens files beside the doors.
-fn find_open_doors(house: &CrateModules) -> Vec<String> {
+/// Returns a sentence for each place at which a crate opens files beside `sys::input` and `sys::output`.
+fn find_file_access(house: &CrateModules) -> Vec<String> {
     let mut faults = BTreeSet::new();
     for (at, module) in house {
         let place = at.join("::");
@@ -88,7 +88,7 @@ mod tests {
     use crate::walls::house_of;
 
     fn found(text: &str) -> Vec<String> {
-        let faults = find_open_doors(&house_of(&[("crate", text)]));
+        let faults = find_file_access(&house_of(&[("crate", text)]));
         let what = |fault: String| fault.rsplit_once("output: ").map(|(_, what)| what.to_owned());
         faults.into_iter().filter_map(what).collect()
     }
@@ -122,7 +122,7 @@ mod tests {
             ("crate::a", "pub use std::fs as disk;"),
             ("crate::b", "use super::a::disk; fn b() { disk::read(\"x\"); crate::a::disk::copy(\"x\", \"y\"); }"),
         ];
-        let faults = find_open_doors(&house_of(&modules));
+        let faults = find_file_access(&house_of(&modules));
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults.iter().all(|fault| fault.starts_with("crate::b opens files")), "{faults:?}");
     }

@@ -12,7 +12,7 @@ use crate::draw::wrap::{glue_numbers, wrap_line};
 const MOST: usize = 8;
 
 /// Returns the tasks that ran instead; empty if the program was never preempted.
-pub fn draw_instead(report: &BesideReport, width: usize) -> Vec<StyledLine> {
+pub fn draw_preempting_tasks(report: &BesideReport, width: usize) -> Vec<StyledLine> {
     if report.instead.is_empty() {
         return Vec::new();
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::group;
+use super::partition;
 use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
 use crate::machine::{MachineObject, NumaNode};
 use crate::{CpuSet, Gap};
@@ -17,7 +17,7 @@ pub fn build_packages(facts: &MachineFacts, cores: &[MachineObject]) -> Vec<Mach
     let beyond_cores = cores.iter().any(|core| core.cpus.iter().any(|cpu| listed.len_of(cpu) > core.cpus.len()));
     let believed = beyond_cores || several_have_the_same_numbers(facts, cores);
     let place = |cpu: &CpuFacts| listed.group_of_cpu(cpu.number).filter(|_| believed);
-    let groups = group::by_key(&facts.cpus, |cpu| (place(cpu), cpu.package));
+    let groups = partition::by_key(&facts.cpus, |cpu| (place(cpu), cpu.package));
     groups.into_iter().map(|((_, os_number), cpus)| MachineObject { os_number, cpus }).collect()
 }
 
@@ -37,7 +37,7 @@ pub fn build_outer_objects(
     };
     let with_all = |cpu: &CpuFacts| (cpu.number, whole(list(cpu).unwrap_or(&CpuSet::from_cpu(cpu.number))));
     let listed: BTreeMap<u32, CpuSet> = facts.cpus.iter().map(with_all).collect();
-    let groups = group::by_sharing(&facts.cpus, |cpu| listed.get(&cpu.number));
+    let groups = partition::by_sharing(&facts.cpus, |cpu| listed.get(&cpu.number));
     groups.into_iter().map(|cpus| MachineObject { os_number: None, cpus }).collect()
 }
 
@@ -55,7 +55,7 @@ pub fn build_dies(facts: &MachineFacts, packages: &[MachineObject]) -> Vec<Machi
     let listed = ListedGroups::from_lists(facts, |cpu| cpu.die_cpus.as_ref());
     let package = |cpu: &CpuFacts| packages.iter().position(|package| package.cpus.contains(cpu.number));
     let by_number = |cpu: &CpuFacts| cpu.die.filter(|_| cpu.die_cpus.is_none());
-    let groups = group::by_key(&facts.cpus, |cpu| (package(cpu), listed.group_of_cpu(cpu.number), by_number(cpu)));
+    let groups = partition::by_key(&facts.cpus, |cpu| (package(cpu), listed.group_of_cpu(cpu.number), by_number(cpu)));
     let number = |cpus: &CpuSet| facts.cpus.iter().find(|cpu| cpus.contains(cpu.number) && cpu.die.is_some())?.die;
     groups.into_iter().map(|(_, cpus)| MachineObject { os_number: number(&cpus), cpus }).collect()
 }
@@ -68,7 +68,7 @@ struct ListedGroups {
 
 impl ListedGroups {
     fn from_lists<'a>(facts: &'a MachineFacts, list: impl Fn(&'a CpuFacts) -> Option<&'a CpuSet>) -> Self {
-        let groups = group::by_sharing(&facts.cpus, &list);
+        let groups = partition::by_sharing(&facts.cpus, &list);
         let has = |cpu: &u32| {
             facts.cpus.binary_search_by_key(cpu, |facts| facts.number).is_ok_and(|at| list(&facts.cpus[at]).is_some())
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::suggested_command;
-use corewise_model::followed::TrendValue;
+use corewise_model::trend::TrendValue;
 use jiff::tz::TimeZone;
 
 use super::grid::{GridColumn, TextGrid};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::ErrorKind;
 
-use corewise_lab::placing::resolve_for_process;
+use corewise_lab::placement::resolve_for_process;
 use corewise_machine::CpuSet;
 use corewise_machine::placement::PlacementExpression;
 use corewise_machine::suggested_command;

@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::affinity::AffinityChange;
+use super::journal_place::JournalPlace;
 use super::lines::JournalHeader;
 use super::log::{JournalLog, UnsettledChange};
-use super::place::JournalPlace;
 use super::undo::{Change, UndoForecast, UndoneChange};
 use crate::error::SysError;
 use crate::os::files;

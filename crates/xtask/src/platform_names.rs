@@ -26,7 +26,7 @@ const SHIPPED: [&str; 7] = [
 ];
 
 /// Checks all shipped files; returns false if one names a system, after printing it.
-pub fn check_face() -> Result<bool> {
+pub fn check_platform_names() -> Result<bool> {
     let files = read_output(
         Command::new("git")
             .args(["ls-files", "-co", "--exclude-standard", "crates/*/src/*.rs"])
