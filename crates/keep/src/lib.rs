@@ -4,6 +4,22 @@
 //!
 //! Small enough to be trusted as root: it runs no command and reads no file that a rule names. It writes only its journal and the map of
 //! what cpus are worth.
+//!
+//! Parsing and resolution of rules are pure, so rules can be checked on a described machine:
+//!
+//! ```
+//! use corewise_machine::{machine_file, placement::ResolveContext};
+//! use corewise_model::keep::{parse_rules, resolve_rules};
+//!
+//! let machine = machine_file::parse("name = 'Four cores'\ncpus = '0-7'\ncores = '0,4 x4'")?.machine;
+//! let text = "[[rule]]\nname = 'game'\nmatch = { exe = '*/game' }\non = 'all - core:0'\n\
+//!             threads = [{ name = 'audio*', on = '3' }]";
+//! let context = ResolveContext { machine: &machine, reachable: &machine.online, quiet: None, worth: None };
+//! let resolved = &resolve_rules(&parse_rules(text)?, &context)[0];
+//! assert!(resolved.is_in_force() && resolved.problem.is_none());
+//! assert_eq!([resolved.cpus_of("main"), resolved.cpus_of("audio-1")].map(ToString::to_string), ["1-3,5-7", "3"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod crowding;
 mod mask_journal;

@@ -23,6 +23,21 @@ const WRITTEN_FILE: &str = "corewise.toml";
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// The files with the rules of a user, or of the system.
+///
+/// # Examples
+/// ```
+/// use corewise_keep::RuleFiles;
+/// use corewise_model::keep::{Rule, RuleMatch};
+///
+/// let folder = tempfile::tempdir()?;
+/// let files = RuleFiles::find_files(Some(&folder.path().join("rules.toml")), false, None)?;
+/// assert_eq!(files.read_rules()?, []);
+/// let matches = RuleMatch::of_texts(&["exe=*/game".to_owned()])?;
+/// files.add_rule(&Rule::new("game".to_owned(), matches, "llc:0".parse()?))?;
+/// assert_eq!(files.read_rule("game")?.on.0.to_string(), "llc:0");
+/// assert!(files.read_rule("other").unwrap_err().is_usage());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFiles {
     /// A file, or a folder of files that end in `.toml` and are read in the order of their names.
@@ -122,7 +137,7 @@ pub enum RuleFilesError {
 }
 
 impl RuleFilesError {
-    /// Returns what to do next; `mention` writes a command in a sentence.
+    /// Returns what to do next, or `None` without advice; `mention` writes a command in a sentence.
     pub fn suggest_hint(&self, mention: impl Fn(&SuggestedCommand) -> String) -> Option<String> {
         Some(match self {
             Self::NoSystemFolder => "Name a file or folder with --rules PATH.".to_owned(),
@@ -188,7 +203,7 @@ impl RuleFiles {
     /// Reads the rule of a name.
     ///
     /// # Errors
-    /// As [`Self::read`], and if there is no such rule.
+    /// As [`Self::read_rules`], and if there is no such rule.
     pub fn read_rule(&self, name: &str) -> Result<Rule, RuleFilesError> {
         self.read_rules()?.into_iter().find(|rule| rule.name == name).ok_or_else(|| self.missing_rule(name))
     }
@@ -220,7 +235,7 @@ impl RuleFiles {
     /// Adds a rule; returns the file that it is in now.
     ///
     /// # Errors
-    /// As [`Self::read`]; if the rule is invalid or its name in use; if the file cannot be written.
+    /// As [`Self::read_rules`]; if the rule is invalid or its name in use; if the file cannot be written.
     pub fn add_rule(&self, rule: &Rule) -> Result<PathBuf, RuleFilesError> {
         if let Some(what) = rule.find_error() {
             return Err(RuleFilesError::WrongRule(what));
@@ -248,7 +263,7 @@ impl RuleFiles {
     /// Changes the text of the file that has a rule; returns that file.
     ///
     /// # Errors
-    /// As [`Self::read`]; if there is no such rule; if the file cannot be written.
+    /// As [`Self::read_rules`]; if there is no such rule; if the file cannot be written.
     pub fn edit_rule(
         &self,
         name: &str,
@@ -270,7 +285,7 @@ impl RuleFiles {
     /// Reads the rules and this machine, and resolves them on it, whatever cpus this process may use itself.
     ///
     /// # Errors
-    /// As [`Self::read`], and if the machine cannot be read.
+    /// As [`Self::read_rules`], and if the machine cannot be read.
     pub fn resolve_here(&self, knowledge: &dyn MachineKnowledge) -> Result<Vec<ResolvedRule>, RuleFilesError> {
         let rules = self.read_rules()?;
         let machine = topology::read_machine(&Root::this_machine()).map_err(RuleFilesError::UnreadMachine)?;

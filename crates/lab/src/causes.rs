@@ -45,7 +45,7 @@ pub struct CollectedCauses {
     pub event_source: EventSource,
     /// Stalls of each cpu.
     pub by_cpu: BTreeMap<u32, CpuStalls>,
-    /// Cost of watching.
+    /// Cost of watching; `None` if it was not measured.
     pub perturbation: Option<RecordingPerturbation>,
     /// Data that the causes are computed from, if it was to be kept.
     pub recorded: Option<(CauseSurroundings, Vec<StallVisit>)>,

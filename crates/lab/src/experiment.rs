@@ -79,12 +79,12 @@ pub struct OpenExperiment {
     pub experiment: Experiment,
     /// Its trials.
     pub trials: Vec<Trial>,
-    /// Number in the store.
+    /// Number in the store; `None` if it is not stored.
     pub stored: Option<i64>,
 }
 
 impl OpenExperiment {
-    /// Continues until it is decided or a limit is reached, as [`conduct`]. Returns all trials, the earlier ones
+    /// Continues until it is decided or a limit is reached, as [`conduct_experiment`]. Returns all trials, the earlier ones
     /// first.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ pub struct TrialRequest {
     pub trial: u64,
     /// After this time no further run begins, and the trial has only the earlier runs. `None` if all are needed.
     pub longest: Option<Duration>,
-    /// End of the budget. After it no further run begins, and there is no trial.
+    /// End of the budget, `None` without one. After it no further run begins, and there is no trial.
     pub until: Option<Instant>,
 }
 
@@ -244,7 +244,7 @@ pub trait ExperimentObserver {
 pub struct ExperimentLimits<'a> {
     /// Maximum number of blocks, including earlier sessions.
     pub blocks: u32,
-    /// Maximum time of this session.
+    /// Maximum time of this session; `None` for no limit.
     pub budget: Option<Duration>,
     /// Maximum time on placements that look worse, including earlier sessions. Applies if all remaining ones look
     /// worse.
@@ -279,7 +279,7 @@ pub struct ExperimentTime {
     pub elapsed: Duration,
     /// Mean time of a trial, including its pause; `None` before the first.
     pub trial: Option<Duration>,
-    /// Remaining budget.
+    /// Remaining budget; `None` without one.
     pub left: Option<Duration>,
 }
 

@@ -32,6 +32,17 @@ pub fn resolve_here(
 ///
 /// # Errors
 /// If an expression selects no cpu that is online.
+///
+/// # Examples
+/// ```
+/// use corewise_lab::{experiment::NoKnowledge, placing};
+/// use corewise_machine::{CpuSet, generate::one_package_machine, placement};
+///
+/// let machine = one_package_machine(8, true, &[(CpuSet::first_cpus(8), 16)]);
+/// let resolved = placing::resolve_for_all(&placement::parse("core:1-2")?, &machine, &NoKnowledge)?;
+/// assert_eq!(resolved.order, [1, 2, 5, 6]);
+/// # Ok::<(), placement::PlacementError>(())
+/// ```
 pub fn resolve_for_all(
     expression: &PlacementExpression,
     machine: &Machine,
@@ -76,6 +87,20 @@ pub enum ThreadSpread {
 }
 
 /// Requested placement of a program.
+///
+/// # Examples
+/// ```no_run
+/// use corewise_lab::placing::{PlacementRequest, ThreadSpread};
+/// use corewise_lab::{experiment::NoKnowledge, this_machine};
+///
+/// let (on, memory) = ("llc:0 - core:0".parse()?, Some("bind:0".parse()?));
+/// let request = PlacementRequest { on, memory, spread: ThreadSpread::Together, in_group: false };
+/// let placement = request.resolve_placement(&this_machine()?, &NoKnowledge)?;
+/// let before = placement.apply_to_thread()?;
+/// let status = std::process::Command::new("./app").status()?;
+/// before.restore_outside(&placement.resolution.cpus);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacementRequest {
     /// Cpus.
@@ -177,7 +202,7 @@ fn name_left_out(left_out: &[ExcludedCpus]) -> String {
 }
 
 impl PlacingError {
-    /// Returns advice on what to do next.
+    /// Returns advice on what to do next, or `None` if there is none.
     pub fn suggest_hint(&self) -> Option<String> {
         Some(match self {
             Self::Expression(error) => return error.hint.clone(),
@@ -308,7 +333,7 @@ fn resolve_role(
 }
 
 impl ResolvedPlacement {
-    /// Returns the memory nodes that the program is bound to, if any.
+    /// Returns the numbers of the memory nodes that the program is bound to, or `None` if it is not bound.
     pub fn bound_nodes(&self) -> Option<CpuSet> {
         let (_, policy) = self.memory.as_ref().filter(|(memory, _)| memory.mode == MemoryMode::Bind)?;
         Some(policy.nodes().iter().copied().collect())

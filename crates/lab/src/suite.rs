@@ -56,7 +56,7 @@ pub struct SuitePlan<'a> {
     pub suite: &'a BenchmarkSuite,
     /// Folder that its paths are relative to.
     pub folder: &'a Path,
-    /// Folders to search for programs, in the form of `PATH`.
+    /// Folders to search for programs, in the form of `PATH`; `None` without any.
     pub search: Option<&'a OsStr>,
     /// The machine.
     pub machine: &'a Machine,
@@ -66,7 +66,7 @@ pub struct SuitePlan<'a> {
     pub policy: &'a JudgingPolicy,
     /// Seed of the random orders; from the clock if `None`.
     pub seed: Option<u64>,
-    /// Maximum runs of an experiment.
+    /// Maximum runs of an experiment; `None` for no limit.
     pub most_runs: Option<u32>,
     /// Begin of the suite in an earlier session, in milliseconds since 1970-01-01 UTC.
     pub begun_unix_ms: Option<i64>,

@@ -22,6 +22,19 @@ const MOST_RUNS: usize = 4_096;
 /// Prints as a kernel cpu list (`0-3,8`), and is that string in JSON. The empty set prints as "".
 ///
 /// Memory use is proportional to the length of the printed list, and copies share it, since untrusted files may name many large sets.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::CpuSet;
+///
+/// let mut cpus: CpuSet = "0-3,8".parse()?;
+/// cpus.insert(9);
+/// let first = CpuSet::first_cpus(2);
+/// assert_eq!(cpus.difference(&first).to_string(), "2,3,8,9");
+/// assert!(first.is_subset(&cpus) && cpus.intersection(&first) == first);
+/// assert_eq!((cpus.len(), cpus.lowest(), cpus.highest()), (6, Some(0), Some(9)));
+/// # Ok::<(), corewise_machine::cpu_set::CpuSetError>(())
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CpuSet {
     /// First and last cpu of each run, ascending. Between two runs lies at least one other cpu, so equal sets are equal vectors.
@@ -214,7 +227,17 @@ impl CpuSet {
         self.shared_runs(other).next().is_none()
     }
 
-    /// Returns the set as a bit mask for `sched_setaffinity`: bit `c % 64` of word `c / 64` is cpu `c`, and the last word is not zero.
+    /// Returns the set as a bit mask for `sched_setaffinity`: bit `c % 64` of word `c / 64` is cpu `c`, and the last word is not zero. The
+    /// empty set has no words.
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_machine::CpuSet;
+    ///
+    /// let cpus: CpuSet = [0, 1, 64].into_iter().collect();
+    /// assert_eq!(cpus.to_words(), [0b11, 0b1]);
+    /// assert_eq!(CpuSet::from_words(&cpus.to_words()), cpus);
+    /// ```
     pub fn to_words(&self) -> Vec<u64> {
         let mut words = vec![0; self.highest().map_or(0, |highest| highest as usize / 64 + 1)];
         self.iter().for_each(|cpu| words[cpu as usize / 64] |= 1 << (cpu % 64));
@@ -243,7 +266,17 @@ impl CpuSet {
     /// text and its pieces is ignored; an empty text is the empty set.
     ///
     /// # Errors
-    /// If a piece is malformed; [`CpuSetError::Scattered`] if the strides make more than [`MOST_RUNS`] runs.
+    /// If a piece is malformed, or a number is above [`MAXIMUM_CPU`]; [`CpuSetError::Scattered`] if the strides make more than 4,096 runs.
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_machine::cpu_set::{CpuSet, CpuSetError};
+    ///
+    /// assert_eq!(CpuSet::parse_list("0-7:2, 16-23:2/4")?.to_string(), "0,2,4,6,16,17,20,21");
+    /// let error = CpuSet::parse_list("0-3,x").unwrap_err();
+    /// assert_eq!(error, CpuSetError::NotANumber { found: "x".to_owned(), at: 5 });
+    /// # Ok::<(), CpuSetError>(())
+    /// ```
     pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
         if text.trim().is_empty() {
             return Ok(Self::new());
@@ -266,6 +299,19 @@ impl CpuSet {
     /// `FFFF FFFF`). White space, `0x` and commas are ignored.
     ///
     /// A group after a comma that has fewer than eight digits is padded with leading zeros, as the kernel does.
+    ///
+    /// # Errors
+    /// [`CpuSetError::NotHexadecimal`] at another character; [`CpuSetError::TooLarge`] for a cpu above [`MAXIMUM_CPU`].
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_machine::CpuSet;
+    ///
+    /// let cpus = CpuSet::parse_mask("0x55")?;
+    /// assert_eq!((cpus.to_string(), cpus.to_hexadecimal()), ("0,2,4,6".to_owned(), "55".to_owned()));
+    /// assert_eq!(CpuSet::parse_mask("1,00000000")?, CpuSet::from_cpu(32));
+    /// # Ok::<(), corewise_machine::cpu_set::CpuSetError>(())
+    /// ```
     pub fn parse_mask(text: &str) -> Result<Self, CpuSetError> {
         let text = text.trim();
         let text = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);

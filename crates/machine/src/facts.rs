@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{CpuSet, Gap};
 pub use device::{DeviceKind, PciDevice, PcieLink};
 
-/// All facts that a reader found about one machine.
+/// All facts that a reader found about one machine. A field is `None` if the source does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineFacts {
     /// The processor's names and numbers.
@@ -68,7 +68,7 @@ impl ProcessorGroup {
     }
 }
 
-/// Facts about one online cpu.
+/// Facts about one online cpu. A field is `None` if the source does not say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuFacts {
     /// The operating system's number.
@@ -166,7 +166,7 @@ pub struct SystemFacts {
 }
 
 impl SystemFacts {
-    /// Returns the system and its version: "Linux 6.18.2-arch1", "Windows 10.0.26100".
+    /// Returns the system and its version: "Linux 6.18.2-arch1", "Windows 10.0.26100"; `None` if the kernel is unknown.
     pub fn title(&self) -> Option<String> {
         let kernel = self.kernel.as_ref()?;
         // Readers of other systems include the system's name.

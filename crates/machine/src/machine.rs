@@ -10,7 +10,7 @@ use crate::facts::{CacheKind, CoreType, MemoryKind, PciDevice};
 pub use crate::facts::{ProcessorFacts, ProcessorGroup, SystemFacts};
 use crate::{CpuSet, Gap, Level};
 
-/// A machine, built by [`crate::assemble::assemble`].
+/// A machine, built by [`crate::assemble::assemble_machine`].
 ///
 /// Every online cpu is in exactly one package, die, llc, cluster and core. If a source does not report a level, it takes the objects of the
 /// next known level, so every level exists on every machine. Only books and drawers are not listed then.
@@ -184,7 +184,20 @@ impl Machine {
         }
     }
 
-    /// Returns the index of the object of a level that holds a cpu.
+    /// Returns the index of the object of a level that holds a cpu, or `None` if the cpu is not online.
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_machine::{CpuSet, Level, generate::one_package_machine};
+    ///
+    /// // 8 cores, siblings n and n + 8, two last-level caches of 32 MiB.
+    /// let llcs = [(CpuSet::parse_list("0-3,8-11")?, 32), (CpuSet::parse_list("4-7,12-15")?, 32)];
+    /// let machine = one_package_machine(16, true, &llcs);
+    /// let llc = machine.index_of(Level::Llc, 13).map(|index| &machine.llcs[index]);
+    /// assert_eq!(llc.and_then(|llc| llc.size_bytes), Some(32 << 20));
+    /// assert_eq!(machine.objects_of(Level::Core)[5].to_string(), "5,13");
+    /// # Ok::<(), corewise_machine::cpu_set::CpuSetError>(())
+    /// ```
     pub fn index_of(&self, level: Level, cpu: u32) -> Option<usize> {
         match level {
             Level::Drawer | Level::Book => {

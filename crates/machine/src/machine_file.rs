@@ -1,7 +1,7 @@
 //! Machine files (TOML), so that a placement can be planned for a machine that is not at hand.
 //!
-//! A text becomes a [`document::MachineDocument`], then [`crate::facts_of_document::MachineFacts`], then a [`crate::Machine`] by the same rules as a machine
-//! that was read. docs/machines.md describes the format.
+//! A text becomes a document, then [`crate::facts::MachineFacts`], then a [`crate::Machine`] by the same rules as a machine that was read.
+//! docs/machines.md describes the format.
 
 mod built_in;
 mod check;
@@ -62,6 +62,22 @@ pub struct MachineFileError {
 /// # Errors
 /// [`MachineFileError`] if the text is no TOML, has unknown keys or values, or describes an impossible machine (a cpu in two cores, a
 /// missing distance).
+///
+/// # Examples
+/// ```
+/// use corewise_machine::{Level, machine_file};
+///
+/// let text = r#"
+///     name = "Four cores"
+///     cpus = "0-7"
+///     cores = "0,4 x4"
+///     caches = [{ cache = "L3", size = "16 MiB", per = "package" }]
+/// "#;
+/// let machine = machine_file::parse(text)?.machine;
+/// assert_eq!(machine.objects_of(Level::Core)[3].to_string(), "3,7");
+/// assert_eq!(machine_file::parse("name = 'None'\ncpus = 8").unwrap_err().line, 2);
+/// # Ok::<(), machine_file::MachineFileError>(())
+/// ```
 pub fn parse(text: &str) -> Result<MachineFile, MachineFileError> {
     let document: MachineDocument = toml::from_str(text).map_err(|error| MachineFileError {
         line: line_of(text, error.span().map_or(0, |span| span.start)),

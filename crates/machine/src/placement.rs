@@ -1,7 +1,7 @@
 //! The placement language: expressions for "on these cpus" that hold on any machine, and the cpus they mean on this one.
 //!
-//! [`parse`] turns a text into an [`PlacementExpression`]; [`PlacementExpression::resolve`] returns its cpus on a machine in the order of use, and the
-//! excluded cpus with reasons. The language is described in docs/placement.md.
+//! [`parse`] turns a text into a [`PlacementExpression`]; [`PlacementExpression::resolve_on`] returns its cpus on a machine in the order of
+//! use, and the excluded cpus with reasons. The language is described in docs/placement.md.
 
 mod describe;
 mod error;

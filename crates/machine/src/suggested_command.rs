@@ -33,6 +33,16 @@ impl SuggestedCommand {
     }
 
     /// Returns the line as it is typed in a shell.
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_machine::suggested_command;
+    ///
+    /// let command = suggested_command::run_on("all - core:0");
+    /// assert_eq!(command.words()[..4], ["corewise", "run", "--on", "all - core:0"]);
+    /// assert_eq!(command.shell_line(), "corewise run --on 'all - core:0' -- ./app");
+    /// assert_eq!(command.command(), Some("run"));
+    /// ```
     pub fn shell_line(&self) -> String {
         self.words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" ")
     }

@@ -123,6 +123,17 @@ fn run_one(program: &TestProgram, how: &ProgramOptions<'_>) -> Result<(ExitStatu
     Ok((status, String::from_utf8_lossy(&std::fs::read(&path)?).into_owned()))
 }
 
+/// Runs the examples that a `cargo test --doc` selects, and prints their result. An example that does not compile is a failed test.
+pub fn run_examples(cargo: &mut Command) -> Result<TestSummary> {
+    let begun = Instant::now();
+    // Errors of the build go to the terminal.
+    let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo cannot be started")?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let summary = TestSummary::of_program("examples", &printed, output.status.success());
+    print!("{}", summary.of_one("examples", &printed, begun.elapsed()));
+    Ok(summary)
+}
+
 /// Returns the option by which env(1) gives its command the default signals; `None` if it has no such option.
 fn default_signals() -> Option<&'static str> {
     const OPTION: &str = "--default-signal=INT,QUIT";

@@ -187,6 +187,7 @@ impl StepTimes {
                 (programs::run(&rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
             });
             if asked.wants_everything() {
+                summary.add_summary(self.run_step("examples of documentation", run_examples)?);
                 summary.add_summary(self.run_step("Arm", || arm::run(TestSelection::Differing, &native_program()?))?);
                 summary.add_summary(self.run_step("Windows, under Wine", || windows::run(&native_program()?, None))?);
             }
@@ -254,6 +255,12 @@ fn build_tests(asked: &TestArguments<'_>) -> Result<Vec<TestProgram>> {
         command.arg("--workspace").args(APART);
     }
     programs::build_programs(command.args(&asked.cargo))
+}
+
+/// Runs the examples in doc comments, which embedders read in `machine`, `lab` and `keep`. A selection of these packages alone would compile
+/// them and their dependencies a second time, with other features.
+fn run_examples() -> Result<TestSummary> {
+    programs::run_examples(cargo_command().args(["test", "--doc", "--no-fail-fast", "--workspace"]).args(APART))
 }
 
 /// Returns the path of the program that was built for the tests.

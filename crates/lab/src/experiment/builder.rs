@@ -24,7 +24,7 @@ use super::{ExperimentLimits, ExperimentObserver, ExperimentTime, OpenExperiment
 ///
 /// let subject = ClosureSubject::timed(|| std::hint::black_box((0..1_000_000_u64).sum::<u64>()));
 /// let record = ExperimentBuilder::new().on("0")?.on("1")?.run(&subject)?;
-/// println!("{:?}", record.conclude().standing.verdict);
+/// println!("{:?}", record.draw_conclusions().standing.verdict);
 /// # Ok::<(), corewise_lab::experiment::ExperimentError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -130,7 +130,7 @@ impl<'a> CandidatePlanner<'a> {
         self.add_baseline(candidates)
     }
 
-    /// Returns the arm without EcoQoS if it is worth planning here.
+    /// Returns the arm without EcoQoS, or `None` if it is not worth planning here.
     pub fn planned_without_eco_qos(&self) -> Option<PlacementArm> {
         let is_in_force = spawn::effect_of_full_speed() == MannerEffect::InForce;
         PlacementArm::planned_without_eco_qos(self.machine).filter(|_| is_in_force)

@@ -34,6 +34,17 @@ impl PlacementChoice {
     ///
     /// # Errors
     /// [`ExperimentError::Expression`] or [`ExperimentError::MemoryPolicy`].
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_lab::experiment::PlacementChoice;
+    ///
+    /// assert_eq!(PlacementChoice::parse("os")?, PlacementChoice::OsDefault);
+    /// let PlacementChoice::WithMemory(Some((on, _)), memory) = PlacementChoice::parse("llc:0 @ bind:0")? else { panic!() };
+    /// assert_eq!((on.as_str(), memory.to_string().as_str()), ("llc:0", "bind:0"));
+    /// assert!(matches!(PlacementChoice::parse("server=0, load=1")?, PlacementChoice::Roles(_, roles) if roles.len() == 2));
+    /// # Ok::<(), corewise_lab::experiment::ExperimentError>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, ExperimentError> {
         if text.contains('=') {
             return Ok(Self::Roles(text.to_owned(), placed_roles(text)?));

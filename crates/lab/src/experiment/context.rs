@@ -22,11 +22,11 @@ pub struct ExperimentContext<'a> {
     pub machine: &'a Machine,
     /// Earlier measurements of it; [`NoKnowledge`] without any.
     pub knowledge: &'a dyn ExperimentKnowledge,
-    /// The folder for the journal of changes, which only running processes and services that stay need.
+    /// The folder for the journal of changes, which only running processes and services that stay need; `None` without one.
     pub journals: Option<PathBuf>,
     /// Whether clock rates are estimated if cycles cannot be counted.
     pub estimates_clock: bool,
-    /// The time for the whole session, of which the search for a slot's length takes a share.
+    /// The time for the whole session, of which the search for a slot's length takes a share; `None` for no limit.
     pub budget: Option<Duration>,
     /// Ends everything when it becomes true.
     pub stop: &'a AtomicBool,

@@ -97,7 +97,7 @@ impl DeviceInterrupt {
         self.handlers.join(", ")
     }
 
-    /// Returns the cpus that handle it now, or the allowed ones if the kernel reports no more.
+    /// Returns the cpus that handle it now, or the allowed ones if the kernel reports no more; `None` without either.
     pub fn handling_cpus(&self) -> Option<&CpuSet> {
         self.effective.as_ref().or(self.allowed.as_ref())
     }

@@ -54,6 +54,19 @@ pub enum MachineMatch {
 }
 
 /// Finds a machine by its name or a part of it. Case, spaces and hyphens do not matter: "2990WX", "fx8150".
+///
+/// # Examples
+/// ```
+/// use corewise_machine::machine_file::{MachineMatch, find_built_in};
+/// use corewise_machine::placement::{self, ResolveContext};
+///
+/// let MachineMatch::ByPart(found) = find_built_in("9950X3D") else { panic!("it is built in") };
+/// let machine = found.read_machine()?.machine;
+/// let context = ResolveContext { machine: &machine, reachable: &machine.allowed, quiet: None, worth: None };
+/// let resolved = placement::parse("vcache - 0")?.resolve_on(&context)?;
+/// assert_eq!(resolved.cpus.to_string(), "1-7,16-23");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn find_built_in(name: &str) -> MachineMatch {
     if let Some(machine) = BUILT_IN.iter().find(|machine| machine.name == name) {
         return MachineMatch::Exactly(*machine);

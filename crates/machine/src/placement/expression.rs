@@ -108,6 +108,19 @@ vocabulary! {
 
 vocabulary! {
     /// A way to choose a number of cpus.
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_machine::placement::{self, ResolveContext};
+    /// use corewise_machine::{CpuSet, generate::one_package_machine};
+    ///
+    /// let llcs = [(CpuSet::parse_list("0-3")?, 32), (CpuSet::parse_list("4-7")?, 32)];
+    /// let machine = one_package_machine(8, false, &llcs);
+    /// let context = ResolveContext { machine: &machine, reachable: &machine.allowed, quiet: None, worth: None };
+    /// let order = |text: &str| placement::parse(text)?.resolve_on(&context).map(|found| found.order);
+    /// assert_eq!((order("spread(4, llc)")?, order("pack(4, llc)")?), (vec![0, 4, 1, 5], vec![0, 1, 2, 3]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PlacementPattern {
         Spread "spread": "over as many objects of a level as will hold them";

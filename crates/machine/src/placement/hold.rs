@@ -120,6 +120,20 @@ struct HeldProcess {
 }
 
 /// Holds the threads of one command.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::CpuSet;
+/// use corewise_machine::placement::hold::{HoldPolicy, HoldSpread, HoldView, SeenThread, ThreadHold};
+///
+/// let boundary = CpuSet::first_cpus(4);
+/// let threads = HoldSpread::OnePerThread(vec![2, 3]);
+/// let mut hold = ThreadHold::new(HoldPolicy { boundary: boundary.clone(), threads, enforcement: None });
+/// let seen = [7, 8].map(|thread| SeenThread { process: 7, parent: 1, thread, name: "app", cpus: boundary.clone() });
+/// let view = HoldView { seen: &seen, now: std::time::Duration::ZERO, reachable: &|| CpuSet::first_cpus(4) };
+/// let masks: Vec<_> = hold.plan_step(&view).actions.iter().map(|action| action.cpus.to_string()).collect();
+/// assert_eq!(masks, ["2", "3"]);
+/// ```
 #[derive(Debug)]
 pub struct ThreadHold {
     policy: HoldPolicy,
@@ -154,7 +168,7 @@ impl ThreadHold {
         step
     }
 
-    /// Records the outcome of an action; returns an event if it was refused.
+    /// Records the outcome of an action; returns an event if it was refused, otherwise `None`.
     pub fn settle_action(&mut self, number: u32, outcome: MaskOutcome) -> Option<HoldEvent> {
         let thread = self.threads.get_mut(&number)?;
         match outcome {

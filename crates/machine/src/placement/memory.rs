@@ -47,6 +47,19 @@ pub enum PolicyNodes {
 }
 
 /// A memory policy as typed.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::placement::memory::{MemoryError, MemoryPolicy};
+/// use corewise_machine::{CpuSet, generate::one_package_machine};
+///
+/// let machine = one_package_machine(4, false, &[(CpuSet::first_cpus(4), 8)]);
+/// let policy: MemoryPolicy = "interleave:all".parse()?;
+/// assert_eq!(policy.node_numbers(&machine, None)?, [0]);
+/// let error = "bind:1".parse::<MemoryPolicy>()?.node_numbers(&machine, None).unwrap_err();
+/// assert_eq!(error, MemoryError::NoSuchNode { index: 1, count: 1 });
+/// # Ok::<(), MemoryError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPolicy {
     /// Way of choosing among the nodes.

@@ -26,7 +26,18 @@ type Result<T> = std::result::Result<T, PlacementError>;
 ///
 /// # Errors
 /// [`PlacementError`] with the character of the first mistake, the expected text, and a suggestion. Whether the cpus and objects exist is
-/// checked by [`PlacementExpression::resolve`].
+/// checked by [`PlacementExpression::resolve_on`].
+///
+/// # Examples
+/// ```
+/// use corewise_machine::placement;
+///
+/// assert_eq!(placement::parse("all-core:0")?.to_string(), "all - core:0");
+/// assert_eq!(placement::parse("6,2")?.plain_cpus(), Some(vec![6, 2]));
+/// let error = placement::parse("all - cores:0").unwrap_err();
+/// assert_eq!(error.at, 6..11);
+/// # Ok::<(), placement::PlacementError>(())
+/// ```
 pub fn parse(text: &str) -> Result<PlacementExpression> {
     let mut parser = ExpressionParser { characters: text.chars().collect(), place: 0, depth: 0, terms: 0, numbers: 0 };
     parser

@@ -78,6 +78,20 @@ pub struct PlacementCandidate {
 ///
 /// Symmetries keep the objects of all levels, sizes of caches, kinds of core, memory and distances of nodes, tickless cpus, and unusable
 /// cpus. Favoured cores of one kind, which differ only in their highest frequency, are equivalent here.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::{CpuSet, generate::one_package_machine, placement::plan};
+///
+/// let llcs = [(CpuSet::parse_list("0-3")?, 32), (CpuSet::parse_list("4-7")?, 32)];
+/// let machine = one_package_machine(8, false, &llcs);
+/// let plan = plan::plan_placements(&machine, &machine.allowed, Some(4), None, plan::USUAL_MOST);
+/// let texts: Vec<_> = plan.candidates.iter().filter_map(|candidate| candidate.expression.as_deref()).collect();
+/// assert!(plan.candidates[0].expression.is_none(), "the operating system's choice comes first");
+/// assert!(texts.contains(&"spread(4, llc)") && texts.contains(&"pack(4, llc)"));
+/// assert_eq!((plan.subsets.exact(), plan.classes.exact()), (Some(70), Some(3)));
+/// # Ok::<(), corewise_machine::cpu_set::CpuSetError>(())
+/// ```
 pub fn plan_placements(
     machine: &Machine,
     reachable: &CpuSet,

@@ -53,6 +53,16 @@ type Result<T> = std::result::Result<T, PlacementError>;
 ///
 /// # Errors
 /// [`PlacementError`] with the wrong characters.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::placement::roles::parse_roles;
+///
+/// let roles = parse_roles("io=^io-:0,2, work=worker|pool:llc:0 - 0")?;
+/// assert_eq!((roles[0].name.as_str(), roles[0].expression.plain_cpus()), ("io", Some(vec![0, 2])));
+/// assert!(roles[1].regex.is_match("pool-3") && !roles[0].regex.is_match("pool-3"));
+/// # Ok::<(), corewise_machine::placement::PlacementError>(())
+/// ```
 pub fn parse_roles(text: &str) -> Result<Vec<TypedRole>> {
     let mut reader = RoleParser { text: text.chars().collect(), place: 0 };
     reader.read_roles().map_err(|error| error.about_text(text))

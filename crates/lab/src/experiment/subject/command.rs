@@ -18,15 +18,15 @@ use crate::experiment::process::ProcessRunner;
 pub struct CommandSubject {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The number of threads to plan placements for.
+    /// The number of threads to plan placements for; `None` if it is not known.
     pub threads: Option<u32>,
     /// The file that the program writes its metrics to; its output if absent.
     pub metric_file: Option<String>,
-    /// A shell script that is run before each block.
+    /// A shell script that is run before each block, if any.
     pub vary: Option<String>,
-    /// The name of a process that the command leaves running, which ends the run when it ends.
+    /// The name of a process that the command leaves running, which ends the run when it ends; `None` if the command ends it.
     pub follow: Option<String>,
-    /// Limit of a run, after which it has failed.
+    /// Limit of a run, after which it has failed; `None` for no limit.
     pub timeout: Option<Duration>,
 }
 

@@ -10,6 +10,22 @@ use crate::experiment::error::ExperimentError;
 use crate::experiment::simulated::{SimulatedRunner, SimulatedTruth};
 
 /// A simulated program, with an arm for each of its effects.
+///
+/// # Examples
+/// ```
+/// use corewise_lab::experiment::simulated::SimulatedTruth;
+/// use corewise_lab::experiment::{ExperimentBuilder, SimulatedSubject};
+/// use corewise_model::experiment::Verdict;
+/// use corewise_model::simulate::{ProgramEffects, noise::RunNoise};
+/// use corewise_model::Artifact as _;
+///
+/// // Candidate 1 equals the OS default; candidate 2 is 20 % faster.
+/// let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[0.0, 0.2]), noise: RunNoise::Typical };
+/// let subject = SimulatedSubject { name: "simulated".to_owned(), simulation };
+/// let record = ExperimentBuilder::new().seed(7).run(&subject)?;
+/// assert_eq!(record.draw_conclusions().standing.verdict, Verdict::Wins { arm: 2 });
+/// # Ok::<(), corewise_lab::experiment::ExperimentError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulatedSubject {
     /// Name of the simulation, in place of a command.

@@ -15,6 +15,22 @@ const LONGEST_TEXT: usize = 1 << 20;
 ///
 /// `order` holds the same cpus in the order in which threads get them; notations that pin thread by thread follow it. Lines that could not
 /// be written have no text and give the reason.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::placement::{self, ResolveContext};
+/// use corewise_machine::placement::notation::{Notation, print_notation};
+/// use corewise_machine::{CpuSet, generate::one_package_machine};
+///
+/// let machine = one_package_machine(8, false, &[(CpuSet::first_cpus(8), 16)]);
+/// let context = ResolveContext { machine: &machine, reachable: &machine.allowed, quiet: None, worth: None };
+/// let found = placement::parse("all - core:0")?.resolve_on(&context)?;
+/// let first = |notation| print_notation(notation, &found.cpus, &found.order, &machine)[0].text.clone();
+/// assert_eq!(first(Notation::Taskset).as_deref(), Some("taskset -c 1-7"));
+/// assert_eq!(first(Notation::Numactl).as_deref(), Some("numactl --physcpubind=1-7"));
+/// assert_eq!(first(Notation::Systemd).as_deref(), Some("AllowedCPUs=1-7"));
+/// # Ok::<(), placement::PlacementError>(())
+/// ```
 pub fn print_notation(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine) -> Vec<NotationLine> {
     if cpus.is_empty() {
         return vec![NotationLine::without_text(notation.word(), "There is no cpu to write.")];
@@ -47,6 +63,19 @@ pub fn print_notation(notation: Notation, cpus: &CpuSet, order: &[u32], machine:
 ///
 /// # Errors
 /// If the text does not follow the notation, or names something that this machine lacks.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::placement::notation::{Notation, read_notation};
+/// use corewise_machine::{CpuSet, generate::one_package_machine};
+///
+/// let machine = one_package_machine(8, false, &[(CpuSet::first_cpus(8), 16)]);
+/// let read = |notation, text| read_notation(notation, text, &machine).map(|read| read.cpus.to_string());
+/// assert_eq!(read(Notation::Taskset, "taskset 0x32")?, "1,4,5");
+/// assert_eq!(read(Notation::List, "2-3,N")?, "2,3,7");
+/// assert_eq!(read(Notation::Taskset, "taskset 0xq").unwrap_err().position, 10);
+/// # Ok::<(), corewise_machine::placement::notation::NotationError>(())
+/// ```
 pub fn read_notation(notation: Notation, text: &str, machine: &Machine) -> Result<NotationReading, NotationError> {
     if text.len() > LONGEST_TEXT {
         return Err(notation_error(text, too_long(text)));

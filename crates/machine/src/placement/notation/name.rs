@@ -57,7 +57,7 @@ impl Notation {
         if machine.processor_groups.is_empty() { Self::Taskset } else { Self::Windows }
     }
 
-    /// Returns true if [`read`](super::read) supports it.
+    /// Returns true if [`read_notation`](super::read_notation) supports it.
     pub const fn is_readable(self) -> bool {
         !matches!(self, Self::Kubernetes)
     }

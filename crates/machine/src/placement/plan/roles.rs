@@ -38,7 +38,20 @@ pub struct RoleCandidate {
 /// Plans at most `most` placements of some roles (two at least; the last is the load), those with the cheapest messages first, if costs are
 /// known.
 ///
-/// `reachable` and `busiest` are as for [`super::plan`]; `costs` come from the latest map of links.
+/// `reachable` and `busiest` are as for [`super::plan_placements`]; `costs` come from the latest map of links. The list is empty unless there
+/// are 2 to [`MOST_ROLES`] roles.
+///
+/// # Examples
+/// ```
+/// use corewise_machine::{CpuSet, generate::one_package_machine, placement::plan::plan_roles};
+///
+/// let machine = one_package_machine(8, true, &[(CpuSet::first_cpus(8), 16)]);
+/// // A message costs 10 ns between siblings and 50 ns between cores.
+/// let costs = |a: u32, b: u32| Some(if a % 4 == b % 4 { 10.0 } else { 50.0 });
+/// let candidates = plan_roles(&machine, &machine.allowed, 2, (None, Some(&costs)), 4);
+/// let [(server, _), (load, _)] = &candidates[0].places[..] else { panic!("a place for each role") };
+/// assert_eq!((server.as_str(), load.as_str(), candidates[0].link_ns), ("1", "5", Some(10.0)));
+/// ```
 pub fn plan_roles(
     machine: &Machine,
     reachable: &CpuSet,

@@ -22,6 +22,20 @@ impl PlacementExpression {
     ///
     /// # Errors
     /// [`PlacementError`] if the machine lacks something that the expression names, or if no cpu is left.
+    ///
+    /// # Examples
+    /// ```
+    /// use corewise_machine::placement::{self, ExclusionReason, ResolveContext};
+    /// use corewise_machine::{CpuSet, Machine, generate::one_package_machine};
+    ///
+    /// let machine = one_package_machine(8, true, &[(CpuSet::first_cpus(8), 16)]);
+    /// let machine = Machine { isolated: CpuSet::from_cpu(7), ..machine };
+    /// let context = ResolveContext { machine: &machine, reachable: &machine.allowed, quiet: None, worth: None };
+    /// let resolved = placement::parse("core:2-3")?.resolve_on(&context)?;
+    /// assert_eq!((resolved.cpus.to_string(), resolved.order), ("2,3,6".to_owned(), vec![2, 3, 6]));
+    /// assert_eq!(resolved.left_out[0].reason, ExclusionReason::Isolated);
+    /// # Ok::<(), placement::PlacementError>(())
+    /// ```
     pub fn resolve_on(&self, context: &ResolveContext<'_>) -> Result<ResolvedExpression> {
         let mut evaluator = ExpressionEvaluator::new(context);
         evaluator.resolve_expression(&self.term).map_err(|error| error.about_text(&self.text))
