@@ -430,7 +430,7 @@ mod tests {
     /// The examples of a command's help, and of the commands below it: lines of two spaces, up to what explains them.
     fn examples_of_help(command: &clap::Command, found: &mut Vec<String>) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let help = help.replace("\\\n", " ");
+        let help = help.replace(" \\\n    ", " ");
         let lines = help.lines().filter(|line| line.starts_with("  corewise"));
         found.extend(lines.map(|line| line.trim().split("  ").next().unwrap_or_default().to_owned()));
         command.get_subcommands().for_each(|inner| examples_of_help(inner, found));

@@ -20,11 +20,11 @@ pub struct CommonArguments {
     /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
     #[arg(long, global = true, value_name = "PATH", hide = true)]
     pub journal: Option<PathBuf>,
-    /// Measure even while another corewise of yours does, and delete an experiment even if a rule rests on it
+    /// Measure even while another corewise of yours measures. In `history`, delete an experiment even if a rule rests on it
     #[arg(long, global = true)]
     pub anyway: bool,
-    /// Execute the commands in this suite, article or store even if another user may have written them. Exactly this
-    /// content is remembered as accepted
+    /// Execute the commands in this suite, article or store even if another user may have written them. The
+    /// acceptance is remembered for exactly this content
     #[arg(long, global = true, value_name = "FILE")]
     pub trust: Option<PathBuf>,
     /// Choose when to use colour; NO_COLOR is respected

@@ -59,8 +59,8 @@ impl RunnableCommand for HistoryArguments {
             HistoryCommand::Import { rehearse: true, .. } => import::rehearse_page(settings),
             HistoryCommand::Import { file, .. } => import::import_page(&file, settings),
             HistoryCommand::Delete { numbers } => delete_stored(&numbers, settings),
-            HistoryCommand::Prune { older_than, dry_run, list } => {
-                prune_stored(older_than, dry_run, &both(list), settings)
+            HistoryCommand::Prune { older_than, dry_run, selection } => {
+                prune_stored(older_than, dry_run, &both(selection), settings)
             }
         }
         .map(|()| CommandExit::Done)

@@ -67,7 +67,8 @@ impl RunnableCommand for SurveyArguments {
     }
 }
 
-/// Returns a line on the latest map of memory. A survey has no time for buffers that are larger than all caches.
+/// Returns a line that summarizes the latest memory map, or nothing if there is none. A survey cannot measure memory
+/// itself: buffers larger than all caches take too long.
 pub fn draw_memory_line(survey: &Survey, settings: &ProgramSettings) -> Vec<StyledLine> {
     let Some((number, map)) = latest_memory(&survey.machine, settings) else { return Vec::new() };
     let costs = map.draw_conclusions().memory_costs();
@@ -76,9 +77,10 @@ pub fn draw_memory_line(survey: &Survey, settings: &ProgramSettings) -> Vec<Styl
         return Vec::new();
     };
     let made = format_time(map.provenance.started_unix_ms, &TimeZone::system());
-    let range = if least == most { format!("{least} ns") } else { format!("{least} to {most} ns by cpus and node") };
+    let range =
+        if least == most { format!("{least} ns") } else { format!("{least} to {most} ns, depending on cpu and node") };
     let words = format!(
-        "memory: a load costs {range} (map {number} of {made}: {})",
+        "memory: a load costs {range} (map {number}, made {made}; show it with {})",
         suggestion::format_mention(&suggested_command::history_show(&number.to_string()))
     );
     vec![StyledLine::new().faint(glue_numbers(&words))]

@@ -423,7 +423,7 @@ impl ExperimentObserver for Session<'_> {
         }
         let is_first = !std::mem::replace(&mut self.has_trials, true);
         if is_first && matches!(trial.outcome, TrialOutcome::Failed { .. }) {
-            self.progress.first_failed(trial);
+            self.progress.warn_first_failure(trial);
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! Prepares facts for the rules: one entry per cpu, sets cut to the online cpus, known kernel errors corrected.
+//! Cleans facts before the machine is assembled: one entry per cpu, sets cut to the online cpus, one kernel error corrected (Bulldozer).
 
 use super::cores;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
 use crate::{CpuSet, Gap};
 
-/// Returns the facts with `cpus` ascending, unique and online. Every set of a cpu is cut to online cpus and includes the cpu itself.
+/// Returns the facts with `cpus` ascending, unique and online. Every set of a cpu is cut to online cpus and includes the cpu itself; an
+/// implausible set becomes the cpu alone.
 pub fn tidy_facts(mut facts: MachineFacts) -> MachineFacts {
     facts.cpus.sort_by_key(|cpu| cpu.number);
     facts.cpus.dedup_by_key(|cpu| cpu.number);
@@ -24,7 +25,7 @@ pub fn tidy_facts(mut facts: MachineFacts) -> MachineFacts {
     facts
 }
 
-/// Returns the allowed cpus that are online; all online ones if the source does not say or names none of them.
+/// Returns the allowed cpus that are online. Returns all online cpus if the allowed set is unknown, or (with a gap) if none of it is online.
 pub fn allowed_cpus(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) -> CpuSet {
     let Some(allowed) = allowed else { return online.clone() };
     if allowed.is_disjoint(online) && !online.is_empty() {
@@ -34,9 +35,10 @@ pub fn allowed_cpus(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap
     allowed.intersection(online)
 }
 
-/// Maximum runs of a set that lacks its own cpu; with more it is nonsense, and not worth a copy for each cpu.
+/// A set that does not contain its own cpu and has more than this many ranges is replaced by the cpu alone: it is wrong, and copying it for
+/// each cpu is costly.
 const MOST_RUNS: usize = 64;
-/// Number of sets remembered with their online cpus: neighbours have the same ones.
+/// Number of recent cuts that are kept, because neighbouring cpus have the same sets.
 const REMEMBERED: usize = 64;
 
 fn cut_sets(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
@@ -73,8 +75,8 @@ fn cut_sets(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)
     }
 }
 
-/// Corrects Bulldozer modules: their cores share the L2 and the L1 instruction cache, but Linux before 3.2 reports them as private. (The
-/// cpuid leaf it used counts threads, and these cores are not threads.)
+/// Corrects Bulldozer modules: their cores share the L2 and the L1 instruction cache, but Linux before 3.2 reports them as private.
+/// (Linux counted sharers by a cpuid leaf that counts hardware threads; the cores of a module are not that.)
 fn share_module_caches(cpu: &mut CpuFacts) {
     let Some(module) = &cpu.thread_siblings else { return };
     for cache in &mut cpu.caches {

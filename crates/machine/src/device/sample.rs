@@ -1,10 +1,10 @@
-//! Machines with devices for tests, each with a difficulty.
+//! Test data: a machine with a node without cpus, and devices to attach to it.
 
 use crate::assemble::assemble_machine;
 use crate::facts::{CpuFacts, DeviceKind, MachineFacts, NodeFacts, PciDevice};
 use crate::{CpuSet, Machine};
 
-/// Parses a set.
+/// Parses a cpu list, such as 0-3.
 pub fn parse_set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a cpu list")
 }
@@ -23,7 +23,7 @@ pub fn network_card(name: &str) -> PciDevice {
     }
 }
 
-/// Nodes 0, 1 and 2 of four cpus each, and node 3 without cpus, which is nearest to node 1.
+/// Returns a machine with four cpus in each of the nodes 0, 1 and 2; node 3 has no cpus, and its nearest node is 1.
 pub fn four_node_machine(devices: Vec<PciDevice>) -> Machine {
     let distances = [[10, 20, 30, 40], [20, 10, 20, 15], [30, 20, 10, 40], [40, 15, 40, 10]];
     let node = |number: u32| NodeFacts {

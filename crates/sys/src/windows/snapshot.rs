@@ -10,7 +10,7 @@ use windows_sys::Win32::System::Threading::{OpenThread, ResumeThread, THREAD_SUS
 
 use super::handle::KernelHandle;
 
-/// A process.
+/// A process and its parent.
 pub struct SnapshotEntry {
     pub id: u32,
     pub parent: u32,
@@ -18,7 +18,7 @@ pub struct SnapshotEntry {
 
 /// Returns all processes.
 pub fn list_processes() -> io::Result<Vec<SnapshotEntry>> {
-    // SAFETY: a call without memory.
+    // SAFETY: the call takes no pointers.
     let snapshot = KernelHandle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) })?;
     let mut entry = PROCESSENTRY32W { dwSize: size_of::<PROCESSENTRY32W>() as u32, ..PROCESSENTRY32W::default() };
     let mut found = Vec::new();
@@ -32,9 +32,9 @@ pub fn list_processes() -> io::Result<Vec<SnapshotEntry>> {
     Ok(found)
 }
 
-/// Returns all threads: the number of the process, and the thread's own.
+/// Returns all threads, each as (process id, thread id).
 pub fn list_threads() -> io::Result<Vec<(u32, u32)>> {
-    // SAFETY: a call without memory.
+    // SAFETY: the call takes no pointers.
     let snapshot = KernelHandle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
     let mut entry = THREADENTRY32 { dwSize: size_of::<THREADENTRY32>() as u32, ..THREADENTRY32::default() };
     let mut found = Vec::new();
@@ -48,17 +48,17 @@ pub fn list_threads() -> io::Result<Vec<(u32, u32)>> {
     Ok(found)
 }
 
-/// Resumes a process that was started suspended: its first and only thread.
+/// Resumes all threads of a process that was started suspended (normally one).
 pub fn resume_process(process: u32) -> io::Result<()> {
     let mut threads = list_threads()?;
     threads.retain(|(owner, _)| *owner == process);
     if threads.is_empty() {
-        return Err(io::Error::other("the command has no thread to be continued"));
+        return Err(io::Error::other("the started process has no thread to resume"));
     }
     for (_, thread) in threads {
-        // SAFETY: a call without memory.
+        // SAFETY: the call takes no pointers.
         let thread = KernelHandle::new(unsafe { OpenThread(THREAD_SUSPEND_RESUME, 0, thread) })?;
-        // SAFETY: the handle is a thread's, with the right to resume it.
+        // SAFETY: the handle is of a thread, opened with the right to resume it.
         if unsafe { ResumeThread(thread.as_raw()) } == u32::MAX {
             return Err(io::Error::last_os_error());
         }

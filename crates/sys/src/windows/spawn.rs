@@ -98,7 +98,7 @@ pub(super) fn start_in(command: &mut Command, job: &KernelJob, start: SpawnStart
         job.hold_process(&process, start.cpus)?;
         start.preferred.map_or(Ok(()), |preferred| preferred.set_preferred(&process))?;
         if start.at_full_speed {
-            throttling::turn_off(&process)?;
+            throttling::disable_throttling(&process)?;
         }
         snapshot::resume_process(child.id())
     };

@@ -1,4 +1,4 @@
-//! Power throttling: Windows may run a process that it takes for background work on slower cores, or at a lower clock rate (EcoQoS).
+//! Power throttling (EcoQoS). If Windows regards a process as background work, it may run it on slower cores or at a lower clock rate.
 
 use std::io;
 
@@ -9,8 +9,9 @@ use windows_sys::Win32::System::Threading::{
 
 use super::handle::{KernelHandle, check_result};
 
-/// Turns throttling off for a process, regardless of the system's own assessment.
-pub fn turn_off(process: &KernelHandle) -> io::Result<()> {
+/// Turns throttling off for a process, whatever Windows would decide itself.
+pub fn disable_throttling(process: &KernelHandle) -> io::Result<()> {
+    // The mask takes control of execution speed; state 0 means not throttled.
     let state = PROCESS_POWER_THROTTLING_STATE {
         Version: PROCESS_POWER_THROTTLING_CURRENT_VERSION,
         ControlMask: PROCESS_POWER_THROTTLING_EXECUTION_SPEED,

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_sys::input::{InputFile as File, InputKind};
+use corewise_sys::input::{InputFile, InputKind};
 
 use super::generate;
 use super::stage::parse;
@@ -21,7 +21,7 @@ pub struct PipelineInput {
     file: Option<String>,
 }
 
-/// Position of a line. Blank lines are left out, so each keeps its line number.
+/// Position of a line. Stores the line number in the file, because blank lines are skipped.
 #[derive(Clone, Copy, Debug)]
 struct InputLine {
     begin: u32,
@@ -30,22 +30,24 @@ struct InputLine {
 }
 
 impl PipelineInput {
-    /// Generates the events of a seed, always [`super::EVENTS`].
+    /// Generates [`super::EVENTS`] events from a seed.
     pub fn from_seed(seed: u64) -> Self {
-        Self::new(generate::generate_text(seed), None).unwrap_or_else(|_| unreachable!("events are short and some"))
+        Self::new(generate::generate_text(seed), None)
+            .unwrap_or_else(|_| unreachable!("there are generated events, and none is too long"))
     }
 
     /// Reads the lines of a file; blank ones are left out.
     ///
     /// # Errors
-    /// If it cannot be read, is larger than 256 MiB, or has no line. If a line is longer than 64 KiB or is not a JSON object; the error
-    /// names the line.
+    /// If the file cannot be read, is larger than 256 MiB or has only blank lines; or if a line is longer than 64 KiB or is not a JSON
+    /// object (the error then names the line).
     pub fn read_file(path: &Path, stop: &AtomicBool) -> Result<Self, WorkError> {
         let name = path.display().to_string();
-        let wrong = |why: String| WorkError::Input { what: name.clone(), why };
+        let input_error = |why: String| WorkError::Input { what: name.clone(), why };
         let mut text = Vec::new();
-        let mut file = File::open(path, InputKind::WorkloadLines).map_err(|error| wrong(error.to_string()))?;
-        file.read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
+        let mut file =
+            InputFile::open(path, InputKind::WorkloadLines).map_err(|error| input_error(error.to_string()))?;
+        file.read_to_end(&mut text).map_err(|error| input_error(error.to_string()))?;
         let input = Self::new(text, Some(name))?;
         for line in 0..input.line_count() {
             parse(input.line_at(line)).map_err(|error| input.broken_line(line, &error))?;
@@ -56,7 +58,7 @@ impl PipelineInput {
         Ok(input)
     }
 
-    /// Splits a text that has not been parsed yet.
+    /// Splits a text into lines, without checking that they are JSON.
     pub(super) fn new(text: Vec<u8>, file: Option<String>) -> Result<Self, WorkError> {
         let what = || file.clone().unwrap_or_default();
         let (mut lines, mut begin) = (Vec::new(), 0);
@@ -71,7 +73,7 @@ impl PipelineInput {
             begin += line.len() as u32 + 1;
         }
         if lines.is_empty() {
-            return Err(WorkError::Input { what: what(), why: "it has no line".into() });
+            return Err(WorkError::Input { what: what(), why: "it is empty, or has only blank lines".into() });
         }
         Ok(Self { text, lines, file })
     }
@@ -81,7 +83,7 @@ impl PipelineInput {
         self.lines.len() as u64
     }
 
-    /// Returns the bytes of all lines, without line ends.
+    /// Returns the number of bytes in all lines, without line ends.
     pub fn total_bytes(&self) -> u64 {
         self.lines.iter().map(|line| u64::from(line.end - line.begin)).sum()
     }
@@ -91,7 +93,7 @@ impl PipelineInput {
         self.file.is_none()
     }
 
-    /// Returns a line without its end; positions wrap around.
+    /// Returns a line without its end; an index past the last line starts again at the first.
     pub fn line_at(&self, position: u64) -> &[u8] {
         let line = self.line_place(position);
         &self.text[line.begin as usize..line.end as usize]

@@ -81,7 +81,7 @@ fn a_broken_file_is_told_with_the_line() {
     assert_eq!(why(b"{}\n\n{\"a\":}\n"), "FILE, line 3: expected value at column 6");
     assert_eq!(why(b"{}\n[1]\n"), "FILE, line 2: invalid type: sequence, expected a map at column 0");
     assert!(why(b"{\"a\":\"\xff\"}").starts_with("FILE, line 1: invalid unicode"));
-    assert_eq!(why(b"\n \n"), "FILE: it has no line");
+    assert_eq!(why(b"\n \n"), "FILE: it is empty, or has only blank lines");
     assert_eq!(why(&[b' '; (64 << 10) + 1]), "FILE, line 1: longer than 64 KiB");
     let options = PipelineOptions { input: Some("/nowhere/at all".into()), ..PipelineOptions::default() };
     let error = run_with(1, SMALL, &options).unwrap_err().to_string();

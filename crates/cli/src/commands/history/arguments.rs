@@ -15,9 +15,9 @@ const AFTER: &str = "Examples:
   corewise history show 12                  shows survey, experiment or map number 12 again
   corewise history show 12 --csv            prints every run of experiment 12
   corewise history show 12 --markdown       prints it as Markdown
-  corewise history compare 3 7              shows the changes between two surveys, or two maps
+  corewise history compare 3 7              compares two surveys, or two maps of the same kind
   corewise history import report.html       takes the results of a page into this history
-  corewise history delete 3 5               deletes two; their numbers stay in the list
+  corewise history delete 3 5               deletes results 3 and 5; the list still shows their numbers
   corewise history prune --older-than 90d --dry-run   shows what would be deleted
 
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
@@ -45,7 +45,7 @@ pub struct ListArguments {
     pub kind: Option<String>,
 }
 
-/// Returns the parser of the names of stored kinds.
+/// Returns a parser that accepts the name of any kind of stored result.
 fn kind_names() -> PossibleValuesParser {
     PossibleValuesParser::new(KINDS.iter().map(|kind| kind.name))
 }
@@ -64,7 +64,7 @@ pub enum HistoryCommand {
         #[command(flatten)]
         form: ArtifactForm,
     },
-    /// Show the changes between two stored surveys, or two maps of links or of memory
+    /// Show the changes between two stored surveys, two link maps or two memory maps
     Compare {
         /// Number of the earlier one
         #[arg(value_name = "A")]
@@ -73,12 +73,13 @@ pub enum HistoryCommand {
         #[arg(value_name = "B")]
         after: i64,
     },
-    /// Take the results of a page of `corewise report` into this history
+    /// Import the results that a page written by `corewise report` contains
     Import {
         /// Page to import
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Print the results of a page on standard input in every form, within limits of memory and time, and store nothing
+        /// Check a page: read it from standard input, print its results in every form under memory and time limits, and
+        /// store nothing. FILE is `-`
         #[arg(long, hide = true)]
         rehearse: bool,
     },
@@ -88,7 +89,7 @@ pub enum HistoryCommand {
         #[arg(value_name = "N", required = true)]
         numbers: Vec<i64>,
     },
-    /// Delete results older than a given age, as `delete` does
+    /// Delete all results older than an age; the list keeps a line for each, as with `delete`
     Prune {
         /// Minimum age, such as 90d or 12w
         #[arg(long, value_name = "DURATION", value_parser = duration_between("1s", "10000d"))]
@@ -98,6 +99,6 @@ pub enum HistoryCommand {
         dry_run: bool,
         /// Selection of results.
         #[command(flatten)]
-        list: ListArguments,
+        selection: ListArguments,
     },
 }

@@ -15,11 +15,11 @@ use corewise_model::trial::LARGEST_TIMES;
 
 use crate::app::option_values::{duration_between, parse_budget};
 
-/// A command is required, unless a stored experiment with one continues.
-pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
+/// Usage lines. COMMAND is required unless an option supplies it.
+pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]\n       corewise try --again <N> [OPTIONS]";
 
 pub const AFTER: &str = "Examples:
-  corewise try -- ./app                          compares the OS default with this machine's placements
+  corewise try -- ./app                          compares the OS default with planned placements
   corewise try --on 'all - core:0' --on llc:0 -- ./app
   corewise try --near eth0 -- ./server           whether it matters to be near a network card
   corewise try --memory interleave:all -- ./app  whether it matters where its memory lies
@@ -32,19 +32,22 @@ pub const AFTER: &str = "Examples:
   corewise try --what tail -- ./app              which placement has the fewest slow runs
   corewise try --budget 5m -- ./app              the verdict after at most five minutes
   corewise try --suite review --on 'all - core:0' --budget 30m
-  corewise try --pid 4711 --sample 'redis-cli info stats' --metric 'ops=commands_processed:([0-9]+)' --counter
+  corewise try --pid 4711 --sample 'redis-cli info stats' \\
+    --metric 'ops=commands_processed:([0-9]+)' --counter
   corewise try --unit nginx --sample http://localhost:9113/metrics --metric http_requests_total
-  corewise try --start server='redis-server --port 7777' --ready 'redis-cli -p 7777 ping' \
-    --metric 'rps=([0-9.]+) requests per second' --higher -- redis-benchmark -p 7777 -t get -q
-  corewise try --start server='./server' --on 'server=0, load=1' --on 'server=llc:0, load=llc:1' -- ./load
-  corewise try --simulate truth.toml             how often chosen true effects are found
-  corewise try --resume                          continues the last experiment, with its error rate intact
+  corewise try --start server='redis-server --port 7777' \\
+    --ready 'redis-cli -p 7777 ping' --metric 'rps=([0-9.]+) requests per second' --higher \\
+    -- redis-benchmark -p 7777 -t get -q
+  corewise try --start server='./server' \\
+    --on 'server=0, load=1' --on 'server=llc:0, load=llc:1' -- ./load
+  corewise try --simulate truth.toml             one experiment on a program with known effects
+  corewise try --resume                          continues the last experiment; error rate intact
   corewise try --again 12                        repeats experiment 12 from its beginning
 
-Each block runs every placement once, in random order, including the OS default. Blocks repeat until the verdict is \
-clear. You may stop at any time (Ctrl-C): the verdict so far is valid, however often you look. A placement wins if \
-it is proven better at the error rate and its estimate reaches the margin. docs/statistics.md explains how every \
-number is computed.
+Each block runs the OS default and every placement still in the race once, in random order. Blocks repeat until the \
+verdict is clear. You may stop at any time (Ctrl-C): the verdict so far is valid, however often you look. A placement \
+wins if it is proven better at the error rate and its estimate reaches the margin. docs/statistics.md explains how \
+every number is computed.
 
 Exit status: 0 a placement wins, or none is proven better by the margin; 1 not decided, or nothing can be \
 recommended; 2 wrong usage; 3 not permitted or not available here; 4 internal error; 130 interrupted before a \
@@ -56,35 +59,35 @@ decision.";
 #[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "suite", "simulate", "resume", "again", "live"])))]
 #[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
-    /// Placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3. `os` is the OS default, which is always tried.
-    /// 'EcoQoS off' is the OS default without slowing by Windows [default: the placements of `corewise place
-    /// --candidates`]
+    /// Placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; may be repeated. `os` is the OS default,
+    /// which is always tried. 'EcoQoS off' is the OS default with Windows' power throttling switched off [default: the
+    /// placements of `corewise place --candidates`]
     #[arg(help_heading = "Placements and memory", long, value_name = "EXPR")]
     pub on: Vec<String>,
-    /// Try cpus near this device and away from it, as the system reports them. Adds near(DEVICE) and !near(DEVICE) to the
-    /// placements of --on, or to the planned ones; with roles, for all roles but `load` and `rest`. `corewise topology
-    /// --devices` lists the devices
+    /// Try cpus near this device and away from it, as the system reports them. Adds near(DEVICE) and !near(DEVICE) to
+    /// the placements of --on, or to the planned ones. With roles, they apply to every role except `load` and `rest`.
+    /// `corewise topology --devices` lists the devices
     #[arg(help_heading = "Placements and memory", long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
     pub near: Option<String>,
     /// Memory policy to try, as for `corewise run`: local, interleave:all, bind:0, preferred:0 or weighted:all; may be
-    /// repeated. It is tried with the OS default and with each placement of --on, if that makes a difference. For a single
-    /// placement: --on 'EXPR @ POLICY' [default: with planned placements on several memory nodes, the policies that
-    /// `docs/trying.md` lists]
+    /// repeated. It is tried with the OS default and with each placement of --on, if that makes a difference. For a
+    /// single placement: --on 'EXPR @ POLICY' [default: none; with planned placements on a machine with several memory
+    /// nodes, the policies that `docs/trying.md` lists]
     #[arg(help_heading = "Placements and memory", long, value_name = "POLICY", value_parser = memory_policy, conflicts_with_all = ["threads", "resume", "again", "simulate", "pid", "unit", "matches"])]
     pub memory: Vec<MemoryPolicy>,
-    /// Number of the program's threads, to plan placements of that many cpus. With a list such as 1,2,4,8, find the best
-    /// number, the effect of pinning, and how the program scales (needs --threads-as or {threads})
+    /// Number of threads of the program; placements are planned with as many cpus. With a list such as 1,2,4,8, find
+    /// the best number, the effect of pinning, and how the program scales (needs --threads-as or {threads})
     #[arg(help_heading = "Threads", long, value_name = "N,...", conflicts_with = "on", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=8_192))]
     pub threads: Vec<u32>,
     /// Environment variable that sets the program's number of threads, such as OMP_NUM_THREADS; or write {threads}
     /// in the command
     #[arg(help_heading = "Threads", long, value_name = "VAR", requires = "threads")]
     pub threads_as: Vec<String>,
-    /// Environment variable that sets the program's cpus, one for each thread ("0,2,4"), such as GOMP_CPU_AFFINITY. Every
-    /// number is then tried pinned, even with more threads than cpus
+    /// Environment variable in which the program expects one cpu for each thread ("0,2,4"), such as GOMP_CPU_AFFINITY.
+    /// Every number is then tried pinned, even with more threads than cpus. Not allowed with `--pinned no`
     #[arg(help_heading = "Threads", long, value_name = "VAR", requires = "threads")]
     pub pins_as: Vec<String>,
-    /// Try each number of threads pinned to as many cpus (yes), with the OS default (no), or both [default: both]
+    /// Try each number of threads pinned to as many cpus as threads (yes), not pinned (no), or both [default: both]
     #[arg(help_heading = "Threads", long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<PinnedName>,
     /// Number to compare, with its unit, from the last line of the output that contains it. NAME alone finds "NAME: 12.3
@@ -102,114 +105,116 @@ pub struct TryArguments {
     /// environment varies, and so does the start of the stack
     #[arg(help_heading = "Command", long, value_name = "SCRIPT")]
     pub vary: Option<String>,
-    /// Treat the command as a launcher, as of a game: a run ends when the process NAME, which the command leaves running, has
-    /// ended
+    /// For launchers, such as of games: a run lasts until the process NAME, started by the command, ends
     #[arg(help_heading = "Command", long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub follow: Option<String>,
-    /// Place this running process and its descendants instead of running a command. A trial is then a slot in which all
-    /// threads stand on one placement. Everything is given back at the end
+    /// Place this running process and its descendants instead of running a command; may be repeated. A trial is then a
+    /// slot in which all threads are placed on one placement. All masks are restored at the end
     #[arg(help_heading = "Running processes", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
     /// Place the processes of this systemd unit, as with --pid
     #[arg(help_heading = "Running processes", long, value_name = "UNIT", value_parser = parse_unit)]
     pub unit: Option<String>,
-    /// Place the matching processes, as in rules of `corewise keep`: 'exe=*/postgres'
+    /// Place the matching processes, as in rules of `corewise keep`: 'exe=*/postgres'; may be repeated
     #[arg(help_heading = "Running processes", long = "match", value_name = "FIELD=PATTERN")]
     pub matches: Vec<String>,
     #[arg(help = sample_help(), help_heading = "Running processes", long, value_name = "SOURCE", requires = "live")]
     pub sample: Option<String>,
-    /// Compare the increase per second of a metric that counts since the program's start [default: for names that end in
-    /// _total]
+    /// Compare the increase per second of the metric, a counter that only grows [default: for names that end in _total]
     #[arg(help_heading = "Running processes", long, requires = "sample")]
     pub counter: bool,
     /// Duration of a slot's measurement, from 0.1s to 60s [default: found before the first slot]
     #[arg(help_heading = "Running processes", long, value_name = "DURATION", requires = "live", value_parser = duration_between("100ms", "60s"))]
     pub slot: Option<Duration>,
-    /// Leave a placement at once, and for good, when this happens in a slot: 'p99(latency_seconds) > 50ms'
+    /// Stop trying a placement at once, for the rest of the experiment, if this limit is exceeded in a slot:
+    /// 'p99(latency_seconds) > 50ms'; may be repeated
     #[arg(help_heading = "Running processes", long, value_name = "LIMIT", requires = "live")]
     pub stop_if: Vec<String>,
-    /// Show the threads or the parts with their planned cpus, and exit
+    /// Show which threads or parts would get which cpus, and exit
     #[arg(help_heading = "Placements and memory", long, conflicts_with_all = ["csv", "markdown"])]
     pub dry_run: bool,
-    /// Start this service before the command, which is then its load: NAME=COMMAND, for a shell; may be repeated. Each
-    /// service has its own placement: --on 'server=0, load=1'. Every trial starts the services anew, on their cpus from the
-    /// first instruction, and ends them
+    /// Start this service, NAME=COMMAND (in a shell), before the main command, which acts as its load; may be repeated.
+    /// Each service has its own placement: --on 'server=0, load=1'. Every trial starts the services anew, on their cpus
+    /// from the first instruction, and ends them
     #[arg(help_heading = "Services", long, value_name = "NAME=COMMAND")]
     pub start: Vec<String>,
-    /// Shell command that succeeds once the service is ready: [NAME=]COMMAND; without NAME, for the last --start [default:
-    /// the service has run for 0.5s]
+    /// Shell command that succeeds once the service is ready: [NAME=]COMMAND; without NAME, for the last --start; may
+    /// be repeated [default: the service has run for 0.5s]
     #[arg(help_heading = "Services", long, value_name = "COMMAND", requires = "services")]
     pub ready: Vec<String>,
     /// Maximum time until a service is ready [default: 30s]
     #[arg(help_heading = "Services", long, value_name = "DURATION", requires = "services", value_parser = duration_between("100ms", "24h"))]
     pub ready_within: Option<Duration>,
-    /// Start the services only once a session; their threads move from placement to placement
+    /// Start the services once per session instead of for each trial; their threads move from placement to placement
     #[arg(help_heading = "Services", long, requires = "services")]
     pub keep_started: bool,
     /// Read the services, their threads, the command and the placements from this file (TOML)
     #[arg(help_heading = "Services", long, value_name = "FILE")]
     pub parts: Option<PathBuf>,
-    /// Give threads with matching names their own placement: NAME=REGEX, as in io='^io-' for --on 'io=0'. This applies to
-    /// services and to running processes; the other threads of running processes are `rest`
+    /// Give threads with matching names their own placement; may be repeated. With --role io='^io-', --on 'io=0' places
+    /// the threads with names that start with io-. This applies to services and to running processes; the other threads
+    /// of running processes are `rest`
     #[arg(help_heading = "Services", long, value_name = "NAME=REGEX")]
     pub role: Vec<String>,
-    /// Prefer higher values of the metric [default: by its name or unit, such as fps, ops/s or score; ms, latency or p99]
+    /// Prefer higher values of the metric [default: from the name or unit: higher for fps, ops/s, score; lower for ms,
+    /// latency, p99]
     #[arg(help_heading = "How it is judged", long, requires = "metric")]
     pub higher: bool,
     /// Prefer lower values of the metric
     #[arg(help_heading = "How it is judged", long, requires = "metric", conflicts_with = "higher")]
     pub lower: bool,
-    /// Metric that must not get worse, written as for --metric; lower is better. No placement wins before its guard is proven
-    /// not to be worse by --guard-margin
+    /// Metric that must not get worse, written as for --metric; lower is better; may be repeated. A placement wins only
+    /// once its guard is proven to be less than --guard-margin worse
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub guard: Vec<String>,
-    /// Metric that must not get worse, as with --guard; higher is better
+    /// Metric that must not get worse, as with --guard; higher is better; may be repeated
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub guard_higher: Vec<String>,
-    /// Margin by which a guard may get worse, such as 5% [default: 10%]
+    /// A guard may get worse by less than this, such as 5% [default: 10%]
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub guard_margin: Option<f64>,
-    /// Statistic that decides: the typical run, the mean of all runs, or the number of slow runs (tail). The other two are
-    /// shown beside it. Numbers of threads and suites are always judged by typical runs [default: typical]
+    /// Statistic that decides: typical (median run), mean, or tail (share of slow runs). The other two are shown beside
+    /// it. Numbers of threads and suites are always judged by typical runs [default: typical]
     #[arg(help_heading = "How it is judged", long, value_name = "WHAT", conflicts_with_all = ["threads", "suite"], hide_possible_values = true)]
     pub what: Option<QuestionName>,
     /// Count a run as slow if it costs more than this many times the median of the OS default [default: 1.5]
     #[arg(help_heading = "How it is judged", long, value_name = "TIMES", value_parser = parse_times)]
     pub slow: Option<f64>,
-    /// Limit a run in the mean to this many times the median of the OS default; a failed run counts as exactly that [default:
-    /// 3]
+    /// For the mean, count a run as at most this many times the OS default's median; a failed run counts as exactly
+    /// that [default: 3]
     #[arg(help_heading = "How it is judged", long, value_name = "TIMES", value_parser = parse_times)]
     pub cap: Option<f64>,
-    /// Smallest difference that matters, such as 3% [default: 3%; 10% for the mean, and for a metric named like a
-    /// tail, such as p99 or max; for slow runs it is a share of all runs]
+    /// Smallest difference that matters, such as 3% [default: 3%; 10% for the mean, and for a metric named like a tail,
+    /// such as p99 or max; 3 of 100 runs for slow runs]
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub margin: Option<f64>,
     /// False-positive rate, such as 5% [default: 5%]
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub error_rate: Option<f64>,
-    /// After a placement has won, run it and the OS default again in long stretches of runs. The first quarter of each stretch
-    /// does not count. This finds effects of a placement on the next run, such as heat
+    /// After a placement has won, run it and the OS default again in long stretches of runs. The first quarter of each
+    /// stretch does not count. This finds effects that build up over several runs, such as heat
     #[arg(help_heading = "How it is judged", long, conflicts_with_all = ["threads", "suite"])]
     pub confirm: bool,
     /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, or 200 if
     /// the mean or slow runs decide]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,
-    /// End once this much time was spent on placements that look worse, if all remaining placements look worse [default for
-    /// running processes: half of the budget]
+    /// End if all remaining placements look worse and this much time was spent on such placements [default for running
+    /// processes: half of the budget]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = parse_budget, conflicts_with_all = ["threads", "suite"])]
     pub worse_at_most: Option<Duration>,
-    /// Maximum number of runs, including earlier sessions; one warm-up per placement is not counted
+    /// Maximum number of runs over all sessions; the warm-up of each placement does not count
     #[arg(help_heading = "How it ends", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs_max: Option<u32>,
-    /// End a run that takes longer, such as 30s, and count it as failed [default: never]
+    /// End a run that takes longer than this, such as 30s, and count it as failed [default: never]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = duration_between("1ms", "24h"))]
     pub timeout: Option<Duration>,
-    /// Let the machine rest this long before each run, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
+    /// Let the machine rest this long before each trial, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
     #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = duration_between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
-    /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by visits of
-    /// 1 ms to the cpus it uses. This takes up to 2 % of a run shorter than 0.2 s, and 0.3 % of one cpu in longer runs
+    /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by
+    /// running a 1 ms probe on its cpus from time to time. It costs up to 2 % of a run shorter than 0.2 s, and 0.3 % of
+    /// one cpu in longer runs
     #[arg(help_heading = "Command", long, conflicts_with = "simulate")]
     pub estimate_clock: bool,
     #[arg(help = suite_help(), help_heading = "Suites, stored and simulated experiments", long, value_name = "SUITE", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "simulate", "command"])]
@@ -217,16 +222,16 @@ pub struct TryArguments {
     /// Print the command that installs the suite's programs, and exit
     #[arg(help_heading = "Suites, stored and simulated experiments", long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
-    /// Continue this stored experiment, or without N the last one of this machine; with --suite, the suite's last session
+    /// Continue experiment N, or the latest of this machine if N is left out; with --suite, the suite's last session
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
-    /// Repeat this stored experiment from its beginning, with its command, metric, guards and margin. Its placements are used
-    /// as they are on this machine now, unless --on names others. Its running processes are used, unless --pid, --unit or
-    /// --match name others
+    /// Repeat this stored experiment from its beginning, with its command, metric, guards and margin. Its placement
+    /// expressions are resolved again on this machine, unless --on names others. Its running processes are used, unless
+    /// --pid, --unit or --match name others
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "N", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "command"])]
     pub again: Option<i64>,
-    /// Simulate a program with the true effects in this file (TOML): gains = [0.05, 0.0], noise = "typical". Nothing is
-    /// stored
+    /// Run one experiment on a simulated program with the true effects in this file (TOML): gains = [0.05, 0.0], noise =
+    /// "typical". Nothing is stored
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "FILE", conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
     pub simulate: Option<PathBuf>,
     /// Seed of the random orders [default: from the clock]

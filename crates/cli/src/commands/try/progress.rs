@@ -1,4 +1,4 @@
-//! Progress of an experiment on standard error: a line for each placement, and the time.
+//! Progress of an experiment on standard error: the table of placements, and a line with the current trial and the times.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::draw::text::StyledLine;
 /// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
 
-/// The progress display. It is drawn only after events, because a thread of its own could disturb the runs.
+/// The progress display. It is redrawn only when a method is called: a drawing thread could disturb the runs.
 pub struct SessionProgress<'a> {
     experiment: &'a Experiment,
-    all: MultiProgress,
+    display: MultiProgress,
     table: ProgressBar,
-    now: ProgressBar,
+    status_line: ProgressBar,
     width: usize,
-    /// Estimated number of runs to a decision, after the last block.
+    /// Runs still needed for a decision, estimated after the latest block.
     more_runs: Cell<Option<u32>>,
 }
 
@@ -33,22 +33,22 @@ impl<'a> SessionProgress<'a> {
     pub fn new(experiment: &'a Experiment, settings: &ProgramSettings) -> Self {
         let target =
             if settings.progress { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
-        let all = MultiProgress::with_draw_target(target);
+        let display = MultiProgress::with_draw_target(target);
         let line = || {
-            let bar = all.add(ProgressBar::new_spinner());
+            let bar = display.add(ProgressBar::new_spinner());
             if let Ok(style) = ProgressStyle::with_template("{msg}") {
                 bar.set_style(style);
             }
             bar
         };
-        let (table, now) = (line(), line());
-        Self { experiment, all, table, now, width: settings.width, more_runs: Cell::new(None) }
+        let (table, status_line) = (line(), line());
+        Self { experiment, display, table, status_line, width: settings.width, more_runs: Cell::new(None) }
     }
 
     /// Shows that a trial begins.
     pub fn show_trial(&self, block: u32, arm: usize, time: &ExperimentTime) {
-        self.now.set_message(self.trial_line(block, arm, time));
-        self.now.tick();
+        self.status_line.set_message(self.trial_line(block, arm, time));
+        self.status_line.tick();
     }
 
     fn trial_line(&self, block: u32, arm: usize, time: &ExperimentTime) -> String {
@@ -63,14 +63,14 @@ impl<'a> SessionProgress<'a> {
             (None, Some(about)) => format!(", about {} more", format_clock(about)),
             (None, None) => String::new(),
         };
-        let each = time.trial.map_or(String::new(), |trial| format!(", {:.1} s a run", trial.as_secs_f64()));
+        let each = time.trial.map_or(String::new(), |trial| format!(", {:.1} s a trial", trial.as_secs_f64()));
         let text = format!("{benchmark}{what}    {elapsed}{left}{each}    Ctrl-C: the verdict so far");
         StyledLine::new().plain(text).cut_to(self.width).to_plain()
     }
 
     /// Shows the standing after a block. Computes nothing if the display is hidden.
     pub fn show_standing(&self, design: &TrialDesign) {
-        if self.all.is_hidden() {
+        if self.display.is_hidden() {
             return;
         }
         match design.threads_standing() {
@@ -98,16 +98,16 @@ impl<'a> SessionProgress<'a> {
         self.table.tick();
     }
 
-    /// Warns at once that the very first run has failed, because others may fail for the same reason.
-    pub fn first_failed(&self, trial: &Trial) {
+    /// Warns about a failure of the first run immediately: all others may fail for the same reason.
+    pub fn warn_first_failure(&self, trial: &Trial) {
         let TrialOutcome::Failed { why, output } = &trial.outcome else { return };
         let lines: String = last_lines(output, SHOWN_LINES).iter().map(|line| format!("\n    {line}")).collect();
-        self.all.suspend(|| print_message(&format!("warning: the first run failed: {why}{lines}")));
+        self.display.suspend(|| print_message(&format!("warning: the first run failed: {why}{lines}")));
     }
 
-    /// Clears the lines.
+    /// Removes the display.
     pub fn clear_lines(&self) {
-        let _ = self.all.clear();
+        let _ = self.display.clear();
     }
 }
 

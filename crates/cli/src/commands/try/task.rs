@@ -34,7 +34,7 @@ pub struct TryTask {
     pub budget: Option<Duration>,
     /// Maximum number of runs.
     pub runs_max: Option<u32>,
-    /// Rest of the machine before each run; by default depends on the duration of a run.
+    /// Rest of the machine before each trial; depends on the duration of a run if `None`.
     pub rest: Option<Duration>,
     /// Maximum time for placements that all look worse.
     pub worse_at_most: Option<Duration>,

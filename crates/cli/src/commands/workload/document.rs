@@ -1,4 +1,4 @@
-//! The JSON document.
+//! The JSON output of `corewise workload`.
 
 use corewise_model::metric_line::{self, MetricLine};
 use corewise_work::{WorkloadReport as WorkReport, WorkloadSettings as WorkSettings, WorkloadSize};
@@ -15,9 +15,9 @@ pub struct WorkloadDocument<'a> {
     workload: &'a str,
     /// The number of threads.
     threads: usize,
-    /// The cpus of the threads in order, repeated if there are more threads; empty for the OS default.
+    /// The cpu of each thread in order. If there are more threads than cpus, the list starts again. Empty if the operating system chooses.
     cpus: &'a [u32],
-    /// The amount of work as a share of the usual size; null if a duration was given.
+    /// The amount of work; 1.0 is the workload's usual size. Null if a duration was given.
     size: Option<f64>,
     /// The minimum duration in seconds; null if a size was given.
     seconds: Option<f64>,
@@ -25,9 +25,9 @@ pub struct WorkloadDocument<'a> {
     seed: u64,
     /// The metrics, the most important first.
     metrics: Vec<WorkloadMetric<'a>>,
-    /// The limiting resource: "compute", "memory", "cache sharing", "communication" or "waiting".
+    /// Limit of the speed: "compute", "memory", "cache sharing", "communication" or "waiting".
     limited_by: &'static str,
-    /// The reference for the check of its result.
+    /// Reference that the result was checked against.
     checked: &'a str,
     /// A checksum of the whole result, 64 bits in hexadecimal; null if a duration was given.
     checksum: Option<String>,
@@ -68,6 +68,6 @@ pub struct WorkloadMetric<'a> {
     name: &'a str,
     /// The value.
     value: f64,
-    /// True if more is better.
+    /// True if more is better, judged by the name; false also for a name that does not show it.
     higher_is_better: bool,
 }

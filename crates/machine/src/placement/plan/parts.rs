@@ -1,28 +1,29 @@
-//! Parts of a machine that a symmetry must keep: objects, caches and nodes as labelled sets, and marks of single cpus.
+//! Labelled cpu sets that an exchange of cpus must map onto sets with equal labels: objects, caches, nodes and single cpus.
 
 use super::distances::{DistanceSymmetry, SymmetryInvariant};
 use crate::facts::{CacheKind, CoreType};
 use crate::{CpuSet, Level, Machine};
 
-/// Relative difference from which node memories are unlike. The kernel reserves some of the first node's memory.
+/// Node memories that differ by at least this share are different classes. Smaller differences arise because the kernel reserves part of
+/// the first node's memory.
 const MEMORY_LEAP: f64 = 0.20;
 
-/// Label of a set of cpus. Two sets are exchangeable only if all their labels are equal.
+/// Label of a set of cpus. Two sets are exchangeable only if both carry the same labels.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PartLabel {
     /// An object with no property but its level.
     Object(Level),
-    /// A last-level cache: its cache level, its size in bytes, true if stacked.
+    /// A last-level cache: its cache level, its size in bytes, whether it has stacked cache (V-Cache).
     Llc(Option<u8>, Option<u64>, bool),
     /// A cache: its level, its contents, its size in bytes.
     Cache(u8, CacheKind, Option<u64>),
-    /// A NUMA node: the class of its memory, and of its distances.
+    /// A NUMA node: the class of its memory size (`None` if unknown), and the class of its distances.
     Node(Option<usize>, usize),
-    /// Nodes no farther apart than this.
+    /// A group of nodes with distances to each other of at most this value.
     Within(u32),
     /// Mark of a single cpu.
     Cpu(CpuMark),
-    /// A set that cuts through others, by its index: it is kept as a whole and never exchanged.
+    /// A set that partly overlaps others, identified by its index in the list of such sets; no exchange moves it.
     Crossing(usize),
 }
 
@@ -31,7 +32,7 @@ pub enum PartLabel {
 pub struct CpuMark {
     /// True if a placement may use it.
     pub usable: bool,
-    /// Its kind, if the machine has kinds.
+    /// Its core type, if the machine has several.
     pub kind: Option<CoreType>,
     /// True if the scheduler's tick stops on it.
     pub tickless: bool,
@@ -39,7 +40,7 @@ pub struct CpuMark {
     pub busiest: bool,
 }
 
-/// A labelled set of points: cpus by number, and above them one point for each node without cpus.
+/// A set of points with a label. Points 0 to the highest cpu are cpus; each node without cpus gets a number above them.
 pub type LabelledPart = (CpuSet, PartLabel);
 
 /// Returns all parts of a machine.
@@ -66,7 +67,7 @@ pub fn parts_of_machine(machine: &Machine, usable: &CpuSet, busiest: Option<u32>
     parts
 }
 
-/// Returns the nodes, and the sets of nodes that lie near each other.
+/// Returns the nodes, and the groups of nodes within each distance.
 fn node_parts(machine: &Machine) -> Vec<LabelledPart> {
     let above = machine.online.highest().map_or(0, |highest| highest + 1);
     let point = |index: usize, cpus: &CpuSet| {
@@ -87,7 +88,8 @@ fn node_parts(machine: &Machine) -> Vec<LabelledPart> {
     parts
 }
 
-/// Assigns sizes to classes, smallest first, with a boundary at each leap; `None` if a size is unknown. Zero is a class of its own.
+/// Returns the class of each size, 0 for the smallest; `None` if a size is unknown. A new class begins where the next larger size is at
+/// least `MEMORY_LEAP` larger.
 fn memory_classes(sizes: &[Option<u64>]) -> Vec<Option<usize>> {
     let mut sorted: Vec<u64> = sizes.iter().flatten().copied().collect();
     sorted.sort_unstable();
