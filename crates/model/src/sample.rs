@@ -25,9 +25,9 @@ vocabulary! {
     /// A word of metrics of running processes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum MetricWord {
-        Rate "rate": "what is added to a count in a second";
+        Rate "rate": "the increase of a count per second";
         CpuTime "cpu-time": "the cpu time of the threads";
-        RunDelay "run-delay": "how long the threads waited for a cpu";
+        RunDelay "run-delay": "the time that the threads waited for a cpu";
     }
 }
 
@@ -40,16 +40,16 @@ pub const METRIC_FORMS: [(&str, &str); 6] = [
     ("`NAME=REGEX`", "the first group of the regular expression in the last line that has it"),
     (
         "with `--counter`, `rate(NAME)`, or a name that ends in `_total`",
-        "a count since the program's start: what is added in a second",
+        "a counter that only grows: its increase per second",
     ),
     (
         "`p99(NAME)`",
-        "that percentile of what a histogram (`NAME_bucket`) counted within the slot, which has to be 100 values or more for p99",
+        "that percentile of a histogram (`NAME_bucket`) within the slot; p99 needs at least 100 values per slot",
     ),
-    ("`cpu-time(NAME)`", "a proxy: the cpu time of the threads, for one of this count"),
+    ("`cpu-time(NAME)`", "a proxy: the cpu time of the threads divided by the increase of NAME"),
     (
         "`cpu-time`, `run-delay`",
-        "proxies that need no `--sample`: the cpu time of the threads, and how long they waited for a cpu, in seconds in a second",
+        "proxies that need no `--sample`: the cpu time of the threads, and their waiting time for a cpu, in seconds per second",
     ),
 ];
 

@@ -61,11 +61,11 @@ vocabulary! {
     /// The property of a process that a rule compares.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum MatchField {
-        Name "name": "the process's name, at most 15 bytes, which it may change";
-        Exe "exe": "the file that it executes; another user's needs CAP_SYS_PTRACE, and `keep` says where that is missing";
-        Argv "argv": "any of its words: for interpreters, Wine and Proton, whose file says nothing";
+        Name "name": "the process's name, at most 15 bytes; the process can change it";
+        Exe "exe": "the file that it executes; for another user's process this needs CAP_SYS_PTRACE, and `keep` says if that is missing";
+        Argv "argv": "any one of its arguments; useful for interpreters, Wine and Proton, where `exe` is always the same";
         User "user": "the name of its user, or the number if it has no name";
-        Unit "unit": "its systemd unit; in a user's own service manager, that one";
+        Unit "unit": "its systemd unit; for a user's service, the user unit";
         Cgroup "cgroup": "the path of its control group";
         Parent "parent": "the name of the process that started it";
     }
