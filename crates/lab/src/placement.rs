@@ -35,11 +35,11 @@ pub fn resolve_here(
 ///
 /// # Examples
 /// ```
-/// use corewise_lab::{experiment::NoKnowledge, placing};
+/// use corewise_lab::{experiment::NoKnowledge, placement::resolve_for_all};
 /// use corewise_machine::{CpuSet, generate::one_package_machine, placement};
 ///
 /// let machine = one_package_machine(8, true, &[(CpuSet::first_cpus(8), 16)]);
-/// let resolved = placing::resolve_for_all(&placement::parse("core:1-2")?, &machine, &NoKnowledge)?;
+/// let resolved = resolve_for_all(&placement::parse("core:1-2")?, &machine, &NoKnowledge)?;
 /// assert_eq!(resolved.order, [1, 2, 5, 6]);
 /// # Ok::<(), placement::PlacementError>(())
 /// ```
@@ -90,7 +90,7 @@ pub enum ThreadSpread {
 ///
 /// # Examples
 /// ```no_run
-/// use corewise_lab::placing::{PlacementRequest, ThreadSpread};
+/// use corewise_lab::placement::{PlacementRequest, ThreadSpread};
 /// use corewise_lab::{experiment::NoKnowledge, this_machine};
 ///
 /// let (on, memory) = ("llc:0 - core:0".parse()?, Some("bind:0".parse()?));

@@ -46,11 +46,11 @@ use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::survey::StorageStatus;
 use arguments::TryArguments;
-use beginning::Beginning;
+use beginning::SessionStart;
 use drawing::DrawingFile;
 use progress::SessionProgress;
 use screen::{ShownExperiment, write_csv};
-use task::{Print, Subject, TryTask, Which};
+use task::{ExperimentSource, TryFormat, TrySubject, TryTask};
 
 impl RunnableCommand for TryArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
@@ -66,10 +66,10 @@ impl RunnableCommand for TryArguments {
 
 fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let which = match &task.subject {
-        Subject::One(which) => which,
-        Subject::Suite(suite) => return suite::run(suite, task, settings),
+        TrySubject::One(which) => which,
+        TrySubject::Suite(suite) => return suite::run(suite, task, settings),
     };
-    if let Which::New(new) = which
+    if let ExperimentSource::New(new) = which
         && let command = new.subject.command()
         && let Some(option) = ours_behind(command)
     {
@@ -82,7 +82,7 @@ fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
     // Before the experiment: an unusable path could waste hours, and a resumed experiment changes the working directory.
     let drawing = task.svg.as_deref().map(DrawingFile::into_file).transpose()?;
     // A simulation disturbs no other measurement.
-    let _lock = if let Which::Simulated { .. } = which { None } else { lock::take_lock(settings)? };
+    let _lock = if let ExperimentSource::Simulated { .. } = which { None } else { lock::take_lock(settings)? };
     let (machine, interruption) = (this_machine()?, InterruptionWatch::watch_signals()?);
     let context = ExperimentContext {
         machine: &machine,
@@ -92,13 +92,14 @@ fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
         budget: task.budget,
         stop: interruption.stop(),
     };
-    if let Which::New(new) = which
+    if let ExperimentSource::New(new) = which
         && new.is_dry
     {
         return plan::show(new, &context, settings);
     }
-    let sessions = Sessions { task, context, settings };
-    let Beginning { begun, subject, simulation } = beginning::begin(which, task.runs_max, &sessions.context, settings)?;
+    let sessions = TrySessions { task, context, settings };
+    let SessionStart { begun, subject, simulation } =
+        beginning::begin(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
     if task.confirms && begun.experiment.policy.what == QuestionKind::Tail {
         return Err(not_in_stretches());
@@ -122,7 +123,7 @@ fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
         && let Verdict::Wins { arm } = made.draw_conclusions().standing.verdict
     {
         let number = begun.stored;
-        if task.print == Print::Screen && !settings.json {
+        if task.print == TryFormat::Screen && !settings.json {
             print(&made, number, task.print, settings)?;
         }
         let left = task.budget.map(|budget| budget.saturating_sub(since.elapsed()));
@@ -144,13 +145,13 @@ pub fn not_in_stretches() -> CommandFailure {
     )
 }
 
-struct Sessions<'a> {
+struct TrySessions<'a> {
     task: &'a TryTask,
     context: ExperimentContext<'a>,
     settings: &'a ProgramSettings,
 }
 
-impl Sessions<'_> {
+impl TrySessions<'_> {
     /// Continues an experiment for a budget, which may be a part of the task's; returns all its trials.
     fn go_on(
         &self,
@@ -158,7 +159,7 @@ impl Sessions<'_> {
         subject: &dyn ExperimentSubject,
         budget: Option<Duration>,
     ) -> Result<(Vec<Trial>, ExperimentEnd), CommandFailure> {
-        let mut session = Session::new(begun, self.settings)?;
+        let mut session = TrialStore::new(begun, self.settings)?;
         let mut runner = subject.open_runner(&begun.experiment, &self.context)?;
         let usual = ExperimentLimits::from_session(begun, budget, self.context.stop);
         let worse = self.task.worse_at_most.or(usual.worse);
@@ -209,7 +210,7 @@ impl Sessions<'_> {
             return Err(nothing_ran(&begun.experiment, &trials, &ending));
         }
         let made = ExperimentRecord { experiment: begun.experiment, trials };
-        if self.task.print == Print::Screen && !self.settings.json {
+        if self.task.print == TryFormat::Screen && !self.settings.json {
             print_text("")?;
         }
         let standings = print(&made, begun.stored, self.task.print, self.settings)?;
@@ -237,7 +238,7 @@ impl PrintedArtifact for ExperimentRecord {
     ) -> Result<(), CommandFailure> {
         let drawing = form.svg.as_deref().map(DrawingFile::into_file).transpose()?;
         drawing.iter().try_for_each(|drawing| drawing.check_drawable(&self.experiment))?;
-        print(self, kept.stored_number(), Print::new(form.csv, form.markdown), settings)?;
+        print(self, kept.stored_number(), TryFormat::new(form.csv, form.markdown), settings)?;
         drawing.iter().try_for_each(|drawing| drawing.draw_scaling(self, kept.stored_number()))
     }
 
@@ -320,15 +321,15 @@ fn shown<'a>(
 fn print(
     made: &ExperimentRecord,
     stored: Option<i64>,
-    how: Print,
+    how: TryFormat,
     settings: &ProgramSettings,
 ) -> Result<Vec<ExperimentStanding>, CommandFailure> {
     let conclusions = made.draw_conclusions();
     let story = how.compose(|| experiment_story(made, &conclusions, stored, settings));
     match how {
-        Print::Csv => print_form(&write_csv(shown(made, &conclusions, stored), &story.note_sentences()))?,
-        Print::Markdown => print_form(&markdown::write_story(&story, stored))?,
-        Print::Screen => {
+        TryFormat::Csv => print_form(&write_csv(shown(made, &conclusions, stored), &story.note_sentences()))?,
+        TryFormat::Markdown => print_form(&markdown::write_story(&story, stored))?,
+        TryFormat::Screen => {
             let document = || ArtifactDocument::new(Cow::Borrowed(made), conclusions.clone(), &story, stored);
             show_story(settings, document, &story)?;
         }
@@ -379,13 +380,13 @@ fn indented(text: &str) -> String {
 }
 
 /// Stores the trials as they come, and shows the progress of the experiment.
-struct Session<'a> {
+struct TrialStore<'a> {
     has_trials: bool,
     keeper: Option<(ArtifactStore, i64)>,
     progress: SessionProgress<'a>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> TrialStore<'a> {
     fn new(begun: &'a OpenExperiment, settings: &ProgramSettings) -> Result<Self, CommandFailure> {
         let keeper = match (&settings.history, begun.stored) {
             (HistoryPlace::At(path), Some(number)) => {
@@ -402,7 +403,7 @@ impl<'a> Session<'a> {
     }
 }
 
-impl ExperimentObserver for Session<'_> {
+impl ExperimentObserver for TrialStore<'_> {
     type Error = CommandFailure;
 
     fn begin_trial(&mut self, block: u32, arm: usize, time: &ExperimentTime) {

@@ -1,6 +1,4 @@
 use corewise_machine::CpuSet;
-use corewise_machine::machine::MemoryCost;
-use corewise_machine::worth::WorthNow;
 use corewise_model::keep::{remove_rule, set_disabled};
 use tempfile::TempDir;
 
@@ -12,18 +10,6 @@ struct QuietCpu(u32);
 impl MachineKnowledge for QuietCpu {
     fn quiet_cpus(&self, _: &Machine) -> Option<CpuSet> {
         Some(CpuSet::from_cpu(self.0))
-    }
-
-    fn worth_now(&self, _: &Machine) -> Option<WorthNow> {
-        None
-    }
-
-    fn link_groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
-        None
-    }
-
-    fn memory_costs(&self, _: &Machine) -> Option<Vec<MemoryCost>> {
-        None
     }
 }
 

@@ -25,13 +25,17 @@ const BASELINE: &str = "OS default";
 /// Reason of an arm that the user named.
 const ASKED_FOR: &str = "named on the command line";
 
-/// Earlier measurements for planning candidates.
+/// Earlier measurements for planning candidates. By default there are none.
 pub trait ExperimentKnowledge: MachineKnowledge {
     /// Returns the cpu that takes most interrupts, or `None` if no survey found one.
-    fn busiest_cpu(&self, machine: &Machine) -> Option<u32>;
+    fn busiest_cpu(&self, _machine: &Machine) -> Option<u32> {
+        None
+    }
 
     /// Returns the latest whole map of links in nanoseconds, or `None` without one.
-    fn link_map(&self, machine: &Machine) -> Option<LinkMap>;
+    fn link_map(&self, _machine: &Machine) -> Option<LinkMap> {
+        None
+    }
 }
 
 /// Remark on the candidates.

@@ -4,11 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use corewise_machine::machine::MemoryCost;
+use corewise_machine::Machine;
 use corewise_machine::placement::MachineKnowledge;
-use corewise_machine::worth::WorthNow;
-use corewise_machine::{CpuSet, Machine};
-use corewise_model::links::LinkMap;
 use corewise_model::trial::SlotLength;
 use corewise_sys::change::ChangeJournal;
 
@@ -46,33 +43,9 @@ impl ExperimentContext<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct NoKnowledge;
 
-impl MachineKnowledge for NoKnowledge {
-    fn quiet_cpus(&self, _: &Machine) -> Option<CpuSet> {
-        None
-    }
+impl MachineKnowledge for NoKnowledge {}
 
-    fn worth_now(&self, _: &Machine) -> Option<WorthNow> {
-        None
-    }
-
-    fn link_groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
-        None
-    }
-
-    fn memory_costs(&self, _: &Machine) -> Option<Vec<MemoryCost>> {
-        None
-    }
-}
-
-impl ExperimentKnowledge for NoKnowledge {
-    fn busiest_cpu(&self, _: &Machine) -> Option<u32> {
-        None
-    }
-
-    fn link_map(&self, _: &Machine) -> Option<LinkMap> {
-        None
-    }
-}
+impl ExperimentKnowledge for NoKnowledge {}
 
 /// A report from the preparation of an experiment, before its first trial.
 #[derive(Clone, Debug, PartialEq)]

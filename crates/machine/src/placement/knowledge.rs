@@ -8,19 +8,27 @@ use crate::machine::MemoryCost;
 use crate::worth::WorthNow;
 use crate::{CpuSet, Machine};
 
-/// Reads what earlier measurements found on a machine.
+/// Reads what earlier measurements found on a machine. By default nothing is known.
 pub trait MachineKnowledge {
     /// Returns the cpus that the latest survey found undisturbed, or `None` without a survey.
-    fn quiet_cpus(&self, machine: &Machine) -> Option<CpuSet>;
+    fn quiet_cpus(&self, _machine: &Machine) -> Option<CpuSet> {
+        None
+    }
 
     /// Returns what each cpu is worth now, or `None` if that cannot be measured.
-    fn worth_now(&self, machine: &Machine) -> Option<WorthNow>;
+    fn worth_now(&self, _machine: &Machine) -> Option<WorthNow> {
+        None
+    }
 
     /// Returns the groups that the latest map of links proves, or `None` without a map.
-    fn link_groups(&self, machine: &Machine) -> Option<Vec<CpuSet>>;
+    fn link_groups(&self, _machine: &Machine) -> Option<Vec<CpuSet>> {
+        None
+    }
 
     /// Returns the costs of memory in the latest map of memory, or `None` without a map.
-    fn memory_costs(&self, machine: &Machine) -> Option<Vec<MemoryCost>>;
+    fn memory_costs(&self, _machine: &Machine) -> Option<Vec<MemoryCost>> {
+        None
+    }
 }
 
 /// A machine with the measurements that some expressions need.

@@ -19,7 +19,7 @@ use corewise_store::ArtifactStore;
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, InputKind};
 
-use super::task::{Again, NewExperiment, PartsSource, SubjectTask, Which};
+use super::task::{ExperimentSource, NewExperiment, PartsSource, RepeatedExperiment, SubjectTask};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::file_commands::FileCommands;
 use crate::app::output::print_message;
@@ -30,7 +30,7 @@ use crate::app::user_store::{explain_store_error, to_write};
 use crate::draw::suggestion;
 
 /// An experiment to conduct, and its subject.
-pub struct Beginning {
+pub struct SessionStart {
     /// The experiment with its earlier trials.
     pub begun: OpenExperiment,
     /// The subject.
@@ -39,7 +39,7 @@ pub struct Beginning {
     pub simulation: Option<SimulatedTruth>,
 }
 
-impl Beginning {
+impl SessionStart {
     fn new(begun: OpenExperiment, subject: Box<dyn ExperimentSubject>) -> Self {
         Self { begun, subject, simulation: None }
     }
@@ -62,16 +62,16 @@ impl From<ExperimentError> for CommandFailure {
 
 /// Opens the experiment of a session.
 pub fn begin(
-    which: &Which,
+    which: &ExperimentSource,
     runs_max: Option<u32>,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
-) -> Result<Beginning, CommandFailure> {
+) -> Result<SessionStart, CommandFailure> {
     let mut beginning = match which {
-        Which::New(new) => new_experiment(new, context, settings)?,
-        Which::Stored(number) => stored(*number, context, settings)?,
-        Which::Again(again) => once_more(again, context, settings)?,
-        Which::Simulated { truth, seed, policy } => simulated(truth, *seed, policy, context)?,
+        ExperimentSource::New(new) => new_experiment(new, context, settings)?,
+        ExperimentSource::Stored(number) => stored(*number, context, settings)?,
+        ExperimentSource::Again(again) => once_more(again, context, settings)?,
+        ExperimentSource::Simulated { truth, seed, policy } => simulated(truth, *seed, policy, context)?,
     };
     beginning.begun.experiment.policy.most_runs = runs_max;
     Ok(beginning)
@@ -81,10 +81,10 @@ fn new_experiment(
     new: &NewExperiment,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
-) -> Result<Beginning, CommandFailure> {
+) -> Result<SessionStart, CommandFailure> {
     let subject = new.subject.open(settings)?;
     let experiment = build(&new.builder, &*subject, context, settings)?;
-    Ok(Beginning::new(kept(experiment, settings)?, subject))
+    Ok(SessionStart::new(kept(experiment, settings)?, subject))
 }
 
 fn build(
@@ -201,7 +201,7 @@ fn simulated(
     seed: Option<u64>,
     policy: &JudgingPolicy,
     context: &ExperimentContext<'_>,
-) -> Result<Beginning, CommandFailure> {
+) -> Result<SessionStart, CommandFailure> {
     let told = |error: &dyn std::fmt::Display| {
         CommandFailure::usage_error(format!("{}: {error}", path.display())).with_hint(
             "For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md lists the noises)",
@@ -216,7 +216,7 @@ fn simulated(
     let builder = ExperimentBuilder { policy: policy.clone(), seed, ..ExperimentBuilder::new() };
     let experiment = builder.build(&subject, context, env!("CARGO_PKG_VERSION"), &mut |_| {})?;
     let begun = OpenExperiment { experiment, trials: Vec::new(), stored: None };
-    Ok(Beginning { begun, subject: Box::new(subject), simulation: Some(simulation) })
+    Ok(SessionStart { begun, subject: Box::new(subject), simulation: Some(simulation) })
 }
 
 /// Opens a stored experiment with its trials, to continue it.
@@ -224,7 +224,7 @@ fn stored(
     number: Option<i64>,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
-) -> Result<Beginning, CommandFailure> {
+) -> Result<SessionStart, CommandFailure> {
     let (number, ExperimentRecord { experiment, trials }) = found(number, context.machine, settings)?;
     refuse_other(&experiment, context.machine, number)?;
     if let Some(part) = &experiment.suite {
@@ -236,15 +236,15 @@ fn stored(
     }
     enter(&experiment, number)?;
     let subject = subject_of(&experiment.workload)?;
-    Ok(Beginning::new(OpenExperiment { experiment, trials, stored: Some(number) }, subject))
+    Ok(SessionStart::new(OpenExperiment { experiment, trials, stored: Some(number) }, subject))
 }
 
 /// Creates a new experiment with the workload of a stored one.
 fn once_more(
-    again: &Again,
+    again: &RepeatedExperiment,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
-) -> Result<Beginning, CommandFailure> {
+) -> Result<SessionStart, CommandFailure> {
     let (number, ExperimentRecord { experiment, .. }) = found(Some(again.number), context.machine, settings)?;
     if experiment.arms.iter().any(|arm| arm.threads.is_some()) {
         let what = format!("experiment {number} is about numbers of threads, not about placements");
@@ -272,7 +272,7 @@ fn once_more(
     let builder =
         ExperimentBuilder { candidates, metric, guards, policy, seed: again.seed, ..ExperimentBuilder::new() };
     let experiment = build(&builder, &*subject, context, settings)?;
-    Ok(Beginning::new(kept(experiment, settings)?, subject))
+    Ok(SessionStart::new(kept(experiment, settings)?, subject))
 }
 
 /// Returns a stored experiment by its number, or the last one of this machine, after a check that its command may run.

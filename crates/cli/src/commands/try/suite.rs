@@ -19,8 +19,8 @@ use corewise_sys::installed::distribution_names;
 
 use super::screen::suite::{compose_story, write_csv};
 use super::screen::{ShownExperiment, draw_answer};
-use super::task::{Print, SuiteTask, TryTask};
-use super::{Sessions, beginning};
+use super::task::{SuiteTask, TryFormat, TryTask};
+use super::{TrySessions, beginning};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::file_commands::FileCommands;
 use crate::app::interruption::InterruptionWatch;
@@ -89,7 +89,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Re
         corewise: env!("CARGO_PKG_VERSION"),
     };
     let budget = SessionBudget::new(limits.budget, interruption.stop());
-    let sessions = Sessions { task: limits, context, settings };
+    let sessions = TrySessions { task: limits, context, settings };
     let mut history = SuiteHistory { sessions, benchmarks: suite.benchmarks.len() };
     let results = suite::conduct_suite(plan, earlier, budget, &mut history)?;
     let rows: Vec<SuiteRow<'_>> =
@@ -105,7 +105,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Re
 
 /// Stores a suite's experiments in the history, if there is one, and shows their progress.
 struct SuiteHistory<'a> {
-    sessions: Sessions<'a>,
+    sessions: TrySessions<'a>,
     benchmarks: usize,
 }
 
@@ -143,12 +143,12 @@ impl SuiteHost for SuiteHistory<'_> {
     }
 }
 
-fn print(shown: &SuiteResults<'_>, how: Print, settings: &ProgramSettings) -> Result<(), CommandFailure> {
+fn print(shown: &SuiteResults<'_>, how: TryFormat, settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let story = how.compose(|| compose_story(shown));
     match how {
-        Print::Csv => print_form(&write_csv(shown, &story.note_sentences())),
-        Print::Markdown => print_form(&markdown::write_story(&story, None)),
-        Print::Screen => show_story(settings, || SuiteDocument::new(shown, &story), &story),
+        TryFormat::Csv => print_form(&write_csv(shown, &story.note_sentences())),
+        TryFormat::Markdown => print_form(&markdown::write_story(&story, None)),
+        TryFormat::Screen => show_story(settings, || SuiteDocument::new(shown, &story), &story),
     }
 }
 

@@ -29,7 +29,7 @@ pub use parts::{PartsSource, PartsTask};
 #[derive(Clone, Debug, PartialEq)]
 pub struct TryTask {
     /// The subject.
-    pub subject: Subject,
+    pub subject: TrySubject,
     /// Maximum duration.
     pub budget: Option<Duration>,
     /// Maximum number of runs.
@@ -43,29 +43,29 @@ pub struct TryTask {
     /// True if a winner is to be confirmed in long stretches.
     pub confirms: bool,
     /// The output format, unless JSON is requested.
-    pub print: Print,
+    pub print: TryFormat,
     /// The file for the picture of the scaling with numbers of threads.
     pub svg: Option<PathBuf>,
 }
 
 /// The subject of a session.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Subject {
+pub enum TrySubject {
     /// One program.
-    One(Which),
+    One(ExperimentSource),
     /// The benchmarks of a suite.
     Suite(Box<SuiteTask>),
 }
 
 /// The experiment of a session.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Which {
+pub enum ExperimentSource {
     /// A new experiment.
     New(Box<NewExperiment>),
     /// A stored experiment by its number, or the last one of this machine.
     Stored(Option<i64>),
     /// A new experiment with the workload of a stored one.
-    Again(Again),
+    Again(RepeatedExperiment),
     /// A simulated experiment.
     Simulated {
         /// The file with the true effects.
@@ -79,7 +79,7 @@ pub enum Which {
 
 /// A stored experiment to repeat.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Again {
+pub struct RepeatedExperiment {
     /// Its number.
     pub number: i64,
     /// The placements; if empty, its own.
@@ -133,7 +133,7 @@ pub struct SuiteTask {
 
 /// The format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Print {
+pub enum TryFormat {
     /// A screen, or JSON if the common options request it.
     Screen,
     /// A line for each run.
@@ -142,7 +142,7 @@ pub enum Print {
     Markdown,
 }
 
-impl Print {
+impl TryFormat {
     /// Returns the format that the options select.
     pub fn new(csv: bool, markdown: bool) -> Self {
         match (csv, markdown) {
@@ -158,15 +158,15 @@ impl Print {
     }
 }
 
-impl Subject {
+impl TrySubject {
     /// Returns true if several numbers of threads may be tried; for a stored experiment that is not known yet.
     fn may_have_threads(&self) -> bool {
         match self {
-            Self::One(Which::New(new)) => {
+            Self::One(ExperimentSource::New(new)) => {
                 matches!(&new.subject, SubjectTask::Threads(subject) if subject.threads.counts.len() > 1)
             }
-            Self::One(Which::Stored(_)) => true,
-            Self::One(Which::Simulated { .. } | Which::Again(_)) | Self::Suite(_) => false,
+            Self::One(ExperimentSource::Stored(_)) => true,
+            Self::One(ExperimentSource::Simulated { .. } | ExperimentSource::Again(_)) | Self::Suite(_) => false,
         }
     }
 }
@@ -183,7 +183,7 @@ impl TryTask {
     /// # Errors
     /// An expression or a metric cannot be read, or the command is not UTF-8 text.
     pub fn new(typed: TryArguments) -> Result<Self, CommandFailure> {
-        let print = Print::new(typed.csv, typed.markdown);
+        let print = TryFormat::new(typed.csv, typed.markdown);
         let (budget, runs_max, rest, estimates_clock) =
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let (svg, confirms) = (typed.svg.clone(), typed.confirm);
@@ -197,18 +197,20 @@ impl TryTask {
             return Err(CommandFailure::usage_error("--install needs --suite")
                 .with_hint(suggestion::format_typed(&suggested_command::try_suite_install())));
         }
-        let one = Subject::One;
+        let one = TrySubject::One;
         let again = typed.again;
         let subject = match (typed.resume, typed.simulate.clone()) {
             (None, None) if let Some(number) = again => {
                 let processes = (typed.pid.clone(), live::matches(&typed)?);
                 let choices = PlacementChoice::parse_all(&typed.on, None)?;
-                one(Which::Again(Again { number, choices, processes, seed: typed.seed }))
+                one(ExperimentSource::Again(RepeatedExperiment { number, choices, processes, seed: typed.seed }))
             }
-            (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
-            (Some(number), _) => one(Which::Stored(number)),
-            (None, Some(truth)) => one(Which::Simulated { truth, seed: typed.seed, policy }),
-            (None, None) => one(Which::New(Box::new(NewExperiment::new(typed, policy)?))),
+            (resume, None) if typed.suite.is_some() => {
+                TrySubject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?))
+            }
+            (Some(number), _) => one(ExperimentSource::Stored(number)),
+            (None, Some(truth)) => one(ExperimentSource::Simulated { truth, seed: typed.seed, policy }),
+            (None, None) => one(ExperimentSource::New(Box::new(NewExperiment::new(typed, policy)?))),
         };
         if svg.is_some() && !subject.may_have_threads() {
             return Err(no_threads());
@@ -405,7 +407,7 @@ mod tests {
 
     fn new(words: &[&str]) -> NewExperiment {
         match task(words).unwrap().subject {
-            Subject::One(Which::New(new)) => *new,
+            TrySubject::One(ExperimentSource::New(new)) => *new,
             other => panic!("{other:?}"),
         }
     }
@@ -449,7 +451,7 @@ mod tests {
         assert!(metric.higher_is_better);
         let direction = |words: &[&str]| {
             task(words).map(|task| match task.subject {
-                Subject::One(Which::New(new)) => new.builder.metric.higher_is_better,
+                TrySubject::One(ExperimentSource::New(new)) => new.builder.metric.higher_is_better,
                 other => panic!("{other:?}"),
             })
         };
@@ -509,8 +511,11 @@ mod tests {
 
     #[test]
     fn a_stored_experiment_has_its_command() {
-        assert_eq!(task(&["--resume"]).unwrap().subject, Subject::One(Which::Stored(None)));
-        assert_eq!(task(&["--resume=7", "--budget", "2m"]).unwrap().subject, Subject::One(Which::Stored(Some(7))));
+        assert_eq!(task(&["--resume"]).unwrap().subject, TrySubject::One(ExperimentSource::Stored(None)));
+        assert_eq!(
+            task(&["--resume=7", "--budget", "2m"]).unwrap().subject,
+            TrySubject::One(ExperimentSource::Stored(Some(7)))
+        );
         assert!(task(&["--resume", "ls"]).is_err() && task(&[]).is_err());
     }
 
@@ -531,7 +536,7 @@ mod tests {
     #[test]
     fn a_suite_has_its_commands_and_goes_on_as_a_whole() {
         let suite = |words: &[&str]| match task(words)?.subject {
-            Subject::Suite(suite) => Ok(*suite),
+            TrySubject::Suite(suite) => Ok(*suite),
             other => Err(format!("{other:?}")),
         };
         let resumed = suite(&["--suite", "review", "--resume"]).unwrap();
