@@ -1,4 +1,4 @@
-//! Files of rules that a command means, and the failures of reading them.
+//! Finds the rules files that a command works on, and reports failures to read them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::machine::explain_unread_machine;
 use super::settings::ProgramSettings;
 use crate::draw::suggestion;
 
-/// Finds the named rules, or else the rules of the system or of this user.
+/// Finds the rules files at the given path; without one, those of the system or of this user.
 ///
 /// # Errors
 /// As [`RuleFiles::find_files`].

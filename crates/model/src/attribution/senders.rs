@@ -1,4 +1,4 @@
-//! Senders of inter-processor interrupts: the handlers themselves reveal neither the cost nor the sender.
+//! Senders of inter-processor interrupts, which the record of a handler does not show.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::stall::{CauseSurroundings, StallVisit};
 
 /// Longest delivery of a sent interrupt, in nanoseconds. Only a cpu that a hypervisor did not run takes longer.
 pub(crate) const ON_THE_WAY_AT_MOST_NS: u64 = 10_000_000;
-/// Maximum disorder of two cpus' records of one clock, in nanoseconds.
+/// Maximum disagreement of two cpus' timestamps, in nanoseconds: a send may appear this much after its receipt.
 const SKEW_NS: u64 = 200;
 
 /// A sender of interrupts from another cpu.

@@ -181,7 +181,7 @@ fn format_evidence(evidence: &RuleEvidence) -> String {
     )
 }
 
-/// Formats a number for TOML: `inf` and `-inf` included, always with a point.
+/// Formats a number as a TOML float, never as an integer; infinities become `inf` and `-inf`.
 fn format_number(value: f64) -> String {
     format!("{value:?}")
 }

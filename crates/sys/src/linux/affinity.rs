@@ -68,12 +68,13 @@ fn fill_mask(thread: u32, words: &mut [u64]) -> io::Result<CpuSet> {
     Ok(CpuSet::from_words(&words[..bytes.div_ceil(8)]))
 }
 
-/// Returns true if an error of [`set_affinity`] or [`of`] means that the thread has ended.
+/// Returns true if an error of [`set_affinity`] or [`affinity_of`] means that the thread has ended.
 pub fn has_ended(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// Returns the threads that lose masks of their own when a mask is set by this number: none, since it sets one thread's.
+/// Returns the other threads with masks that [`set_affinity`] with this number would overwrite: none on Linux, where the call affects
+/// one thread.
 pub fn own_masks(_thread: u32) -> Vec<OwnMask> {
     Vec::new()
 }

@@ -1,4 +1,4 @@
-//! The session: alternates between looks, keys and signals until the user quits.
+//! The session: alternates between taking frames and handling keys and signals until the user quits.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub enum WatchEnd {
     Signal(i32),
 }
 
-/// Live sources of moments.
+/// Sources of the live machine's frames.
 pub struct LiveWatch<'a> {
     /// The monitor of this machine.
     pub monitor: MachineMonitor,
@@ -138,7 +138,7 @@ pub fn show_recording(
     }
 }
 
-/// Shows a moment of a recording, with its preceding trails.
+/// Shows one frame of a recording, with the trails of the frames before it.
 fn show_moment(recording: &mut WatchRecording, view: &mut WatchView, number: usize) -> Result<(), CommandFailure> {
     view.begin_trails();
     for earlier in number.saturating_sub(LONGEST_TRAIL)..number {

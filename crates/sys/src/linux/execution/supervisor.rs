@@ -1,8 +1,8 @@
 //! The process between this one and a command: all processes of the command stay below it, and end with it if this process is killed.
 //!
-//! It is forked by the process that becomes the command, executes nothing itself, and sleeps until one of its children ends or stops. Then
-//! it reports the kernel's accounts of that child. Orphans of the command become its children (prctl(2), PR_SET_CHILD_SUBREAPER), so the
-//! command's processes are its descendants, whatever other children this process has. When this process ends, however it ends, the end of a
+//! The spawned process becomes the supervisor, after it has forked the process that executes the command. It executes nothing itself, and
+//! sleeps until one of its children ends or stops. Then it reports the kernel's accounts of that child. Orphans of the command become its children (prctl(2), PR_SET_CHILD_SUBREAPER), so the
+//! supervisor's descendants are exactly the command's processes. When the process that started it ends, however it ends, the end of a
 //! pipe wakes the supervisor, which kills its children until there are none. They were not waited for, so their numbers cannot have been
 //! reused.
 
@@ -198,10 +198,10 @@ fn supervise_command(command: libc::pid_t, life: i32, report: i32) -> ! {
             break;
         }
     }
-    // No reader of reports is left.
+    // The starting process is gone, so the reports have no reader.
     for _ in 0..ATTEMPTS {
         let children = task::child_processes(std::process::id());
-        // The command exists as long as it was not waited for; without /proc no other process is known.
+        // Without /proc only the command's number is known. It cannot be reused before the command was waited for.
         for child in if children.is_empty() { vec![command.cast_unsigned()] } else { children } {
             super::super::signals::send_signal(child, libc::SIGKILL);
         }
@@ -215,7 +215,7 @@ fn supervise_command(command: libc::pid_t, life: i32, report: i32) -> ! {
 fn wait_for_end(changes: i32, milliseconds: i32) -> bool {
     let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut taken = [0_u8; size_of::<libc::signalfd_siginfo>()];
-    // The end is permanent and would wake every poll at once.
+    // Once that pipe has ended, every poll on it returns at once.
     let mut files = [entry(changes), entry(if milliseconds < 0 { LIFE } else { -1 })];
     // SAFETY: the kernel reads and fills the entries, and fills `taken`.
     unsafe {
@@ -246,7 +246,7 @@ fn send_report(report: &SupervisorReport) {
     unsafe { libc::write(REPORTS, std::ptr::from_ref(report).cast(), size_of::<SupervisorReport>()) };
 }
 
-/// Ends this process. Closes the pipe that others wait for first, since the kernel takes longer to free the memory.
+/// Ends this process. First closes the pipe of reports, so that its reader does not wait until the kernel has freed the memory.
 fn exit_supervisor() -> ! {
     // SAFETY: calls without memory; state inherited from the forking process is not cleaned up.
     unsafe {

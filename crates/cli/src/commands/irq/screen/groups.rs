@@ -11,7 +11,7 @@ pub struct NamedInterrupt<K> {
     pub number: u32,
     /// Its handlers.
     pub name: String,
-    /// The device that raises it. Names that differ in a number belong to one device's queues.
+    /// The device that raises it. Names that differ in a number share a row only if they have the same device.
     pub device: Option<String>,
     /// Further properties that must be equal.
     pub key: K,
@@ -28,7 +28,7 @@ pub struct InterruptGroup {
     pub name: String,
 }
 
-/// Returns the rows of interrupts, which are sorted by number.
+/// Groups interrupts, sorted by number, into rows in the order of their first members.
 pub fn group_interrupts<K: PartialEq>(named: &[NamedInterrupt<K>]) -> Vec<InterruptGroup> {
     let mut patterns: Vec<NamePattern> = Vec::new();
     for (index, interrupt) in named.iter().enumerate() {

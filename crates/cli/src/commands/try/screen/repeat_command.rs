@@ -8,7 +8,8 @@ use super::ShownExperiment;
 use super::gain::format_percent;
 use crate::draw::suggestion::quote_words;
 
-/// Returns the command. Services, running processes and numbers of threads need the history.
+/// Returns the command. Experiments with services, running processes, numbers of threads or stretches are repeated by their number in
+/// the history.
 pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
     let Experiment { workload, arms, policy, .. } = shown.experiment;
     let is_whole = workload.live.is_none()
