@@ -1,10 +1,10 @@
 //! The process between this one and a command: all processes of the command stay below it, and end with it if this process is killed.
 //!
 //! The spawned process becomes the supervisor, after it has forked the process that executes the command. It executes nothing itself, and
-//! sleeps until one of its children ends or stops. Then it reports the kernel's accounts of that child. Orphans of the command become its children (prctl(2), PR_SET_CHILD_SUBREAPER), so the
-//! supervisor's descendants are exactly the command's processes. When the process that started it ends, however it ends, the end of a
-//! pipe wakes the supervisor, which kills its children until there are none. They were not waited for, so their numbers cannot have been
-//! reused.
+//! sleeps until one of its children ends or stops. Then it reports the kernel's accounts of that child. Orphans of the command become its
+//! children (prctl(2), PR_SET_CHILD_SUBREAPER), so the supervisor's descendants are exactly the command's processes. When the process that
+//! started it ends, however it ends, the end of a pipe wakes the supervisor, which kills its children until there are none. They were not
+//! waited for, so their numbers cannot have been reused.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::mem::MaybeUninit;
