@@ -60,18 +60,18 @@ impl RunnableCommand for TryArguments {
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
-        run(&TryTask::new(self)?, settings)
+        run_task(&TryTask::new(self)?, settings)
     }
 }
 
-fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let which = match &task.subject {
         TrySubject::One(which) => which,
-        TrySubject::Suite(suite) => return suite::run(suite, task, settings),
+        TrySubject::Suite(suite) => return suite::run_suite(suite, task, settings),
     };
     if let ExperimentSource::New(new) = which
         && let command = new.subject.command()
-        && let Some(option) = ours_behind(command)
+        && let Some(option) = find_own_option(command)
     {
         let program = command.first().map_or("", String::as_str);
         print_message(&format!(
@@ -95,19 +95,19 @@ fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
     if let ExperimentSource::New(new) = which
         && new.is_dry
     {
-        return plan::show(new, &context, settings);
+        return plan::show_plan(new, &context, settings);
     }
     let sessions = TrySessions { task, context, settings };
     let SessionStart { begun, subject, simulation } =
-        beginning::begin(which, task.runs_max, &sessions.context, settings)?;
+        beginning::begin_session(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
     if task.confirms && begun.experiment.policy.what == QuestionKind::Tail {
-        return Err(not_in_stretches());
+        return Err(tail_in_stretches_failure());
     }
     let since = Instant::now();
-    let (trials, ending) = sessions.go_on(&begun, &*subject, task.budget)?;
+    let (trials, ending) = sessions.continue_experiment(&begun, &*subject, task.budget)?;
     if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
-        return Err(nothing_ran(&begun.experiment, &trials, &ending));
+        return Err(no_value_failure(&begun.experiment, &trials, &ending));
     }
     if ending == ExperimentEnd::Worse {
         print_message(
@@ -124,22 +124,22 @@ fn run(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
     {
         let number = begun.stored;
         if task.print == TryFormat::Screen && !settings.json {
-            print(&made, number, task.print, settings)?;
+            print_experiment(&made, number, task.print, settings)?;
         }
         let left = task.budget.map(|budget| budget.saturating_sub(since.elapsed()));
-        return sessions.confirm(&made, number, (arm, &*subject, simulation.as_ref()), left);
+        return sessions.confirm_winner(&made, number, (arm, &*subject, simulation.as_ref()), left);
     }
-    let standings = print(&made, begun.stored, task.print, settings)?;
+    let standings = print_experiment(&made, begun.stored, task.print, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.draw_scaling(&made, begun.stored))?;
     Ok(standings
         .iter()
-        .map(|standing| exit(standing, &ending))
+        .map(|standing| exit_of_standing(standing, &ending))
         .max_by_key(|exit| *exit as u8)
         .unwrap_or(CommandExit::Done))
 }
 
 /// Returns the failure for --confirm with --what tail: the mean of a stretch hides its slow runs.
-pub fn not_in_stretches() -> CommandFailure {
+pub fn tail_in_stretches_failure() -> CommandFailure {
     CommandFailure::usage_error(
         "--confirm compares stretches of runs, which hide the slow ones: it does not go with --what tail",
     )
@@ -153,7 +153,7 @@ struct TrySessions<'a> {
 
 impl TrySessions<'_> {
     /// Continues an experiment for a budget, which may be a part of the task's; returns all its trials.
-    fn go_on(
+    fn continue_experiment(
         &self,
         begun: &OpenExperiment,
         subject: &dyn ExperimentSubject,
@@ -171,7 +171,7 @@ impl TrySessions<'_> {
 
     /// Runs a winner and the OS default again, in long stretches, for the rest of the budget. If a single document is
     /// requested, only this result is printed.
-    fn confirm(
+    fn confirm_winner(
         &self,
         made: &ExperimentRecord,
         stored: Option<i64>,
@@ -197,29 +197,29 @@ impl TrySessions<'_> {
             Some(simulation) => {
                 let subject = SimulatedSubject { name: String::new(), simulation: simulation.with_candidate(winner) };
                 let begun = OpenExperiment { experiment: again, trials: Vec::new(), stored: None };
-                let made = self.go_on(&begun, &subject, left)?;
+                let made = self.continue_experiment(&begun, &subject, left)?;
                 (begun, made)
             }
             None => {
-                let begun = beginning::kept(again, self.settings)?;
-                let made = self.go_on(&begun, subject, left)?;
+                let begun = beginning::store_new(again, self.settings)?;
+                let made = self.continue_experiment(&begun, subject, left)?;
                 (begun, made)
             }
         };
         if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
-            return Err(nothing_ran(&begun.experiment, &trials, &ending));
+            return Err(no_value_failure(&begun.experiment, &trials, &ending));
         }
         let made = ExperimentRecord { experiment: begun.experiment, trials };
         if self.task.print == TryFormat::Screen && !self.settings.json {
             print_text("")?;
         }
-        let standings = print(&made, begun.stored, self.task.print, self.settings)?;
-        Ok(standings.first().map_or(CommandExit::Done, |standing| exit(standing, &ending)))
+        let standings = print_experiment(&made, begun.stored, self.task.print, self.settings)?;
+        Ok(standings.first().map_or(CommandExit::Done, |standing| exit_of_standing(standing, &ending)))
     }
 }
 
 /// Returns the first of a command's words that is also an option of `try`, unless a `--` separates them.
-fn ours_behind(command: &[String]) -> Option<&str> {
+fn find_own_option(command: &[String]) -> Option<&str> {
     if std::env::args_os().any(|word| word == "--") {
         return None;
     }
@@ -238,7 +238,7 @@ impl PrintedArtifact for ExperimentRecord {
     ) -> Result<(), CommandFailure> {
         let drawing = form.svg.as_deref().map(DrawingFile::into_file).transpose()?;
         drawing.iter().try_for_each(|drawing| drawing.check_drawable(&self.experiment))?;
-        print(self, kept.stored_number(), TryFormat::new(form.csv, form.markdown), settings)?;
+        print_experiment(self, kept.stored_number(), TryFormat::new(form.csv, form.markdown), settings)?;
         drawing.iter().try_for_each(|drawing| drawing.draw_scaling(self, kept.stored_number()))
     }
 
@@ -254,7 +254,7 @@ impl PrintedArtifact for ExperimentRecord {
         kept: &StorageStatus,
         settings: &ProgramSettings,
     ) -> Story {
-        experiment_story(self, conclusions, kept.stored_number(), settings)
+        compose_experiment(self, conclusions, kept.stored_number(), settings)
     }
 
     /// Returns a table for each suite with several of these experiments.
@@ -300,16 +300,16 @@ impl PrintedArtifact for ExperimentRecord {
 }
 
 /// Composes the story of an experiment, with the other experiments on its command.
-fn experiment_story(
+fn compose_experiment(
     made: &ExperimentRecord,
     conclusions: &ExperimentConclusions,
     stored: Option<i64>,
     settings: &ProgramSettings,
 ) -> Story {
-    screen::compose_story(shown(made, conclusions, stored), other_experiments::draw_lines(made, stored, settings))
+    screen::compose_story(show_record(made, conclusions, stored), other_experiments::draw_lines(made, stored, settings))
 }
 
-fn shown<'a>(
+fn show_record<'a>(
     ExperimentRecord { experiment, trials }: &'a ExperimentRecord,
     ExperimentConclusions { standing, threads, .. }: &'a ExperimentConclusions,
     stored: Option<i64>,
@@ -318,16 +318,16 @@ fn shown<'a>(
 }
 
 /// Prints the result of an experiment, and returns the standings of all its questions.
-fn print(
+fn print_experiment(
     made: &ExperimentRecord,
     stored: Option<i64>,
     how: TryFormat,
     settings: &ProgramSettings,
 ) -> Result<Vec<ExperimentStanding>, CommandFailure> {
     let conclusions = made.draw_conclusions();
-    let story = how.compose(|| experiment_story(made, &conclusions, stored, settings));
+    let story = how.compose_story(|| compose_experiment(made, &conclusions, stored, settings));
     match how {
-        TryFormat::Csv => print_form(&write_csv(shown(made, &conclusions, stored), &story.note_sentences()))?,
+        TryFormat::Csv => print_form(&write_csv(show_record(made, &conclusions, stored), &story.note_sentences()))?,
         TryFormat::Markdown => print_form(&markdown::write_story(&story, stored))?,
         TryFormat::Screen => {
             let document = || ArtifactDocument::new(Cow::Borrowed(made), conclusions.clone(), &story, stored);
@@ -339,7 +339,7 @@ fn print(
     Ok(std::iter::once(standing).chain(pinned.map(|pinned| pinned.standing)).collect())
 }
 
-fn exit(standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
+fn exit_of_standing(standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
     match standing.verdict {
         Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => CommandExit::Done,
         Verdict::Undecided { .. } if *ending == ExperimentEnd::Stopped => CommandExit::Interrupted,
@@ -348,7 +348,7 @@ fn exit(standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
 }
 
 /// Returns the failure for a session without any value, with the reason of the first failed run.
-fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: &ExperimentEnd) -> CommandFailure {
+fn no_value_failure(experiment: &Experiment, trials: &[Trial], ending: &ExperimentEnd) -> CommandFailure {
     let first = trials.iter().find_map(|trial| match &trial.outcome {
         TrialOutcome::Failed { why, output } => Some((why, output)),
         TrialOutcome::Value(_) => None,
@@ -370,12 +370,12 @@ fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: &ExperimentEnd
     let wrote = if output.trim().is_empty() {
         "It printed nothing.".to_owned()
     } else {
-        format!("It printed:\n{}", indented(output))
+        format!("It printed:\n{}", indent_lines(output))
     };
     failure.with_hint(wrote)
 }
 
-fn indented(text: &str) -> String {
+fn indent_lines(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 

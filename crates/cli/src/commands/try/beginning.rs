@@ -61,33 +61,33 @@ impl From<ExperimentError> for CommandFailure {
 }
 
 /// Opens the experiment of a session.
-pub fn begin(
+pub fn begin_session(
     which: &ExperimentSource,
     runs_max: Option<u32>,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
 ) -> Result<SessionStart, CommandFailure> {
     let mut beginning = match which {
-        ExperimentSource::New(new) => new_experiment(new, context, settings)?,
-        ExperimentSource::Stored(number) => stored(*number, context, settings)?,
-        ExperimentSource::Again(again) => once_more(again, context, settings)?,
-        ExperimentSource::Simulated { truth, seed, policy } => simulated(truth, *seed, policy, context)?,
+        ExperimentSource::New(new) => start_experiment(new, context, settings)?,
+        ExperimentSource::Stored(number) => resume_stored(*number, context, settings)?,
+        ExperimentSource::Again(again) => repeat_stored(again, context, settings)?,
+        ExperimentSource::Simulated { truth, seed, policy } => start_simulation(truth, *seed, policy, context)?,
     };
     beginning.begun.experiment.policy.most_runs = runs_max;
     Ok(beginning)
 }
 
-fn new_experiment(
+fn start_experiment(
     new: &NewExperiment,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
 ) -> Result<SessionStart, CommandFailure> {
     let subject = new.subject.open(settings)?;
-    let experiment = build(&new.builder, &*subject, context, settings)?;
-    Ok(SessionStart::new(kept(experiment, settings)?, subject))
+    let experiment = build_experiment(&new.builder, &*subject, context, settings)?;
+    Ok(SessionStart::new(store_new(experiment, settings)?, subject))
 }
 
-fn build(
+fn build_experiment(
     builder: &ExperimentBuilder,
     subject: &dyn ExperimentSubject,
     context: &ExperimentContext<'_>,
@@ -111,7 +111,7 @@ fn show_preparation(event: PreparationEvent, bar: &ProgressDisplay) {
         }),
         PreparationEvent::FoundSlot(found) => {
             bar.clear_display();
-            print_message(&live::found_in_words(&found));
+            print_message(&live::describe_slot(&found));
         }
     }
 }
@@ -155,9 +155,9 @@ fn check_file(file: &PartsSource, subject: &ServicesSubject, settings: &ProgramS
 }
 
 /// Returns the subject of a stored workload, with its processes as they are now.
-pub fn subject_of(workload: &TriedWorkload) -> Result<Box<dyn ExperimentSubject>, CommandFailure> {
+pub fn reopen_subject(workload: &TriedWorkload) -> Result<Box<dyn ExperimentSubject>, CommandFailure> {
     if let Some(live) = &workload.live {
-        let processes = live::chosen(live)?;
+        let processes = live::find_processes(live)?;
         let (live, thread_roles) = (live.clone(), workload.thread_roles.clone());
         return Ok(Box::new(ProcessesSubject { live, processes, has_slot: true, thread_roles }));
     }
@@ -168,13 +168,13 @@ pub fn subject_of(workload: &TriedWorkload) -> Result<Box<dyn ExperimentSubject>
 }
 
 /// Stores a new experiment in the history, if there is one.
-pub fn kept(experiment: Experiment, settings: &ProgramSettings) -> Result<OpenExperiment, CommandFailure> {
-    let stored = keep(&experiment, settings)?;
+pub fn store_new(experiment: Experiment, settings: &ProgramSettings) -> Result<OpenExperiment, CommandFailure> {
+    let stored = store_experiment(&experiment, settings)?;
     Ok(OpenExperiment { experiment, trials: Vec::new(), stored })
 }
 
 /// Stores the experiment in the history, if there is one. Fails if it cannot be stored, because hours could be lost.
-fn keep(experiment: &Experiment, settings: &ProgramSettings) -> Result<Option<i64>, CommandFailure> {
+fn store_experiment(experiment: &Experiment, settings: &ProgramSettings) -> Result<Option<i64>, CommandFailure> {
     match &settings.history {
         HistoryPlace::Off => Ok(None),
         HistoryPlace::Homeless => {
@@ -196,7 +196,7 @@ fn keep(experiment: &Experiment, settings: &ProgramSettings) -> Result<Option<i6
 }
 
 /// Returns a simulated program, with a candidate for each gain of the file.
-fn simulated(
+fn start_simulation(
     path: &Path,
     seed: Option<u64>,
     policy: &JudgingPolicy,
@@ -220,12 +220,12 @@ fn simulated(
 }
 
 /// Opens a stored experiment with its trials, to continue it.
-fn stored(
+fn resume_stored(
     number: Option<i64>,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
 ) -> Result<SessionStart, CommandFailure> {
-    let (number, ExperimentRecord { experiment, trials }) = found(number, context.machine, settings)?;
+    let (number, ExperimentRecord { experiment, trials }) = find_stored(number, context.machine, settings)?;
     refuse_other(&experiment, context.machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
@@ -234,18 +234,18 @@ fn stored(
             suggestion::format_mention(&suggested_command::try_suite_resume())
         )));
     }
-    enter(&experiment, number)?;
-    let subject = subject_of(&experiment.workload)?;
+    enter_folder(&experiment, number)?;
+    let subject = reopen_subject(&experiment.workload)?;
     Ok(SessionStart::new(OpenExperiment { experiment, trials, stored: Some(number) }, subject))
 }
 
 /// Creates a new experiment with the workload of a stored one.
-fn once_more(
+fn repeat_stored(
     again: &RepeatedExperiment,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
 ) -> Result<SessionStart, CommandFailure> {
-    let (number, ExperimentRecord { experiment, .. }) = found(Some(again.number), context.machine, settings)?;
+    let (number, ExperimentRecord { experiment, .. }) = find_stored(Some(again.number), context.machine, settings)?;
     if experiment.arms.iter().any(|arm| arm.threads.is_some()) {
         let what = format!("experiment {number} is about numbers of threads, not about placements");
         return Err(CommandFailure::usage_error(what).with_hint("Type its command line again, with --threads."));
@@ -263,20 +263,20 @@ fn once_more(
             let what = format!("experiment {} runs a command: there are no processes to choose", again.number);
             return Err(CommandFailure::usage_error(what).with_hint("Leave out --pid, --unit and --match."));
         };
-        (live.processes, live.matches) = (live::identities(processes)?, matches.clone());
+        (live.processes, live.matches) = (live::identify_processes(processes)?, matches.clone());
     }
-    enter(&experiment, number)?;
-    let subject = subject_of(&workload)?;
+    enter_folder(&experiment, number)?;
+    let subject = reopen_subject(&workload)?;
     let TriedWorkload { metric, guards, .. } = workload;
     let candidates = CandidateRequest { choices, memory: Vec::new() };
     let builder =
         ExperimentBuilder { candidates, metric, guards, policy, seed: again.seed, ..ExperimentBuilder::new() };
-    let experiment = build(&builder, &*subject, context, settings)?;
-    Ok(SessionStart::new(kept(experiment, settings)?, subject))
+    let experiment = build_experiment(&builder, &*subject, context, settings)?;
+    Ok(SessionStart::new(store_new(experiment, settings)?, subject))
 }
 
 /// Returns a stored experiment by its number, or the last one of this machine, after a check that its command may run.
-fn found(
+fn find_stored(
     number: Option<i64>,
     machine: &Machine,
     settings: &ProgramSettings,
@@ -300,7 +300,7 @@ fn found(
 }
 
 /// Changes to the folder in which an experiment was begun.
-fn enter(experiment: &Experiment, number: i64) -> Result<(), CommandFailure> {
+fn enter_folder(experiment: &Experiment, number: i64) -> Result<(), CommandFailure> {
     let folder = path_of(experiment.workload.folder.path_bytes());
     std::env::set_current_dir(&folder).map_err(|error| {
         CommandFailure::unavailable_error(format!("the folder {} of experiment {number}: {error}", folder.display()))

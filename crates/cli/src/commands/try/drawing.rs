@@ -9,7 +9,7 @@ use corewise_model::trial::Experiment;
 use corewise_sys::output::OutputPlace;
 
 use super::screen::{ShownExperiment, draw_svg};
-use super::task::no_threads;
+use super::task::no_threads_failure;
 use crate::app::failure::CommandFailure;
 use crate::draw::suggestion;
 
@@ -29,7 +29,7 @@ impl DrawingFile {
     pub fn check_drawable(&self, experiment: &Experiment) -> Result<(), CommandFailure> {
         let mut counts = experiment.arms.iter().filter_map(|arm| arm.threads);
         let first = counts.next();
-        if counts.any(|count| Some(count) != first) { Ok(()) } else { Err(no_threads()) }
+        if counts.any(|count| Some(count) != first) { Ok(()) } else { Err(no_threads_failure()) }
     }
 
     /// Draws how the program of an experiment scales with threads.

@@ -44,7 +44,7 @@ struct PlannedProcess {
 }
 
 /// Shows the processes and placements of a session.
-pub fn show(
+pub fn show_plan(
     new: &NewExperiment,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
@@ -81,11 +81,11 @@ pub fn show(
         }
     });
     let document = PlanDocument { schema: "corewise/try-plan/1", processes: planned.collect(), placements };
-    output::show_result(settings, || &document, || screen(&document, settings.width))?;
+    output::show_result(settings, || &document, || draw_plan(&document, settings.width))?;
     Ok(CommandExit::Done)
 }
 
-fn screen(document: &PlanDocument, width: usize) -> TextScreen {
+fn draw_plan(document: &PlanDocument, width: usize) -> TextScreen {
     let mut screen = TextScreen::new();
     let line = |text: String| wrap_line(&StyledLine::new().plain(text), width, 2);
     let indented = |text: String| wrap_line(&StyledLine::new().plain(text), width, 6);

@@ -34,7 +34,11 @@ use crate::draw::printable::{last_lines, make_printable, printable_name};
 use document::SuiteDocument;
 
 /// Runs a session of a suite.
-pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+pub fn run_suite(
+    task: &SuiteTask,
+    limits: &TryTask,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
     let SuiteSource { suite, folder, text, origin } = suite::read_suite(&task.source).map_err(|error| {
         CommandFailure::usage_error(error).with_hint(format!(
             "Built-in suites: {}. docs/trying.md explains how to write one.",
@@ -42,7 +46,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Re
         ))
     })?;
     if task.only_installs {
-        return print_text(&installations(&suite, &folder)).map(|()| CommandExit::Done);
+        return print_text(&list_installations(&suite, &folder)).map(|()| CommandExit::Done);
     }
     let lines = suite.benchmarks.iter().flat_map(|benchmark| {
         let script = |script: &Option<String>| script.as_ref().map(|script| script.replace('\n', "; "));
@@ -66,7 +70,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Re
         budget: limits.budget,
         stop: interruption.stop(),
     };
-    let earlier = if task.resumes { parts(&suite, &machine, settings)? } else { Vec::new() };
+    let earlier = if task.resumes { find_session(&suite, &machine, settings)? } else { Vec::new() };
     let first = earlier.first();
     let part = first.and_then(|first| first.experiment.suite.clone());
     let arms = match first {
@@ -99,8 +103,8 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &ProgramSettings) -> Re
     let installation =
         distribution_names().iter().find_map(|name| suite.find_installation(name, &missing)).map(|found| found.command);
     let shown = SuiteResults { suite: &suite, arms: &arms, policy: &policy, rows: &rows, installation };
-    print(&shown, limits.print, settings)?;
-    Ok(exit(&rows, &interruption))
+    print_results(&shown, limits.print, settings)?;
+    Ok(exit_of_suite(&rows, &interruption))
 }
 
 /// Stores a suite's experiments in the history, if there is one, and shows their progress.
@@ -113,7 +117,7 @@ impl SuiteHost for SuiteHistory<'_> {
     type Error = CommandFailure;
 
     fn keep_experiment(&mut self, experiment: Experiment) -> Result<OpenExperiment, CommandFailure> {
-        beginning::kept(experiment, self.sessions.settings)
+        beginning::store_new(experiment, self.sessions.settings)
     }
 
     fn continue_experiment(
@@ -121,7 +125,7 @@ impl SuiteHost for SuiteHistory<'_> {
         begun: &OpenExperiment,
         budget: Option<Duration>,
     ) -> Result<(Vec<Trial>, ExperimentEnd), CommandFailure> {
-        self.sessions.go_on(begun, &CommandSubject::from_workload(&begun.experiment.workload), budget)
+        self.sessions.continue_experiment(begun, &CommandSubject::from_workload(&begun.experiment.workload), budget)
     }
 
     fn warn_of_script(&mut self, benchmark: &SuiteBenchmark, why: &str, output: &str) {
@@ -143,8 +147,8 @@ impl SuiteHost for SuiteHistory<'_> {
     }
 }
 
-fn print(shown: &SuiteResults<'_>, how: TryFormat, settings: &ProgramSettings) -> Result<(), CommandFailure> {
-    let story = how.compose(|| compose_story(shown));
+fn print_results(shown: &SuiteResults<'_>, how: TryFormat, settings: &ProgramSettings) -> Result<(), CommandFailure> {
+    let story = how.compose_story(|| compose_story(shown));
     match how {
         TryFormat::Csv => print_form(&write_csv(shown, &story.note_sentences())),
         TryFormat::Markdown => print_form(&markdown::write_story(&story, None)),
@@ -153,7 +157,7 @@ fn print(shown: &SuiteResults<'_>, how: TryFormat, settings: &ProgramSettings) -
 }
 
 /// Returns `Done` if everything that could be tried is decided.
-fn exit(rows: &[SuiteRow<'_>], interruption: &InterruptionWatch) -> CommandExit {
+fn exit_of_suite(rows: &[SuiteRow<'_>], interruption: &InterruptionWatch) -> CommandExit {
     let tried = || rows.iter().filter_map(SuiteRow::tried_benchmark);
     let is_open =
         |tried: &TriedBenchmark| matches!(tried.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
@@ -168,7 +172,7 @@ fn exit(rows: &[SuiteRow<'_>], interruption: &InterruptionWatch) -> CommandExit 
 
 /// Returns a line for each distribution with known packages: the command that installs the missing programs, or all
 /// programs if none is missing.
-fn installations(suite: &BenchmarkSuite, folder: &Path) -> String {
+fn list_installations(suite: &BenchmarkSuite, folder: &Path) -> String {
     let search = std::env::var_os("PATH");
     let missing: Vec<&SuiteBenchmark> = suite
         .benchmarks
@@ -193,7 +197,7 @@ fn installations(suite: &BenchmarkSuite, folder: &Path) -> String {
 }
 
 /// Returns the stored experiments of a suite's last session on this machine, with their trials.
-fn parts(
+fn find_session(
     suite: &BenchmarkSuite,
     machine: &Machine,
     settings: &ProgramSettings,

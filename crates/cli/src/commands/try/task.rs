@@ -153,7 +153,7 @@ impl TryFormat {
     }
 
     /// Composes a story. Markdown is meant for other readers.
-    pub fn compose(self, make: impl FnOnce() -> Story) -> Story {
+    pub fn compose_story(self, make: impl FnOnce() -> Story) -> Story {
         if self == Self::Markdown { suggestion::write_for_others(make) } else { make() }
     }
 }
@@ -172,7 +172,7 @@ impl TrySubject {
 }
 
 /// Returns the failure for `--svg` without several numbers of threads.
-pub fn no_threads() -> CommandFailure {
+pub fn no_threads_failure() -> CommandFailure {
     CommandFailure::usage_error("--svg needs at least two numbers of threads")
         .with_hint(format!("For example: {}", suggestion::format_typed(&suggested_command::try_threads_drawn())))
 }
@@ -188,9 +188,9 @@ impl TryTask {
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
         let (svg, confirms) = (typed.svg.clone(), typed.confirm);
         let worse_at_most = typed.worse_at_most;
-        let policy = policy(&typed)?;
+        let policy = read_policy(&typed)?;
         if confirms && policy.what == QuestionKind::Tail {
-            return Err(super::not_in_stretches());
+            return Err(super::tail_in_stretches_failure());
         }
         // If a command is given, clap skips this check, because `--suite` conflicts with a command.
         if typed.install && typed.suite.is_none() {
@@ -201,7 +201,7 @@ impl TryTask {
         let again = typed.again;
         let subject = match (typed.resume, typed.simulate.clone()) {
             (None, None) if let Some(number) = again => {
-                let processes = (typed.pid.clone(), live::matches(&typed)?);
+                let processes = (typed.pid.clone(), live::read_matches(&typed)?);
                 let choices = PlacementChoice::parse_all(&typed.on, None)?;
                 one(ExperimentSource::Again(RepeatedExperiment { number, choices, processes, seed: typed.seed }))
             }
@@ -213,7 +213,7 @@ impl TryTask {
             (None, None) => one(ExperimentSource::New(Box::new(NewExperiment::new(typed, policy)?))),
         };
         if svg.is_some() && !subject.may_have_threads() {
-            return Err(no_threads());
+            return Err(no_threads_failure());
         }
         Ok(Self { subject, budget, runs_max, rest, worse_at_most, estimates_clock, confirms, print, svg })
     }
@@ -221,8 +221,8 @@ impl TryTask {
 
 impl NewExperiment {
     fn new(typed: TryArguments, policy: JudgingPolicy) -> Result<Self, CommandFailure> {
-        let (threads, table) = threads::asked(&typed)?;
-        let metric = primary(&typed)?;
+        let (threads, table) = threads::read_threads(&typed)?;
+        let metric = read_primary(&typed)?;
         if typed.metric_file.is_some()
             && typed.metric.is_none()
             && typed.guard.is_empty()
@@ -233,8 +233,8 @@ impl NewExperiment {
             )
             .with_hint("For example: --metric fps --metric-file results.json"));
         }
-        let guards = typed.guard.iter().map(|text| metric_of_guard(text, false, &typed));
-        let guards = guards.chain(typed.guard_higher.iter().map(|text| metric_of_guard(text, true, &typed)));
+        let guards = typed.guard.iter().map(|text| read_guard(text, false, &typed));
+        let guards = guards.chain(typed.guard_higher.iter().map(|text| read_guard(text, true, &typed)));
         let guards = guards.collect::<Result<Vec<TrialMetric>, _>>()?;
         let live = LiveTask::new(&typed, &metric, &guards)?;
         let parts = PartsTask::new(&typed)?;
@@ -253,7 +253,7 @@ impl NewExperiment {
                     .with_hint("Leave out the policy, or run the program as a command."));
             }
             Some(live) => SubjectTask::Processes(LiveTask { thread_roles: parts.thread_roles, ..live }),
-            None => SubjectTask::of_command(typed, threads, table, parts)?,
+            None => SubjectTask::from_command(typed, threads, table, parts)?,
         };
         let builder = ExperimentBuilder {
             candidates: CandidateRequest { choices, memory },
@@ -278,13 +278,13 @@ impl SubjectTask {
         }
     }
 
-    fn of_command(
+    fn from_command(
         typed: TryArguments,
         threads: Option<u32>,
         table: Option<ThreadCounts>,
         parts: PartsTask,
     ) -> Result<Self, CommandFailure> {
-        let command: Vec<String> = typed.command.into_iter().map(text).collect::<Result<_, _>>()?;
+        let command: Vec<String> = typed.command.into_iter().map(read_word).collect::<Result<_, _>>()?;
         let command = if command.is_empty() { parts.load } else { command };
         if command.is_empty() {
             return Err(CommandFailure::usage_error("services need a load: the command that is run beside them")
@@ -330,7 +330,7 @@ impl SuiteTask {
     }
 }
 
-fn policy(typed: &TryArguments) -> Result<JudgingPolicy, CommandFailure> {
+fn read_policy(typed: &TryArguments) -> Result<JudgingPolicy, CommandFailure> {
     let default = JudgingPolicy::default();
     let policy = JudgingPolicy {
         error_rate: typed.error_rate.unwrap_or(default.error_rate),
@@ -341,16 +341,16 @@ fn policy(typed: &TryArguments) -> Result<JudgingPolicy, CommandFailure> {
         cap: typed.cap.unwrap_or(default.cap),
         ..default
     };
-    let margin = if typed.margin.is_none() { primary(typed)?.usual_margin(&policy) } else { policy.margin };
+    let margin = if typed.margin.is_none() { read_primary(typed)?.usual_margin(&policy) } else { policy.margin };
     Ok(JudgingPolicy { margin, ..policy })
 }
 
-fn primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
+fn read_primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
     if live::is_live(typed) {
-        return live::primary(typed);
+        return live::read_primary(typed);
     }
     let Some(text) = &typed.metric else { return Ok(TrialMetric::wall_time()) };
-    let metric = metric("--metric", text, typed.higher)?;
+    let metric = parse_metric("--metric", text, typed.higher)?;
     if typed.higher || typed.lower {
         return Ok(metric);
     }
@@ -365,16 +365,16 @@ fn primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
     Ok(TrialMetric { higher_is_better, ..metric })
 }
 
-fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
+fn read_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
     let option = if higher_is_better { "--guard-higher" } else { "--guard" };
     if live::is_live(typed) {
-        return live::metric((option, text, Some(higher_is_better)), false, typed);
+        return live::parse_metric((option, text, Some(higher_is_better)), false, typed);
     }
-    metric(option, text, higher_is_better)
+    parse_metric(option, text, higher_is_better)
 }
 
 /// Parses a metric: "throughput=([0-9.]+) MB/s", or a name alone.
-fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<TrialMetric, CommandFailure> {
+fn parse_metric(option: &str, text: &str, higher_is_better: bool) -> Result<TrialMetric, CommandFailure> {
     let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
     let (name, pattern) = text.split_once('=').map_or((text, None), |(name, pattern)| (name, Some(pattern)));
     if name.trim().is_empty() || pattern.is_some_and(str::is_empty) {
@@ -389,7 +389,7 @@ fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<TrialMetri
 }
 
 /// Converts a word to text, which stored and resumed commands must be.
-fn text(word: OsString) -> Result<String, CommandFailure> {
+fn read_word(word: OsString) -> Result<String, CommandFailure> {
     word.into_string().map_err(|word| {
         CommandFailure::usage_error(format!("the command is not UTF-8 text: {}", word.display()))
             .with_hint("Put it into a script with a UTF-8 name.")

@@ -25,28 +25,28 @@ impl LiveTask {
     /// There is no such process, or this user may not place it.
     pub fn find(&self) -> Result<ProcessesSubject, CommandFailure> {
         let live = LiveWorkload {
-            processes: identities(&self.processes)?,
+            processes: identify_processes(&self.processes)?,
             matches: self.matches.clone(),
             source: self.source.clone(),
             slot_s: self.slot.map_or(UNKNOWN_S, |slot| slot.as_secs_f64()),
             limits: self.limits.clone(),
         };
-        let processes = chosen(&live)?;
+        let processes = find_processes(&live)?;
         Ok(ProcessesSubject { live, processes, has_slot: self.slot.is_some(), thread_roles: self.thread_roles.clone() })
     }
 }
 
 /// Identifies processes by their present numbers.
-pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, CommandFailure> {
+pub fn identify_processes(numbers: &[u32]) -> Result<Vec<LiveProcess>, CommandFailure> {
     check_numbers()?;
     let each = |id: &u32| {
-        let found = corewise_keep::read_process_by_id(*id).ok_or_else(|| nothing(&format!("process {id}")))?;
+        let found = corewise_keep::read_process_by_id(*id).ok_or_else(|| no_process(&format!("process {id}")))?;
         Ok(LiveProcess { id: *id, start_ticks: found.start_ticks })
     };
     numbers.iter().map(each).collect()
 }
 
-fn nothing(what: &str) -> CommandFailure {
+fn no_process(what: &str) -> CommandFailure {
     CommandFailure::unavailable_error(format!("there is no {what} that can be placed")).with_hint(format!(
         "{} shows the cpus of a process, and its limits.",
         suggestion::format_mention(&suggested_command::keep_why("PID"))
@@ -57,7 +57,7 @@ fn nothing(what: &str) -> CommandFailure {
 ///
 /// # Errors
 /// A process has ended, none matches, or this user may not place them.
-pub fn chosen(live: &LiveWorkload) -> Result<Vec<ObservedProcess>, CommandFailure> {
+pub fn find_processes(live: &LiveWorkload) -> Result<Vec<ObservedProcess>, CommandFailure> {
     check_numbers()?;
     let mut found = Vec::new();
     for named in &live.processes {
@@ -79,17 +79,17 @@ pub fn chosen(live: &LiveWorkload) -> Result<Vec<ObservedProcess>, CommandFailur
             matching.filter(|process| !live.processes.iter().any(|named| named.id == process.id)).collect::<Vec<_>>(),
         );
         if found.len() == before {
-            return Err(nothing(&format!("process with {matches}")));
+            return Err(no_process(&format!("process with {matches}")));
         }
     }
     let numbers: Vec<u32> = found.iter().map(|process| process.id).collect();
     found.retain(|process| !numbers.contains(&process.parent));
-    found.iter().try_for_each(may_be_placed)?;
+    found.iter().try_for_each(check_permission)?;
     Ok(found)
 }
 
 /// Checks sched_setaffinity(2)'s permission: root may place all processes, other users their own.
-fn may_be_placed(process: &ObservedProcess) -> Result<(), CommandFailure> {
+fn check_permission(process: &ObservedProcess) -> Result<(), CommandFailure> {
     let user = ProcessFacts::read_facts(process.id).ok().flatten().map(|facts| facts.user);
     if is_root() || user == Some(effective_user()) {
         return Ok(());
@@ -104,7 +104,7 @@ fn may_be_placed(process: &ObservedProcess) -> Result<(), CommandFailure> {
 }
 
 /// Describes the slot length found, such as "slots of 0.3 s, each after 0.1 s that do not count; …".
-pub fn found_in_words(found: &SlotLength) -> String {
+pub fn describe_slot(found: &SlotLength) -> String {
     let seconds = |seconds: f64| format_duration(seconds * 1e9);
     let noise = match found.noise {
         Some(noise) => format!("with nothing changed two slots in a row differ by {:.1} %", 100.0 * noise),

@@ -46,12 +46,13 @@ impl LiveTask {
             return Err(CommandFailure::usage_error("a command is run, or running processes are placed: not both")
                 .with_hint("Leave out the command, or --pid, --unit and --match."));
         }
-        let matches = matches(typed)?;
-        let limits = typed.stop_if.iter().map(|text| limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
+        let matches = read_matches(typed)?;
+        let limits =
+            typed.stop_if.iter().map(|text| parse_limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
         Ok(Some(Self {
             processes: typed.pid.clone(),
             matches,
-            source: source(typed)?,
+            source: read_source(typed)?,
             slot: typed.slot,
             limits,
             thread_roles: Vec::new(),
@@ -60,7 +61,7 @@ impl LiveTask {
 }
 
 /// Returns the patterns of running processes, "FIELD=PATTERN".
-pub fn matches(typed: &TryArguments) -> Result<Vec<String>, CommandFailure> {
+pub fn read_matches(typed: &TryArguments) -> Result<Vec<String>, CommandFailure> {
     let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
     let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
     RuleMatch::of_texts(&matches).map_err(CommandFailure::usage_error)?;
@@ -72,7 +73,7 @@ pub fn is_live(typed: &TryArguments) -> bool {
     !(typed.pid.is_empty() && typed.unit.is_none() && typed.matches.is_empty())
 }
 
-fn source(typed: &TryArguments) -> Result<LiveSource, CommandFailure> {
+fn read_source(typed: &TryArguments) -> Result<LiveSource, CommandFailure> {
     match typed.sample.as_deref().map(str::trim) {
         None => Ok(LiveSource::Kernel),
         Some("") => Err(CommandFailure::usage_error("--sample: expected a command or an address, found nothing")),
@@ -86,18 +87,18 @@ fn source(typed: &TryArguments) -> Result<LiveSource, CommandFailure> {
 }
 
 /// Returns the deciding metric.
-pub fn primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
+pub fn read_primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
     let Some(text) = &typed.metric else {
         return Err(CommandFailure::usage_error("running processes need --metric, which names the number to compare").with_hint(
             "For example: --sample http://localhost:9113/metrics --metric requests_total; or --metric run-delay, which needs no --sample",
         ));
     };
     let side = if typed.higher || typed.lower { Some(typed.higher) } else { None };
-    metric(("--metric", text, side), typed.counter, typed)
+    parse_metric(("--metric", text, side), typed.counter, typed)
 }
 
 /// Parses a metric: "requests_total", "p99(latency_seconds)", "ops=commands:([0-9]+)", "run-delay".
-pub fn metric(
+pub fn parse_metric(
     (option, text, side): Named<'_>,
     is_counter: bool,
     typed: &TryArguments,
@@ -109,12 +110,12 @@ pub fn metric(
     }
     let (kind, series) = MetricKind::of_name(name);
     let kind = if is_counter && kind == MetricKind::Gauge { MetricKind::Rate } else { kind };
-    let is_text = !matches!(source(typed)?, LiveSource::Kernel);
+    let is_text = !matches!(read_source(typed)?, LiveSource::Kernel);
     if series.is_some() && !is_text {
         return Err(wrong("where is it read?".to_owned())
             .with_hint("Add --sample with a command or with an address: --sample http://localhost:9113/metrics"));
     }
-    let is_page = matches!(source(typed)?, LiveSource::Page(_)) || matches!(kind, MetricKind::Quantile(_));
+    let is_page = matches!(read_source(typed)?, LiveSource::Page(_)) || matches!(kind, MetricKind::Quantile(_));
     let (series, pattern) = match (series, regex) {
         (None, _) => (None, None),
         (Some(_), Some(regex)) => (None, Some(regex.to_owned())),
@@ -148,7 +149,7 @@ fn name_and_pattern(text: &str) -> (&str, Option<&str>) {
 }
 
 /// Parses a limit: "p99(latency_seconds) > 50ms", or "p99 > 50ms" if a metric or guard has this name before "(".
-fn limit(
+fn parse_limit(
     text: &str,
     typed: &TryArguments,
     primary: &TrialMetric,
@@ -166,7 +167,7 @@ fn limit(
         .find(|known| known.name == name || known.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('(')));
     let metric = match known {
         Some(known) => known.clone(),
-        None => metric(("--stop-if", name, Some(false)), false, typed)?,
+        None => parse_metric(("--stop-if", name, Some(false)), false, typed)?,
     };
     // In "p99_ns > 5000" the name determines the unit of both.
     let unit = if bound.unit.is_bare() { metric.usual_unit() } else { bound.unit };
@@ -181,9 +182,9 @@ mod tests {
 
     fn task(words: &[&str]) -> Result<(TrialMetric, LiveTask), String> {
         let typed: TryArguments = parse_typed(&[&["try", "--pid", "7"], words].concat())?;
-        let metric = primary(&typed).map_err(|failure| failure.what)?;
+        let metric = read_primary(&typed).map_err(|failure| failure.what)?;
         let guards: Result<Vec<TrialMetric>, CommandFailure> =
-            typed.guard.iter().map(|text| super::metric(("--guard", text, Some(false)), false, &typed)).collect();
+            typed.guard.iter().map(|text| super::parse_metric(("--guard", text, Some(false)), false, &typed)).collect();
         let live =
             LiveTask::new(&typed, &metric, &guards.map_err(|failure| failure.what)?).map_err(|failure| failure.what)?;
         Ok((metric, live.unwrap()))

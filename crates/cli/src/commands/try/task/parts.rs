@@ -75,17 +75,17 @@ impl PartsTask {
     /// Interprets the arguments.
     pub fn new(typed: &TryArguments) -> Result<Self, CommandFailure> {
         let mut task = match &typed.parts {
-            Some(file) => Self::of_file(file)?,
+            Some(file) => Self::from_file(file)?,
             None => Self::default(),
         };
         let mut services: Vec<WorkloadService> = task.parts.iter().flat_map(|parts| parts.services.clone()).collect();
         for text in &typed.start {
-            let (name, start) = named("--start", text, "server='redis-server --port 7777'")?;
+            let (name, start) = split_named("--start", text, "server='redis-server --port 7777'")?;
             services.push(WorkloadService { name, start, ready: None });
         }
         typed.ready.iter().try_for_each(|text| add_question(text, &mut services))?;
         for text in &typed.role {
-            let (name, pattern) = named("--role", text, "io='^io-'")?;
+            let (name, pattern) = split_named("--role", text, "io='^io-'")?;
             task.thread_roles.push(ThreadRole { name, pattern });
         }
         if services.is_empty() && !task.thread_roles.is_empty() && !is_live(typed) {
@@ -108,7 +108,7 @@ impl PartsTask {
         Ok(task)
     }
 
-    fn of_file(path: &Path) -> Result<Self, CommandFailure> {
+    fn from_file(path: &Path) -> Result<Self, CommandFailure> {
         let help = "docs/trying.md shows such a file under \"Parts\".";
         let wrong = |error: &dyn std::fmt::Display| {
             CommandFailure::usage_error(format!("{}: {error}", path.display())).with_hint(help)
@@ -147,7 +147,7 @@ impl PartsTask {
 }
 
 /// Parses "NAME=WHAT", with a valid role name.
-fn named(option: &str, text: &str, example: &str) -> Result<(String, String), CommandFailure> {
+fn split_named(option: &str, text: &str, example: &str) -> Result<(String, String), CommandFailure> {
     let wrong = || {
         CommandFailure::usage_error(format!("{option}: expected NAME=…, found \"{text}\""))
             .with_hint(format!("For example: {option} {example}"))
@@ -262,15 +262,15 @@ mod tests {
         let text = "load = [\"bench\", \"-q\"]\nkeep_started = true\n[[part]]\nname = \"server\"\nstart = \"serve\"\nready = \"ping\"\n\
                     threads = { io = \"^io\" }\n[[placement]]\nserver = \"0@bind:0\"\nload = \"1\"\n";
         std::fs::write(&path, text).unwrap();
-        let task = PartsTask::of_file(&path).unwrap();
+        let task = PartsTask::from_file(&path).unwrap();
         assert_eq!(
             (task.load, task.placements),
             (vec!["bench".into(), "-q".into()], vec!["load=1, server=0@bind:0".into()])
         );
         assert!(task.parts.unwrap().keep_started && task.thread_roles[0].name == "io");
         std::fs::write(&path, "[[part]]\nname = \"server\"\nstrat = \"serve\"\n").unwrap();
-        assert!(PartsTask::of_file(&path).unwrap_err().what.contains("strat"));
+        assert!(PartsTask::from_file(&path).unwrap_err().what.contains("strat"));
         std::fs::write(&path, "load = [\"x\"]\n").unwrap();
-        assert!(PartsTask::of_file(&path).unwrap_err().what.contains("no [[part]]"));
+        assert!(PartsTask::from_file(&path).unwrap_err().what.contains("no [[part]]"));
     }
 }

@@ -10,7 +10,7 @@ use crate::commands::r#try::arguments::TryArguments;
 const MOST_COUNTS: usize = 32;
 
 /// Interprets `--threads`: placements for one number of threads, or a list of numbers to try.
-pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>), CommandFailure> {
+pub fn read_threads(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>), CommandFailure> {
     let mut counts = typed.threads.clone();
     counts.sort_unstable();
     counts.dedup();
@@ -19,7 +19,7 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>)
     match counts[..] {
         [] => return Ok((None, None)),
         [count] if !is_told && typed.pinned.is_none() && typed.pins_as.is_empty() => return Ok((Some(count), None)),
-        _ if !is_told => return Err(untold(&counts)),
+        _ if !is_told => return Err(no_variable_failure(&counts)),
         _ => {}
     }
     if counts.len() > MOST_COUNTS {
@@ -36,13 +36,14 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>)
         return Err(CommandFailure::usage_error("--pins-as pins threads, and --pinned no forbids it")
             .with_hint("Leave out one of them."));
     }
-    let variables =
-        |option: &str, names: &[String]| names.iter().map(|name| variable(option, name)).collect::<Result<_, _>>();
+    let variables = |option: &str, names: &[String]| {
+        names.iter().map(|name| check_variable(option, name)).collect::<Result<_, _>>()
+    };
     let (variables, pins) = (variables("--threads-as", &typed.threads_as)?, variables("--pins-as", &typed.pins_as)?);
     Ok((None, Some(ThreadCounts { counts, pinned, variables, pins })))
 }
 
-fn untold(counts: &[u32]) -> CommandFailure {
+fn no_variable_failure(counts: &[u32]) -> CommandFailure {
     let list: Vec<String> = counts.iter().map(u32::to_string).collect();
     let what = format!("--threads {}: the program does not get its number of threads", list.join(","));
     CommandFailure::usage_error(what).with_hint(
@@ -51,7 +52,7 @@ fn untold(counts: &[u32]) -> CommandFailure {
 }
 
 /// Checks that an environment variable can have this name.
-fn variable(option: &str, name: &str) -> Result<String, CommandFailure> {
+fn check_variable(option: &str, name: &str) -> Result<String, CommandFailure> {
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(CommandFailure::usage_error(format!("{option}: \"{name}\" cannot be the name of a variable"))
             .with_hint("For example: --threads-as OMP_NUM_THREADS --pins-as GOMP_CPU_AFFINITY"));
@@ -65,7 +66,7 @@ mod tests {
     use crate::app::run::parse_typed;
 
     fn understood(words: &[&str]) -> Result<(Option<u32>, Option<ThreadCounts>), String> {
-        asked(&parse_typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
+        read_threads(&parse_typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
     }
 
     fn table(
