@@ -142,10 +142,14 @@ fn every_sentence_is_in_every_form() {
     }
 }
 
+/// One thread per cpu, which no other number beats.
+fn one_per_cpu() -> MadeThreadsExperiment {
+    made(&mut cells(&[1, 4, 16, 32, 64], &BOTH), &USUAL, &RunNoise::Quiet, 42, 60)
+}
+
 #[test]
 fn leaving_it_at_one_per_cpu_is_an_answer() {
-    let made = made(&mut cells(&[1, 4, 16, 32, 64], &BOTH), &USUAL, &RunNoise::Quiet, 42, 60);
-    assert_snapshot!(made.at(110), @r"
+    assert_snapshot!(one_per_cpu().at(110), @r"
     Leave it at 32 threads (one per cpu): no other number is 3 % faster. Pinning makes no difference at any count.
         OMP_NUM_THREADS=32 ./app --jobs=32
 
@@ -177,7 +181,11 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
     Checks: no carry-over from 64 threads · two questions, pinned or not and how many, with an error rate of 5 %
       each · 8 blocks, seed 42 · stored as experiment 3
     ");
-    assert_snapshot!(made.at(60), @r"
+}
+
+#[test]
+fn a_narrow_screen_hides_columns_and_says_so() {
+    assert_snapshot!(one_per_cpu().at(60), @r"
     Leave it at 32 threads (one per cpu): no other number is 3 %
     faster. Pinning makes no difference at any count.
         OMP_NUM_THREADS=32 ./app --jobs=32
@@ -218,7 +226,11 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
       pinned or not and how many, with an error rate of 5 % each
       · 8 blocks, seed 42 · stored as experiment 3
     ");
-    let text = markdown::write_story(&compose_story(made.shown(), Vec::new()), None);
+}
+
+#[test]
+fn markdown_has_every_column() {
+    let text = markdown::write_story(&compose_story(one_per_cpu().shown(), Vec::new()), None);
     // The date is that of the time zone.
     let text = text.split("\n\n").filter(|block| !block.contains(" begun ")).collect::<Vec<_>>().join("\n\n");
     assert_snapshot!(text, @r"

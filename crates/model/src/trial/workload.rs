@@ -1,0 +1,157 @@
+//! The workload of an experiment: its command, or the processes that it places, and how it is measured.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    LOAD, LONGEST_TIMEOUT_S, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE, ThreadRole, TrialMetric,
+};
+
+/// A folder by its path: a text, or bytes if the path is not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum FolderText {
+    /// A path that is UTF-8.
+    Text(String),
+    /// The bytes of a path that is not UTF-8.
+    Bytes(Vec<u8>),
+}
+
+impl FolderText {
+    /// Creates a folder from a path's bytes.
+    pub fn of_bytes(bytes: Vec<u8>) -> Self {
+        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+
+    /// Returns the bytes of its path.
+    pub fn path_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl From<&str> for FolderText {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// A command or processes, with metrics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedWorkload {
+    /// The program and its arguments; for running processes, the command line of the first.
+    pub command: Vec<String>,
+    /// The folder it is run in.
+    pub folder: FolderText,
+    /// The metric that decides.
+    pub metric: TrialMetric,
+    /// Metrics that must not get worse by the margin of guards when the metric gets better.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<TrialMetric>,
+    /// The file, relative to the folder, that the program writes its metric and its guards to; absent if they are in
+    /// its output. It is removed before each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric_file: Option<String>,
+    /// A shell script that is run before each block, to vary irrelevant conditions. `COREWISE_VARY` has the block's
+    /// random number there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vary: Option<String>,
+    /// The name of a process that the command, a launcher, leaves running: a run ends when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<String>,
+    /// Time limit of a run, in seconds; a longer run is ended and counts as failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+    /// Environment variables that set the number of threads, for arms with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads_as: Vec<String>,
+    /// Environment variables that name the cpus of a pinned arm, one for each thread: "0,2,4".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins_as: Vec<String>,
+    /// The running processes that are placed; absent if a command is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveWorkload>,
+    /// The services that are started for the command, which is their load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<ServiceParts>,
+    /// Threads of services or of running processes that may have a placement of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_roles: Vec<ThreadRole>,
+}
+
+impl TriedWorkload {
+    /// Creates a command with a folder and a metric.
+    pub fn new(command: Vec<String>, folder: FolderText, metric: TrialMetric) -> Self {
+        Self {
+            command,
+            folder,
+            metric,
+            guards: Vec::new(),
+            metric_file: None,
+            vary: None,
+            follow: None,
+            timeout_s: None,
+            threads_as: Vec::new(),
+            pins_as: Vec::new(),
+            live: None,
+            parts: None,
+            thread_roles: Vec::new(),
+        }
+    }
+
+    /// Returns the names of the roles that may have a placement of their own; empty if everything is placed as one.
+    pub fn role_names(&self) -> Vec<String> {
+        let services = self.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.clone()));
+        let all: Vec<String> = services.chain(self.thread_roles.iter().map(|role| role.name.clone())).collect();
+        let last = if self.live.is_some() { REST } else { LOAD };
+        if all.is_empty() { all } else { [all, vec![last.to_owned()]].concat() }
+    }
+
+    /// Describes the metric (0) or a guard (from 1 on) for a message: "its guard p99".
+    pub fn describe_metric(&self, at: usize) -> String {
+        match at.checked_sub(1).and_then(|guard| self.guards.get(guard)) {
+            Some(guard) => format!("its guard {}", guard.name),
+            None => format!("its metric {}", self.metric.name),
+        }
+    }
+
+    /// Returns true if its processes continue from trial to trial, so that one may affect the next.
+    pub fn goes_on(&self) -> bool {
+        self.live.is_some() || self.parts.as_ref().is_some_and(|parts| parts.keep_started)
+    }
+
+    /// Returns true if its metric or a guard measures rare values.
+    pub fn tells_of_tails(&self) -> bool {
+        std::iter::once(&self.metric).chain(&self.guards).any(TrialMetric::is_tail)
+    }
+
+    /// Returns the time limit of a run; `None` without a limit.
+    pub fn run_timeout(&self) -> Option<Duration> {
+        self.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT_S)))
+    }
+
+    /// Returns the command of an arm, with its number of threads in place of the placeholder.
+    pub fn command_of(&self, arm: &PlacementArm) -> Vec<String> {
+        match arm.threads {
+            Some(threads) => {
+                self.command.iter().map(|word| word.replace(THREADS_PLACE, &threads.to_string())).collect()
+            }
+            None => self.command.clone(),
+        }
+    }
+
+    /// Returns an arm's changes to the environment: names with their values, or `None` to remove the variable. An arm
+    /// left to the operating system must not be pinned by the user's own environment.
+    pub fn environment_of(&self, arm: &PlacementArm) -> Vec<(String, Option<String>)> {
+        let threads = arm.threads.map(|threads| threads.to_string());
+        let cpus = arm.cpus.as_ref().map(|cpus| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","));
+        let told = threads
+            .iter()
+            .flat_map(|threads| self.threads_as.iter().map(move |name| (name.clone(), Some(threads.clone()))));
+        told.chain(self.pins_as.iter().map(|name| (name.clone(), cpus.clone()))).collect()
+    }
+}
