@@ -1,5 +1,7 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
+use std::time::Duration;
+
 use corewise_machine::facts::CoreType;
 use corewise_machine::machine::{CoreKind, ProcessorGroup};
 
