@@ -82,6 +82,16 @@ pub struct MissedVisit {
     pub passes: bool,
 }
 
+/// Surroundings of one side of a visit.
+struct TalkContext<'a, P, T> {
+    /// Memory or channel through which the two communicate.
+    place: &'a P,
+    /// The clock of the samples.
+    ticks: T,
+    /// The end of the visit, which both sides share.
+    meeting: &'a TalkMeeting<'a>,
+}
+
 /// A way to communicate: what each side does. Hot loops are free functions without allocations, and without system calls other than the
 /// measured ones.
 trait TalkKind: Sync {
@@ -95,31 +105,21 @@ trait TalkKind: Sync {
     fn allocate_place(&self, home: MemoryHome) -> io::Result<Self::Place>;
 
     /// Returns the side of the first cpu, or `None` if it was taken from the place before.
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        ticks: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide>;
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide>;
 
     /// Returns the side of the second cpu, or `None` if it was taken from the place before.
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        ticks: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide>;
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide>;
 
     /// Takes the samples of the first cpu's side, with their times.
     fn run_first<T: TickSource>(&self, place: &Self::Place, ticks: T, meeting: &TalkMeeting, record: &mut SideRecord) {
-        if let Some(mut side) = self.first_side(place, ticks, meeting) {
+        if let Some(mut side) = self.first_side(TalkContext { place, ticks, meeting }) {
             take_samples(ticks, &self.sample_plan(), &mut side, record);
         }
     }
 
     /// Takes the samples of the second cpu's side, untimed.
     fn run_second<T: TickSource>(&self, place: &Self::Place, ticks: T, meeting: &TalkMeeting, record: &mut SideRecord) {
-        if let Some(mut side) = self.second_side(place, ticks, meeting) {
+        if let Some(mut side) = self.second_side(TalkContext { place, ticks, meeting }) {
             take_samples(UntimedTicks, &self.sample_plan(), &mut side, record);
         }
     }

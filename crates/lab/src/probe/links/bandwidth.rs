@@ -8,7 +8,7 @@ use corewise_sys::memory::{LINE_BYTES, PageMemory};
 
 use super::meeting::{TalkMeeting, spin_until};
 use super::samples::{CountedSide, SamplePlan, TalkSide};
-use super::{MemoryHome, TalkKind, allocate_memory};
+use super::{MemoryHome, TalkContext, TalkKind, allocate_memory};
 
 /// Bytes of one sample, in as many blocks as they fill, so that samples of small blocks are not mainly clock reading.
 const SAMPLE_BYTES: usize = 64 << 10;
@@ -54,27 +54,17 @@ impl TalkKind for BandwidthTalk {
         allocate_memory(self.block_bytes + 2 * LINE_BYTES, home)
     }
 
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        let (block, turn) = self.block_and_turn(place);
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        let (block, turn) = self.block_and_turn(at.place);
         Some(CountedSide::new(1, self.blocks_per_sample(), move |_, blocks| {
-            write_blocks(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
+            write_blocks(block, turn, 1 + blocks.start, 1 + blocks.end, at.meeting)
         }))
     }
 
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        let (block, turn) = self.block_and_turn(place);
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        let (block, turn) = self.block_and_turn(at.place);
         Some(CountedSide::new(1, self.blocks_per_sample(), move |_, blocks| {
-            read_blocks(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
+            read_blocks(block, turn, 1 + blocks.start, 1 + blocks.end, at.meeting)
         }))
     }
 }

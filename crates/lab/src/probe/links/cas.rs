@@ -9,7 +9,7 @@ use corewise_sys::memory::PageMemory;
 
 use super::meeting::{TalkMeeting, spin_until};
 use super::samples::{CountedSide, SamplePlan, TalkSide};
-use super::{MemoryHome, TalkKind, allocate_memory, lines};
+use super::{MemoryHome, TalkContext, TalkKind, allocate_memory, lines};
 
 /// Round trips of one sample: about 10 us, short against a time slice, so that few samples are interrupted.
 const ROUND_TRIPS: u64 = 100;
@@ -52,22 +52,12 @@ impl TalkKind for CasTalk {
         allocate_memory(1, home)
     }
 
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(self.side(place, 0, meeting))
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(self.side(at.place, 0, at.meeting))
     }
 
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(self.side(place, 1, meeting))
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(self.side(at.place, 1, at.meeting))
     }
 }
 

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::ends::TalkEnds;
 use super::meeting::TalkMeeting;
 use super::samples::{SampleAverage, SamplePlan, TalkSide};
-use super::{MemoryHome, TalkKind};
+use super::{MemoryHome, TalkContext, TalkKind};
 
 /// Number of samples. A channel's cost changes every few milliseconds, with the side that waits.
 const SAMPLES: usize = 26;
@@ -52,22 +52,12 @@ impl TalkKind for ChannelTalk {
         Ok(TalkEnds::new(ends, None))
     }
 
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(ChannelSender { sender: place.take_sender()?, sends: 0, meeting })
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(ChannelSender { sender: at.place.take_sender()?, sends: 0, meeting: at.meeting })
     }
 
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(ChannelReceiver { receiver: place.take_receiver()?, meeting })
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(ChannelReceiver { receiver: at.place.take_receiver()?, meeting: at.meeting })
     }
 }
 

@@ -10,7 +10,7 @@ use corewise_sys::memory::{LINE_BYTES, PageMemory};
 
 use super::meeting::{TalkMeeting, spin_until};
 use super::samples::{SamplePlan, SideRecord, TalkSide};
-use super::{LinkVisit, MemoryHome, TalkKind, allocate_memory};
+use super::{LinkVisit, MemoryHome, TalkContext, TalkKind, allocate_memory};
 
 /// Messages of one sample, each way.
 const MESSAGES: usize = 32;
@@ -68,22 +68,12 @@ impl TalkKind for OnewayTalk {
         allocate_memory(LINES * LINE_BYTES, home)
     }
 
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        ticks: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(self.new_side(place, true, ticks, meeting))
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(self.new_side(at.place, true, at.ticks, at.meeting))
     }
 
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        ticks: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(self.new_side(place, false, ticks, meeting))
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(self.new_side(at.place, false, at.ticks, at.meeting))
     }
 
     /// Selects the messages to the second side, which are timed on its cpu. Fails if the clocks disagree or are too coarse.

@@ -9,7 +9,7 @@ use corewise_sys::ring::{self, RingReceiver, RingSender};
 use super::ends::TalkEnds;
 use super::meeting::TalkMeeting;
 use super::samples::{CountedSide, SamplePlan, TalkSide};
-use super::{MemoryHome, TalkKind, allocate_memory};
+use super::{MemoryHome, TalkContext, TalkKind, allocate_memory};
 
 /// Sends of one sample: some 20 us.
 const SENDS: u64 = 500;
@@ -42,27 +42,17 @@ impl TalkKind for QueueTalk {
         Ok(TalkEnds::new(ring::ring_within(memory, ring::CAPACITY, self.slots), home))
     }
 
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        let mut sender = place.take_sender()?;
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        let mut sender = at.place.take_sender()?;
         Some(CountedSide::new(LEAD, SENDS, move |_, sends| {
-            send_messages(&mut sender, sends.end - sends.start, meeting)
+            send_messages(&mut sender, sends.end - sends.start, at.meeting)
         }))
     }
 
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        let mut receiver = place.take_receiver()?;
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        let mut receiver = at.place.take_receiver()?;
         Some(CountedSide::new(LEAD, SENDS, move |_, sends| {
-            receive_messages(&mut receiver, sends.end - sends.start, meeting)
+            receive_messages(&mut receiver, sends.end - sends.start, at.meeting)
         }))
     }
 }

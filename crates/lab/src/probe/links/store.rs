@@ -9,7 +9,7 @@ use corewise_sys::memory::PageMemory;
 
 use super::meeting::{TalkMeeting, spin_until};
 use super::samples::{CountedSide, SamplePlan, TalkSide};
-use super::{MemoryHome, TalkKind, allocate_memory, lines};
+use super::{MemoryHome, TalkContext, TalkKind, allocate_memory, lines};
 
 /// Round trips of one sample: some 10 us.
 const ROUND_TRIPS: u64 = 100;
@@ -46,27 +46,17 @@ impl TalkKind for StoreTalk {
         allocate_memory(1, home)
     }
 
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        let [asked, answered] = self.lines(place);
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        let [asked, answered] = self.lines(at.place);
         Some(CountedSide::new(1, ROUND_TRIPS, move |pair, trips| {
-            ask_numbers(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
+            ask_numbers(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, at.meeting)
         }))
     }
 
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a PageMemory,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        let [asked, answered] = self.lines(place);
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        let [asked, answered] = self.lines(at.place);
         Some(CountedSide::new(1, ROUND_TRIPS, move |pair, trips| {
-            answer_numbers(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
+            answer_numbers(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, at.meeting)
         }))
     }
 }

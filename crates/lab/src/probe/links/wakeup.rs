@@ -10,7 +10,7 @@ use corewise_sys::memory::PageMemory;
 
 use super::meeting::TalkMeeting;
 use super::samples::{SamplePlan, TalkSide};
-use super::{MemoryHome, TalkKind, allocate_memory};
+use super::{MemoryHome, TalkContext, TalkKind, allocate_memory};
 
 const SAMPLES: usize = 49;
 /// Time that the first side gives the second to fall asleep before each sample.
@@ -32,22 +32,12 @@ impl TalkKind for WakeupTalk {
         allocate_memory(1, home)
     }
 
-    fn first_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(WakeupCaller { word: place.line(0), next: 1, meeting })
+    fn first_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(WakeupCaller { word: at.place.line(0), next: 1, meeting: at.meeting })
     }
 
-    fn second_side<'a, T: TickSource>(
-        &'a self,
-        place: &'a Self::Place,
-        _: T,
-        meeting: &'a TalkMeeting<'a>,
-    ) -> Option<impl TalkSide> {
-        Some(WakeupAnswerer { word: place.line(0), next: 1, meeting })
+    fn second_side<'a, T: TickSource>(&'a self, at: TalkContext<'a, Self::Place, T>) -> Option<impl TalkSide> {
+        Some(WakeupAnswerer { word: at.place.line(0), next: 1, meeting: at.meeting })
     }
 }
 
