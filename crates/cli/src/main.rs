@@ -7,6 +7,9 @@ mod draw;
 
 use std::process::ExitCode;
 
+// Its entry comes first: see the build script.
+use corewise_entry as _;
+
 use crate::app::output::print_message;
 use crate::app::settings::{ProgramEnvironment, ProgramSettings};
 use crate::commands::TypedCommand;

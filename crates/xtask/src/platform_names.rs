@@ -8,15 +8,16 @@ use xtask::{cargo_command, read_output, repository_root, run_command};
 
 use crate::setup::WINDOWS;
 
-/// `sys`, and crates that are not shipped.
-const MAY: [&str; 4] = ["crates/sys/", "crates/compare/", "crates/rig/", "crates/xtask/"];
+/// `sys`, the first instructions, and crates that are not shipped.
+const MAY: [&str; 5] = ["crates/entry/", "crates/sys/", "crates/compare/", "crates/rig/", "crates/xtask/"];
 /// Words that code elsewhere may not contain.
 const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "cfg(unix", "cfg(windows"];
 /// Forbidden beginnings of strings that are paths, which are strings without white space.
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
 /// Packages that are compiled for Windows.
-const SHIPPED: [&str; 7] = [
+const SHIPPED: [&str; 8] = [
     "corewise",
+    "corewise-entry",
     "corewise-keep",
     "corewise-lab",
     "corewise-machine",

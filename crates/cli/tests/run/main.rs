@@ -6,6 +6,7 @@
 #[path = "../support/actor.rs"]
 mod actor;
 mod agreement;
+mod entry;
 mod group;
 mod held;
 mod inherited;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let groups = [
         inherited::trials(),
         agreement::trials(),
+        entry::trials(),
         outcome::trials(),
         running::trials(),
         memory::trials(),
