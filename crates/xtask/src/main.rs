@@ -28,8 +28,8 @@ use xtask::{cargo_command, parse_number};
 const USAGE: &str = "usage: cargo xtask CHORE
   setup [tests|comparisons|fuzzing]
                           install what tests, the rig and comparisons need, or one of them; reports what it did
-  test [--no-install] [--lint] [ARGUMENT…] [-- NAME]
-                          required for every change: all tests, the rig's machines and Arm, with --lint the lints first;
+  test [--full] [--lint] [--no-install] [ARGUMENT…] [-- NAME]
+                          all native tests; --full adds the rig's machines, Arm and Windows, --lint runs the lints first;
                           or some tests: arguments of `cargo test`, and part of a name; lists failed and skipped tests
   repeat [--busy] [--under COMMAND] TIMES [ARGUMENT…] [-- NAME]
                           repeat some tests, as `test` runs them; --busy runs two busy loops at the same time, --under starts

@@ -32,6 +32,8 @@ struct TestArguments<'a> {
     no_install: bool,
     /// Run the lints first.
     lint: bool,
+    /// Also the machines of the rig, Arm, and Windows under Wine.
+    full: bool,
     /// Arguments for cargo, such as `-p corewise-model`.
     cargo: Vec<&'a str>,
     /// Arguments for the test programs: a part of names.
@@ -47,6 +49,7 @@ impl<'a> TestArguments<'a> {
             match *word {
                 "--no-install" => asked.no_install = true,
                 "--lint" => asked.lint = true,
+                "--full" => asked.full = true,
                 other => asked.cargo.push(other),
             }
         }
@@ -54,8 +57,13 @@ impl<'a> TestArguments<'a> {
     }
 
     /// Returns true if no selection of tests was given.
-    fn wants_everything(&self) -> bool {
+    fn selects_none(&self) -> bool {
         self.cargo.is_empty() && self.tests.is_empty()
+    }
+
+    /// Returns true if machines are to be booted: a selection may be of their tests.
+    fn boots_machines(&self) -> bool {
+        self.full || !self.selects_none()
     }
 }
 
@@ -171,8 +179,11 @@ impl StepTimes {
             self.run_step("lints for Windows", platform_names::lint_windows)?;
         }
         let programs = self.run_step("build", || build_tests(asked))?;
-        let (rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
+        let (mut rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
             programs.into_iter().partition(|program| program.name == RIG);
+        if !asked.boots_machines() {
+            rig.clear();
+        }
         // The longest first: its simulations would be left alone at the end.
         others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment selects others.
@@ -186,8 +197,10 @@ impl StepTimes {
                 let begun = Instant::now();
                 (programs::run(&rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
             });
-            if asked.wants_everything() {
+            if asked.selects_none() {
                 summary.add_summary(self.run_step("examples of documentation", run_examples)?);
+            }
+            if asked.full {
                 summary.add_summary(self.run_step("Arm", || arm::run(TestSelection::Differing, &native_program()?))?);
                 summary.add_summary(self.run_step("Windows, under Wine", || windows::run(&native_program()?, None))?);
             }
@@ -198,7 +211,9 @@ impl StepTimes {
             );
             anyhow::Ok(booted.join().expect("the rig's thread does not panic"))
         })?;
-        self.0.push(("machines of the rig, beside Arm and tests", took));
+        if asked.boots_machines() {
+            self.0.push(("machines of the rig, beside Arm and tests", took));
+        }
         summary.add_summary(of_rig?);
         Ok(summary)
     }
@@ -285,10 +300,12 @@ mod tests {
         let expected = TestArguments {
             no_install: true,
             lint: false,
+            full: false,
             cargo: vec!["-p", "corewise-model"],
             tests: vec!["name", "--lint"],
         };
-        assert_eq!((asked.wants_everything(), asked), (false, expected));
-        assert!(TestArguments::parse(&["--lint"]).wants_everything());
+        assert_eq!((asked.boots_machines(), asked), (true, expected));
+        let [quick, full] = [&["--lint"][..], &["--full"]].map(TestArguments::parse);
+        assert_eq!((quick.selects_none(), quick.boots_machines(), full.boots_machines()), (true, false, true));
     }
 }
