@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use corewise_sys::affinity_events::AffinityEvents;
+use corewise_sys::process::ProcessIdentity;
 
 use crate::stage::{KeepStage, RunningActor};
 use crate::support::{text, wait_for};
@@ -73,7 +74,7 @@ fn what_leaves_the_boundary_is_left_alone() {
     };
     stage.wait_for_mask(&nap, &stage.one);
     let other = stage.all.difference(&stage.one);
-    affinity::set_affinity(nap.0.id(), &other).unwrap();
+    ProcessIdentity::find_task(nap.0.id()).and_then(|task| task.restrict_thread(&other)).unwrap();
     let id = nap.0.id().to_string();
     wait_for("the release", || stage.said(&["why", &id]).contains("released:").then_some(()));
     let log = stage.stop(daemon);
