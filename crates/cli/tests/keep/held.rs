@@ -33,6 +33,21 @@ fn processes_are_held_and_given_back() {
     stage.assert_nothing_left();
 }
 
+#[test]
+fn processes_that_are_released_at_the_same_time_are_all_released() {
+    let Some(stage) = KeepStage::new() else { return };
+    stage.add();
+    let (naps, daemon) = ((0..12).map(|_| stage.nap()).collect::<Vec<_>>(), stage.daemon());
+    naps.iter().for_each(|nap| stage.wait_for_mask(nap, &stage.one));
+    let ids: Vec<String> = naps.iter().map(|nap| nap.0.id().to_string()).collect();
+    wait_for("the state", || ids.iter().all(|id| stage.said(&["why", id]).contains("because of")).then_some(()));
+    let asked: Vec<_> = ids.iter().map(|id| stage.command(&["release", id]).spawn().unwrap()).collect();
+    assert!(asked.into_iter().all(|mut child| child.wait().unwrap().success()));
+    naps.iter().for_each(|nap| stage.wait_for_mask(nap, &stage.all));
+    let log = stage.stop(daemon);
+    assert_eq!(log.matches(" is released on request").count(), 12, "{log}");
+}
+
 /// Through a rule that is disabled meanwhile, and by the loop after the one that was asked.
 #[test]
 fn a_released_process_stays_so_until_somebody_wants_it_held() {
