@@ -102,7 +102,10 @@ impl RunnableCommand for KeepArguments {
 fn list_rules(rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let resolved = rules.resolve_here(settings)?;
     let user = process::effective_user();
-    let is_for = |keeper: &&ProcessKeeper| keeper.of_system() != Some(!rules.of_system);
+    let is_for = |keeper: &&ProcessKeeper| {
+        let may_be_for = if rules.of_system { [user, 0] } else { [user; 2] };
+        may_be_for.contains(&keeper.keeper.user) && keeper.of_system() != Some(!rules.of_system)
+    };
     let keepers = find_keepers_over(user, settings);
     let running = keepers.iter().find(|keeper| keeper.state.as_ref().is_some_and(|state| state.keeps_rules(rules)));
     let others = keepers.iter().filter(is_for).filter(|_| running.is_none()).map(ProcessKeeper::mention).collect();
