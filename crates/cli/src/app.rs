@@ -9,6 +9,7 @@ pub mod failure;
 pub mod file_commands;
 pub mod interruption;
 pub mod keeper;
+pub mod keeper_process;
 pub mod lock;
 pub mod log;
 pub mod machine;

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::{TestPlace, ended, interrupt, is_root, send, text, wait_for, wait_until_it_catches_interrupts};
@@ -199,7 +200,9 @@ impl LiveStage {
         let mut server = Server { port: line.trim().parse().unwrap(), child, before: Vec::new() };
         // An idler, which counts nothing.
         let idler = task::thread_numbers(server.child.id())[1];
-        affinity::set_affinity(idler, &CpuSet::from_cpu(self.all.lowest().unwrap())).unwrap();
+        ProcessIdentity::find_task(idler)
+            .and_then(|task| task.restrict_thread(&CpuSet::from_cpu(self.all.lowest().unwrap())))
+            .unwrap();
         server.before = server.masks();
         server
     }

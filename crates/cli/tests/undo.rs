@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
 use corewise_machine::CpuSet;
 use corewise_sys::change::{Change, ChangeJournal};
-use corewise_sys::process::ProcessStat;
+use corewise_sys::process::{ProcessIdentity, ProcessStat};
 use corewise_sys::{affinity, events};
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::{TestPlace, is_root, text};
@@ -276,7 +276,7 @@ fn what_somebody_else_changed_is_left_alone() -> Completion {
     let (bench, sleeper) = (UndoBench::new(), RunningProcess::sleep());
     RunningProcess::changer(&bench.journals, &[&sleeper.id()]).kill();
     let theirs: CpuSet = affinity::current_affinity().unwrap().lowest().into_iter().collect();
-    affinity::set_affinity(sleeper.child.id(), &theirs).unwrap();
+    ProcessIdentity::find_task(sleeper.child.id()).and_then(|task| task.restrict_thread(&theirs)).unwrap();
     let (code, document) = bench.undo(&["--json"]);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let change = &document["journals"][0]["changes"][0];

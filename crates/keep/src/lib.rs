@@ -22,6 +22,7 @@
 //! ```
 
 mod crowding;
+mod host;
 mod mask_journal;
 mod mask_setters;
 mod process_watcher;
@@ -33,22 +34,21 @@ mod worth;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corewise_machine::Machine;
-use corewise_machine::placement::MachineKnowledge;
 use corewise_machine::suggested_command;
 use corewise_machine::worth::CpuSpeed;
 use corewise_model::keep::{
     KeepAction, KeepActionOutcome, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, RuleKeeper,
 };
 use corewise_sys::affinity_events::AffinityEvents;
-use corewise_sys::change::ChangeJournal;
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::{Root, SysError, cpuset, task, topology};
 use tracing::{info, warn};
 
 use crowding::CrowdingLog;
+pub use host::{KeepHost, KeepOptions, KeepOrder, ReleaseRequest};
 use mask_journal::MaskJournal;
 use mask_setters::MaskSetters;
 use process_watcher::ProcessWatcher;
@@ -73,58 +73,6 @@ const TICKS_TO_WHOLE: u64 = 240;
 const LOSS_LOG_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum passes over a process that keeps starting threads. Each pass leaves fewer unplaced threads that can start others.
 const MOST_LOOKS: usize = 10;
-
-/// The next step of the loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeepOrder {
-    /// Go on.
-    Continue,
-    /// Read the rules again.
-    Reload,
-    /// Give everything back and end.
-    Stop,
-}
-
-/// A user's request about a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReleaseRequest {
-    /// Leave it alone, and restore its original cpus.
-    Release,
-    /// Hold it again.
-    Hold,
-}
-
-/// Callbacks from the loop to its caller. Logs go to `tracing`.
-pub trait KeepHost {
-    /// Returns the next step. Called once a [`TICK`] and after each batch of events.
-    fn next_order(&mut self) -> KeepOrder;
-
-    /// Announces that the rules are about to be read again; returns the requests made since the last call.
-    fn begin_reload(&mut self) -> Vec<(u32, ReleaseRequest)>;
-
-    /// Returns the earlier measurements that expressions of rules need.
-    fn machine_knowledge(&self) -> &dyn MachineKnowledge;
-
-    /// Returns the speeds of a machine's cpus, for the map of what they are worth.
-    fn cpu_speeds(&self, machine: &Machine) -> Vec<CpuSpeed>;
-
-    /// Takes the loop's status: after a change, at most once a second, and at once after the rules were read. Returns false if the status
-    /// could not be written and is to be reported again.
-    fn report_status(&mut self, status: &KeepStatus<'_>) -> bool;
-}
-
-/// Options of [`run`].
-#[derive(Debug)]
-pub struct KeepOptions<'a> {
-    /// The rules to keep in force.
-    pub rules: RuleFiles,
-    /// The journal of changes. The loop takes over the changes that a killed loop left in the same folder.
-    pub journal: ChangeJournal,
-    /// The processes that had been released before.
-    pub left_alone: BTreeMap<u32, KeptProcess>,
-    /// Folder of the worth map and interval between its updates; `None` for no map.
-    pub worth_map: Option<(&'a Path, Duration)>,
-}
 
 /// Keeps rules in force until the host stops it; returns the processes that are released then. If the worth map cannot be created, logs why
 /// and goes on without it.
@@ -159,6 +107,7 @@ pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap
         room_at_sweep: 0,
         crowding: CrowdingLog::default(),
         loss_logged: None,
+        has_unread: false,
         status: KeepStatus::default(),
     };
     daemon.status.sight = daemon.eyes.describe_sight();
@@ -189,6 +138,14 @@ fn read_speeds(host: &dyn KeepHost) -> Result<(Machine, Vec<CpuSpeed>), String> 
     Ok((machine, speeds))
 }
 
+/// Returns the threads of a process with other masks than at the last look.
+fn changed_threads(process: &ObservedProcess, held: Option<&KeptProcess>) -> BTreeSet<u32> {
+    let seen_before = |thread: u32| held?.threads.get(&thread).map(|known| &known.seen);
+    let changed =
+        process.threads.iter().filter(|thread| seen_before(thread.id).is_some_and(|seen| *seen != thread.cpus));
+    changed.map(|thread| thread.id).collect()
+}
+
 /// Formats a count with its noun: "1 rule", "2 rules".
 fn format_count(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -208,6 +165,8 @@ struct KeepLoop<'a> {
     crowding: CrowdingLog,
     /// Time of the last log line about lost events.
     loss_logged: Option<Instant>,
+    /// True if the system could not read a process: all are looked at again later.
+    has_unread: bool,
     status: KeepStatus<'static>,
 }
 
@@ -253,9 +212,11 @@ impl KeepLoop<'_> {
                 if let Some(authors) = &mut self.authors {
                     authors.forget_old();
                 }
+                wake.processes.extend(self.keeper.processes_to_retry(self.began.elapsed()));
                 let ticks_to_masks = if self.authors.is_some() { TICKS_TO_MASKS_WITH_EVENTS } else { TICKS_TO_MASKS };
                 if ticks % TICKS_TO_WHOLE == 0 {
                     wake.processes.extend(self.held_processes());
+                    self.clean_up();
                 } else if ticks % ticks_to_masks == 0 {
                     wake.processes.extend(self.drifted_processes());
                 }
@@ -272,6 +233,15 @@ impl KeepLoop<'_> {
                     is_behind |= self.look_at(process);
                 }
             }
+        }
+    }
+
+    /// Forgets what is known of processes that no rule matches, and requests a sweep if some could not be read.
+    fn clean_up(&mut self) {
+        let Self { keeper, eyes, .. } = self;
+        eyes.retain_processes(|id| keeper.processes().contains_key(&id) || keeper.waiting().contains_key(&id));
+        if std::mem::take(&mut self.has_unread) {
+            self.sweeps.request_sweep();
         }
     }
 
@@ -315,8 +285,12 @@ impl KeepLoop<'_> {
         self.keeper.forget_taken_over();
     }
 
-    fn grant_request(&mut self, process: u32, request: ReleaseRequest) {
+    fn grant_request(&mut self, process: ProcessIdentity, request: ReleaseRequest) {
+        let ProcessIdentity { id: process, start_ticks } = process;
         match request {
+            _ if !self.keeper.knows_process(process, start_ticks) => {
+                info!(process, "a request about process {process} comes too late: it is not held");
+            }
             ReleaseRequest::Release => {
                 let actions = self.keeper.release_process(process, self.began.elapsed());
                 self.hands.restore_masks(&actions);
@@ -407,9 +381,15 @@ impl KeepLoop<'_> {
     fn look_once(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
         let names_parents = self.keeper.rules().iter().any(|rule| rule.rule.matches.parent.is_some());
-        let Some(process) = self.eyes.read_facts(id, names_parents) else {
-            self.forget_process(id);
-            return false;
+        let keeper = &self.keeper;
+        let process = match self.eyes.read_facts(id, names_parents, |process| keeper.concerns_process(process)) {
+            Ok(Some(process)) => process,
+            Ok(None) => {
+                self.forget_process(id);
+                return false;
+            }
+            // It may be there.
+            Err(_) => return self.note_unread(),
         };
         self.status.looks += 1;
         self.note_unreadable(&process);
@@ -422,10 +402,11 @@ impl KeepLoop<'_> {
         if threads.is_some_and(|threads| self.keeper.turns_away(&process, threads, now)) {
             return false;
         }
-        let process = process_watcher::complete_process(process);
-        // After the masks were seen: their setters have been reported by now.
+        let Some(process) = process_watcher::complete_process(process) else { return self.note_unread() };
+        // After the masks were seen: their setters' requests have been reported by now, and are about to be answered.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
-            authors.take_requests(|thread| self.keeper.holds_thread(thread));
+            let changed = changed_threads(&process, self.keeper.processes().get(&id));
+            authors.take_answered_requests(&changed, |thread| self.keeper.holds_thread(thread));
         }
         let authors = self.authors.as_ref();
         let author = |thread| authors.map_or(MaskAuthor::Unknown, |authors| authors.author_of(thread, id));
@@ -435,7 +416,7 @@ impl KeepLoop<'_> {
         // Restoring may take long, so it comes last if the journal has room for both.
         let comes_last = places.len() <= mask_journal::MAX_CHANGES_AT_ONCE;
         self.hands.restore_masks(if comes_last { &[] } else { &back });
-        let identity = corewise_sys::process::ProcessIdentity { id, start_ticks: process.start_ticks };
+        let identity = ProcessIdentity { id, start_ticks: process.start_ticks };
         for (action, outcome) in places.iter().zip(self.hands.place_threads(identity, &process.reachable, &places)) {
             if let Some(outcome) = outcome {
                 self.status.placed += u64::from(matches!(outcome, KeepActionOutcome::Placed(_)));
@@ -445,6 +426,12 @@ impl KeepLoop<'_> {
         self.hands.restore_masks(if comes_last { &back } else { &[] });
         self.log_news(&process, now);
         !places.is_empty() && task::has_other_than(id, process.threads.len())
+    }
+
+    /// Remembers that a process could not be read. Returns false: there is nothing more to do in this look.
+    fn note_unread(&mut self) -> bool {
+        self.has_unread = true;
+        false
     }
 
     /// Logs what was noted of a process in this look.

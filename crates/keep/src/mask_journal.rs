@@ -267,7 +267,7 @@ mod tests {
             seen = cpus.clone();
         }
         // Where this loop is killed, the next one finds the same.
-        affinity::set_affinity(id, &first).unwrap();
+        ProcessIdentity::find_task(id).and_then(|task| task.restrict_thread(&first)).unwrap();
         hands.give_back_all(&[]);
         assert_eq!(affinity::affinity_of(id).unwrap(), all, "what it was given before counts as well");
         child.kill().unwrap();

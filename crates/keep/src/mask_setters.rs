@@ -5,11 +5,16 @@ use std::time::{Duration, Instant};
 
 use corewise_model::keep::MaskAuthor;
 use corewise_sys::affinity_events::{self, AffinityEvent, AffinityEvents, AffinityWatch};
+use corewise_sys::thread::monotonic_raw_ns;
 
 /// Time for which a request is remembered. Masks are looked at more often than that.
 const MEMORY: Duration = Duration::from_secs(10);
 /// Maximum requests remembered. Beyond it all are forgotten, and the authors count as unknown.
 const MOST_REQUESTS: usize = 10_000;
+
+/// Longest wait for the answers to requests under way: the kernel takes microseconds, unless the author loses its cpu meanwhile.
+const PATIENCE: Duration = Duration::from_millis(10);
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// Recent requests, by the thread that they changed.
 pub struct MaskSetters<'a> {
@@ -42,6 +47,20 @@ impl<'a> MaskSetters<'a> {
         for event in self.batch.drain(..) {
             self.set.insert(event.target);
             self.requests.insert(event.target, (now, event.author));
+        }
+    }
+
+    /// As [`Self::take_requests`], and waits until all requests for `changed` threads from before this call are answered: one of them may
+    /// have set the mask that was seen.
+    pub fn take_answered_requests(&mut self, changed: &BTreeSet<u32>, is_wanted: impl Fn(u32) -> bool) {
+        let (begin_ns, begin) = (monotonic_raw_ns(), Instant::now());
+        loop {
+            self.take_requests(&is_wanted);
+            let is_awaited = self.watch.awaits_answer(|thread| changed.contains(&thread), begin_ns);
+            if !is_awaited || begin.elapsed() >= PATIENCE {
+                return;
+            }
+            std::thread::sleep(PAUSE);
         }
     }
 

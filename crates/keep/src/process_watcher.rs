@@ -43,7 +43,15 @@ pub struct ProcessWatcher {
     known: BTreeMap<u32, (u64, String)>,
     last_poll: Instant,
     users: BTreeMap<u32, String>,
+    /// True if names that users choose count: those of units in a user's own service manager, and paths in a mount namespace.
+    trusts_users: bool,
+    /// The executable of each process that was found at its path. It stays the rule's file if it is replaced later, as by an update.
+    verified: BTreeMap<u32, VerifiedFile>,
 }
+
+/// A file that a process executes, found at its path: the process's start, the file's device and inode. The inode is no other file's while
+/// the process executes it.
+type VerifiedFile = (u64, u64, u64);
 
 impl ProcessWatcher {
     pub fn open(scope: ProcessScope) -> Self {
@@ -52,8 +60,16 @@ impl ProcessWatcher {
     }
 
     fn without_events(scope: ProcessScope) -> Self {
-        let (known, users) = (BTreeMap::new(), BTreeMap::new());
-        Self { scope, events: Err(String::new()), batch: Vec::new(), known, last_poll: Instant::now(), users }
+        Self {
+            scope,
+            events: Err(String::new()),
+            batch: Vec::new(),
+            known: BTreeMap::new(),
+            last_poll: Instant::now(),
+            users: BTreeMap::new(),
+            trusts_users: scope != ProcessScope::System,
+            verified: BTreeMap::new(),
+        }
     }
 
     /// Describes how processes are detected.
@@ -108,17 +124,26 @@ impl ProcessWatcher {
     }
 
     /// Reads a process without its threads and reachable cpus, which is enough to decide whether a rule matches. Returns `None` if it has
-    /// ended, is a kernel thread or this process, or is out of scope. Reading the name of its parent costs another look.
-    pub fn read_facts(&mut self, id: u32, names_parent: bool) -> Option<ObservedProcess> {
-        let facts = ProcessFacts::read_facts(id).ok().flatten()?;
+    /// ended, is a kernel thread or this process, or is out of scope. Reading the name of its parent costs another look. `is_wanted`
+    /// decides whether its executable is to be compared with the file of that path.
+    ///
+    /// # Errors
+    /// If the system cannot read it now, as without memory or open files to spare.
+    pub fn read_facts(
+        &mut self,
+        id: u32,
+        names_parent: bool,
+        is_wanted: impl Fn(&ObservedProcess) -> bool,
+    ) -> io::Result<Option<ObservedProcess>> {
+        let Some(facts) = ProcessFacts::read_facts(id)? else { return Ok(None) };
         let is_in_scope = match self.scope {
             ProcessScope::User(user) => facts.user == user,
             ProcessScope::System => true,
         };
         if !is_in_scope || facts.executable == ExecutableFile::Kernel || id == std::process::id() {
-            return None;
+            return Ok(None);
         }
-        let exe = match facts.executable {
+        let exe = match &facts.executable {
             ExecutableFile::File { path, .. } => Some(path.to_string_lossy().into_owned()),
             ExecutableFile::Kernel | ExecutableFile::Unreadable(_) => None,
         };
@@ -126,7 +151,8 @@ impl ProcessWatcher {
         let charged_to = ChargedUser { name: real_user, is_system: processes::is_system_user(facts.real_user) };
         let parent = if names_parent { ProcessStat::read_stat(facts.parent).ok().flatten() } else { None };
         let parent_name = parent.map(|stat| stat.name).unwrap_or_default();
-        Some(ObservedProcess {
+        let (unit, user_unit) = (facts.unit, facts.user_unit.filter(|_| self.trusts_users));
+        let mut process = ObservedProcess {
             id,
             start_ticks: facts.process.start_ticks,
             parent: facts.parent,
@@ -136,11 +162,31 @@ impl ProcessWatcher {
             argv: facts.arguments,
             user,
             charged_to,
-            // The unit in the user's own service manager is the user's choice, but it reaches no other user's processes.
-            unit: facts.user_unit.or(facts.unit),
+            unit: user_unit.or(unit),
             cgroup: facts.cgroup,
+            is_for_system: !self.trusts_users,
             ..ObservedProcess::default()
-        })
+        };
+        if !self.trusts_users && process.exe.is_some() && is_wanted(&process) {
+            process.is_exe_elsewhere = !self.verify_executable(&facts.executable, (id, process.start_ticks));
+        }
+        Ok(Some(process))
+    }
+
+    /// Returns true if the file that a process executes is the one at its path here, or was when the process was first seen with it.
+    fn verify_executable(&mut self, executable: &ExecutableFile, (id, start_ticks): (u32, u64)) -> bool {
+        let ExecutableFile::File { device, inode, .. } = executable else { return false };
+        let file = (start_ticks, *device, *inode);
+        let is_verified = self.verified.get(&id) == Some(&file) || executable.is_at_its_path();
+        if is_verified {
+            self.verified.insert(id, file);
+        }
+        is_verified
+    }
+
+    /// Forgets what was found out about other processes than these.
+    pub fn retain_processes(&mut self, is_kept: impl Fn(u32) -> bool) {
+        self.verified.retain(|id, _| is_kept(*id));
     }
 
     fn name_user(&mut self, user: u32) -> String {
@@ -150,20 +196,21 @@ impl ProcessWatcher {
 
     /// Reads a process as a whole.
     pub fn read_process(&mut self, id: u32) -> Option<ObservedProcess> {
-        self.read_facts(id, true).map(complete_process)
+        complete_process(self.read_facts(id, true, |_| true).ok()??)
     }
 }
 
-/// Adds the threads and the reachable cpus to a process.
-pub fn complete_process(process: ObservedProcess) -> ObservedProcess {
+/// Adds the threads and the reachable cpus to a process; `None` if no thread can be read: it has ended, or the system cannot read it now.
+pub fn complete_process(process: ObservedProcess) -> Option<ObservedProcess> {
     let thread = |thread: processes::ThreadFacts| ObservedThread {
         id: thread.identity.id,
         start_ticks: thread.identity.start_ticks,
         name: thread.name,
         cpus: thread.cpus,
     };
-    let threads = processes::process_threads(process.id).into_iter().map(thread).collect();
-    ObservedProcess { reachable: cpuset::cpuset_of(process.id), threads, ..process }
+    let threads: Vec<ObservedThread> = processes::process_threads(process.id).into_iter().map(thread).collect();
+    let is_there = !threads.is_empty();
+    is_there.then(|| ObservedProcess { reachable: cpuset::cpuset_of(process.id), threads, ..process })
 }
 
 /// Returns true if the number of threads or the mask of one of them has changed since the last look. Costs one system call per thread.
@@ -180,17 +227,20 @@ pub fn list_processes(scope: ProcessScope) -> Vec<ObservedProcess> {
     all.into_iter().filter_map(|id| eyes.read_process(id)).collect()
 }
 
-/// Returns the processes that match, without their threads and reachable cpus.
+/// Returns the processes that match, without their threads and reachable cpus. Names that users choose count: it is for looking at
+/// processes, not for placing them.
 pub fn matching_processes(scope: ProcessScope, matches: &RuleMatch) -> Vec<ObservedProcess> {
-    let mut eyes = ProcessWatcher::without_events(scope);
+    let mut eyes = ProcessWatcher { trusts_users: true, ..ProcessWatcher::without_events(scope) };
     let names_parent = matches.parent.is_some();
-    let all = eyes.all_processes().into_iter().filter_map(|id| eyes.read_facts(id, names_parent));
+    let all = eyes.all_processes().into_iter().filter_map(|id| eyes.read_facts(id, names_parent, |_| false).ok()?);
     all.filter(|process| matches.fit_process(process) == MatchFit::Yes).collect()
 }
 
-/// Reads a process as it is now; `None` if it has ended, or is a kernel thread or this process.
-pub fn read_process_by_id(id: u32) -> Option<ObservedProcess> {
-    ProcessWatcher::without_events(ProcessScope::System).read_process(id)
+/// Reads a process of any user as it is now; `None` if it has ended, or is a kernel thread or this process. `of_system` is true to compare
+/// it with rules of the system.
+pub fn read_process_by_id(id: u32, of_system: bool) -> Option<ObservedProcess> {
+    let eyes = ProcessWatcher::without_events(ProcessScope::System);
+    ProcessWatcher { trusts_users: !of_system, ..eyes }.read_process(id)
 }
 
 #[cfg(test)]
@@ -200,8 +250,40 @@ mod tests {
     use corewise_machine::placement::ResolveContext;
     use corewise_machine::{CpuSet, Machine};
     use corewise_model::keep::{MaskAuthor, RuleKeeper, parse_rules, resolve_rules};
+    use corewise_sys::process::ProcessIdentity;
 
     use super::*;
+
+    /// An update replaces the file of a running program.
+    #[cfg(unix)]
+    #[test]
+    fn a_process_keeps_its_file_when_another_one_takes_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, others) = (folder.path().join("napper"), folder.path().join("other"));
+        let sleep = corewise_sys::installed::find_program("sleep", std::env::var_os("PATH").as_deref()).unwrap();
+        for file in [&program, &others] {
+            assert!(Command::new("cp").arg("-L").args([&sleep, file]).status().unwrap().success());
+        }
+        let mut child = Command::new(&program).arg("1000").spawn().unwrap();
+        let id = child.id();
+        let is_elsewhere = |eyes: &mut ProcessWatcher| {
+            let read = || eyes.read_facts(id, false, |_| true).unwrap().unwrap();
+            let seen = std::iter::repeat_with(read).find(|process| process.name == "napper").unwrap();
+            assert!(seen.exe.unwrap().starts_with(program.to_str().unwrap()));
+            seen.is_exe_elsewhere
+        };
+        let mut early = ProcessWatcher::without_events(ProcessScope::System);
+        assert!(!is_elsewhere(&mut early));
+        std::fs::rename(&others, &program).unwrap();
+        assert!(!is_elsewhere(&mut early), "it was the file of that path");
+        assert!(is_elsewhere(&mut ProcessWatcher::without_events(ProcessScope::System)), "who knows what it was");
+        let mut of_user = ProcessWatcher { trusts_users: true, ..ProcessWatcher::without_events(ProcessScope::System) };
+        assert!(!is_elsewhere(&mut of_user));
+        early.retain_processes(|_| false);
+        assert!(is_elsewhere(&mut early));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     fn another_mask_and_an_end_are_drift() {
@@ -217,18 +299,18 @@ mod tests {
         let mut keeper = RuleKeeper::new(resolve_rules(&parse_rules(&text).unwrap(), &context));
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let id = child.id();
-        let seen = std::iter::repeat_with(|| read_process_by_id(id))
+        let seen = std::iter::repeat_with(|| read_process_by_id(id, false))
             .flatten()
             .find(|process| process.name == "sleep")
             .unwrap();
         assert_eq!(keeper.plan_actions(&seen, Duration::ZERO, &|_| MaskAuthor::Unknown).len(), 1);
         let has_drifted = || has_drifted(id, &keeper.processes()[&id]);
         assert!(has_drifted(), "it was not placed");
-        affinity::set_affinity(id, &one).unwrap();
+        ProcessIdentity::find_task(id).and_then(|task| task.restrict_thread(&one)).unwrap();
         assert!(!has_drifted());
-        affinity::set_affinity(id, &all).unwrap();
+        ProcessIdentity::find_task(id).and_then(|task| task.restrict_thread(&all)).unwrap();
         assert!(has_drifted());
-        affinity::set_affinity(id, &one).unwrap();
+        ProcessIdentity::find_task(id).and_then(|task| task.restrict_thread(&one)).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(has_drifted());

@@ -8,6 +8,7 @@ use corewise_machine::placement::{KnownMachine, MachineKnowledge};
 use corewise_machine::{Machine, SuggestedCommand, suggested_command};
 use corewise_model::keep::{self, EditError, ResolvedRule, Rule, RulesError};
 use corewise_sys::input::{self, InputFile, InputKind};
+use corewise_sys::lock::{self, FileLock};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{Root, SysError, files, output, process, topology};
 
@@ -19,6 +20,8 @@ const SYSTEM_FOLDER: &str = "corewise/rules.d";
 const USER_FILE: &str = "rules.toml";
 /// The file of the system's rules that [`RuleFiles::add_rule`] writes.
 const WRITTEN_FILE: &str = "corewise.toml";
+/// The lock of all rules files in a folder: one process at a time reads, changes and writes them.
+const LOCK: &str = ".corewise-rules.lock";
 /// Pause between two looks at whether files have changed.
 const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
@@ -240,16 +243,20 @@ impl RuleFiles {
         if let Some(what) = rule.find_error() {
             return Err(RuleFilesError::WrongRule(what));
         }
+        let file = self.file_for_new_rules();
+        let unedited = |source| RuleFilesError::Unedited { file: file.clone(), source };
+        let unwritten = |source| RuleFilesError::Unwritten { file: file.clone(), source };
+        self.parse(&file, &keep::add_rule("", rule).map_err(unedited)?)?;
+        self.read_rules()?;
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.map_or(Ok(()), output::make_folder).map_err(unwritten)?;
+        let _lock = hold_rules(&file)?;
         if self.read_rules()?.iter().any(|known| known.name == rule.name) {
             return Err(RuleFilesError::Exists { rule: rule.name.clone() });
         }
-        let file = self.file_for_new_rules();
         let before = if file.symlink_metadata().is_ok() { read_private_text(&file)? } else { String::new() };
-        let after =
-            keep::add_rule(&before, rule).map_err(|source| RuleFilesError::Unedited { file: file.clone(), source })?;
+        let after = keep::add_rule(&before, rule).map_err(unedited)?;
         self.parse(&file, &after)?;
-        let unwritten = |source| RuleFilesError::Unwritten { file: file.clone(), source };
-        file.parent().map_or(Ok(()), output::make_folder).map_err(unwritten)?;
         output::replace_file(&file, after.as_bytes()).map_err(unwritten)?;
         Ok(file)
     }
@@ -270,8 +277,13 @@ impl RuleFiles {
         change: impl Fn(&str) -> Result<String, EditError>,
     ) -> Result<PathBuf, RuleFilesError> {
         for file in self.list_files()? {
+            let has_rule = |text: &str| Ok(self.parse(&file, text)?.iter().any(|rule| rule.name == name));
+            if !has_rule(&read_private_text(&file)?)? {
+                continue;
+            }
+            let _lock = hold_rules(&file)?;
             let before = read_private_text(&file)?;
-            if self.parse(&file, &before)?.iter().any(|rule| rule.name == name) {
+            if has_rule(&before)? {
                 let after =
                     change(&before).map_err(|source| RuleFilesError::Unedited { file: file.clone(), source })?;
                 output::replace_file(&file, after.as_bytes())
@@ -311,6 +323,11 @@ pub fn resolve_on(machine: &Machine, rules: &[Rule], knowledge: &dyn MachineKnow
 
 fn needs_control_groups(rule: &Rule) -> bool {
     rule.matches.unit.is_some() || rule.matches.cgroup.is_some()
+}
+
+/// Waits until no other process changes the rules in the folder of a file, and keeps others from it.
+fn hold_rules(file: &Path) -> Result<FileLock, RuleFilesError> {
+    lock::wait_for_lock(file, LOCK).map_err(|source| RuleFilesError::Unwritten { file: file.to_owned(), source })
 }
 
 /// Reads the text of a file that no other user can have written.

@@ -37,7 +37,7 @@ pub struct KeepStatus<'a> {
     pub rules: Cow<'a, [ResolvedRule]>,
 }
 
-/// Formats the status as a Prometheus text file, with a bounded number of series: four for each rule.
+/// Formats the status as a Prometheus text file, with a bounded number of series: five for each rule.
 pub fn write_metrics(status: &KeepStatus<'_>) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, series: Vec<(String, u64)>| {
@@ -53,7 +53,7 @@ pub fn write_metrics(status: &KeepStatus<'_>) -> String {
     };
     let held = |rule: &ResolvedRule| {
         let of_rule = status.processes.values().filter(|held| held.rule == rule.rule.name);
-        of_rule.filter(|held| held.standing == ProcessStanding::Held).map(|held| held.threads.len() as u64).sum()
+        of_rule.filter(|held| held.standing == ProcessStanding::Held).map(|held| held.held_threads() as u64).sum()
     };
     let corrections = |rule: &ResolvedRule| {
         let of_rule = status.processes.values().filter(|held| held.rule == rule.rule.name);
@@ -65,6 +65,11 @@ pub fn write_metrics(status: &KeepStatus<'_>) -> String {
     family("unproven", "gauge", "1 for a rule without evidence that counts here.", by_rule(&unproven));
     let waiting =
         |rule: &ResolvedRule| status.waiting.values().filter(|waiting| waiting.rule == rule.rule.name).count() as u64;
+    let refused = |rule: &ResolvedRule| {
+        let of_rule = status.processes.values().filter(|held| held.rule == rule.rule.name);
+        of_rule.filter_map(KeptProcess::refusal).map(|(count, _)| count as u64).sum()
+    };
+    family("refused", "gauge", "Threads of a rule that could not be placed and are tried again.", by_rule(&refused));
     family("waiting", "gauge", "Processes of a rule that are not held because there is no room.", by_rule(&waiting));
     family("looks_total", "counter", "Looks at a process.", one(status.looks));
     family("placed_total", "counter", "Threads that were placed.", one(status.placed));

@@ -112,6 +112,11 @@ pub enum EventKind {
         /// The task.
         task: u32,
     },
+    /// The kernel answers a task's request for an affinity.
+    AffinityAnswered {
+        /// True if the affinity was set.
+        is_granted: bool,
+    },
 }
 
 /// Source of an interrupt.

@@ -151,7 +151,7 @@ fn thieves() -> io::Result<()> {
             std::thread::sleep(TICK.mul_f64(number as f64 / THIEVES as f64 * 0.9));
             let begin = Instant::now();
             scope.spawn(|| {
-                let _ = affinity::set_affinity(0, &CpuSet::from_cpu(cpu));
+                let _ = affinity::set_current(&CpuSet::from_cpu(cpu));
                 while !ended.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }

@@ -38,6 +38,7 @@ pub mod spawn;
 pub mod standard_files;
 mod stat;
 pub mod task;
+mod task_handle;
 pub mod thread;
 pub mod thread_reader;
 #[cfg(target_arch = "x86_64")]

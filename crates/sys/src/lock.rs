@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use crate::file_place::FilePlace;
 use crate::os::files;
 use crate::os::folder_handle::{FolderError, FolderHandle};
 
@@ -46,7 +48,33 @@ pub fn take_lock(folder: &Path, name: &str) -> io::Result<LockAttempt> {
     take_in(&FolderHandle::open_private(folder, true).map_err(failed)?, name)
 }
 
-/// As [`take`], in an open folder.
+/// Longest wait for a lock that is held for moments only.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Waits for the lock of a name in the folder to which the path of a file leads, and holds it. Only this user can open the lock's own file,
+/// so no other user can keep it.
+///
+/// # Errors
+/// If the folder cannot be reached or written to, or the lock is not released within ten seconds.
+pub fn wait_for_lock(path: &Path, name: &str) -> io::Result<FileLock> {
+    let (place, begin) = (FilePlace::find_place(path)?, Instant::now());
+    loop {
+        match take_in(place.folder(), name)? {
+            LockAttempt::Ours(lock) => return Ok(lock),
+            LockAttempt::Held(_) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            LockAttempt::Held(process) => {
+                let who = process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
+                return Err(io::Error::new(
+                    io::ErrorKind::WouldBlock,
+                    format!("{who} holds its lock and does not end"),
+                ));
+            }
+        }
+    }
+}
+
+/// As [`take_lock`], in an open folder.
 pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<LockAttempt> {
     let name = OsStr::new(name);
     let mut file = match folder.create_file(name) {

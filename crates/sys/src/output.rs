@@ -70,6 +70,15 @@ impl OutputPlace {
         self.replace_by(|file| file.write_all(bytes)).map(drop)
     }
 
+    /// As [`Self::replace_file`]; every user may read the new file, whatever is usual here.
+    ///
+    /// # Errors
+    /// As [`Self::replace_file`].
+    pub fn replace_readable_file(&self, bytes: &[u8]) -> io::Result<()> {
+        let write = |file: &mut File| file.write_all(bytes).and_then(|()| files::make_readable(file));
+        self.replace_by(write).map(drop)
+    }
+
     /// Replaces the file by an empty one. A device, such as /dev/null, stays and is written to.
     ///
     /// # Errors

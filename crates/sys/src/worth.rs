@@ -57,7 +57,6 @@ impl WorthWriter {
         }
         let file = folder.create_file(name)?;
         let words = HEADER_WORDS + head.records as usize * RECORD_WORDS;
-        file.set_len(words as u64 * 8)?;
         let shared = SharedWords::of_file(&file, words, true)?;
         for (word, value) in shared.words().iter().zip(head.to_words()) {
             word.store(value, Ordering::Relaxed);
@@ -227,6 +226,18 @@ mod tests {
         assert!(reader.is_stale() && WorthReader::open(folder.path()).unwrap().is_some());
         drop(second);
         assert!(WorthReader::open(folder.path()).unwrap().is_none());
+    }
+
+    /// A map of a file without its space would end the writer with SIGBUS, when it stores the first record.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_has_its_space_before_it_is_mapped() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let head = WorthHeader { records: 512, ..HEAD };
+        let _writer = WorthWriter::create_file(folder.path(), &head).unwrap();
+        let found = std::fs::metadata(folder.path().join(FILE)).unwrap();
+        assert!(found.blocks() * 512 >= found.len() && found.len() > 512 * 8, "{found:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod artifact_users;
 mod deny;
 mod file_access;
 mod fuzz;
+mod number_access;
 mod packages;
 mod platform_names;
 mod programs;
@@ -43,7 +44,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
   unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
   walls                   find circles between modules, commands that reach into other rooms, code outside sys \
-that names a system or opens files, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, and crates that use others than they may
+that names a system or opens files, signals and masks by bare number, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, and crates that use others than they may
   words [--list names|words] [CRATE]
                           measure how names and comments of product code read, or list where; fails if a figure is above its aim
   deny                    check licences, duplicates and sources of the dependencies by deny.toml

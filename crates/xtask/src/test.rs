@@ -16,7 +16,7 @@ use crate::platform_names;
 use crate::programs::{self, ProgramOptions, TestProgram};
 use crate::setup;
 use crate::summary::TestSummary;
-use crate::{artifact_users, deny, file_access, packages, suggestions, walls, windows, words};
+use crate::{artifact_users, deny, file_access, number_access, packages, suggestions, walls, windows, words};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -237,6 +237,7 @@ impl StepTimes {
 pub fn check_walls() -> Result<bool> {
     Ok(walls::check_crates()?
         & file_access::check_file_access()?
+        & number_access::check_number_access()?
         & artifact_users::check()?
         & platform_names::check_platform_names()?
         & suggestions::check_suggestions()?

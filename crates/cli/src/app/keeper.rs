@@ -4,22 +4,23 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corewise_keep::{KeepStatus, ReleaseRequest};
+use corewise_keep::{KeepStatus, ReleaseRequest, RuleFiles};
 use corewise_machine::suggested_command;
 use corewise_model::keep::KeptProcess;
 use corewise_sys::input::{InputFile, InputKind};
-use corewise_sys::process::ProcessIdentity;
-use corewise_sys::{input, output, signals};
+use corewise_sys::process::{self, ProcessIdentity};
+use corewise_sys::{files, input, output, signals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::failure::CommandFailure;
+use crate::app::keeper_process::{self, RunningKeeper};
 use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 
 const STATE: &str = "keep.json";
-/// File of requests about processes; a number and a word per line.
-const WISHES: &str = "keep.wishes";
+/// Begin of the names of files that are requests: an empty file for each, so that none is lost when many are made at the same time.
+const REQUEST: &str = "keep.request";
 
 /// State of a running `keep run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +35,9 @@ pub struct KeeperState<'a> {
     pub boot: String,
     /// Whether it keeps the system's rules.
     pub of_system: bool,
+    /// Path of its file of rules, or of their folder.
+    #[serde(default)]
+    pub rules: String,
     /// Current status of the rules and processes.
     pub status: KeepStatus<'a>,
 }
@@ -41,13 +45,26 @@ pub struct KeeperState<'a> {
 impl KeeperState<'static> {
     /// Reads the state of the `keep run` that runs with this folder of journals; `None` if none runs.
     pub fn read_state(settings: &ProgramSettings) -> Option<Self> {
-        Self::read_from_folder(settings.journals.as_ref()?).filter(|state| state.process_identity().is_alive())
+        Self::read_from_folder(settings.journals.as_ref()?).filter(Self::is_of_running_keeper)
     }
 
     fn read_from_folder(folder: &Path) -> Option<Self> {
         let state = InputFile::open(&folder.join(STATE), InputKind::KeeperState).ok()?;
         // The writer of the state chooses the process that gets a signal.
         if state.origin().writers().is_some() { None } else { input::read_json(state).ok() }
+    }
+
+    /// Finds the state that a keeper writes, to show it: with this user's journals, the system's, or in the home of the keeper's user. `None`
+    /// if it is elsewhere, or this user may not read it.
+    pub fn read_to_show(keeper: &RunningKeeper, settings: &ProgramSettings) -> Option<Self> {
+        let of_user = files::home_of_user(keeper.user).map(|home| home.join(".local/state/corewise"));
+        let folders = [settings.journals.clone(), Some(ProgramSettings::system_runtime().to_owned()), of_user];
+        let boot = process::boot_id().ok()?;
+        let is_its = |state: &Self| state.process_identity() == keeper.process && state.boot == boot;
+        let read = |folder: PathBuf| {
+            input::read_json::<Self>(InputFile::open(&folder.join(STATE), InputKind::KeeperState).ok()?).ok()
+        };
+        folders.into_iter().flatten().filter_map(read).find(is_its)
     }
 
     /// Returns the living processes that the previous `keep run` left alone.
@@ -71,16 +88,28 @@ impl KeeperState<'static> {
 }
 
 impl KeeperState<'_> {
-    /// Writes it.
+    /// Writes it. Every user may read that of the system, as /proc shows what it names; a user's own lies in a folder of that user's alone.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn write_state(&self, folder: &Path) -> std::io::Result<()> {
-        output::replace_file(&folder.join(STATE), &serde_json::to_vec(self)?)
+        let (place, bytes) = (output::OutputPlace::reach_place(&folder.join(STATE))?, serde_json::to_vec(self)?);
+        if self.of_system { place.replace_readable_file(&bytes) } else { place.replace_file(&bytes) }
     }
 
-    fn process_identity(&self) -> ProcessIdentity {
+    /// Returns the process that wrote it.
+    pub fn process_identity(&self) -> ProcessIdentity {
         ProcessIdentity { id: self.process, start_ticks: self.start_ticks }
+    }
+
+    /// Returns true if the process that wrote it runs, and is a `keep run` of this boot.
+    fn is_of_running_keeper(&self) -> bool {
+        process::boot_id().is_ok_and(|boot| boot == self.boot) && keeper_process::is_keeper(self.process_identity())
+    }
+
+    /// Returns true if it keeps these rules in force.
+    pub fn keeps_rules(&self, rules: &RuleFiles) -> bool {
+        self.of_system == rules.of_system && self.rules == rules_path(rules)
     }
 
     /// Makes it read its files again.
@@ -89,9 +118,15 @@ impl KeeperState<'_> {
     }
 }
 
-/// Makes a running `keep run` read the rules again. Returns true if one runs.
-pub fn reload_running(settings: &ProgramSettings) -> bool {
-    let state = KeeperState::read_state(settings);
+/// Returns the path of rules, the same in every folder in which it is asked for.
+pub fn rules_path(rules: &RuleFiles) -> String {
+    let absolute = || std::path::absolute(&rules.place).unwrap_or_else(|_| rules.place.clone());
+    rules.place.canonicalize().unwrap_or_else(|_| absolute()).to_string_lossy().into_owned()
+}
+
+/// Makes a running `keep run` of these rules read them again. Returns true if one runs.
+pub fn reload_running(rules: &RuleFiles, settings: &ProgramSettings) -> bool {
+    let state = KeeperState::read_state(settings).filter(|state| state.keeps_rules(rules));
     state.iter().for_each(KeeperState::request_reload);
     state.is_some()
 }
@@ -112,30 +147,39 @@ pub fn find_running(settings: &ProgramSettings) -> Result<KeeperState<'static>, 
 ///
 /// # Errors
 /// If none runs, or if the request cannot be written.
-pub fn ask_running(process: u32, request: ReleaseRequest, settings: &ProgramSettings) -> Result<(), CommandFailure> {
+pub fn ask_running(
+    process: ProcessIdentity,
+    request: ReleaseRequest,
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
     let state = find_running(settings)?;
-    let file = requests_folder(settings.journal_folder()?);
-    let before = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
-    let text = format!("{before}{process} {}\n", request_word(request));
-    output::replace_file(&file, text.as_bytes())
+    let file = settings.journal_folder()?.join(request_name(process, request));
+    output::replace_file(&file, b"")
         .map_err(|error| CommandFailure::unavailable_error(format!("cannot write {}: {error}", file.display())))?;
     state.request_reload();
     Ok(())
 }
 
-/// Takes the requests about processes and removes their file.
-pub fn take_requests(folder: &Path) -> Vec<(u32, ReleaseRequest)> {
-    let file = requests_folder(folder);
-    let text = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
-    let _ = input::remove_stale(&file);
-    let request = |line: &str| {
-        let (process, asked) = line.split_once(' ')?;
-        let request = [ReleaseRequest::Release, ReleaseRequest::Hold]
-            .into_iter()
-            .find(|request| request_word(*request) == asked)?;
-        Some((process.parse().ok()?, request))
+/// Takes the requests about processes and removes their files.
+pub fn take_requests(folder: &Path) -> Vec<(ProcessIdentity, ReleaseRequest)> {
+    let take = |file: PathBuf| {
+        let request = parse_request(file.file_name()?.to_str()?)?;
+        input::remove_stale(&file).ok()?;
+        Some(request)
     };
-    text.lines().filter_map(request).collect()
+    input::list_folder(folder).unwrap_or_default().into_iter().filter_map(take).collect()
+}
+
+fn request_name(ProcessIdentity { id, start_ticks }: ProcessIdentity, request: ReleaseRequest) -> String {
+    format!("{REQUEST}-{id}-{start_ticks}-{}", request_word(request))
+}
+
+fn parse_request(name: &str) -> Option<(ProcessIdentity, ReleaseRequest)> {
+    let mut parts = name.strip_prefix(REQUEST)?.strip_prefix('-')?.split('-');
+    let process = ProcessIdentity { id: parts.next()?.parse().ok()?, start_ticks: parts.next()?.parse().ok()? };
+    let all = [ReleaseRequest::Release, ReleaseRequest::Hold];
+    let request = all.into_iter().find(|request| Some(request_name(process, *request)).as_deref() == Some(name))?;
+    Some((process, request))
 }
 
 const fn request_word(request: ReleaseRequest) -> &'static str {
@@ -145,6 +189,50 @@ const fn request_word(request: ReleaseRequest) -> &'static str {
     }
 }
 
-fn requests_folder(folder: &Path) -> PathBuf {
-    folder.join(WISHES)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_made_at_the_same_time_are_all_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let ask = |id: u32, request| {
+            let process = ProcessIdentity { id, start_ticks: u64::from(id) + 7 };
+            output::replace_file(&folder.path().join(request_name(process, request)), b"").unwrap();
+        };
+        std::thread::scope(|scope| {
+            for id in 1..=20 {
+                scope.spawn(move || ask(id, ReleaseRequest::Release));
+            }
+        });
+        ask(21, ReleaseRequest::Hold);
+        for other in ["keep.json", "keep.request-1", "keep.request-1-2-release-3", "keep.request-x-2-release"] {
+            std::fs::write(folder.path().join(other), "").unwrap();
+        }
+        let mut taken = take_requests(folder.path());
+        taken.sort_by_key(|(process, _)| process.id);
+        let expected = |id: u32| {
+            let request = if id == 21 { ReleaseRequest::Hold } else { ReleaseRequest::Release };
+            (ProcessIdentity { id, start_ticks: u64::from(id) + 7 }, request)
+        };
+        assert_eq!(taken, (1..=21).map(expected).collect::<Vec<_>>());
+        assert_eq!(take_requests(folder.path()), []);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "what is no request stays");
+    }
+
+    /// A number and a start time of this boot are not enough: any process has some.
+    #[test]
+    fn a_state_is_believed_only_if_a_keeper_of_this_boot_wrote_it() {
+        let this = ProcessIdentity::this_process().unwrap();
+        let state = KeeperState {
+            process: this.id,
+            start_ticks: this.start_ticks,
+            started_unix_ms: 0,
+            boot: process::boot_id().unwrap(),
+            of_system: false,
+            rules: String::new(),
+            status: KeepStatus::default(),
+        };
+        assert!(!state.is_of_running_keeper(), "this process is no keep run");
+    }
 }

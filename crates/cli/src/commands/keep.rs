@@ -24,12 +24,14 @@ use corewise_model::keep::{
     RuleStrength, ThreadRule, UnprovenPolicy, WrittenValue, cgroup_owner, remove_rule, set_disabled,
 };
 use corewise_sys::files::path_of;
-use corewise_sys::process::ProcessStat;
+use corewise_sys::process::{self, ProcessIdentity, ProcessStat};
+use corewise_sys::processes::{self, ProcessFacts};
 use corewise_sys::{affinity, cpuset, installed};
 use jiff::tz::TimeZone;
 
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::keeper::{self, KeeperState};
+use crate::app::keeper_process::{self, RunningKeeper};
 use crate::app::output::{print_message, print_text, show_result};
 use crate::app::placement::parse_expression;
 use crate::app::rules::find_rules;
@@ -41,7 +43,8 @@ use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
 use arguments::{KeepAddArguments, KeepArguments, KeepCommand, StrengthName};
 use document::{
-    KeepChangeDocument, KeepDocument, KeepPlanDocument, KeepProveDocument, KeepWhyDocument, MaskOrigin, PlannedActions,
+    KeepChangeDocument, KeepDocument, KeepPlanDocument, KeepProveDocument, KeepWhyDocument, KeeperMention, MaskOrigin,
+    PlannedActions,
 };
 
 impl RunnableCommand for KeepArguments {
@@ -75,15 +78,15 @@ impl RunnableCommand for KeepArguments {
             Some(KeepCommand::Release { process, undo }) => release_process(process, undo, settings),
             Some(KeepCommand::Remove(typed)) => {
                 let file = rules.edit_rule(&typed.name, |text| remove_rule(text, &typed.name))?;
-                report_change(&typed.name, "removed", &file, settings)
+                report_change(&typed.name, "removed", (&rules, &file), settings)
             }
             Some(KeepCommand::Enable(typed)) => {
                 let file = rules.edit_rule(&typed.name, |text| set_disabled(text, &typed.name, false))?;
-                report_change(&typed.name, "enabled", &file, settings)
+                report_change(&typed.name, "enabled", (&rules, &file), settings)
             }
             Some(KeepCommand::Disable(typed)) => {
                 let file = rules.edit_rule(&typed.name, |text| set_disabled(text, &typed.name, true))?;
-                report_change(&typed.name, "disabled", &file, settings)
+                report_change(&typed.name, "disabled", (&rules, &file), settings)
             }
             Some(KeepCommand::Reload) => {
                 rules.read_rules()?;
@@ -98,18 +101,58 @@ impl RunnableCommand for KeepArguments {
 
 fn list_rules(rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let resolved = rules.resolve_here(settings)?;
-    let running = KeeperState::read_state(settings).filter(|state| state.of_system == rules.of_system);
-    let place = rules.place.display().to_string();
-    show_result(
-        settings,
-        || KeepDocument {
-            schema: "corewise/keep/1",
-            place: place.clone(),
-            rules: &resolved,
-            running: running.as_ref(),
-        },
-        || screen::draw_list(&place, &resolved, running.as_ref(), settings.width),
-    )
+    let user = process::effective_user();
+    let is_for = |keeper: &&ProcessKeeper| {
+        let may_be_for = if rules.of_system { [user, 0] } else { [user; 2] };
+        may_be_for.contains(&keeper.keeper.user) && keeper.of_system() != Some(!rules.of_system)
+    };
+    let keepers = find_keepers_over(user, settings);
+    let running = keepers.iter().find(|keeper| keeper.state.as_ref().is_some_and(|state| state.keeps_rules(rules)));
+    let others = keepers.iter().filter(is_for).filter(|_| running.is_none()).map(ProcessKeeper::mention).collect();
+    let document = KeepDocument {
+        schema: "corewise/keep/1",
+        place: rules.place.display().to_string(),
+        rules: &resolved,
+        running: running.and_then(|keeper| keeper.state.as_ref()),
+        others,
+    };
+    show_result(settings, || &document, || screen::draw_list(&document, settings.width))
+}
+
+/// A running `keep run`, with its state if this user may read it.
+struct ProcessKeeper {
+    keeper: RunningKeeper,
+    state: Option<KeeperState<'static>>,
+}
+
+impl ProcessKeeper {
+    /// Returns whether it keeps the system's rules, if that is known.
+    fn of_system(&self) -> Option<bool> {
+        self.state.as_ref().map(|state| state.of_system)
+    }
+
+    fn mention(&self) -> KeeperMention {
+        let user = self.keeper.user;
+        KeeperMention {
+            process: self.keeper.process.id,
+            user: processes::user_name(user).unwrap_or_else(|| user.to_string()),
+            of_system: self.of_system(),
+            rules: self.state.as_ref().map(|state| state.rules.clone()),
+        }
+    }
+
+    fn holds_process(&self, process: &ObservedProcess) -> bool {
+        let Some(status) = self.state.as_ref().map(|state| &state.status) else { return false };
+        let is_held = status.processes.get(&process.id).is_some_and(|held| held.start_ticks == process.start_ticks);
+        let waits = status.waiting.get(&process.id).is_some_and(|waiting| waiting.start_ticks == process.start_ticks);
+        is_held || waits
+    }
+}
+
+/// Returns each `keep run` that may place a user's processes: that user's and root's.
+fn find_keepers_over(user: u32, settings: &ProgramSettings) -> Vec<ProcessKeeper> {
+    let keepers = keeper_process::find_keepers(&[user, 0]).into_iter();
+    keepers.map(|keeper| ProcessKeeper { keeper, state: KeeperState::read_to_show(&keeper, settings) }).collect()
 }
 
 fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), CommandFailure> {
@@ -119,7 +162,7 @@ fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettin
     if let Some(problem) = here.and_then(|resolved| resolved.problem) {
         print_message(&format!("warning: on this machine rule {} holds nothing: {problem}", rule.name));
     }
-    report_change(&rule.name, "added", &file, settings)
+    report_change(&rule.name, "added", (rules, &file), settings)
 }
 
 /// Returns the rule that was typed, or that an experiment proves.
@@ -245,8 +288,13 @@ fn read_winner(
     Ok((place, evidence, (workload.command.first().cloned().unwrap_or_default(), folder)))
 }
 
-fn report_change(rule: &str, what: &str, file: &Path, settings: &ProgramSettings) -> Result<(), CommandFailure> {
-    let reloaded = keeper::reload_running(settings);
+fn report_change(
+    rule: &str,
+    what: &str,
+    (rules, file): (&RuleFiles, &Path),
+    settings: &ProgramSettings,
+) -> Result<(), CommandFailure> {
+    let reloaded = keeper::reload_running(rules, settings);
     let file = file.display().to_string();
     let screen = || {
         let mut screen = TextScreen::new();
@@ -321,24 +369,36 @@ fn plan_processes(
 }
 
 fn explain_process(id: u32, rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), CommandFailure> {
-    let process = corewise_keep::read_process_by_id(id)
-        .ok_or_else(|| CommandFailure::unavailable_error(format!("there is no process {id} that can be placed")))?;
-    let running = KeeperState::read_state(settings);
-    let held = running.as_ref().and_then(|state| state.status.processes.get(&id));
-    let held = held.filter(|held| held.start_ticks == process.start_ticks);
-    let waiting = running.as_ref().and_then(|state| state.status.waiting.get(&id));
-    let waiting = waiting.filter(|waiting| waiting.start_ticks == process.start_ticks);
-    let keeper = RuleKeeper::new(rules.resolve_here(settings)?);
+    let missing = || CommandFailure::unavailable_error(format!("there is no process {id} that can be placed"));
+    let process = corewise_keep::read_process_by_id(id, rules.of_system).ok_or_else(missing)?;
+    let user = ProcessFacts::read_facts(id).ok().flatten().ok_or_else(missing)?.user;
+    let keepers = find_keepers_over(user, settings);
+    let holder = keepers.iter().find(|keeper| keeper.holds_process(&process));
+    let state = holder.and_then(|holder| holder.state.as_ref());
+    let held = state.and_then(|state| state.status.processes.get(&id));
+    let waiting = state.and_then(|state| state.status.waiting.get(&id));
+    let named = held.map(|held| &held.rule).or(waiting.map(|waiting| &waiting.rule));
+    // The rules of the one that holds it explain its cpus, whatever rules were asked about.
+    let others = state.filter(|state| !state.keeps_rules(rules));
+    let other_rules = others.map(|state| RuleFiles { place: state.rules.clone().into(), of_system: state.of_system });
+    let resolved = other_rules
+        .map_or_else(|| rules.resolve_here(settings).map(Some), |others| Ok(others.resolve_here(settings).ok()))?;
+    let keeper = RuleKeeper::new(resolved.unwrap_or_default());
+    let is_in_scope = rules.of_system || user == process::effective_user();
+    let rule = match named {
+        Some(named) => keeper.rules().iter().find(|rule| rule.rule.name == *named),
+        None => keeper.rule_of(&process).filter(|_| is_in_scope),
+    };
+    let unknown = keepers.iter().filter(|keeper| holder.is_none() && keeper.state.is_none());
     let document = KeepWhyDocument {
         schema: "corewise/keep-why/1",
         process: &process,
-        rule: keeper.rule_of(&process),
+        rule,
         held,
         waiting,
-        since_unix_ms: running
-            .as_ref()
-            .filter(|_| held.is_some() || waiting.is_some())
-            .map(|state| state.started_unix_ms),
+        keeper: holder.map(ProcessKeeper::mention),
+        unknown: unknown.map(ProcessKeeper::mention).collect(),
+        since_unix_ms: state.map(|state| state.started_unix_ms),
         limited_by: (process.reachable != cpuset::online_cpus()).then(|| cgroup_owner(&process.cgroup)),
         origin: if held.is_some_and(|held| !held.is_left_alone()) { None } else { find_origin(&process) },
     };
@@ -383,5 +443,8 @@ fn release_process(id: u32, is_undone: bool, settings: &ProgramSettings) -> Resu
             suggestion::format_mention(&suggested_command::keep_why(&id.to_string()))
         )));
     }
-    keeper::ask_running(id, if is_undone { ReleaseRequest::Hold } else { ReleaseRequest::Release }, settings)
+    let Some(KeptProcess { start_ticks, .. }) = held else { return Ok(()) };
+    let process = ProcessIdentity { id, start_ticks: *start_ticks };
+    let request = if is_undone { ReleaseRequest::Hold } else { ReleaseRequest::Release };
+    keeper::ask_running(process, request, settings)
 }

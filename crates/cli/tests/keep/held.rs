@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use corewise_sys::affinity_events::AffinityEvents;
+use corewise_sys::process::ProcessIdentity;
 
 use crate::stage::{KeepStage, RunningActor};
 use crate::support::{text, wait_for};
@@ -30,6 +31,21 @@ fn processes_are_held_and_given_back() {
     assert!(log.ends_with(" stopped: 1 thread given back\n"), "{log}");
     assert_eq!(affinity::affinity_of(early.0.id()).unwrap(), stage.all);
     stage.assert_nothing_left();
+}
+
+#[test]
+fn processes_that_are_released_at_the_same_time_are_all_released() {
+    let Some(stage) = KeepStage::new() else { return };
+    stage.add();
+    let (naps, daemon) = ((0..12).map(|_| stage.nap()).collect::<Vec<_>>(), stage.daemon());
+    naps.iter().for_each(|nap| stage.wait_for_mask(nap, &stage.one));
+    let ids: Vec<String> = naps.iter().map(|nap| nap.0.id().to_string()).collect();
+    wait_for("the state", || ids.iter().all(|id| stage.said(&["why", id]).contains("because of")).then_some(()));
+    let asked: Vec<_> = ids.iter().map(|id| stage.command(&["release", id]).spawn().unwrap()).collect();
+    assert!(asked.into_iter().all(|mut child| child.wait().unwrap().success()));
+    naps.iter().for_each(|nap| stage.wait_for_mask(nap, &stage.all));
+    let log = stage.stop(daemon);
+    assert_eq!(log.matches(" is released on request").count(), 12, "{log}");
 }
 
 /// Through a rule that is disabled meanwhile, and by the loop after the one that was asked.
@@ -73,7 +89,7 @@ fn what_leaves_the_boundary_is_left_alone() {
     };
     stage.wait_for_mask(&nap, &stage.one);
     let other = stage.all.difference(&stage.one);
-    affinity::set_affinity(nap.0.id(), &other).unwrap();
+    ProcessIdentity::find_task(nap.0.id()).and_then(|task| task.restrict_thread(&other)).unwrap();
     let id = nap.0.id().to_string();
     wait_for("the release", || stage.said(&["why", &id]).contains("released:").then_some(()));
     let log = stage.stop(daemon);

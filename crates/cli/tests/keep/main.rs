@@ -5,6 +5,7 @@
 mod crowd;
 mod evidence;
 mod held;
+mod namespaces;
 mod service;
 mod stage;
 #[path = "../support/mod.rs"]

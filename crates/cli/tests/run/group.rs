@@ -80,7 +80,7 @@ fn held() -> RunTestResult {
     same(effective.trim(), one_cpu(), "cpuset.cpus.effective")?;
     // Whoever widens its mask is cut to the group: sched_setaffinity(2).
     let all = corewise_sys::affinity::current_affinity()?;
-    let _ = corewise_sys::affinity::set_affinity(command, &all);
+    let _ = corewise_sys::process::ProcessIdentity::find_task(command).and_then(|task| task.restrict_thread(&all));
     same(corewise_sys::affinity::affinity_of(command)?.to_string().as_str(), one_cpu(), "a widened mask")?;
     running.end_input();
     same(running.status().code(), Some(7), "exit status")?;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use corewise_machine::CpuSet;
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Completion, Trial};
 
@@ -66,7 +67,7 @@ fn placed() -> RunTestResult {
     let mut stage = RunningStage::new()?;
     let (all, id) = (affinity::current_affinity()?, stage.actor.id());
     let narrow = stage.another_thread();
-    affinity::set_affinity(narrow, &CpuSet::from_cpu(first))?;
+    ProcessIdentity::find_task(narrow).and_then(|task| task.restrict_thread(&CpuSet::from_cpu(first)))?;
     let said = said(&mut stage.place(&second.to_string()))?;
     let threads = task::thread_numbers(id).len();
     let expected = format!(": {threads} threads on cpus {second}\nThe same by hand:  taskset -apc {second} {id}\n");
@@ -79,7 +80,7 @@ fn placed() -> RunTestResult {
     same(stage.masks(), vec![CpuSet::from_cpu(second)], "nothing is done")?;
     let undone = self::said(&mut stage.corewise(&["undo"]))?;
     same(affinity::affinity_of(narrow)?, CpuSet::from_cpu(first), &undone)?;
-    affinity::set_affinity(narrow, &all)?;
+    ProcessIdentity::find_task(narrow).and_then(|task| task.restrict_thread(&all))?;
     same(stage.masks(), vec![all], &undone)?;
     same(undone.contains("started since: 1"), true, &undone)?;
     Ok(Completion::Completed)

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use corewise_machine::CpuSet;
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::process_events::{ProcessEvent, ProcessEventKind, ProcessEvents};
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::{affinity, processes, task};
@@ -109,7 +110,7 @@ fn place_process(process: u32, programs: &str, cpus: &CpuSet) {
     }
     for thread in task::thread_numbers(process) {
         if affinity::affinity_of(thread).is_ok_and(|now| now != *cpus) {
-            let _ = affinity::set_affinity(thread, cpus);
+            let _ = ProcessIdentity::find_task(thread).and_then(|task| task.restrict_thread(cpus));
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use corewise_machine::CpuSet;
 use corewise_machine::random::RandomGenerator;
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::{affinity, task};
 
 use super::ComparisonStage;
@@ -34,7 +35,7 @@ pub fn run(stage: &ComparisonStage, times: u32) -> Result<bool> {
     // Some had fewer cpus before.
     let first = CpuSet::from_cpu(stage.all.lowest().unwrap_or_default());
     for (thread, cpus) in masks.iter_mut().filter(|(thread, _)| **thread % 5 == 0) {
-        affinity::set_affinity(*thread, &first)?;
+        ProcessIdentity::find_task(*thread).and_then(|task| task.restrict_thread(&first))?;
         *cpus = first.clone();
     }
     let (mut wrong, mut placed, mut set_by_others, mut born) = (0, 0_usize, 0, 0);
@@ -58,7 +59,7 @@ pub fn run(stage: &ComparisonStage, times: u32) -> Result<bool> {
         // Another program sets the masks of a few while no keeper runs.
         let others: Vec<u32> = masks.keys().copied().filter(|_| random.next_unit() < 0.05).collect();
         for thread in others {
-            affinity::set_affinity(thread, &first)?;
+            ProcessIdentity::find_task(thread).and_then(|task| task.restrict_thread(&first))?;
             masks.insert(thread, first.clone());
             set_by_others += 1;
         }
@@ -84,7 +85,7 @@ pub fn run(stage: &ComparisonStage, times: u32) -> Result<bool> {
         ensure!(wrong < 10, "that is enough");
         // Resets the masks set by others, for the next round.
         for (thread, cpus) in masks.iter_mut().filter(|(thread, _)| **thread % 5 != 0) {
-            affinity::set_affinity(*thread, &stage.all)?;
+            ProcessIdentity::find_task(*thread).and_then(|task| task.restrict_thread(&stage.all))?;
             cpus.clone_from(&stage.all);
         }
     }

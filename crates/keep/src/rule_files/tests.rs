@@ -86,6 +86,9 @@ fn a_rule_of_the_system_matches_by_more_than_names() {
     assert_eq!(names(&of_user), ["web"]);
     let of_system = RuleFiles { of_system: true, ..of_user };
     assert!(matches!(of_system.read_rules(), Err(RuleFilesError::Untrustworthy { .. })));
+    let everybody = text.replace("name = \"web\" }", "name = \"web\", user = \"*\" }");
+    let (_folder, of_everybody) = folder_of(&[("a.toml", everybody)], true);
+    assert!(matches!(of_everybody.read_rules(), Err(RuleFilesError::Untrustworthy { .. })));
     let own = keep::parse_rules(text).unwrap().remove(0);
     let empty = tempfile::tempdir().unwrap();
     let files = RuleFiles { place: empty.path().join("rules.d"), of_system: true };
@@ -113,6 +116,25 @@ fn a_rule_is_added_once_and_edited_in_its_own_file() {
     assert!(files.edit_rule("a", |text| remove_rule(text, "a")).unwrap_err().is_usage());
     let wrong = files.add_rule(&Rule { name: "no name".to_owned(), ..rule("c") }).unwrap_err();
     assert!(matches!(wrong, RuleFilesError::WrongRule(_)), "{wrong}");
+}
+
+#[test]
+fn rules_that_are_added_at_the_same_time_are_all_there() {
+    let (_folder, files) = folder_of(&[("a.toml", rule_text("first", "0"))], false);
+    let place = files.place.join("a.toml");
+    let files = RuleFiles { place, of_system: false };
+    let begun = std::sync::Barrier::new(16);
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let (files, begun) = (&files, &begun);
+            scope.spawn(move || {
+                begun.wait();
+                files.add_rule(&rule(&format!("r{number}"))).unwrap();
+                files.edit_rule("first", |text| set_disabled(text, "first", number % 2 == 0)).unwrap();
+            });
+        }
+    });
+    assert_eq!(files.read_rules().unwrap().len(), 17);
 }
 
 /// Rules place processes by what earlier surveys found, and are not bounded by the mask that this process inherited.

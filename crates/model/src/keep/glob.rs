@@ -31,6 +31,11 @@ impl GlobPattern {
         &self.0
     }
 
+    /// Returns true if it names nothing: it consists of wildcards and slashes alone.
+    pub fn is_vague(&self) -> bool {
+        tokens_of(&self.0).all(|token| matches!(token, GlobToken::Any | GlobToken::One | GlobToken::Literal('/')))
+    }
+
     /// Returns true if it matches the whole of a text. Takes time up to the product of both lengths, and no memory:
     /// every rule calls it for each executed program.
     pub fn matches_text(&self, text: &str) -> bool {
@@ -111,6 +116,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn wildcards_and_slashes_name_nothing() {
+        assert!(["", "*", "?*", "/*", "*/?/*"].iter().all(|text| GlobPattern::new(*text).is_vague()));
+        assert!(["r*", "/*/x", "\\*", "\\?"].iter().all(|text| !GlobPattern::new(*text).is_vague()));
+    }
 
     #[test]
     fn stars_questions_and_literals() {

@@ -292,6 +292,17 @@ impl RuleKeeper {
         self.waiting.remove(&process);
     }
 
+    /// Returns the processes with threads that could not be placed and are to be tried again.
+    pub fn processes_to_retry(&self, now: Duration) -> Vec<u32> {
+        let is_due = |held: &KeptProcess| held.threads.values().any(|thread| thread.is_retry_due(now));
+        self.processes.iter().filter(|(_, held)| is_due(held)).map(|(process, _)| *process).collect()
+    }
+
+    /// Returns true if it knows the process that started then.
+    pub fn knows_process(&self, process: u32, start_ticks: u64) -> bool {
+        self.processes.get(&process).is_some_and(|held| held.start_ticks == start_ticks)
+    }
+
     /// Leaves a process alone from now on, and restores its masks.
     pub fn release_process(&mut self, process: u32, now: Duration) -> Vec<KeepAction> {
         let Some(mut held) = self.take_process(process) else { return Vec::new() };

@@ -126,6 +126,19 @@ impl KeptProcess {
         ProcessClaim { process, user: self.charged_to.clone(), rule: self.rule.clone(), threads }
     }
 
+    /// Returns the number of its threads that could not be placed yet, and the reason for one of them; `None` if there is
+    /// none. They are tried again, at pauses of up to [`super::LONGEST_PAUSE`].
+    pub fn refusal(&self) -> Option<(usize, &str)> {
+        let mut refused = self.threads.values().filter_map(|thread| thread.refused.as_deref());
+        let first = refused.next()?;
+        Some((1 + refused.count(), first))
+    }
+
+    /// Returns the number of its threads that its rule holds: without those that could not be placed.
+    pub fn held_threads(&self) -> usize {
+        self.threads.len() - self.refusal().map_or(0, |(count, _)| count)
+    }
+
     /// Returns true if it is left alone.
     pub fn is_left_alone(&self) -> bool {
         self.standing != ProcessStanding::Held
@@ -159,14 +172,17 @@ impl KeptProcess {
                 let cpus = again.unwrap_or(cpus);
                 thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
                 thread.seen = cpus;
+                thread.retry = None;
+                let was_refused = thread.refused.take().is_some();
+                if was_refused && self.refusal().is_none() {
+                    self.add_note(now, "all its threads are placed now".to_owned());
+                }
             }
             KeepActionOutcome::Ended => drop(self.threads.remove(&action.thread)),
             KeepActionOutcome::Refused(why) => {
-                // Retried only if another mask is wanted.
-                (thread.given, thread.asked) = (None, action.cpus.clone());
-                thread.seen.clone_from(&action.seen);
-                thread.refused = Some(why.clone());
-                self.add_note(now, format!("thread {} was not placed: {why}", action.thread));
+                if thread.note_refusal(action, &why, now) {
+                    self.add_note(now, format!("thread {} was not placed: {why}", action.thread));
+                }
             }
         }
     }

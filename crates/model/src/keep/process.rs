@@ -19,6 +19,9 @@ pub struct ObservedProcess {
     pub name: String,
     /// The file that it executes; `None` if it cannot be read.
     pub exe: Option<String>,
+    /// True if `exe` is not the file of that path here, so that no rule of the system may rely on it: the process executes
+    /// another file, in a mount namespace of its own.
+    pub is_exe_elsewhere: bool,
     /// Its arguments, the program's own name first.
     pub argv: Vec<String>,
     /// Its user by name, or by number if it has no name.
@@ -29,6 +32,8 @@ pub struct ObservedProcess {
     pub unit: Option<String>,
     /// Its control group: "/system.slice/redis.service".
     pub cgroup: String,
+    /// True if it is compared with rules of the system: names that its user chose do not count.
+    pub is_for_system: bool,
     /// The cpus that are online and that its control group lets it use.
     pub reachable: CpuSet,
     /// Its threads, the first one first.
@@ -56,6 +61,23 @@ pub struct ObservedThread {
     pub name: String,
     /// The cpus that it may run on.
     pub cpus: CpuSet,
+}
+
+impl ObservedProcess {
+    /// Returns the part of its control group's path that rules are compared with: all of it, or for rules of the system
+    /// the part that the system named. Below `user@N.service` that user's own service manager chooses names.
+    pub(super) fn matched_cgroup(&self) -> &str {
+        let end_of = |(at, name): (usize, &str)| {
+            let is_manager = name.starts_with("user@") && name.ends_with(".service");
+            is_manager.then_some(at + name.len())
+        };
+        let names = self.cgroup.split('/').scan(0, |next, name| {
+            let at = std::mem::replace(next, *next + name.len() + 1);
+            Some((at, name))
+        });
+        let end = names.filter(|_| self.is_for_system).find_map(end_of);
+        &self.cgroup[..end.unwrap_or(self.cgroup.len())]
+    }
 }
 
 /// Returns the software that writes the cpus of a control group, by its path. corewise never writes there: it stays

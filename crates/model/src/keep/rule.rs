@@ -62,11 +62,11 @@ vocabulary! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum MatchField {
         Name "name": "the process's name, at most 15 bytes; the process can change it";
-        Exe "exe": "the file that it executes; for another user's process this needs CAP_SYS_PTRACE, and `keep` says if that is missing";
+        Exe "exe": "the file that it executes; for another user's process this needs CAP_SYS_PTRACE, and `keep` says if that is missing. A rule of the system matches only if the path leads to the same file in the mount namespace of `keep run`";
         Argv "argv": "any one of its arguments; useful for interpreters, Wine and Proton, where `exe` is always the same";
         User "user": "the name of its user, or the number if it has no name";
-        Unit "unit": "its systemd unit; for a user's service, the user unit";
-        Cgroup "cgroup": "the path of its control group";
+        Unit "unit": "its systemd unit; for a user's service, the user unit in that user's rules, and `user@N.service` in the system's";
+        Cgroup "cgroup": "the path of its control group; in rules of the system, only up to `user@N.service`";
         Parent "parent": "the name of the process that started it";
     }
 }
@@ -116,13 +116,14 @@ impl RuleMatch {
         let fits = holds(&self.name, &process.name)
             && holds(&self.user, &process.user)
             && holds(&self.unit, process.unit.as_deref().unwrap_or_default())
-            && holds(&self.cgroup, &process.cgroup)
+            && holds(&self.cgroup, process.matched_cgroup())
             && holds(&self.parent, &process.parent_name)
             && self.argv.as_ref().is_none_or(|glob| process.argv.iter().any(|word| glob.matches_text(word)));
         match (&self.exe, &process.exe) {
             _ if !fits => MatchFit::No,
             (None, _) => MatchFit::Yes,
             (Some(_), None) => MatchFit::Unreadable,
+            (Some(_), Some(_)) if process.is_exe_elsewhere => MatchFit::No,
             // The kernel appends this to a file that was replaced after it was executed, as by an update.
             (Some(glob), Some(exe)) => match glob.matches_text(exe.strip_suffix(" (deleted)").unwrap_or(exe)) {
                 true => MatchFit::Yes,
@@ -189,10 +190,10 @@ impl RuleMatch {
         Ok(())
     }
 
-    /// Returns true if it has a condition that the system guarantees: users choose names and arguments of their
-    /// processes freely.
+    /// Returns true if it has a condition that the system guarantees and that names something: users choose names and
+    /// arguments of their processes freely, and `user = "*"` is everybody.
     pub fn is_trustworthy(&self) -> bool {
-        self.exe.is_some() || self.user.is_some() || self.unit.is_some() || self.cgroup.is_some()
+        [&self.exe, &self.user, &self.unit, &self.cgroup].into_iter().flatten().any(|glob| !glob.is_vague())
     }
 }
 
@@ -337,7 +338,7 @@ impl Rule {
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(is_plain) {
             return Some(format!("\"{}\" is no name of a rule: 1 to 64 letters, digits and . _ - @", self.name));
         }
-        if self.matches.given_fields().all(|(_, glob)| glob.text().chars().all(|character| character == '*')) {
+        if self.matches.given_fields().all(|(_, glob)| glob.is_vague()) {
             return Some(format!("rule {} would match every process", self.name));
         }
         let evidence = self.evidence.as_ref()?;

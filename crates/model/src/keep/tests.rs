@@ -82,6 +82,43 @@ fn any_word_may_match_and_each_other_field() {
     assert!(RuleMatch::default().set_field("pid", GlobPattern::new("1")).is_err());
 }
 
+/// An unprivileged user can mount a file over any path in a namespace, and name control groups below the own service manager.
+#[test]
+fn what_a_user_chose_matches_no_rule_of_the_system() {
+    let manager = "/user.slice/user-7.slice/user@7.service";
+    let process = ObservedProcess {
+        exe: Some("/usr/bin/redis-server".into()),
+        cgroup: format!("{manager}/app.slice/redis.service"),
+        ..ObservedProcess::default()
+    };
+    let fit = |text: &str, process: &ObservedProcess| {
+        RuleMatch::of_texts(&[text.to_owned()]).unwrap().fit_process(process) == MatchFit::Yes
+    };
+    let system = ObservedProcess { is_for_system: true, ..process.clone() };
+    for (pattern, in_user, in_system) in [
+        ("cgroup=*/redis.service", true, false),
+        ("cgroup=/user.slice/*", true, true),
+        (&format!("cgroup={manager}"), false, true),
+        ("exe=*/redis-server", true, true),
+    ] {
+        assert_eq!((fit(pattern, &process), fit(pattern, &system)), (in_user, in_system), "{pattern}");
+    }
+    let covered = ObservedProcess { is_exe_elsewhere: true, ..system.clone() };
+    assert!(!fit("exe=*/redis-server", &covered) && fit("cgroup=/user.slice/*", &covered));
+    let service = ObservedProcess { cgroup: "/system.slice/redis.service/user@7".into(), ..system };
+    assert!(fit("cgroup=*/redis.service/*", &service));
+}
+
+#[test]
+fn a_pattern_that_names_nothing_makes_no_rule_trustworthy() {
+    let is_trustworthy = |texts: &[&str]| {
+        let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+        RuleMatch::of_texts(&texts).unwrap().is_trustworthy()
+    };
+    assert!(!is_trustworthy(&["name=zzz", "user=*"]) && !is_trustworthy(&["name=zzz", "exe=/*", "cgroup=/*/?*"]));
+    assert!(is_trustworthy(&["name=zzz", "user=redis"]) && is_trustworthy(&["user=*", "unit=redis.*"]));
+}
+
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
     assert_eq!(wrong("\n[[rule]]\nname = "), "line 3: string values must be quoted, expected literal string");

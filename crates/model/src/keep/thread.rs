@@ -27,6 +27,11 @@ use super::rule::RuleStrength;
 pub const CORRECTIONS: usize = 10;
 /// The time over which corrections count.
 pub const PERIOD: Duration = Duration::from_secs(3600);
+/// Pause before the first attempt to place a thread again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause between attempts.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
 /// A thread of a process that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldThread {
@@ -40,8 +45,11 @@ pub struct HeldThread {
     pub seen: CpuSet,
     /// True if that mask was set by another author.
     pub is_own: bool,
-    /// The reason why the system refused to place it; retried only with other cpus.
+    /// The reason why it could not be placed; it is tried again after a pause.
     pub refused: Option<String>,
+    /// The next attempt to place it after a refusal.
+    #[serde(skip)]
+    pub(super) retry: Option<PlacementRetry>,
     /// True if there was no cpu for it: a mask that the kernel then sets has no author.
     #[serde(skip)]
     pub(super) is_waiting: bool,
@@ -53,6 +61,24 @@ pub struct HeldThread {
     /// Last corrected author, as far as known.
     #[serde(skip)]
     pub(super) rival: Option<MaskAuthor>,
+}
+
+/// Next attempt to place a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PlacementRetry {
+    /// Its time since the keeper began.
+    pub at: Duration,
+    /// The pause before it.
+    pub pause: Duration,
+}
+
+impl PlacementRetry {
+    /// Returns the attempt after a refusal at `now`, with twice the pause of the one before. Most refusals are of the
+    /// moment, as of a full disk; the longest pause makes the others cheap.
+    fn after_refusal(earlier: Option<Self>, now: Duration) -> Self {
+        let pause = earlier.map_or(FIRST_PAUSE, |earlier| (2 * earlier.pause).min(LONGEST_PAUSE));
+        Self { at: now + pause, pause }
+    }
 }
 
 /// Verdict on a thread.
@@ -97,6 +123,7 @@ impl HeldThread {
             seen,
             is_own: false,
             refused: None,
+            retry: None,
             is_waiting: false,
             asked: None,
             corrected: Vec::new(),
@@ -125,7 +152,8 @@ impl HeldThread {
         let was_waiting = std::mem::replace(&mut self.is_waiting, wanted.is_empty());
         self.seen.clone_from(&thread.cpus);
         if thread.cpus == wanted {
-            (self.is_own, self.asked, self.refused) = (false, None, None);
+            (self.is_own, self.asked) = (false, None);
+            (self.refused, self.retry) = (None, None);
             return ThreadVerdict::Nothing;
         }
         if wanted.is_empty() {
@@ -137,7 +165,7 @@ impl HeldThread {
         if !is_news {
             let stays = is_done
                 || self.is_own && is_inside && strength == RuleStrength::Boundary
-                || self.asked.as_ref() == Some(&wanted);
+                || self.asked.as_ref() == Some(&wanted) && !self.is_retry_due(now);
             return if stays { ThreadVerdict::Nothing } else { ThreadVerdict::Place(wanted) };
         }
         if is_done {
@@ -168,6 +196,19 @@ impl HeldThread {
                 ThreadVerdict::Correct(wanted)
             }
         }
+    }
+
+    /// Records that it could not be placed. Returns true if that is news: it was not refused before for this reason.
+    pub(super) fn note_refusal(&mut self, action: &KeepAction, why: &str, now: Duration) -> bool {
+        (self.given, self.asked) = (None, action.cpus.clone());
+        self.seen.clone_from(&action.seen);
+        self.retry = Some(PlacementRetry::after_refusal(self.retry, now));
+        self.refused.replace(why.to_owned()).as_deref() != Some(why)
+    }
+
+    /// Returns true if it was refused, and the pause since then is over.
+    pub(super) fn is_retry_due(&self, now: Duration) -> bool {
+        self.retry.is_some_and(|retry| retry.at <= now)
     }
 
     /// Returns true if its mask was changed since the last look by neither the kernel nor a rule.

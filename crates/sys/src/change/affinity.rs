@@ -228,11 +228,11 @@ mod tests {
             start_ticks: ProcessStat::read_stat(child.id()).unwrap().unwrap().start_ticks,
         };
         for (in_turn, comes_back) in [(vec![last.clone()], true), (Vec::new(), false)] {
-            affinity::set_affinity(child.id(), &all).unwrap();
+            ProcessIdentity::find_task(child.id()).and_then(|task| task.restrict_thread(&all)).unwrap();
             let mut journal = ChangeJournal::in_folder(folder.path().join("journals"));
             let change = AffinityChange::new(identity, identity, first.clone()).unwrap().and_in_turn(in_turn);
             journal.make_change(Change::Affinity(change)).unwrap();
-            affinity::set_affinity(child.id(), &last).unwrap();
+            ProcessIdentity::find_task(child.id()).and_then(|task| task.restrict_thread(&last)).unwrap();
             let undone = journal.undo_all().pop().unwrap();
             assert_eq!(undone.outcome.is_reverted(), comes_back, "{undone:?}");
             assert_eq!(affinity::affinity_of(child.id()).unwrap() == all, comes_back);
@@ -263,13 +263,13 @@ mod tests {
             [(&last, &first, &last), (&first, &first, &first), (&last, &last, &last), (&first, &last, &last)]
         {
             let change = AffinityChange { own_masks: vec![OwnMask { thread, cpus: own.clone() }], ..change.clone() };
-            affinity::set_affinity(thread.id, meanwhile).unwrap();
+            ProcessIdentity::find_task(thread.id).and_then(|task| task.restrict_thread(meanwhile)).unwrap();
             assert_eq!(change.revert_change().unwrap(), None);
             assert_eq!(affinity::affinity_of(thread.id).unwrap(), *gets, "{own} was {meanwhile}");
         }
         let own_masks = vec![OwnMask { thread, cpus: first.clone() }];
         let change = AffinityChange { own_masks, in_turn: vec![last.clone()], ..change };
-        affinity::set_affinity(thread.id, &last).unwrap();
+        ProcessIdentity::find_task(thread.id).and_then(|task| task.restrict_thread(&last)).unwrap();
         assert_eq!(change.revert_change().unwrap(), None);
         assert_eq!(affinity::affinity_of(thread.id).unwrap(), first, "what was given in turn left it {last}");
         for child in &mut children {

@@ -141,7 +141,9 @@ mod tests {
         let number = journal.make_change(Change::Affinity(change(&shell, &one))).unwrap();
         let since = shell.start();
         let moved = shell.start();
-        affinity::set_affinity(moved, &CpuSet::from_cpu(all.lowest().unwrap())).unwrap();
+        ProcessIdentity::find_task(moved)
+            .and_then(|task| task.restrict_thread(&CpuSet::from_cpu(all.lowest().unwrap())))
+            .unwrap();
         let of = |thread: u32| affinity::affinity_of(thread).unwrap();
         assert_eq!((of(before), of(since)), (all.clone(), one.clone()));
         let undone = journal.undo_change(number).unwrap();

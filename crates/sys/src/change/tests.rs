@@ -15,7 +15,8 @@ use super::lines::JournalLine;
 use super::standing::ChangeStanding;
 use super::*;
 use crate::error::SysError;
-use crate::os::affinity::{affinity_of, current_affinity, set_affinity};
+use crate::os::affinity::{affinity_of, current_affinity};
+use crate::os::process::ProcessIdentity;
 
 /// Every path below a folder, with the text of the files.
 type Tree = BTreeMap<PathBuf, Option<String>>;
@@ -612,7 +613,7 @@ fn another_process_gets_its_cpus_back() {
     assert_eq!((affinity_of(process).unwrap(), outcome.is_reverted()), (all.clone(), is_changed), "{outcome:?}");
 
     journal.make_change(Change::for_affinity(process, one).unwrap()).unwrap();
-    set_affinity(process, &all).unwrap();
+    ProcessIdentity::find_task(process).and_then(|task| task.restrict_thread(&all)).unwrap();
     assert_eq!(journal.undo_all()[0].outcome, UndoOutcome::NothingToDo("it has the old value".into()));
 }
 

@@ -55,7 +55,6 @@ input_kinds! {
     ReportPage: "page with results (`history import`)", 64 * MIB, "all results together unpack to 256 MiB";
     Rules: "rules (`keep`)", MIB, "1,000 rules";
     KeeperState: "state of `keep run` (`keep.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
-    KeeperWishes: "what `keep run` is asked for (`keep.wishes`)", MIB, "";
     TrustList: "contents that the user accepted (`trusted`)", MIB, "";
     WorkloadLines: "lines of JSON (`workload pipeline`)", 256 * MIB, "64 KiB a line";
     WorkloadPicture: "picture (`workload image`)", 256 * MIB, "as many points as the workload takes";

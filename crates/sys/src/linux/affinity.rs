@@ -19,11 +19,12 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     set_affinity(0, cpus)
 }
 
-/// Restricts a thread, by its number, to a set of cpus; 0 is the calling thread.
+/// Restricts a thread, by its number, to a set of cpus; 0 is the calling thread. A number may mean another thread by now, so only
+/// [`restrict_thread`](super::process::ProcessIdentity::restrict_thread) may call it for another one.
 ///
 /// # Errors
 /// As [`set_current`], and if there is no such thread or it is another user's.
-pub fn set_affinity(thread: u32, cpus: &CpuSet) -> io::Result<()> {
+pub(super) fn set_affinity(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.to_words();
     let size = std::mem::size_of_val(words.as_slice());
     // SAFETY: the kernel reads `size` bytes from the words, which outlive the call.

@@ -1,6 +1,7 @@
-//! Events of affinity changes with their authors: the tracepoint sys_enter_sched_setaffinity, and the tracepoints of tasks forked, executed
-//! and ended.
+//! Events of affinity changes with their authors: the tracepoints sys_enter_sched_setaffinity and sys_exit_sched_setaffinity, and those of
+//! tasks forked, executed and ended.
 //!
+//! Any user may request a mask for any thread, and is refused. So a request counts once the kernel has granted it.
 //! Programs that set masks often end at once (taskset). Their names come from the events of their start. Their session is their parent's,
 //! which they share unless they made their own. Masks that a control group changes leave no event.
 
@@ -13,7 +14,7 @@ use corewise_machine::event::{EventKind, EventSource, KernelEvent};
 use super::cpuset;
 use super::events::{EnabledEvents, EventInterest, EventRecorder, EventStream};
 use super::process::{ProcessStat, process_of, sees_all_numbers};
-use super::thread::own_number;
+use super::thread::{monotonic_raw_ns, own_number};
 pub use crate::values::affinity_events::{AffinityEvent, MaskCaller};
 
 const INTERESTS: [EventInterest; 2] = [EventInterest::Affinities, EventInterest::Tasks];
@@ -57,7 +58,7 @@ impl AffinityEvents {
         let online = cpuset::online_cpus();
         let open = |cpu| enabled.stream_events(cpu, &INTERESTS, buffer_bytes(online.len()));
         let streams = online.iter().map(open).collect::<io::Result<_>>()?;
-        Ok(AffinityWatch { streams, tasks: StartedTasks::default(), _enabled: enabled })
+        Ok(AffinityWatch { streams, tasks: StartedTasks::default(), later: Vec::new(), _enabled: enabled })
     }
 }
 
@@ -72,25 +73,36 @@ fn buffer_bytes(cpus: usize) -> usize {
 pub struct AffinityWatch<'a> {
     streams: Vec<EventStream<'a>>,
     tasks: StartedTasks,
+    /// Events after the last drain began, of cpus that were read late in it: earlier events of other cpus come with the next one.
+    later: Vec<KernelEvent>,
     _enabled: EnabledEvents<'a>,
 }
 
 impl AffinityWatch<'_> {
-    /// Appends the collected events about wanted threads, in order of time, except for requests of the calling thread. Returns the number
-    /// of lost events, including other tasks' events. Authors are looked up now: the sooner, the more of them still live. If events were
-    /// lost, earlier tasks are forgotten, since their numbers may have been reused.
+    /// Appends the events about wanted threads before this call, in order of time, except for requests of the calling thread. Returns the
+    /// number of lost events, including other tasks' events. Authors are looked up now: the sooner, the more of them still live. If events
+    /// were lost, earlier tasks are forgotten, since their numbers may have been reused.
     pub fn drain_events(&mut self, is_wanted: impl Fn(u32) -> bool, into: &mut Vec<AffinityEvent>) -> u64 {
-        let mut events = Vec::new();
+        let begin_ns = monotonic_raw_ns();
+        let mut events = std::mem::take(&mut self.later);
         let lost = self.streams.iter_mut().map(|stream| stream.drain_now(&mut events).lost).sum();
         if lost > 0 {
             self.tasks = StartedTasks::default();
         }
         events.sort_by_key(|event| event.at_ns);
+        self.later = events.split_off(events.partition_point(|event| event.at_ns < begin_ns));
         // The caller knows the masks that it sets, and looking it up would take more time than setting them.
         let own = own_number();
-        events.retain(|event| event.task != own || !matches!(event.what, EventKind::AffinityAsked { .. }));
+        let is_request =
+            |what: &EventKind| matches!(what, EventKind::AffinityAsked { .. } | EventKind::AffinityAnswered { .. });
+        events.retain(|event| event.task != own || !is_request(&event.what));
         into.extend(events.into_iter().filter_map(|event| self.tasks.take_event(event, &is_wanted, living_author)));
         lost
+    }
+
+    /// Returns true if a request for a wanted thread from before `until_ns` has not been answered, as far as was drained.
+    pub fn awaits_answer(&self, is_wanted: impl Fn(u32) -> bool, until_ns: u64) -> bool {
+        self.tasks.asked.values().any(|request| request.at_ns <= until_ns && is_wanted(request.target))
     }
 }
 
@@ -106,6 +118,15 @@ fn living_author(task: u32) -> Option<MaskCaller> {
 struct StartedTasks {
     started: HashMap<u32, StartedTask>,
     ended: VecDeque<u32>,
+    /// Requests without an answer yet, by the task that asks.
+    asked: HashMap<u32, PendingRequest>,
+}
+
+/// A request for a mask that has not been answered.
+#[derive(Clone, Copy, Debug)]
+struct PendingRequest {
+    at_ns: u64,
+    target: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -115,7 +136,7 @@ struct StartedTask {
 }
 
 impl StartedTasks {
-    /// Processes the next event in order of time; returns a request with its author. After a fork a number means the new task.
+    /// Processes the next event in order of time; returns a granted request with its author. After a fork a number means the new task.
     fn take_event(
         &mut self,
         event: KernelEvent,
@@ -131,17 +152,23 @@ impl StartedTasks {
                     program.rsplit('/').next().unwrap_or_default().clone_into(&mut started.name);
                 }
             }
-            EventKind::Ended { task, .. } if self.started.contains_key(&task) => {
-                self.ended.push_back(task);
+            EventKind::Ended { task, .. } => {
+                self.asked.remove(&task);
+                if self.started.contains_key(&task) {
+                    self.ended.push_back(task);
+                }
                 if self.ended.len() > MOST_ENDED {
                     self.ended.pop_front().and_then(|oldest| self.started.remove(&oldest));
                 }
             }
             EventKind::AffinityAsked { task } => {
-                let by = event.task;
-                let target = if task == 0 { by } else { task };
-                let seen = |author| AffinityEvent { at_ns: event.at_ns, target, by, author };
-                return is_wanted(target).then(|| seen(self.find_author(by, living)));
+                let target = if task == 0 { event.task } else { task };
+                self.asked.insert(event.task, PendingRequest { at_ns: event.at_ns, target });
+            }
+            EventKind::AffinityAnswered { is_granted } => {
+                let PendingRequest { target, .. } = self.asked.remove(&event.task)?;
+                let seen = |author| AffinityEvent { at_ns: event.at_ns, target, by: event.task, author };
+                return (is_granted && is_wanted(target)).then(|| seen(self.find_author(event.task, living)));
             }
             _ => {}
         }
@@ -195,6 +222,33 @@ mod tests {
         assert_eq!(author.session, session, "that of this process, which started it");
     }
 
+    /// Any user may request a mask for any thread, again and again.
+    #[test]
+    fn a_request_that_is_refused_has_no_author() {
+        let watched = AffinityEvents::open();
+        let Ok(source) = &watched else {
+            return println!("skipped: {}", watched.unwrap_err().why);
+        };
+        let mut watch = source.begin_watch().unwrap();
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let id = child.id();
+        let all = super::super::affinity::affinity_of(id).unwrap();
+        // The requests of this thread would not be reported.
+        let ask = move |cpus: corewise_machine::CpuSet| {
+            std::thread::spawn(move || super::super::affinity::set_affinity(id, &cpus)).join().unwrap()
+        };
+        assert!(ask([8_000].into_iter().collect()).is_err());
+        ask(all).unwrap();
+        let (mut events, since) = (Vec::new(), monotonic_raw_ns());
+        while events.is_empty() {
+            watch.drain_events(|target| target == id, &mut events);
+        }
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert!(!watch.awaits_answer(|target| target == id, since));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     #[test]
     fn what_this_thread_sets_is_no_event() {
         let watched = AffinityEvents::open();
@@ -231,6 +285,7 @@ mod tests {
         let living = |task| (task == 1).then(|| person.clone());
         let mut tasks = StartedTasks::default();
         let asked = |by, task| event(by, EventKind::AffinityAsked { task });
+        let answered = |by, is_granted| event(by, EventKind::AffinityAnswered { is_granted });
         let ended = |task| event(task, EventKind::Ended { task, name: String::new() });
         for event in [
             forked(1, 5, "shell"),
@@ -241,17 +296,26 @@ mod tests {
         }
         let author = MaskCaller { process: 5, name: "taskset".into(), session: Some((1, true)) };
         let expected = AffinityEvent { at_ns: 7, target: 9, by: 5, author: Some(author) };
-        assert_eq!(tasks.take_event(asked(5, 9), |_| true, living), Some(expected));
-        assert_eq!(tasks.take_event(asked(5, 9), |target| target != 9, |_| panic!("it is not looked up")), None);
-        assert_eq!(tasks.take_event(asked(1, 0), |_| true, living).unwrap().target, 1, "itself");
-        assert_eq!(tasks.take_event(asked(8, 9), |_| true, living).unwrap().author, None);
+        let ask = |tasks: &mut StartedTasks, by, task, is_granted| {
+            assert_eq!(tasks.take_event(asked(by, task), |_| true, living), None, "it is not answered yet");
+            tasks.take_event(answered(by, is_granted), |_| true, living)
+        };
+        assert_eq!(ask(&mut tasks, 5, 9, true), Some(expected));
+        assert_eq!(ask(&mut tasks, 5, 9, false), None, "refused");
+        assert_eq!(tasks.take_event(answered(5, true), |_| true, living), None, "the request was lost");
+        tasks.take_event(asked(5, 9), |_| true, living);
+        assert_eq!(tasks.take_event(answered(5, true), |target| target != 9, |_| panic!("it is not looked up")), None);
+        assert_eq!(ask(&mut tasks, 1, 0, true).unwrap().target, 1, "itself");
+        assert_eq!(ask(&mut tasks, 8, 9, true).unwrap().author, None);
         tasks.take_event(forked(8, 5, "other"), |_| true, living);
-        let author = tasks.take_event(asked(5, 9), |_| true, living).unwrap().author.unwrap();
+        let author = ask(&mut tasks, 5, 9, true).unwrap().author.unwrap();
         assert_eq!((author.name.as_str(), author.session), ("other", None));
         for task in 100..100 + 2 * MOST_ENDED as u32 {
             tasks.take_event(forked(1, task, "many"), |_| true, living);
+            tasks.take_event(asked(task, 9), |_| true, living);
             tasks.take_event(ended(task), |_| true, living);
         }
         assert!(tasks.started.len() <= MOST_ENDED + 2, "{}", tasks.started.len());
+        assert!(tasks.asked.is_empty(), "who ended has no answer to wait for");
     }
 }

@@ -48,14 +48,19 @@ pub fn is_of_this_user(path: &Path) -> bool {
     owners.next() == Some(user) && owners.all(|owner| owner == 0 || owner == user)
 }
 
-/// Returns the home of this process's effective user: passwd(5).
+/// Returns the home of this process's effective user, if it belongs to that user.
 pub fn home_of_this_user() -> Option<PathBuf> {
+    home_of_user(effective_user()).filter(|home| is_of_this_user(home))
+}
+
+/// Returns the home of a user: passwd(5).
+pub fn home_of_user(user: u32) -> Option<PathBuf> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let of = |line: &str| {
         let fields: Vec<&str> = line.split(':').collect();
-        (fields.get(2)?.parse() == Ok(effective_user())).then(|| fields.get(5).map(PathBuf::from))?
+        (fields.get(2)?.parse() == Ok(user)).then(|| fields.get(5).map(PathBuf::from))?
     };
-    users.lines().find_map(of).filter(|home| home.is_absolute() && is_of_this_user(home))
+    users.lines().find_map(of).filter(|home| home.is_absolute())
 }
 
 /// Returns the usual folder of user data on this system; `None` if it follows from the environment's XDG folders and home.

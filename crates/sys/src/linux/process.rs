@@ -8,6 +8,7 @@ use corewise_machine::CpuSet;
 
 use super::affinity;
 use super::proc_files::{self, is_gone};
+use super::task_handle::TaskHandle;
 pub use crate::values::process::{ProcessIdentity, ProcessStat};
 
 impl ProcessStat {
@@ -62,6 +63,15 @@ impl ProcessIdentity {
         Ok(Self { id, start_ticks: stat.start_ticks })
     }
 
+    /// Returns the process or thread that has a number now.
+    ///
+    /// # Errors
+    /// ESRCH if there is none, or it has ended.
+    pub fn find_task(id: u32) -> io::Result<Self> {
+        let stat = ProcessStat::read_stat(id)?.filter(|stat| !stat.has_ended).ok_or_else(gone_error)?;
+        Ok(Self { id, start_ticks: stat.start_ticks })
+    }
+
     /// Returns true if it still runs: a process of its number and start time exists and has not ended.
     pub fn is_alive(&self) -> bool {
         let stat = ProcessStat::read_stat(self.id).ok().flatten();
@@ -70,24 +80,43 @@ impl ProcessIdentity {
 
     /// Restricts it, a thread, to cpus, and returns its cpus afterwards.
     ///
-    /// Its identity is checked right before and right after, since no system call does both. If another thread was given its number in the
-    /// microseconds between, that thread gets its old mask back.
+    /// The kernel takes a number, so the identity is checked right before and right after: by a handle, which is opened before its start
+    /// time is compared, or by its start time alone if there are no handles. If another thread was given the number in the microseconds
+    /// between, that one gets back the mask that it inherited.
     ///
     /// # Errors
     /// ESRCH if it has ended ([`affinity::has_ended`]); the kernel's error.
     pub fn restrict_thread(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
-        let gone = || io::Error::from_raw_os_error(libc::ESRCH);
+        let handle = TaskHandle::open_thread(self.id);
         if !self.is_alive() {
-            return Err(gone());
+            return Err(gone_error());
         }
-        let before = affinity::affinity_of(self.id)?;
         let now = affinity::set_affinity(self.id, cpus).and_then(|()| affinity::affinity_of(self.id));
-        if self.is_alive() {
+        let has_ended = handle.map_or_else(|_| !self.is_alive(), |handle| handle.has_ended());
+        if !has_ended {
             return now;
         }
-        let _ = affinity::set_affinity(self.id, &before);
-        Err(gone())
+        if let Ok(given) = now {
+            let _ = give_inherited_mask(self.id, &given);
+        }
+        Err(gone_error())
     }
+}
+
+fn gone_error() -> io::Error {
+    io::Error::from_raw_os_error(libc::ESRCH)
+}
+
+/// Gives the task that has a number now the mask of its creator, if it has the mask `given`. It was started microseconds ago, so the
+/// creator's is what it inherited.
+fn give_inherited_mask(id: u32, given: &CpuSet) -> io::Result<()> {
+    let process = process_of(id)?.ok_or_else(gone_error)?;
+    let creator = if process == id { ProcessStat::read_stat(id)?.ok_or_else(gone_error)?.parent } else { process };
+    let inherited = affinity::affinity_of(creator)?;
+    if affinity::affinity_of(id)? == *given && inherited != *given {
+        affinity::set_affinity(id, &inherited)?;
+    }
+    Ok(())
 }
 
 /// Returns the process of a thread; `None` if there is no such thread.
@@ -203,6 +232,29 @@ mod tests {
         let this = ProcessIdentity::this_process().unwrap();
         assert!(this.is_alive());
         assert!(!ProcessIdentity { start_ticks: this.start_ticks + 1, ..this }.is_alive());
+    }
+
+    #[test]
+    fn a_mask_is_set_on_the_task_that_is_meant_and_no_other() {
+        let all = affinity::current_affinity().unwrap();
+        let one = CpuSet::from_cpu(all.highest().unwrap());
+        if all == one {
+            return println!("skipped: one cpu alone leaves nothing to set");
+        }
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = ProcessIdentity::find_task(child.id()).unwrap();
+        let earlier = ProcessIdentity { start_ticks: process.start_ticks - 1, ..process };
+        assert!(affinity::has_ended(&earlier.restrict_thread(&one).unwrap_err()));
+        assert_eq!(affinity::affinity_of(child.id()).unwrap(), all, "its number was given again");
+        assert_eq!(process.restrict_thread(&one).unwrap(), one);
+        // As if it had been given the number of another one in the moment in which that one's mask was set.
+        give_inherited_mask(child.id(), &all).unwrap();
+        assert_eq!(affinity::affinity_of(child.id()).unwrap(), one, "it has another mask by now");
+        give_inherited_mask(child.id(), &one).unwrap();
+        assert_eq!(affinity::affinity_of(child.id()).unwrap(), all);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(affinity::has_ended(&process.restrict_thread(&one).unwrap_err()));
     }
 
     #[test]

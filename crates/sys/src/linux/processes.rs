@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 
 use super::affinity;
 use super::proc_files::{ProcFolder, is_gone};
@@ -35,6 +36,15 @@ impl ProcessFacts {
             Err(error) if is_gone(&error) => Ok(None),
             other => other,
         }
+    }
+}
+
+impl ExecutableFile {
+    /// Returns true if its path leads to this very file, as seen by this process. It need not: any user can mount another file over a path
+    /// in a mount namespace of its own. False if the file was removed or replaced since.
+    pub fn is_at_its_path(&self) -> bool {
+        let Self::File { path, device, inode } = self else { return false };
+        fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == (*device, *inode))
     }
 }
 
@@ -158,7 +168,6 @@ fn units_in(cgroup: &str) -> (Option<String>, Option<String>) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt as _;
     use std::process::Command;
 
     use super::*;
@@ -181,6 +190,21 @@ mod tests {
         assert_eq!((device, inode), (file.dev(), file.ino()));
         assert!(facts.cgroup.starts_with('/'), "{}", facts.cgroup);
         assert_eq!(ProcessFacts::read_facts(child.id()).unwrap(), None, "it has ended");
+    }
+
+    #[test]
+    fn a_file_is_at_its_path_until_another_one_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        fs::write(&path, "one").unwrap();
+        let found = fs::metadata(&path).unwrap();
+        let file = ExecutableFile::File { path: path.clone(), device: found.dev(), inode: found.ino() };
+        assert!(file.is_at_its_path());
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        assert!(!file.is_at_its_path(), "none is there");
+        fs::write(&path, "one").unwrap();
+        assert!(!file.is_at_its_path(), "another one is there");
+        assert!(!ExecutableFile::Kernel.is_at_its_path());
     }
 
     #[test]

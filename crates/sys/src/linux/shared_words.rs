@@ -1,7 +1,7 @@
 //! A file's words in memory that several processes share.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -19,12 +19,16 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// Maps `words` words of a file that is at least as long. A mapping for reading faults if words are stored, or the file is cut.
+    /// Maps `words` words of a file that is at least as long; for writing, the file first gets this length and the space for it. A mapping
+    /// for reading faults if words are stored, or the file is cut.
     ///
     /// # Errors
-    /// If the file is shorter; errors of the kernel.
+    /// If the file is shorter, or there is no space for it; errors of the kernel.
     pub fn of_file(file: &File, words: usize, writes: bool) -> io::Result<Self> {
         let bytes = words * size_of::<AtomicU64>();
+        if writes {
+            allocate_space(file, bytes)?;
+        }
         if words == 0 || file.metadata()?.len() < bytes as u64 {
             return Err(io::Error::other("the file is too short"));
         }
@@ -43,6 +47,23 @@ impl SharedWords {
     pub fn words(&self) -> &[AtomicU64] {
         // SAFETY: `self.words` words are mapped while this value lives, and accessed only as atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
+    }
+}
+
+/// Gives the beginning of a file its space on the disk: fallocate(2). Storing into a mapped page without space is SIGBUS once the disk is
+/// full.
+fn allocate_space(mut file: &File, bytes: usize) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
+    // SAFETY: a call without memory.
+    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
+        _ if file.metadata()?.len() > 0 => {
+            Err(io::Error::other("it has content, and its file system allocates no space"))
+        }
+        _ => file.write_all(&vec![0; bytes]),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::process::ProcessIdentity;
+use super::task_handle::TaskHandle;
 pub use crate::values::signals::{ReceivedSignal, SignalSender};
 
 /// The code of siginfo_t for signals sent by the kernel itself, as for keys pressed on a terminal.
@@ -260,32 +260,17 @@ pub fn send_signal(child: u32, signal: i32) {
 /// Sends a signal to any process; its number may have been reused. It uses a handle that is opened before its start time is checked,
 /// pidfd_send_signal(2); before Linux 5.3 its number, right after that check.
 pub fn send_to(process: &ProcessIdentity, signal: i32) {
-    let handle = handle_of(process.id);
+    let handle = TaskHandle::open_process(process.id);
     if !process.is_alive() {
         return;
     }
     match handle {
-        Ok(handle) => {
-            let nothing = std::ptr::null::<libc::siginfo_t>();
-            // SAFETY: the handle is open; without a siginfo there is no memory to read.
-            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal, nothing, 0) };
-        }
+        Ok(handle) => handle.send_signal(signal),
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
             // SAFETY: a call without memory; ids of processes are positive.
             unsafe { libc::kill(process.id.cast_signed(), signal) };
         }
         Err(_) => {}
-    }
-}
-
-/// Opens a handle of a process, which stays valid for it if its number is reused: pidfd_open(2).
-fn handle_of(process: u32) -> io::Result<OwnedFd> {
-    // SAFETY: a call without memory; the result is a new file, or -1.
-    unsafe {
-        match libc::syscall(libc::SYS_pidfd_open, process, 0) {
-            file if file >= 0 => Ok(OwnedFd::from_raw_fd(file as i32)),
-            _ => Err(io::Error::last_os_error()),
-        }
     }
 }
 

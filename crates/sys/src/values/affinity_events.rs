@@ -1,6 +1,6 @@
-//! Requests to set affinity masks, with their authors.
+//! Granted requests to set affinity masks, with their authors.
 
-/// A request to set an affinity mask, successful or not: sched_setaffinity(2).
+/// A request to set an affinity mask that the system granted: sched_setaffinity(2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AffinityEvent {
     /// Time in nanoseconds of CLOCK_MONOTONIC_RAW.

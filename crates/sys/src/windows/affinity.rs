@@ -24,11 +24,6 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     opened_task::restrict_thread(&this_thread(), cpus)
 }
 
-/// Restricts a thread or a process by its number.
-pub fn set_affinity(id: u32, cpus: &CpuSet) -> io::Result<()> {
-    if id == 0 { set_current(cpus) } else { OpenedTask::to_place(id)?.restrict_to(cpus) }
-}
-
 pub fn current_affinity() -> io::Result<CpuSet> {
     opened_task::mask_of_thread(&this_thread())
 }

@@ -28,4 +28,8 @@ impl AffinityWatch<'_> {
     pub fn drain_events(&mut self, _: impl Fn(u32) -> bool, _: &mut Vec<AffinityEvent>) -> u64 {
         match self.0 {}
     }
+
+    pub fn awaits_answer(&self, _: impl Fn(u32) -> bool, _: u64) -> bool {
+        match self.0 {}
+    }
 }

@@ -126,6 +126,11 @@ pub fn unlock_file(file: &File) -> io::Result<()> {
     check_result(unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &raw mut place) })
 }
 
+/// Returns `None`: the home of another user is not looked up.
+pub fn home_of_user(_: u32) -> Option<PathBuf> {
+    None
+}
+
 pub fn home_of_this_user() -> Option<PathBuf> {
     std::env::var_os("USERPROFILE").map(PathBuf::from).filter(|home| home.is_absolute())
 }

@@ -92,6 +92,11 @@ impl ProcessIdentity {
         ProcessBirth::read_birth(id).map(|birth| Self { id, start_ticks: birth.start_ticks })
     }
 
+    pub fn find_task(id: u32) -> io::Result<Self> {
+        let birth = ProcessBirth::read_birth(id)?;
+        if birth.has_ended { Err(gone_error()) } else { Ok(Self { id, start_ticks: birth.start_ticks }) }
+    }
+
     pub fn is_alive(&self) -> bool {
         ProcessBirth::read_birth(self.id).is_ok_and(|birth| self.is_it(birth))
     }

@@ -38,6 +38,13 @@ impl ProcessFacts {
     }
 }
 
+impl ExecutableFile {
+    /// Returns true for a file: a path means the same file for all processes.
+    pub fn is_at_its_path(&self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+}
+
 fn build_facts(id: u32, birth: ProcessBirth, process: &KernelHandle) -> io::Result<ProcessFacts> {
     let executable = process::executable_path(process);
     let name = executable.as_ref().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
-use corewise_sys::{affinity, ipc};
+use corewise_sys::ipc;
+use corewise_sys::process::ProcessIdentity;
 
 use super::WakeupMeans;
 use super::line::{LineEnd, OVER};
@@ -44,7 +45,8 @@ impl PartnerProcess {
         .map_err(WorkError::from_system("starting a partner"))?;
         let partner = Self(child);
         if let Some(cpu) = cpu {
-            let pinned = affinity::set_affinity(partner.0.id(), &[cpu].into_iter().collect::<CpuSet>());
+            let pinned = ProcessIdentity::find_task(partner.0.id())
+                .and_then(|partner| partner.restrict_thread(&CpuSet::from_cpu(cpu)));
             pinned.map_err(WorkError::from_system(format!("pinning a partner to cpu {cpu}")))?;
         }
         Ok((partner, end))

@@ -9,6 +9,7 @@ use corewise_machine::Machine;
 use corewise_machine::placement::MachineKnowledge;
 use corewise_machine::suggested_command;
 use corewise_machine::worth::CpuSpeed;
+use corewise_model::keep::KeptProcess;
 use corewise_model::worth::cpu_speeds;
 use corewise_sys::change::ChangeJournal;
 use corewise_sys::lock::{self, LockAttempt};
@@ -19,7 +20,7 @@ use tracing::warn;
 
 use super::arguments::KeepRunArguments;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::keeper::{KeeperState, take_requests};
+use crate::app::keeper::{KeeperState, rules_path, take_requests};
 use crate::app::log;
 use crate::app::settings::ProgramSettings;
 use crate::app::user_store::latest_survey;
@@ -56,6 +57,8 @@ pub fn run(
         }
         Err(error) => return Err(unusable(&error)),
     };
+    // Those to an earlier one came too late.
+    drop(take_requests(folder));
     log::begin_log();
     let boot = process::boot_id().map_err(CommandFailure::unavailable_error)?;
     let left_alone = KeeperState::read_left_alone(folder, &boot);
@@ -67,6 +70,7 @@ pub fn run(
         started_unix_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         boot,
         of_system: rules.of_system,
+        rules: rules_path(&rules),
         status: KeepStatus::default(),
     };
     let mut host = KeepService {
@@ -127,7 +131,7 @@ impl KeepHost for KeepService<'_> {
         }
     }
 
-    fn begin_reload(&mut self) -> Vec<(u32, ReleaseRequest)> {
+    fn begin_reload(&mut self) -> Vec<(ProcessIdentity, ReleaseRequest)> {
         self.notify_manager(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_ns() / 1_000));
         self.is_ready = false;
         take_requests(self.folder)
@@ -148,7 +152,7 @@ impl KeepHost for KeepService<'_> {
         }
         self.trouble = trouble;
         let held = status.processes.values().filter(|held| !held.is_left_alone());
-        let threads: usize = held.map(|held| held.threads.len()).sum();
+        let threads: usize = held.map(KeptProcess::held_threads).sum();
         let ready = if std::mem::replace(&mut self.is_ready, true) { "" } else { "READY=1\n" };
         self.notify_manager(&format!(
             "{ready}STATUS={} held by {}",

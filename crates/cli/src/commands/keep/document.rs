@@ -21,6 +21,21 @@ pub struct KeepDocument<'a> {
     pub rules: &'a [ResolvedRule],
     /// The `keep run` that keeps them in force; null if none runs.
     pub running: Option<&'a KeeperState<'a>>,
+    /// If none keeps these in force: each other `keep run` of this user or the system that keeps other rules, or may keep these.
+    pub others: Vec<KeeperMention>,
+}
+
+/// A running `keep run`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct KeeperMention {
+    /// Its process.
+    pub process: u32,
+    /// Its user by name, or by number if it has no name.
+    pub user: String,
+    /// Whether it keeps the system's rules; null if this user may not read its state.
+    pub of_system: Option<bool>,
+    /// Its file of rules, or their folder; null if this user may not read its state.
+    pub rules: Option<String>,
 }
 
 /// The output of `corewise keep plan --json`.
@@ -62,12 +77,16 @@ pub struct KeepWhyDocument<'a> {
     pub schema: &'static str,
     /// The process as it is now.
     pub process: &'a ObservedProcess,
-    /// The rule that applies to it; null without one.
+    /// The rule that applies to it: of `keeper`, or else of the rules that were asked about. Null without one, or if it cannot be read.
     pub rule: Option<&'a ResolvedRule>,
     /// The record of it in the running `keep run`; null without one.
     pub held: Option<&'a KeptProcess>,
     /// The process as the keeper lists it if there is no room to hold it; null otherwise.
     pub waiting: Option<&'a WaitingProcess>,
+    /// The `keep run` of this user, of the process's user, or of the system that this record is from; null without one.
+    pub keeper: Option<KeeperMention>,
+    /// Without one: each `keep run` of such a user whose state cannot be read, and which may hold the process.
+    pub unknown: Vec<KeeperMention>,
     /// When that `keep run` began, in milliseconds since 1970-01-01 UTC. Times in `held` and `waiting` count from then.
     pub since_unix_ms: Option<i64>,
     /// The owner of its control group, such as "kubelet", if the group has fewer cpus than are online.

@@ -42,7 +42,7 @@ pub fn prove_rule(
             CommandFailure::usage_error("keep prove needs the store").with_hint("Name the store with --store PATH.")
         );
     }
-    let is_running = KeeperState::read_state(settings).is_some_and(|state| state.of_system == rules.of_system);
+    let is_running = KeeperState::read_state(settings).is_some_and(|state| state.keeps_rules(rules));
     let is_it = |here: &ResolvedRule| here.rule.name == rule.name && here.is_in_force();
     if is_running && rules.resolve_here(settings)?.iter().any(is_it) {
         let what = format!(
@@ -117,7 +117,7 @@ fn apply_verdict(
             if disabled { set_disabled(&text, &rule.name, true) } else { Ok(text) }
         })?;
     }
-    let reloaded = fate != EvidenceFate::Unchanged && keeper::reload_running(settings);
+    let reloaded = fate != EvidenceFate::Unchanged && keeper::reload_running(rules, settings);
     let schema = "corewise/keep-prove/1";
     let evidence = evidence.as_ref();
     let document = || KeepProveDocument { schema, rule: &rule.name, experiment, fate, evidence, disabled, reloaded };

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 use corewise_machine::suggested_command;
 use corewise_model::keep::{
-    ChargedUser, KeptProcess, MAX_HELD_THREADS, ObservedProcess, ProcessStanding, ResolvedRule, RuleEvidence,
-    RuleStrength, UnprovenPolicy, WaitingProcess,
+    ChargedUser, KeptProcess, LONGEST_PAUSE, MAX_HELD_THREADS, ObservedProcess, ProcessStanding, ResolvedRule,
+    RuleEvidence, RuleStrength, UnprovenPolicy, WaitingProcess,
 };
 use jiff::tz::TimeZone;
 
-use super::document::{EvidenceFate, KeepProveDocument, KeepWhyDocument, MaskOrigin, PlannedActions};
+use super::document::{
+    EvidenceFate, KeepDocument, KeepProveDocument, KeepWhyDocument, KeeperMention, MaskOrigin, PlannedActions,
+};
 use crate::app::keeper::KeeperState;
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{format_count, format_exact_time};
@@ -19,7 +21,9 @@ use crate::draw::text::{StyledLine, TextScreen, TextTone};
 use crate::draw::wrap::wrap_line;
 
 /// Returns the rules with the processes that each holds.
-pub fn draw_list(place: &str, rules: &[ResolvedRule], running: Option<&KeeperState<'_>>, width: usize) -> TextScreen {
+pub fn draw_list(document: &KeepDocument<'_>, width: usize) -> TextScreen {
+    let KeepDocument { place, rules, running, others, .. } = document;
+    let running = *running;
     let mut screen = TextScreen::new();
     let say = |screen: &mut TextScreen, line: StyledLine| screen.extend(wrap_line(&line, width, 2));
     if rules.is_empty() {
@@ -28,7 +32,10 @@ pub fn draw_list(place: &str, rules: &[ResolvedRule], running: Option<&KeeperSta
         say(&mut screen, StyledLine::new().plain("Next:  ").strong(next));
         return screen;
     }
-    say(&mut screen, draw_summary(running));
+    match running {
+        Some(state) => say(&mut screen, summarize_status(state)),
+        None => absence_lines(others).into_iter().for_each(|line| say(&mut screen, line)),
+    }
     let mut grid = TextGrid::new(vec![
         GridColumn::text("rule", 0),
         GridColumn::text("on", 1).shrinking_to(8),
@@ -37,7 +44,7 @@ pub fn draw_list(place: &str, rules: &[ResolvedRule], running: Option<&KeeperSta
         GridColumn::number("corrected", "", 3),
         GridColumn::text("state", 0),
     ]);
-    for rule in rules {
+    for rule in *rules {
         let held = held_by_rule(rule, running);
         let corrected: u32 = held.iter().map(|(_, held)| held.corrections).sum();
         let (written, cpus) = (rule.rule.on.0.to_string(), rule.cpus.to_string());
@@ -52,12 +59,12 @@ pub fn draw_list(place: &str, rules: &[ResolvedRule], running: Option<&KeeperSta
             StyledLine::new().plain(format_held(&held)),
             StyledLine::new().plain(rule.rule.evidence.as_ref().map_or_else(|| "none".to_owned(), format_evidence)),
             StyledLine::new().plain(if running.is_some() { corrected.to_string() } else { "–".to_owned() }),
-            draw_standing(rule),
+            draw_standing(rule, running.is_some()),
         ]);
     }
     screen.add_block(grid.draw_lines(width));
     let mut remarks = Vec::new();
-    for rule in rules {
+    for rule in *rules {
         let name = &rule.rule.name;
         remarks.extend(rule.problem.as_ref().map(|problem| format!("{name}: {problem}")));
         let changes: Vec<String> =
@@ -72,6 +79,7 @@ pub fn draw_list(place: &str, rules: &[ResolvedRule], running: Option<&KeeperSta
         }));
     }
     remarks.extend(running.iter().flat_map(|state| waiting_remarks(state)));
+    remarks.extend(running.iter().flat_map(|state| refusal_remarks(state)));
     let left = running
         .iter()
         .flat_map(|state| state.status.processes.iter())
@@ -106,6 +114,24 @@ fn waiting_remarks(state: &KeeperState<'_>) -> Vec<String> {
     listed.chain((more > 0).then(|| format!("The same of {more} more users and rules."))).collect()
 }
 
+/// Lists the rules with threads that could not be placed, each with one reason.
+fn refusal_remarks(state: &KeeperState<'_>) -> Vec<String> {
+    let mut rows: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
+    for held in state.status.processes.values() {
+        let Some((count, why)) = held.refusal() else { continue };
+        rows.entry(&held.rule).or_insert((0, why)).0 += count;
+    }
+    let row = |(rule, (count, why)): (&str, (usize, &str))| format!("{rule}: {}", describe_refusal(count, why));
+    rows.into_iter().map(row).collect()
+}
+
+/// Describes that threads could not be placed yet.
+fn describe_refusal(count: usize, why: &str) -> String {
+    let minutes = LONGEST_PAUSE.as_secs() / 60;
+    let threads = format_count(count, "thread");
+    format!("{threads} could not be placed yet, and will be tried again within {minutes} minutes: {why}")
+}
+
 /// Describes why a process has no room.
 pub fn describe_waiting(waiting: &WaitingProcess) -> String {
     let (threads, most) = (format_count(waiting.threads, "thread"), format_count(MAX_HELD_THREADS, "thread"));
@@ -114,14 +140,37 @@ pub fn describe_waiting(waiting: &WaitingProcess) -> String {
     )
 }
 
-fn draw_summary(running: Option<&KeeperState<'_>>) -> StyledLine {
-    let Some(KeeperState { status, .. }) = running else {
-        return StyledLine::new()
-            .plain("Nothing keeps these rules in force. Next:  ")
-            .strong(suggestion::format_typed(&suggested_command::keep_run()));
+/// Describes what keeps other rules in force, or may keep these.
+fn absence_lines(others: &[KeeperMention]) -> Vec<StyledLine> {
+    let describe = |keeper: &KeeperMention| {
+        let name = name_keeper(keeper);
+        StyledLine::new().plain(match &keeper.rules {
+            Some(rules) => format!("These rules are not in force: {name} keeps those in {rules}."),
+            None => format!("{name} runs, and may keep these rules in force: this user cannot read its state."),
+        })
     };
+    let lines: Vec<StyledLine> = others.iter().map(describe).collect();
+    let nothing = || {
+        StyledLine::new()
+            .plain("Nothing keeps these rules in force. Next:  ")
+            .strong(suggestion::format_typed(&suggested_command::keep_run()))
+    };
+    if lines.is_empty() { vec![nothing()] } else { lines }
+}
+
+/// Names a keeper by its user and number.
+fn name_keeper(keeper: &KeeperMention) -> String {
+    let run = suggestion::format_mention(&suggested_command::keep_run());
+    let KeeperMention { process, user, .. } = keeper;
+    match keeper.of_system {
+        Some(true) => format!("{run} of the system ({process})"),
+        _ => format!("{run} of {user} ({process})"),
+    }
+}
+
+fn summarize_status(KeeperState { status, .. }: &KeeperState<'_>) -> StyledLine {
     let held = || status.processes.values().filter(|held| held.standing == ProcessStanding::Held);
-    let threads: usize = held().map(|held| held.threads.len()).sum();
+    let threads: usize = held().map(KeptProcess::held_threads).sum();
     let (threads, held) = (format_count(threads, "thread"), format_processes(held().count()));
     let text = format!("{threads} of {held} held; processes are seen {}", status.sight);
     StyledLine::new().plain(text)
@@ -145,7 +194,7 @@ fn format_held(held: &[(u32, &KeptProcess)]) -> String {
     }
 }
 
-fn draw_standing(rule: &ResolvedRule) -> StyledLine {
+fn draw_standing(rule: &ResolvedRule, is_kept: bool) -> StyledLine {
     match () {
         () if rule.rule.disabled => StyledLine::new().faint("disabled"),
         () if rule.cpus.is_empty() => StyledLine::new().with(TextTone::Warn, "no cpu here"),
@@ -153,6 +202,7 @@ fn draw_standing(rule: &ResolvedRule) -> StyledLine {
             StyledLine::new().with(TextTone::Warn, "unproven, released")
         }
         () if !rule.changes.is_empty() => StyledLine::new().with(TextTone::Warn, "unproven"),
+        () if !is_kept => StyledLine::new().faint("not in force"),
         () => StyledLine::new().plain("in force"),
     }
 }
@@ -237,30 +287,42 @@ pub fn draw_plan(planned: &[PlannedActions], unreadable: &BTreeMap<String, u32>,
 
 /// Explains the cpus of a process.
 pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usize) -> TextScreen {
-    let KeepWhyDocument { process, rule, held, waiting, limited_by, .. } = made;
+    let KeepWhyDocument { process, rule, held, waiting, keeper, limited_by, .. } = made;
     let mut screen = TextScreen::new();
     let mut say = |line: StyledLine| screen.extend(wrap_line(&line, width, 2));
     let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
     let who = format!("{} ({})", process.name, process.id);
     let is_left = held.is_some_and(KeptProcess::is_left_alone);
     let is_placed = held.is_some() && !is_left;
-    let because = match (rule, held) {
-        (Some(rule), Some(_)) if !is_left => {
-            format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength_word(rule))
+    let (run, of_keeper) =
+        (suggestion::format_mention(&suggested_command::keep_run()), describe_holder(keeper.as_ref()));
+    let because = match (held, waiting, rule) {
+        (Some(held), ..) if is_left => format!(". Rule {}{of_keeper} matches, but leaves it alone.", held.rule),
+        (Some(held), ..) if held.held_threads() == 0 => {
+            format!(". Rule {}{of_keeper} matches, but could not place it yet.", held.rule)
         }
-        (Some(rule), Some(_)) => format!(". Rule {} matches, but leaves it alone.", rule.rule.name),
-        (Some(rule), None) if waiting.is_some() => format!(". Rule {} matches, but there is no room.", rule.rule.name),
-        (Some(rule), None) => {
-            format!(
-                ". Rule {} matches, but no {} of this user holds it.",
-                rule.rule.name,
-                suggestion::format_mention(&suggested_command::keep_run())
-            )
+        (Some(held), _, Some(rule)) => {
+            let (on, strength) = (&rule.rule.on.0, strength_word(rule));
+            format!(" because of rule {}{of_keeper}: {on}, strength {strength}.", held.rule)
         }
-        (None, _) => ". No rule in force matches.".to_owned(),
+        (Some(held), _, None) => format!(" because of rule {}{of_keeper}.", held.rule),
+        (None, Some(waiting), _) => format!(". Rule {}{of_keeper} matches, but there is no room.", waiting.rule),
+        (None, None, Some(rule)) => format!(". Rule {} matches, but no {run} holds it.", rule.rule.name),
+        (None, None, None) => ". No rule in force matches.".to_owned(),
     };
     let threads = format_count(process.threads.len(), "thread");
     say(StyledLine::new().strong(who).plain(format!(" may run on cpus {all} ({threads}){because}")));
+    if process.is_exe_elsewhere {
+        let what =
+            "Rules of the system by `exe` do not match it: the file that it executes is not the one at that path here.";
+        say(StyledLine::new().plain(what));
+    }
+    for keeper in &made.unknown {
+        say(StyledLine::new().plain(format!("{} may hold it: this user cannot read its state.", name_keeper(keeper))));
+    }
+    if let Some((count, why)) = held.and_then(KeptProcess::refusal) {
+        say(StyledLine::new().with(TextTone::Warn, "Not placed: ").plain(format!("{}.", describe_refusal(count, why))));
+    }
     if let Some(rule) = rule {
         say(StyledLine::new().plain(match &rule.rule.evidence {
             None => format!(
@@ -318,6 +380,11 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
             .plain(format!("{owner} lets {} use cpus {}; corewise stays inside.", process.cgroup, process.reachable)));
     }
     screen
+}
+
+/// Names the keeper of a process behind the name of its rule.
+fn describe_holder(keeper: Option<&KeeperMention>) -> String {
+    keeper.map_or_else(String::new, |keeper| format!(" of {}", name_keeper(keeper)))
 }
 
 /// Describes the origin of a mask that no rule set.

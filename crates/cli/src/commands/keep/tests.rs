@@ -2,7 +2,8 @@ use corewise_keep::KeepStatus;
 use corewise_machine::placement::ResolveContext;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::keep::{
-    ChargedUser, EvidenceChange, ObservedThread, ResolvedRule, WaitingProcess, parse_rules, resolve_rules,
+    ChargedUser, EvidenceChange, KeepActionOutcome, ObservedThread, ResolvedRule, WaitingProcess, parse_rules,
+    resolve_rules,
 };
 use insta::assert_snapshot;
 
@@ -65,14 +66,35 @@ fn held(name: &str) -> KeeperState<'static> {
         processes: std::borrow::Cow::Owned(keeper.processes().clone()),
         ..KeepStatus::default()
     };
-    KeeperState { process: 1, start_ticks: 1, started_unix_ms: 0, boot: String::new(), of_system: false, status }
+    KeeperState {
+        process: 1,
+        start_ticks: 1,
+        started_unix_ms: 0,
+        boot: String::new(),
+        of_system: false,
+        rules: "rules.toml".into(),
+        status,
+    }
+}
+
+/// The list of rules, with or without the one that keeps them.
+fn list(rules: &[ResolvedRule], running: Option<&KeeperState<'_>>, width: usize) -> TextScreen {
+    screen::draw_list(&listed(rules, running), width)
+}
+
+fn listed<'a>(rules: &'a [ResolvedRule], running: Option<&'a KeeperState<'a>>) -> KeepDocument<'a> {
+    KeepDocument { schema: "corewise/keep/1", place: "rules.toml".into(), rules, running, others: Vec::new() }
+}
+
+/// A keeper of another user, or of the system if its rules are known.
+fn mention(user: &str, rules: Option<&str>) -> KeeperMention {
+    KeeperMention { process: 815, user: user.into(), of_system: rules.map(|_| true), rules: rules.map(str::to_owned) }
 }
 
 #[test]
 fn rules_and_what_they_hold() {
     let rules = resolved();
-    let plain =
-        |running: Option<&KeeperState<'_>>, width| screen::draw_list("rules.toml", &rules, running, width).to_plain();
+    let plain = |running: Option<&KeeperState<'_>>, width| list(&rules, running, width).to_plain();
     assert_snapshot!(plain(Some(&held("redis-server")), 100), @r"
     2 threads of 1 process held; processes are seen by events
 
@@ -96,7 +118,7 @@ fn rules_and_what_they_hold() {
     redis is unproven here: kernel was 7.1, is 7.2
     far: node:3: this machine has node:0 only
     ");
-    assert_snapshot!(screen::draw_list("rules.toml", &[], None, 80).to_plain(), @r"
+    assert_snapshot!(list(&[], None, 80).to_plain(), @r"
     No rules in rules.toml.
     Next:  corewise keep add NAME --match 'exe=*/PROGRAM' --on EXPR
     ");
@@ -122,7 +144,7 @@ fn crowded(name: &str) -> KeeperState<'static> {
 #[test]
 fn processes_that_have_no_room_are_listed_and_say_why() {
     let (rules, state) = (resolved(), crowded("eve"));
-    let list = screen::draw_list("rules.toml", &rules[..1], Some(&state), 100).to_plain();
+    let list = list(&rules[..1], Some(&state), 100).to_plain();
     assert!(list.starts_with("2 threads of 1 process held;"), "{list}");
     let expected = "redis: no room for 1 process of eve with 5,000 threads; at most 5,000 threads are held";
     assert!(list.contains(expected), "{list}");
@@ -140,6 +162,55 @@ fn processes_that_have_no_room_are_listed_and_say_why() {
     ");
 }
 
+/// A keeper that could place no thread of a process, and its state.
+fn refused(why: &str) -> KeeperState<'static> {
+    let mut keeper = RuleKeeper::new(resolved());
+    let at = Duration::from_secs(3);
+    for action in keeper.plan_actions(&process("redis-server"), at, &|_| MaskAuthor::Unknown) {
+        keeper.settle_action(&action, KeepActionOutcome::Refused(why.into()), at);
+    }
+    let mut state = held("redis-server");
+    state.status.processes = std::borrow::Cow::Owned(keeper.processes().clone());
+    state
+}
+
+#[test]
+fn what_could_not_be_placed_is_not_called_held() {
+    let (rules, state, redis) = (resolved(), refused("No space left on device"), process("redis-server"));
+    let list = list(&rules[..1], Some(&state), 100).to_plain();
+    assert!(list.starts_with("0 threads of 1 process held;"), "{list}");
+    let expected = "redis: 2 threads could not be placed yet, and will be tried again within 5 minutes";
+    assert!(list.contains(expected), "{list}");
+    let held = state.status.processes.get(&4711);
+    assert_snapshot!(screen::draw_explanation(&reasons(&redis, held, Some(&rules[0]), None), &TimeZone::UTC, 80).to_plain(), @"");
+}
+
+/// Whoever asks, and whatever rules it has: the one that holds the process is named.
+#[test]
+fn what_others_keep_is_said() {
+    let (state, rules, redis) = (held("redis-server"), resolved(), process("redis-server"));
+    let held = state.status.processes.get(&4711);
+    let reasons = |held, rule| KeepWhyDocument {
+        keeper: Some(mention("root", Some("/etc/corewise/rules.d"))),
+        ..reasons(&redis, held, rule, None)
+    };
+    let first_line = |document: &KeepWhyDocument<'_>| {
+        screen::draw_explanation(document, &TimeZone::UTC, 200).to_plain().lines().next().unwrap().to_owned()
+    };
+    let expected = "redis-server (4711) may run on cpus 0-3 (2 threads) because of rule redis of `corewise keep run` of the system (815)";
+    assert_eq!(first_line(&reasons(held, Some(&rules[0]))), format!("{expected}: 1-3, strength boundary."));
+    assert_eq!(first_line(&reasons(held, None)), format!("{expected}."), "its rules cannot be read");
+    let unknown = KeepWhyDocument { keeper: None, unknown: vec![mention("eve", None)], ..reasons(None, None) };
+    let why = screen::draw_explanation(&unknown, &TimeZone::UTC, 200).to_plain();
+    assert!(why.contains("`corewise keep run` of eve (815) may hold it: this user cannot read its state."), "{why}");
+    let with = |others| screen::draw_list(&KeepDocument { others, ..listed(&rules, None) }, 100).to_plain();
+    assert_snapshot!(with(vec![mention("root", Some("/etc/corewise/rules.d"))]).lines().next().unwrap(), @"");
+    assert_snapshot!(with(vec![mention("eve", None)]).lines().take(2).collect::<Vec<_>>().join("\n"), @"");
+    assert!(
+        !with(Vec::new()).contains("in force\n") && list(&rules, Some(&state), 100).to_plain().contains("unproven")
+    );
+}
+
 #[test]
 fn of_many_users_that_wait_some_are_listed() {
     let mut state = crowded("eve");
@@ -148,7 +219,7 @@ fn of_many_users_that_wait_some_are_listed() {
         let charged_to = ChargedUser { name: format!("user{id:02}"), is_system: false };
         state.status.waiting.to_mut().insert(id, WaitingProcess { charged_to, ..first.clone() });
     }
-    let list = screen::draw_list("rules.toml", &resolved(), Some(&state), 100).to_plain();
+    let list = list(&resolved(), Some(&state), 100).to_plain();
     assert_eq!(list.matches("no room for").count(), 5, "{list}");
     assert!(list.contains("The same of 16 more users and rules."), "{list}");
 }
@@ -190,7 +261,8 @@ fn reasons<'a>(
     limited_by: Option<&'a str>,
 ) -> KeepWhyDocument<'a> {
     let (schema, since_unix_ms) = ("corewise/keep-why/1", Some(1_700_000_000_000));
-    KeepWhyDocument { schema, process, rule, held, waiting: None, since_unix_ms, limited_by, origin: None }
+    let (waiting, keeper, unknown, origin) = (None, None, Vec::new(), None);
+    KeepWhyDocument { schema, process, rule, held, waiting, keeper, unknown, since_unix_ms, limited_by, origin }
 }
 
 #[test]
@@ -209,7 +281,7 @@ fn why_a_process_is_where_it_is() {
     ");
     assert_snapshot!(why(None, Some(&rules[2]), None), @r"
     redis-server (4711) may run on cpus 0-3 (2 threads). Rule far matches, but no
-      `corewise keep run` of this user holds it.
+      `corewise keep run` holds it.
     Evidence: none. It was never measured whether this helps; `corewise try --on
       node:3 -- COMMAND` would.
     Nothing restricts it: these are all cpus that its control group lets it use.
@@ -238,14 +310,20 @@ fn no_process_steers_or_hides() {
         let (planned, unreadable) =
             plan_processes(RuleKeeper::new(resolved()), &[process(&name), process("redis-server")]);
         for width in [40, 80] {
-            hostile::check_screen(&screen::draw_list(&name, &rules, Some(&state), width), width);
+            let other = |rules| KeeperMention { user: name.clone(), ..mention("", rules) };
+            let others = vec![other(Some(name.as_str())), other(None)];
+            let absent = KeepDocument { place: name.clone(), others: others.clone(), ..listed(&rules, None) };
+            hostile::check_screen(&screen::draw_list(&absent, width), width);
+            hostile::check_screen(&list(&rules, Some(&state), width), width);
             hostile::check_screen(&screen::draw_plan(&planned, &unreadable, width), width);
-            hostile::check_screen(&screen::draw_list(&name, &rules, Some(&crowded(&name)), width), width);
+            hostile::check_screen(&list(&rules, Some(&crowded(&name)), width), width);
+            hostile::check_screen(&list(&rules, Some(&refused(&name)), width), width);
             let held = state.status.processes.get(&4711);
             let process = process(&name);
             let origin =
                 MaskOrigin { process: (1, name.clone()), parent: Some((2, name.clone(), CpuSet::first_cpus(2))) };
             let reasons = reasons(&process, held, Some(&rules[0]), Some("x"));
+            let reasons = KeepWhyDocument { keeper: others.first().cloned(), unknown: others, ..reasons };
             hostile::check_screen(&screen::draw_explanation(&reasons, &TimeZone::UTC, width), width);
             let reasons = KeepWhyDocument { origin: Some(origin), held: None, ..reasons };
             hostile::check_screen(&screen::draw_explanation(&reasons, &TimeZone::UTC, width), width);

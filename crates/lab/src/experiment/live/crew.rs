@@ -1,12 +1,11 @@
 //! Threads of running processes, moved together from one placement to the next, and back to their own cpus.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 
 use corewise_machine::CpuSet;
 use corewise_sys::SysError;
 use corewise_sys::change::{AffinityChange, Change, ChangeJournal};
-use corewise_sys::process::{ProcessIdentity, ProcessStat};
+use corewise_sys::process::ProcessIdentity;
 use corewise_sys::{affinity, cpuset, task};
 
 use super::arm_places::ArmPlaces;
@@ -140,8 +139,10 @@ impl ProcessCrew {
         for look in 0..MOST_LOOKS {
             self.find_processes();
             let found: Vec<(u32, u32)> = self.list_members().filter(|(_, thread)| !placed.contains(thread)).collect();
+            // A number may be another thread's by now.
             let is_known = |(process, thread): &(u32, u32)| {
-                self.threads.get(thread).is_some_and(|known| known.process == *process)
+                let known = self.threads.get(thread).filter(|known| known.process == *process);
+                known.is_some_and(|known| task::thread_identity(*process, *thread) == Some(known.change.thread))
             };
             let (known, new): (Vec<_>, Vec<_>) = found.into_iter().partition(is_known);
             placed.extend(known.iter().chain(&new).map(|(_, thread)| *thread));
@@ -169,7 +170,7 @@ impl ProcessCrew {
         match steps
             .into_iter()
             .filter(|cpus| !cpus.is_empty())
-            .try_for_each(|cpus| affinity::set_affinity(thread, cpus))
+            .try_for_each(|cpus| known.change.thread.restrict_thread(cpus).map(drop))
         {
             Err(error) if !affinity::has_ended(&error) => {
                 let what = format!("cpus of thread {thread}");
@@ -194,7 +195,8 @@ impl ProcessCrew {
     ) -> Result<Vec<u32>, CrewError> {
         let (mut changes, mut moved) = (Vec::new(), Vec::new());
         for &(process, thread) in new {
-            let (Some(owner), Some(identity)) = (process_identity(process), task::thread_identity(process, thread))
+            let (Ok(owner), Some(identity)) =
+                (ProcessIdentity::find_task(process), task::thread_identity(process, thread))
             else {
                 continue;
             };
@@ -212,22 +214,19 @@ impl ProcessCrew {
             .journal
             .make_all(changes.iter().cloned().map(Change::Affinity).collect())
             .map_err(CrewError::Refused)?;
+        let mut replaced = BTreeSet::new();
         for (change, made) in changes.into_iter().zip(made) {
             match made {
-                Ok(number) => drop(self.threads.insert(
-                    change.thread.id,
-                    JournalledThread {
-                        number,
-                        process: change.process.map_or(0, |process| process.id),
-                        given: None,
-                        before: change.old.clone(),
-                        change,
-                    },
-                )),
+                Ok(number) => {
+                    let (id, process) = (change.thread.id, change.process.map_or(0, |process| process.id));
+                    let thread = JournalledThread { number, process, given: None, before: change.old.clone(), change };
+                    replaced.extend(self.threads.insert(id, thread).map(|ended| ended.number));
+                }
                 Err(SysError::Change { source, .. }) if affinity::has_ended(&source) => {}
                 Err(error) => return Err(CrewError::Refused(error)),
             }
         }
+        self.journal.undo_these(&replaced);
         Ok(moved)
     }
 
@@ -292,7 +291,7 @@ impl ProcessCrew {
         for (thread, known) in &self.threads {
             let Some(given) = &known.given else { continue };
             match affinity::affinity_of(*thread) {
-                Ok(now) if now != *given => {
+                Ok(now) if now != *given && known.change.thread.is_alive() => {
                     return Err(CrewError::Changed { thread: *thread, given: given.clone(), now });
                 }
                 _ => {}
@@ -300,14 +299,6 @@ impl ProcessCrew {
         }
         Ok(())
     }
-}
-
-fn process_identity(process: u32) -> Option<ProcessIdentity> {
-    let stat: io::Result<Option<ProcessStat>> = ProcessStat::read_stat(process);
-    stat.ok()
-        .flatten()
-        .filter(|stat| !stat.has_ended)
-        .map(|stat| ProcessIdentity { id: process, start_ticks: stat.start_ticks })
 }
 
 #[cfg(test)]
@@ -362,7 +353,7 @@ mod tests {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.map_while(Result::ok).any(|line| line.contains("ready")));
-        let identity = process_identity(child.id()).unwrap();
+        let identity = ProcessIdentity::find_task(child.id()).unwrap();
         (RunningChild(child), identity)
     }
 
@@ -379,7 +370,7 @@ mod tests {
         let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::from_cpu(cpu.unwrap()));
         let (running, process) = process("stays");
         let own = *task::thread_numbers(process.id).last().unwrap();
-        affinity::set_affinity(own, &last).unwrap();
+        ProcessIdentity::find_task(own).and_then(|task| task.restrict_thread(&last)).unwrap();
         let before = masks(process);
         let folder = tempfile::tempdir().unwrap();
         let journal = ChangeJournal::in_folder(folder.path().join("journals"));
@@ -394,7 +385,7 @@ mod tests {
         }
         // Somebody else, or the program itself.
         let changed = *task::inheriting_threads(process.id).last().unwrap();
-        affinity::set_affinity(changed, &last).unwrap();
+        ProcessIdentity::find_task(changed).and_then(|task| task.restrict_thread(&last)).unwrap();
         assert!(matches!(crew.check_placed(), Err(CrewError::Changed { thread, .. }) if thread == changed));
         crew.restore_all();
         assert_eq!(masks(process), before);

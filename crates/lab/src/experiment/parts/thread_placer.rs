@@ -57,7 +57,8 @@ fn place_by_role(roles: &[(Regex, CpuSet)], roots: &[u32]) -> bool {
             let Some((_, cpus)) = roles.iter().find(|(pattern, _)| pattern.is_match(&name)) else { continue };
             if affinity::affinity_of(thread).is_ok_and(|has| has != *cpus) {
                 // It may have ended since.
-                is_new |= affinity::set_affinity(thread, cpus).is_ok();
+                let identity = task::thread_identity(process.number, thread);
+                is_new |= identity.is_some_and(|thread| thread.restrict_thread(cpus).is_ok());
             }
         }
     }

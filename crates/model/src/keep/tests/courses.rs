@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::system::TestSystem;
 use super::{CpuSet, resolved, set};
-use crate::keep::{KeepActionOutcome, LeftBecause, MaskAuthor, OriginalMask, ProcessStanding, RuleKeeper};
+use crate::keep::{
+    KeepActionOutcome, LONGEST_PAUSE, LeftBecause, MaskAuthor, OriginalMask, ProcessStanding, RuleKeeper,
+};
 
 const RULE: &str = "[[rule]]\nname = \"game\"\nmatch = { name = \"game\" }\non = \"0-3\"\n";
 
@@ -261,19 +263,55 @@ fn threads_by_their_names_and_new_ones() {
     assert!([10, 11, 12, 13].iter().all(|thread| system.cpus(*thread) == "0-7"));
 }
 
+/// Refuses the next placement of a process; returns the number of its actions.
+fn refuse(system: &mut TestSystem, process: u32, why: &str) -> usize {
+    let seen = system.seen(process).unwrap();
+    let actions = system.keeper.plan_actions(&seen, system.now, &|_| MaskAuthor::Unknown);
+    for action in &actions {
+        system.keeper.settle_action(action, KeepActionOutcome::Refused(why.to_owned()), system.now);
+    }
+    actions.len()
+}
+
+/// A refusal is of the moment: a full disk, or a journal of too many changes.
 #[test]
-fn what_is_refused_is_not_asked_for_again() {
+fn what_is_refused_is_tried_again_after_growing_pauses() {
     let mut system = TestSystem::new(RULE);
     system.start(10, "game", 1, None);
-    let actions = system.keeper.plan_actions(&system.seen(10).unwrap(), system.now, &|_| MaskAuthor::Unknown);
-    system.keeper.settle_action(&actions[0], KeepActionOutcome::Refused("no space left on device".into()), system.now);
+    assert_eq!(refuse(&mut system, 10, "no space left on device"), 1);
+    let (mut attempts, second) = (Vec::new(), Duration::from_secs(1));
+    for at in 1..2_000 {
+        system.now = at * second;
+        let is_due = system.keeper.processes_to_retry(system.now) == [10];
+        let count = refuse(&mut system, 10, "no space left on device");
+        assert_eq!(count, usize::from(is_due), "{at}");
+        if is_due {
+            attempts.push(at);
+        }
+    }
+    assert_eq!(attempts, [1, 3, 7, 15, 31, 63, 127, 255, 511, 811, 1_111, 1_411, 1_711]);
+    let held = &system.keeper.processes()[&10];
+    assert_eq!((held.notes.len(), held.held_threads()), (2, 0), "said once: {:?}", held.notes);
+    assert_eq!(held.refusal(), Some((1, "no space left on device")));
+    system.now += LONGEST_PAUSE;
+    assert_eq!(system.look(10).len(), 1);
+    assert_eq!((system.cpus(10), system.said(10)), ("0-3".into(), "all its threads are placed now".into()));
+    let held = &system.keeper.processes()[&10];
+    assert_eq!((held.refusal(), held.held_threads()), (None, 1));
+    assert!(system.keeper.processes_to_retry(Duration::MAX).is_empty());
+}
+
+#[test]
+fn what_is_refused_has_nothing_to_give_back() {
+    let mut system = TestSystem::new(RULE);
+    system.start(10, "game", 1, None);
+    assert_eq!(refuse(&mut system, 10, "no space left on device"), 1);
     assert_eq!(system.look(10), []);
     system.stop();
     assert_eq!(system.cpus(10), "0-7", "there is nothing to give back");
     system.look(10);
     system.start(20, "game", 1, None);
-    let actions = system.keeper.plan_actions(&system.seen(20).unwrap(), system.now, &|_| MaskAuthor::Unknown);
-    system.keeper.settle_action(&actions[0], KeepActionOutcome::Refused("no space left on device".into()), system.now);
+    refuse(&mut system, 20, "no space left on device");
     assert_eq!(system.said(20), "thread 20 was not placed: no space left on device");
     system.keeper.set_rules(resolved(&RULE.replace("0-3", "0-2")));
     assert_eq!(system.look(20).len(), 1, "other cpus are another wish");

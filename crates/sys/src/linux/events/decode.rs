@@ -37,6 +37,7 @@ enum RecordKind {
     Executed,
     Ended,
     AffinityAsked,
+    AffinityAnswered,
 }
 
 /// The source of a handler's interrupt.
@@ -142,13 +143,19 @@ const KNOWN: &[KnownTracepoint] = &[
         &["pid"],
         RecordKind::AffinityAsked,
     ),
+    known_tracepoint(
+        "syscalls/sys_exit_sched_setaffinity",
+        EventInterest::Affinities,
+        &["ret"],
+        RecordKind::AffinityAnswered,
+    ),
 ];
 
 /// Interests in tracepoints with addresses of functions, which are resolved to names.
 const NAMED: [EventInterest; 3] = [EventInterest::Interrupts, EventInterest::Functions, EventInterest::Senders];
 
 /// Groups of interchangeable tracepoints: an interest is served if one of each of its groups exists.
-const NEEDED: [(EventInterest, &str); 8] = [
+const NEEDED: [(EventInterest, &str); 9] = [
     (EventInterest::Interrupts, "irq/irq_handler_entry"),
     (EventInterest::Switches, "sched/sched_switch"),
     (EventInterest::PageFaults, "exceptions/page_fault_user"),
@@ -157,6 +164,7 @@ const NEEDED: [(EventInterest, &str); 8] = [
     (EventInterest::Migrations, "sched/sched_migrate_task"),
     (EventInterest::Tasks, "sched/sched_process_fork"),
     (EventInterest::Affinities, "syscalls/sys_enter_sched_setaffinity"),
+    (EventInterest::Affinities, "syscalls/sys_exit_sched_setaffinity"),
 ];
 
 /// The tracepoints of this kernel that serve some interests, and the layout of their records.
@@ -262,6 +270,7 @@ impl RecordDecoder {
             RecordKind::Executed => EventKind::Executed { task: task(0), program: text(1) },
             RecordKind::Ended => EventKind::Ended { task: task(0), name: text(1) },
             RecordKind::AffinityAsked => EventKind::AffinityAsked { task: task(0) },
+            RecordKind::AffinityAnswered => EventKind::AffinityAnswered { is_granted: number(0) == 0 },
         }
     }
 }
@@ -301,6 +310,7 @@ mod tests {
                 "ID: 300\nfield:__data_loc cpumask_t cpumask;\toffset:8;\tsize:4;\tsigned:0;\n\
                  field:void * callback;\toffset:16;\tsize:8;\tsigned:0;\n"
             }
+            "syscalls/sys_exit_sched_setaffinity" => "ID: 8\nfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
             // One field of another name than is known.
             "sched/sched_migrate_task" => "ID: 9\nfield:int number;\toffset:8;\tsize:4;\tsigned:1;\n",
             _ => return None,
@@ -361,6 +371,17 @@ mod tests {
         assert_eq!(catalogue.decode_record(&sent), Some((77, EventKind::Sent { to, function: "do_sync_core".into() })));
         assert_eq!(catalogue.decode_record(&record(9, 12, &[])), None, "not understood");
         assert_eq!(catalogue.decode_record(&[6]), None);
+    }
+
+    #[test]
+    fn a_refused_request_is_one_that_the_kernel_answers_with_an_error() {
+        let (catalogue, gaps) =
+            TracepointCatalogue::from_formats(format, KernelSymbols::default(), &[EventInterest::Affinities]);
+        assert_eq!(gaps.len(), 1, "requests without their answers say nothing, and the other way round");
+        for (result, is_granted) in [(0_i64, true), (-1, false), (-22, false)] {
+            let answer = record(8, 24, &[(16, &result.to_le_bytes())]);
+            assert_eq!(catalogue.decode_record(&answer), Some((77, EventKind::AffinityAnswered { is_granted })));
+        }
     }
 
     #[test]

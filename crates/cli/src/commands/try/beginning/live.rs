@@ -40,7 +40,8 @@ impl LiveTask {
 pub fn identify_processes(numbers: &[u32]) -> Result<Vec<LiveProcess>, CommandFailure> {
     check_numbers()?;
     let each = |id: &u32| {
-        let found = corewise_keep::read_process_by_id(*id).ok_or_else(|| no_process(&format!("process {id}")))?;
+        let found =
+            corewise_keep::read_process_by_id(*id, is_root()).ok_or_else(|| no_process(&format!("process {id}")))?;
         Ok(LiveProcess { id: *id, start_ticks: found.start_ticks })
     };
     numbers.iter().map(each).collect()
@@ -61,8 +62,8 @@ pub fn find_processes(live: &LiveWorkload) -> Result<Vec<ObservedProcess>, Comma
     check_numbers()?;
     let mut found = Vec::new();
     for named in &live.processes {
-        let process =
-            corewise_keep::read_process_by_id(named.id).filter(|process| process.start_ticks == named.start_ticks);
+        let process = corewise_keep::read_process_by_id(named.id, is_root())
+            .filter(|process| process.start_ticks == named.start_ticks);
         found.push(process.ok_or_else(|| {
             CommandFailure::unavailable_error(format!("process {} has ended", named.id))
                 .with_hint("Begin a new experiment with the process that runs now.")
