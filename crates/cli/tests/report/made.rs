@@ -6,6 +6,7 @@ use corewise_lab::experiment::create_experiment;
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine, generate, machine_file};
 use corewise_model::Survey;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::LinkMap;
@@ -45,6 +46,7 @@ fn survey_of(machine: Machine, rounds: u32, seed: u64, of_first: f64) -> Survey 
             .for_each(|piece| seen.tail.record_ticks(250 + (piece * 7 + seed) % 13 + (piece % 97).pow(2) * 2));
     }
     survey.links = simulate::simulate_links(&survey.machine, seed, cost);
+    survey.provenance.origin = ArtifactOrigin::Measured;
     survey
 }
 

@@ -146,7 +146,7 @@ fn what_is_no_page_is_refused_and_changes_nothing() {
     broken = broken.replacen("\"block\":", "\"blok\":", 1);
     std::fs::write(place.path().join("broken.html"), broken).unwrap();
     refused(&["history", "import", "broken.html"], "Nothing was imported");
-    assert_eq!(ArtifactStore::open(&store).unwrap().list_entries(None).unwrap().len(), 3, "all are taken, or none");
+    assert_eq!(ArtifactStore::open(&store).unwrap().list_entries().unwrap().len(), 3, "all are taken, or none");
     refused(&["report", "9"], "there is no number 9");
     refused(&["report", "1", "-o", "no/such/folder/page.html"], "no/such/folder");
 }

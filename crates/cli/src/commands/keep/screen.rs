@@ -157,11 +157,12 @@ fn draw_standing(rule: &ResolvedRule) -> StyledLine {
     }
 }
 
-/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12".
+/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12", with a word if it was not measured here.
 fn format_evidence(evidence: &RuleEvidence) -> String {
     let [low, high] =
         evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
-    format!("{:+.1} % [{low}, {high}], experiment {}", 100.0 * evidence.effect, evidence.experiment)
+    let elsewhere = evidence.origin.origin_word().map_or_else(String::new, |word| format!(", {word}"));
+    format!("{:+.1} % [{low}, {high}], experiment {}{elsewhere}", 100.0 * evidence.effect, evidence.experiment)
 }
 
 /// Returns the result of `keep prove`.
@@ -269,7 +270,8 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
             ),
             Some(found) => {
                 format!(
-                    "Proven: {}, error rate {} %, on machine {}.",
+                    "{}: {}, error rate {} %, on machine {}.",
+                    if found.origin.is_measured() { "Proven" } else { "Not proven here" },
                     format_evidence(found),
                     100.0 * found.error_rate,
                     found.fingerprint
