@@ -13,10 +13,10 @@ pub mod simulated;
 use std::time::Duration;
 
 use corewise_machine::{CpuSet, Gap};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord;
 use corewise_model::links::TalkWay;
 use corewise_model::links::explore::ExploreLimits;
-use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::map::SpoiledSamples;
 
 pub use mapping::map_links;

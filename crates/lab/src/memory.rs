@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::clock::ClockRecord;
 use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::clock::ClockRecord;
 use corewise_model::links::map::LinkMapProvenance;
 use corewise_model::memory::plan::{MemoryPlan, MemoryReading, MemoryVisit, PAUSES_NS, buffer_bytes, caches_bytes};
 use corewise_model::memory::{

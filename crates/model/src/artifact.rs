@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::trend::TrendValue;
 pub(crate) use number::check_numbers;
-pub use origin::{ArtifactOrigin, PAGE_FORMAT};
 pub(crate) use origin::read_origin;
+pub use origin::{ArtifactOrigin, PAGE_FORMAT};
 
 /// A measured result that is stored: a survey, a link map, an experiment. It holds observations; conclusions are
 /// computed anew each time. A new kind implements this trait; store, lists and documents then support it.

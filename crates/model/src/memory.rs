@@ -16,11 +16,11 @@ use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Artifact;
 use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::clock::ClockRecord;
 use crate::links::map::LinkMapProvenance;
 use crate::trend::TrendValue;
-use crate::Artifact;
 use conclude::MemoryConclusions;
 use estimate::VisitEstimate;
 
@@ -264,12 +264,7 @@ impl Artifact for MemoryMap {
         let mut costs: Vec<VisitEstimate> = costs.iter().filter_map(|cost| cost.huge_ns).collect();
         costs.sort_by(|one, other| one.median.total_cmp(&other.median));
         let of = |name: &str, cost: &VisitEstimate| {
-            TrendValue::new(
-                "a load from memory, ns",
-                name,
-                cost.median,
-                Some((cost.low, cost.high)),
-            )
+            TrendValue::new("a load from memory, ns", name, cost.median, Some((cost.low, cost.high)))
         };
         match costs.as_slice() {
             [] => Vec::new(),

@@ -15,8 +15,8 @@ use jiff::tz::TimeZone;
 
 use super::document::ArtifactDocument;
 use super::failure::{CommandExit, CommandFailure};
-use super::origin::{mark_page_story, mark_story, mark_together};
-use super::output::{print_form, show_story};
+use super::origin::{describe_other_machine, mark_story, mark_together};
+use super::output::{print_form, print_message, show_story};
 use super::settings::ProgramSettings;
 use super::user_store::explain_store_error;
 use crate::draw::heat::depth::ColourDepth;
@@ -200,6 +200,9 @@ pub fn print_stored<T: PrintedArtifact>(
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
     let artifact: T = store.get_artifact(number).map_err(explain_store_error)?;
+    if let Some(why) = describe_other_machine(&artifact) {
+        print_message(&format!("note: number {number} {why}"));
+    }
     let made = format_time(artifact.circumstances().started_unix_ms, &TimeZone::system());
     let kept = StorageStatus::Recalled(number, made);
     if form.markdown && form.svg.is_none() && !settings.json {
@@ -253,7 +256,7 @@ fn report_sections<T: PrintedArtifact>(
         sections.push(PageSection {
             id: format!("{}-{number}", T::KIND),
             title: format!("{} {number}", T::TITLE),
-            story: mark_page_story(own, artifact),
+            story: mark_story(own, artifact),
             result: Some(ReportedResult {
                 number: *number,
                 schema: T::SCHEMA,
@@ -335,7 +338,7 @@ fn rehearse_artifact<T: PrintedArtifact>(data: &mut dyn Read, settings: &Program
     let moments: Vec<ResultMoment> = [1, 2].into_iter().map(|number| build_moment(number, &artifact)).collect();
     let over_time = trends::compose_story(T::KIND, &moments, &TimeZone::UTC);
     let own = artifact.compose_story(&artifact.draw_conclusions(), &kept, settings);
-    let (_, own) = (artifact.summarize_artifact(), mark_page_story(own, &artifact));
+    let (_, own) = (artifact.summarize_artifact(), mark_story(own, &artifact));
     let together =
         T::compose_sections(&[(1, artifact.clone()), (2, artifact)]).into_iter().map(|section| section.story);
     together.chain(over_time).chain([own]).for_each(|story| render_forms(&story, settings));

@@ -1,7 +1,5 @@
 //! The sentence of a result that is no evidence about this machine: simulated, imported, or of another machine.
 
-use std::sync::OnceLock;
-
 use corewise_model::Artifact;
 
 use super::artifact::PrintedArtifact;
@@ -9,28 +7,20 @@ use super::machine::this_machine;
 use crate::draw::story::{Story, StoryBlock, StoryPart, StoryRole};
 use crate::draw::text::{StyledLine, TextTone};
 
-/// Returns why an artifact is no evidence about this machine: "was imported from page.html"; `None` if it is this machine's own.
-pub fn describe_elsewhere<T: Artifact>(artifact: &T) -> Option<String> {
-    static HERE: OnceLock<Option<String>> = OnceLock::new();
-    describe_origin(artifact).or_else(|| {
-        let here = HERE.get_or_init(|| this_machine().ok().map(|machine| machine.fingerprint())).as_ref()?;
-        let machine = artifact.circumstances().machine?;
-        (machine.fingerprint() != *here).then(|| "was measured on another machine, or on this one with other cpus".into())
-    })
-}
-
-/// Returns the same by the artifact alone, for readers who are at any machine.
+/// Returns why an artifact is no evidence, by itself: "was imported from page.html".
 fn describe_origin<T: Artifact>(artifact: &T) -> Option<String> {
     artifact.origin().describe_origin().map(|origin| format!("was {origin}"))
 }
 
-/// Adds the sentence to a story that is shown here.
-pub fn mark_story<T: Artifact>(story: Story, artifact: &T) -> Story {
-    with_sentences(story, describe_elsewhere(artifact).map(|why| format_sentence("This result", &why)))
+/// Describes that a measured artifact is of another machine than this one.
+pub fn describe_other_machine<T: Artifact>(artifact: &T) -> Option<&'static str> {
+    let is_measured_elsewhere =
+        artifact.origin().is_measured() && !artifact.is_evidence_for(&this_machine().ok()?.fingerprint());
+    is_measured_elsewhere.then_some("was measured on another machine, or on this one with other cpus")
 }
 
-/// Adds the sentence to a story that is read elsewhere. A page names the machine of each result.
-pub fn mark_page_story<T: Artifact>(story: Story, artifact: &T) -> Story {
+/// Adds the sentence about an artifact's origin to its story. The story is the same wherever it is read.
+pub fn mark_story<T: Artifact>(story: Story, artifact: &T) -> Story {
     with_sentences(story, describe_origin(artifact).map(|why| format_sentence("This result", &why)))
 }
 
@@ -40,8 +30,7 @@ pub fn mark_together<'a, T: PrintedArtifact + 'a>(
     several: impl IntoIterator<Item = (i64, &'a T)>,
 ) -> Story {
     let of = |(number, artifact): (i64, &T)| {
-        let title = format!("{} {number}", T::TITLE);
-        describe_origin(artifact).map(|why| format_sentence(&title, &why))
+        describe_origin(artifact).map(|why| format_sentence(&format!("{} {number}", T::TITLE), &why))
     };
     with_sentences(story, several.into_iter().filter_map(of))
 }
@@ -52,10 +41,8 @@ fn format_sentence(what: &str, why: &str) -> String {
 
 /// Adds sentences below the head of a story.
 fn with_sentences(mut story: Story, sentences: impl IntoIterator<Item = String>) -> Story {
-    let parts: Vec<StoryPart> = sentences
-        .into_iter()
-        .map(|sentence| StyledLine::new().with(TextTone::Warn, sentence).into_paragraph(2))
-        .collect();
+    let warn = |sentence| StyledLine::new().with(TextTone::Warn, sentence).into_paragraph(2);
+    let parts: Vec<StoryPart> = sentences.into_iter().map(warn).collect();
     let heads = story.blocks.iter().take_while(|block| block.role == StoryRole::Head).count();
     if !parts.is_empty() {
         story.blocks.insert(heads, StoryBlock { role: StoryRole::Head, title: None, parts });

@@ -128,9 +128,7 @@ impl ExperimentKnowledge for ProgramSettings {
 
 /// Returns the latest whole memory map over all cpus that may be used, with its number. Maps of caches do not count.
 pub fn latest_memory(machine: &Machine, settings: &ProgramSettings) -> Option<(i64, MemoryMap)> {
-    let proves = |map: &MemoryMap| {
-        !map.provenance.partial && !map.is_cache() && machine.allowed.is_subset(&map.cpus)
-    };
+    let proves = |map: &MemoryMap| !map.provenance.partial && !map.is_cache() && machine.allowed.is_subset(&map.cpus);
     latest_own(machine, settings, proves)
 }
 

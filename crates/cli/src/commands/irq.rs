@@ -70,7 +70,9 @@ fn run(task: &IrqTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
         // A machine that cannot be read has no history.
         let names =
             |survey: &Survey| survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
-        let named = topology::read_machine(&root).ok().and_then(|machine| latest_own(&machine, settings, names).map(|(_, survey)| survey));
+        let named = topology::read_machine(&root)
+            .ok()
+            .and_then(|machine| latest_own(&machine, settings, names).map(|(_, survey)| survey));
         listing.costs = named.map(|survey| device_costs(&survey));
     }
     show_result(settings, || IrqDocument::new(&listing, None), || draw_screen(&listing, settings.width))?;

@@ -30,7 +30,6 @@ use jiff::tz::TimeZone;
 
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::keeper::{self, KeeperState};
-use crate::app::origin::describe_elsewhere;
 use crate::app::output::{print_message, print_text, show_result};
 use crate::app::placement::parse_expression;
 use crate::app::rules::find_rules;
@@ -114,35 +113,31 @@ fn list_rules(rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), Comma
 }
 
 fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), CommandFailure> {
-    let (rule, elsewhere) = build_rule(typed, settings)?;
+    let rule = build_rule(typed, settings)?;
     let file = rules.add_rule(&rule)?;
-    if let (Some(why), Some(evidence)) = (elsewhere, &rule.evidence) {
+    let here = rules.resolve_here(settings)?.into_iter().find(|resolved| resolved.rule.name == rule.name);
+    if let Some(changes) = here.as_ref().and_then(screen::describe_changes) {
         print_message(&format!(
-            "note: experiment {} {why}, so it proves nothing here: rule {} counts as unproven until {} renews its evidence",
-            evidence.experiment,
+            "note: rule {} is unproven here: {changes}. {} renews its evidence.",
             rule.name,
             suggestion::format_mention(&suggested_command::keep_prove(&rule.name))
         ));
     }
-    let here = rules.resolve_here(settings)?.into_iter().find(|resolved| resolved.rule.name == rule.name);
     if let Some(problem) = here.and_then(|resolved| resolved.problem) {
         print_message(&format!("warning: on this machine rule {} holds nothing: {problem}", rule.name));
     }
     report_change(&rule.name, "added", &file, settings)
 }
 
-/// Returns the rule that was typed, or that an experiment proves, and why the experiment is no evidence about this machine.
-fn build_rule(
-    typed: KeepAddArguments,
-    settings: &ProgramSettings,
-) -> Result<(Rule, Option<String>), CommandFailure> {
+/// Returns the rule that was typed, or that an experiment proves.
+fn build_rule(typed: KeepAddArguments, settings: &ProgramSettings) -> Result<Rule, CommandFailure> {
     let mut matches = RuleMatch::of_texts(&typed.matches).map_err(CommandFailure::usage_error)?;
-    let ((on, memory), evidence, program, elsewhere) = match (typed.from, &typed.on) {
+    let ((on, memory), evidence, program) = match (typed.from, &typed.on) {
         (Some(number), _) => {
-            let found = read_winner(number, settings)?;
-            (found.place, Some(found.evidence), Some(found.program), found.elsewhere)
+            let (place, evidence, program) = read_winner(number, settings)?;
+            (place, Some(evidence), Some(program))
         }
-        (None, Some(on)) => ((on.clone(), None), None, None, None),
+        (None, Some(on)) => ((on.clone(), None), None, None),
         (None, None) => return Err(CommandFailure::usage_error("a rule needs --on or --from")),
     };
     if let (None, Some((program, folder))) = (typed.matches.first(), &program) {
@@ -167,7 +162,7 @@ fn build_rule(
         rule.unproven = UnprovenPolicy::Release;
     }
     (rule.widen, rule.evidence) = (typed.widen, evidence);
-    Ok((rule, elsewhere))
+    Ok(rule)
 }
 
 /// Programs that run others: a rule by their file would match far more than the tried program.
@@ -223,19 +218,14 @@ fn build_match(program: &str, folder: &Path) -> Result<RuleMatch, CommandFailure
     })
 }
 
-/// The winner of an experiment, for a rule.
-struct WinningPlacement {
-    /// An expression, and the memory policy if there is one.
-    place: (String, Option<MemoryPolicy>),
-    evidence: RuleEvidence,
-    /// The program with the folder in which it was run.
-    program: (String, PathBuf),
-    /// Why the experiment is no evidence about this machine.
-    elsewhere: Option<String>,
-}
+/// An expression, and the memory policy if there is one.
+type WinningPlace = (String, Option<MemoryPolicy>);
 
-/// Returns the placement that an experiment proves.
-fn read_winner(number: i64, settings: &ProgramSettings) -> Result<WinningPlacement, CommandFailure> {
+/// Returns the placement that an experiment proves, its evidence, and the program with the folder in which it was run.
+fn read_winner(
+    number: i64,
+    settings: &ProgramSettings,
+) -> Result<(WinningPlace, RuleEvidence, (String, PathBuf)), CommandFailure> {
     let conducted = open_existing_store(settings, &suggested_command::try_command())?
         .get_artifact::<ExperimentRecord>(number)
         .map_err(explain_store_error)?;
@@ -259,8 +249,7 @@ fn read_winner(number: i64, settings: &ProgramSettings) -> Result<WinningPlaceme
     let place = (on.to_owned(), memory);
     let workload = &conducted.experiment.workload;
     let folder = path_of(workload.folder.path_bytes());
-    let program = (workload.command.first().cloned().unwrap_or_default(), folder);
-    Ok(WinningPlacement { place, evidence, program, elsewhere: describe_elsewhere(&conducted) })
+    Ok((place, evidence, (workload.command.first().cloned().unwrap_or_default(), folder)))
 }
 
 fn report_change(rule: &str, what: &str, file: &Path, settings: &ProgramSettings) -> Result<(), CommandFailure> {

@@ -105,10 +105,11 @@ fn latest_of_kinds(store: &ArtifactStore) -> Result<Vec<i64>, CommandFailure> {
     let numbers =
         KINDS.iter().map(|kind| (kind.latest)(store, &machine)).collect::<Result<Vec<_>, CommandFailure>>()?.concat();
     match numbers.is_empty() {
-        true => Err(CommandFailure::unavailable_error("nothing that is stored was measured on this machine").with_hint(format!(
-            "Name the results to report by their numbers; {} lists everything.",
-            suggestion::format_mention(&suggested_command::history_all())
-        ))),
+        true => Err(CommandFailure::unavailable_error("nothing that is stored was measured on this machine")
+            .with_hint(format!(
+                "Name the results to report by their numbers; {} lists everything.",
+                suggestion::format_mention(&suggested_command::history_all())
+            ))),
         false => Ok(numbers),
     }
 }

@@ -62,7 +62,11 @@ fn cost(relation: corewise_model::links::CpuRelation) -> f64 {
 
 /// An experiment of so many blocks in which the candidate is 8 % better.
 pub fn experiment(blocks: u32, name: &str) -> ExperimentRecord {
-    let machine = generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]);
+    experiment_on(generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]), blocks, name)
+}
+
+/// The same on a machine.
+pub fn experiment_on(machine: Machine, blocks: u32, name: &str) -> ExperimentRecord {
     let workload =
         TriedWorkload::new(vec!["./program".to_owned(), name.to_owned()], "/".into(), TrialMetric::wall_time());
     conducted(

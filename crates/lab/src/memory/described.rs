@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use corewise_machine::{Gap, Machine};
-use corewise_model::clock::ClockRecord;
 use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::clock::ClockRecord;
 use corewise_model::memory::plan::{MemoryPlan, MemoryVisit};
 use corewise_model::memory::simulated_memory::SimulatedMemory;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::clock::ClockRecord as ClockFacts;
 use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::clock::ClockRecord as ClockFacts;
 use corewise_model::memory::plan::{MemoryPlan, MemoryReading, MemoryVisit};
 use corewise_model::memory::{PageKind, StreamOperation};
 use corewise_sys::clock::TickClock;

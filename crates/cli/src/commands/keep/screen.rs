@@ -60,9 +60,7 @@ pub fn draw_list(place: &str, rules: &[ResolvedRule], running: Option<&KeeperSta
     for rule in rules {
         let name = &rule.rule.name;
         remarks.extend(rule.problem.as_ref().map(|problem| format!("{name}: {problem}")));
-        let changes: Vec<String> =
-            rule.changes.iter().map(|c| format!("{} was {}, is {}", c.what, c.was, c.is)).collect();
-        remarks.extend((!changes.is_empty()).then(|| format!("{name} is unproven here: {}", changes.join("; "))));
+        remarks.extend(describe_changes(rule).map(|changes| format!("{name} is unproven here: {changes}")));
         let unreadable = running.and_then(|state| state.status.unreadable.get(name));
         remarks.extend(unreadable.map(|number| {
             format!(
@@ -155,6 +153,13 @@ fn draw_standing(rule: &ResolvedRule) -> StyledLine {
         () if !rule.changes.is_empty() => StyledLine::new().with(TextTone::Warn, "unproven"),
         () => StyledLine::new().plain("in force"),
     }
+}
+
+/// Describes why a rule with evidence is unproven here; `None` if it is proven.
+pub fn describe_changes(rule: &ResolvedRule) -> Option<String> {
+    let changes: Vec<String> =
+        rule.changes.iter().map(|change| format!("{} was {}, is {}", change.what, change.was, change.is)).collect();
+    (!changes.is_empty()).then(|| changes.join("; "))
 }
 
 /// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12", with a word if it was not measured here.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use corewise_machine::Gap;
-use corewise_model::links::CpuRelation;
 use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::links::CpuRelation;
 
 use super::*;
 use crate::draw::fixtures::fabricated::{link_map, ryzen_9950x3d, small_guest};

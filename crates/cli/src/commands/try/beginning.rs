@@ -266,7 +266,9 @@ fn repeat_stored(
         (live.processes, live.matches) = (live::identify_processes(processes)?, matches.clone());
     }
     if let Some(origin) = experiment.origin.describe_origin() {
-        print_message(&format!("note: experiment {number} was {origin}: only its command is repeated, none of its runs counts here"));
+        print_message(&format!(
+            "note: experiment {number} was {origin}: only its command is repeated, none of its runs counts here"
+        ));
     }
     enter_folder(&experiment, number)?;
     let subject = reopen_subject(&workload)?;

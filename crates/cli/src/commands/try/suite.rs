@@ -9,7 +9,6 @@ use corewise_lab::experiment::{CommandSubject, ExperimentContext, ExperimentEnd,
 use corewise_lab::session::SessionBudget;
 use corewise_lab::suite::{self, SuiteHost, SuitePlan, SuiteSource, missing_programs};
 use corewise_machine::Machine;
-use corewise_model::Artifact as _;
 use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::results::{RowResult, SuiteResults, SuiteRow, TriedBenchmark};

@@ -133,7 +133,8 @@ fn where_nothing_is_stored_it_says_what_to_type() {
     3 more of other machines, or of this one with other cpus:  corewise history
       --all
     ");
-    let of_links = ListContext { kind: Some("links"), first: suggested_command::links(), all: true, others: 0, here: None };
+    let of_links =
+        ListContext { kind: Some("links"), first: suggested_command::links(), all: true, others: 0, here: None };
     assert_snapshot!(draw_screen(&[], &of_links, &TimeZone::UTC, 80).to_plain(), @r"
     Nothing of the kind links is stored yet. Next:  corewise links
     ");

@@ -7,9 +7,9 @@ use corewise_machine::{CpuSet, Level};
 
 use super::tiers::{DEAR, INSIDE, SAME_CORE};
 use super::{CostClass, CostGroups, FilledSeries, KernelAgreement, LinkConclusions, homes, padding};
+use crate::artifact::ArtifactOrigin;
 use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::links::groups::{CheaperPart, GroupLevel};
-use crate::artifact::ArtifactOrigin;
 use crate::links::map::LinkMap;
 use crate::links::{LinkPair, format_cost};
 use corewise_machine::suggested_command;

@@ -152,12 +152,7 @@ impl Artifact for LinkMap {
         let mut kinds: Vec<&str> = self.series.iter().map(|series| series.what.word()).collect();
         kinds.dedup();
         let pairs = self.series.first().map_or(0, |series| series.links.pairs.len());
-        format!(
-            "{} of {} ({})",
-            format_count(pairs, "pair"),
-            format_count(self.cpus.len(), "cpu"),
-            kinds.join(", ")
-        )
+        format!("{} of {} ({})", format_count(pairs, "pair"), format_count(self.cpus.len(), "cpu"), kinds.join(", "))
     }
 
     fn draw_conclusions(&self) -> LinkConclusions {

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use corewise_machine::{Gap, suggested_command};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::TalkWay;
 use corewise_model::links::conclude::{
     CostClass, CostGroups, FilledSeries, KindConclusions, LinkConclusions, PredictionError, nothing_found,
 };
 use corewise_model::links::doubt::CostDoubt;
-use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::map::{CostUnit, LinkMap};
 
 use super::MatrixLayout;
