@@ -16,6 +16,7 @@ pub mod machine;
 pub mod measurement;
 pub mod numbers;
 pub mod option_values;
+pub mod origin;
 pub mod output;
 pub mod page_data;
 pub mod placement;

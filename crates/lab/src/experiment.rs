@@ -68,7 +68,7 @@ pub fn create_experiment(
         policy,
         suite: None,
         stretch: None,
-        imported: None,
+        origin: corewise_model::artifact::ArtifactOrigin::Measured,
     }
 }
 

@@ -13,10 +13,11 @@ pub mod simulated;
 use std::time::Duration;
 
 use corewise_machine::{CpuSet, Gap};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord;
 use corewise_model::links::TalkWay;
 use corewise_model::links::explore::ExploreLimits;
-use corewise_model::links::map::{LinkMapOrigin, SpoiledSamples};
+use corewise_model::links::map::SpoiledSamples;
 
 pub use mapping::map_links;
 pub use pairs::interval_reach;
@@ -96,7 +97,7 @@ pub trait PairVisitor {
     /// Returns the clock that times, for the record.
     fn timing_clock(&self) -> Option<ClockRecord>;
     /// Returns the origin of the map.
-    fn map_origin(&self) -> LinkMapOrigin;
+    fn map_origin(&self) -> ArtifactOrigin;
 }
 
 #[cfg(test)]

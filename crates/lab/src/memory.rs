@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord;
-use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance};
+use corewise_model::links::map::LinkMapProvenance;
 use corewise_model::memory::plan::{MemoryPlan, MemoryReading, MemoryVisit, PAUSES_NS, buffer_bytes, caches_bytes};
 use corewise_model::memory::{
     LatencyStaircase, LoadStep, LoadedLatency, MemoryMap, NodeBandwidth, NodeCost, PageKind, StaircaseStep,
@@ -88,7 +89,7 @@ pub trait MemoryVisitor {
     /// Returns the clock that times, for the record.
     fn timing_clock(&self) -> Option<ClockRecord>;
     /// Returns the origin of the map.
-    fn map_origin(&self) -> LinkMapOrigin;
+    fn map_origin(&self) -> ArtifactOrigin;
 }
 
 /// Makes a map. Within half a second of `stop` becoming true, it ends with a partial map.

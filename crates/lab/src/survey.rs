@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::Survey;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::LinkFindings;
 use corewise_model::survey::{SurveyProvenance, SurveyRecording, SurveyScope};
 use corewise_sys::clock::TickClock;
@@ -154,6 +155,7 @@ impl SessionStart {
 
     fn build_provenance(&self, scope: SurveyScope, plan: &SurveyPlan, rounds: u32, partial: bool) -> SurveyProvenance {
         SurveyProvenance {
+            origin: ArtifactOrigin::Measured,
             scope,
             corewise: plan.corewise.to_owned(),
             started_unix_ms: self.unix_ms,

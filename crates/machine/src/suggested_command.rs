@@ -256,6 +256,7 @@ suggestions! {
     keep_release(process: &str = "PID") => corewise_command("keep release").with_argument(process);
     keep_remove(rule: &str = "redis") => corewise_command("keep remove").with_argument(rule);
     keep_disable(rule: &str = "redis") => corewise_command("keep disable").with_argument(rule);
+    keep_prove(rule: &str = "redis") => corewise_command("keep prove").with_argument(rule);
     keep_reload() => corewise_command("keep reload");
     irq() => corewise_command("irq");
     irq_away_from(cpus: &str = "all - core:0") => corewise_command("irq").with_option("--away-from", cpus);
@@ -273,6 +274,7 @@ suggestions! {
     history_draw() => corewise_command("history show N --svg FILE");
     history_compare(numbers: [i64; 2] = [3, 7]) => corewise_command("history compare").with_argument(numbers[0]).with_argument(numbers[1]);
     history_import() => corewise_command("history import FILE");
+    history_import_page(file: &str = "report.html") => corewise_command("history import").with_argument(file);
     report() => corewise_command("report");
     report_on(number: i64 = 12) => corewise_command("report").with_argument(number);
     report_figures(number: i64 = 12) => corewise_command("report").with_argument(number).with_option("--figures", "FOLDER");

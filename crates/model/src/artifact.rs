@@ -1,6 +1,7 @@
 //! Stored values: each knows what was measured, on which machine, when, and a line for lists.
 
 mod number;
+mod origin;
 
 use corewise_machine::Machine;
 use schemars::JsonSchema;
@@ -9,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::trend::TrendValue;
 pub(crate) use number::check_numbers;
+pub(crate) use origin::read_origin;
+pub use origin::{ArtifactOrigin, PAGE_FORMAT};
 
 /// A measured result that is stored: a survey, a link map, an experiment. It holds observations; conclusions are
 /// computed anew each time. A new kind implements this trait; store, lists and documents then support it.
@@ -26,8 +29,20 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     /// One sentence about the first problem.
     fn check_loaded(&self) -> Result<(), String>;
 
-    /// Returns its origin: machine, time, version, seed.
-    fn origin(&self) -> ArtifactOrigin<'_>;
+    /// Returns the circumstances in which it was made: machine, time, version, seed.
+    fn circumstances(&self) -> ArtifactCircumstances<'_>;
+
+    /// Returns where it was made: measured here, simulated or imported. Stored and exported with it.
+    fn origin(&self) -> &ArtifactOrigin;
+
+    /// Returns the same to change it: an import replaces it.
+    fn origin_mut(&mut self) -> &mut ArtifactOrigin;
+
+    /// Returns true if it is evidence about a machine: measured here, on that machine.
+    fn is_evidence_for(&self, fingerprint: &str) -> bool {
+        let is_same = |machine: &Machine| machine.fingerprint() == fingerprint;
+        self.origin().is_measured() && self.circumstances().machine.is_some_and(is_same)
+    }
 
     /// Describes its contents in a few words for lists: "32 cpus, 24 rounds in 30 s".
     fn describe_contents(&self) -> String;
@@ -45,9 +60,10 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
 
     /// Returns its entry for lists.
     fn summarize_artifact(&self) -> ArtifactSummary {
-        let ArtifactOrigin { machine, corewise, seed, partial, .. } = self.origin();
+        let ArtifactCircumstances { machine, corewise, seed, partial, .. } = self.circumstances();
         ArtifactSummary {
             what: self.describe_contents(),
+            origin: self.origin().clone(),
             partial,
             processor: machine.and_then(|machine| machine.processor.model_name.clone()),
             kernel: machine.and_then(|machine| machine.system.kernel.clone()),
@@ -58,9 +74,9 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     }
 }
 
-/// Origin of an artifact.
+/// Circumstances in which an artifact was made.
 #[derive(Clone, Copy, Debug)]
-pub struct ArtifactOrigin<'a> {
+pub struct ArtifactCircumstances<'a> {
     /// The machine it was made on, with its environment ([`Machine::system`]); `None` if unknown.
     pub machine: Option<&'a Machine>,
     /// The beginning, in milliseconds since 1970-01-01 UTC.
@@ -78,6 +94,9 @@ pub struct ArtifactOrigin<'a> {
 pub struct ArtifactSummary {
     /// Its contents in a few words: "32 cpus, 24 rounds in 30 s".
     pub what: String,
+    /// Where it was made; absent if it was measured here.
+    #[serde(default, skip_serializing_if = "ArtifactOrigin::is_measured")]
+    pub origin: ArtifactOrigin,
     /// True if it was ended before its plan was complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Artifact, ArtifactOrigin, ArtifactSummary, check_numbers};
+use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, ArtifactSummary, check_numbers};
 use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKind};
 use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trend::TrendValue;
@@ -136,15 +136,23 @@ impl Artifact for ExperimentRecord {
         if runs.all(QuotedQuantity::is_bounded) { Ok(()) } else { Err("one of its lines is too long".to_owned()) }
     }
 
-    fn origin(&self) -> ArtifactOrigin<'_> {
+    fn circumstances(&self) -> ArtifactCircumstances<'_> {
         let Experiment { machine, started_unix_ms, corewise, seed, .. } = &self.experiment;
-        ArtifactOrigin {
+        ArtifactCircumstances {
             machine: Some(machine),
             started_unix_ms: *started_unix_ms,
             corewise,
             seed: *seed,
             partial: false,
         }
+    }
+
+    fn origin(&self) -> &ArtifactOrigin {
+        &self.experiment.origin
+    }
+
+    fn origin_mut(&mut self) -> &mut ArtifactOrigin {
+        &mut self.experiment.origin
     }
 
     fn describe_contents(&self) -> String {

@@ -16,11 +16,11 @@ use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{ArtifactOrigin, check_numbers, format_count};
+use crate::Artifact;
+use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::clock::ClockRecord;
 use crate::links::map::LinkMapProvenance;
 use crate::trend::TrendValue;
-use crate::{Artifact, links};
 use conclude::MemoryConclusions;
 use estimate::VisitEstimate;
 
@@ -225,14 +225,22 @@ impl Artifact for MemoryMap {
         }
     }
 
-    fn origin(&self) -> ArtifactOrigin<'_> {
-        ArtifactOrigin {
+    fn circumstances(&self) -> ArtifactCircumstances<'_> {
+        ArtifactCircumstances {
             machine: Some(&self.machine),
             started_unix_ms: self.provenance.started_unix_ms,
             corewise: &self.provenance.corewise,
             seed: self.provenance.seed,
             partial: self.provenance.partial,
         }
+    }
+
+    fn origin(&self) -> &ArtifactOrigin {
+        &self.provenance.origin
+    }
+
+    fn origin_mut(&mut self) -> &mut ArtifactOrigin {
+        &mut self.provenance.origin
     }
 
     fn describe_contents(&self) -> String {
@@ -250,19 +258,13 @@ impl Artifact for MemoryMap {
         conclude::conclude_memory(self)
     }
 
-    /// Returns the cheapest and the dearest load; simulated maps have a quantity of their own.
+    /// Returns the cheapest and the dearest load.
     fn trend_values(&self) -> Vec<TrendValue> {
-        let simulated = if self.provenance.origin == links::map::LinkMapOrigin::Measured { "" } else { ", simulated" };
         let costs = self.draw_conclusions().costs;
         let mut costs: Vec<VisitEstimate> = costs.iter().filter_map(|cost| cost.huge_ns).collect();
         costs.sort_by(|one, other| one.median.total_cmp(&other.median));
         let of = |name: &str, cost: &VisitEstimate| {
-            TrendValue::new(
-                format!("a load from memory{simulated}, ns"),
-                name,
-                cost.median,
-                Some((cost.low, cost.high)),
-            )
+            TrendValue::new("a load from memory, ns", name, cost.median, Some((cost.low, cost.high)))
         };
         match costs.as_slice() {
             [] => Vec::new(),

@@ -11,6 +11,7 @@ use corewise_machine::random::RandomGenerator;
 use corewise_machine::thread::ThreadUse;
 
 use crate::Survey;
+use crate::artifact::ArtifactOrigin;
 use crate::clock::ClockRecord;
 use crate::experiment::ExperimentStanding;
 use crate::histogram::TickHistogram;
@@ -22,6 +23,9 @@ use crate::survey::{
 use crate::trial::{Experiment, Trial, TrialDesign};
 pub use experiment::{ProgramEffects, SimulatedTrials, run_experiment};
 pub use slots::{SimulatedLoad, SimulatedSlots, SlotsWorld, simulate_slots};
+
+/// Stands for the file that results of these models are simulated from.
+const MODEL: &str = "a model";
 
 /// Runs an experiment until it is decided or has `most_blocks` blocks, and returns its standing. `trial` gets the
 /// block, the place in the block, and the arm.
@@ -122,6 +126,7 @@ pub fn simulate_survey(
     }
     Survey {
         provenance: SurveyProvenance {
+            origin: ArtifactOrigin::Simulated { file: MODEL.to_owned() },
             scope: SurveyScope::Machine,
             corewise: "simulated".into(),
             started_unix_ms: 0,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub mod conclude;
 pub mod devices;
 
-use crate::artifact::{Artifact as _, check_numbers};
+use crate::artifact::{Artifact as _, ArtifactOrigin, check_numbers};
 use crate::attribution::{CpuStalls, RecordingPerturbation, divide_stalls, measure_perturbation, settle_visits};
 use crate::clock::ClockRecord;
 use crate::histogram::TickHistogram;
@@ -141,6 +141,9 @@ pub struct StallWatch {
 /// Place and manner of a survey's making.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyProvenance {
+    /// Measured here, simulated or imported.
+    #[serde(default)]
+    pub origin: ArtifactOrigin,
     /// Its scope.
     #[serde(default, skip_serializing_if = "SurveyScope::is_machine")]
     pub scope: SurveyScope,

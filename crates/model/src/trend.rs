@@ -57,7 +57,7 @@ mod tests {
                 policy: JudgingPolicy::default(),
                 suite: None,
                 stretch: None,
-                imported: None,
+                origin: crate::artifact::ArtifactOrigin::Measured,
             };
             let seconds = |block: u32, arm: usize| [1.0, 0.5][arm] + f64::from(block * 7 % 5) / 1000.0;
             let trial = |block, arm| Trial::new(block, 0, arm, TrialOutcome::Value(seconds(block, arm)));

@@ -21,6 +21,7 @@ use corewise_machine::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::artifact::{ArtifactOrigin, read_origin};
 use crate::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, QuestionKind, RunBlock};
 use crate::quantity::QuantityUnit;
 use crate::sample::{MetricReading, MetricSource};
@@ -73,9 +74,14 @@ pub struct Experiment {
     /// Consecutive runs of each trial, if it confirms another experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stretch: Option<ConfirmationStretch>,
-    /// The file that it was imported from; `None` if it was made here. Its commands have another author.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub imported: Option<String>,
+    /// Measured here, simulated or imported. The commands of an imported one have another author.
+    #[serde(
+        default,
+        alias = "imported",
+        deserialize_with = "read_origin",
+        skip_serializing_if = "ArtifactOrigin::is_measured"
+    )]
+    pub origin: ArtifactOrigin,
 }
 
 /// A confirmation: the winner and the baseline again, in stretches so that after-effects of one on the other wear off.

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use corewise_machine::Machine;
-use corewise_model::artifact::{Artifact, ArtifactOrigin, ArtifactSummary};
+use corewise_model::artifact::{Artifact, ArtifactCircumstances, ArtifactSummary};
 use corewise_sys::file_place::{FileOrigin, FilePlace};
 use corewise_sys::input;
 use rusqlite::{Connection, OptionalExtension, Params, Row, TransactionBehavior, params};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::open::{self, OpenDatabase};
 use crate::{StoreError, StoreResult};
 
-/// Maximum artifacts of a kind that [`ArtifactStore::latest_artifact`] reads: each is read as a whole.
+/// Maximum artifacts of a kind that [`ArtifactStore::latest_own`] reads: each is read as a whole.
 const LOOKED_AT: usize = 100;
 
 /// An open store. Several processes may open the same one. Each artifact and each trial is one transaction, so concurrent writes are kept.
@@ -53,6 +53,11 @@ impl StoredEntry {
     /// Returns true if only this entry is left.
     pub fn is_deleted(&self) -> bool {
         self.deleted_unix_ms.is_some()
+    }
+
+    /// Returns true if a machine has this fingerprint, whoever made the artifact.
+    pub fn is_about(&self, machine: &Machine) -> bool {
+        self.fingerprint.as_ref() == Some(&machine.fingerprint())
     }
 }
 
@@ -116,7 +121,7 @@ impl ArtifactStore {
     /// [`StoreError::Unwritable`] for numbers that are infinite or NaN; database errors.
     pub fn add_artifact<T: Artifact>(&mut self, artifact: &T) -> StoreResult<i64> {
         let (summary, observed) = (checked_json(&artifact.summarize_artifact())?, checked_json(artifact)?);
-        let ArtifactOrigin { started_unix_ms, machine, .. } = artifact.origin();
+        let ArtifactCircumstances { started_unix_ms, machine, .. } = artifact.circumstances();
         let fingerprint = machine.map(Machine::fingerprint);
         let sql =
             "INSERT INTO artifact (kind, started_unix_ms, fingerprint, summary, observed) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -183,30 +188,51 @@ impl ArtifactStore {
         self.select_entries("id = ?1", [number])?.pop().ok_or_else(|| self.missing_artifact(number))
     }
 
-    /// Lists all artifacts by their start, or only one machine's; deleted ones too.
+    /// Lists all artifacts by their start, whoever made them; deleted ones too. For lists only: [`ArtifactStore::own_artifacts`] returns
+    /// those that are evidence about a machine.
     ///
     /// # Errors
     /// Database errors.
-    pub fn list_entries(&self, fingerprint: Option<&str>) -> StoreResult<Vec<StoredEntry>> {
-        self.select_entries("?1 IS NULL OR fingerprint = ?1", [fingerprint])
+    pub fn list_entries(&self) -> StoreResult<Vec<StoredEntry>> {
+        self.select_entries("1", [])
     }
 
-    /// Returns the latest artifact of a kind and a machine that `will_do` accepts, with its number. Reads only the last hundred, and skips
-    /// unreadable ones.
+    /// Returns a machine's own artifacts of a kind with their numbers, the latest first: measured here on that machine, not simulated, not
+    /// imported ([`Artifact::is_evidence_for`]). Each is read when the iterator reaches it; `is_wanted` leaves some out unread.
+    ///
+    /// Whatever is concluded about a machine from its history starts here.
+    ///
+    /// # Errors
+    /// Database errors; an item's error if it cannot be read.
+    pub fn own_artifacts<T: Artifact>(
+        &self,
+        machine: &Machine,
+        is_wanted: impl FnMut(&StoredEntry) -> bool,
+    ) -> StoreResult<impl Iterator<Item = StoreResult<(i64, T)>>> {
+        let fingerprint = machine.fingerprint();
+        let condition = "fingerprint = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
+        let mut entries = self.select_entries(condition, params![fingerprint, T::KIND])?;
+        entries.retain(|entry| entry.summary.as_ref().is_none_or(|summary| summary.origin.is_measured()));
+        entries.retain(is_wanted);
+        entries.sort_by_key(|entry| entry.number);
+        let read = entries.into_iter().rev().map(|entry| Ok((entry.number, self.get_artifact::<T>(entry.number)?)));
+        // The artifact decides: its summary may have been written before origins were.
+        Ok(read.filter(move |read| read.as_ref().map_or(true, |(_, artifact)| artifact.is_evidence_for(&fingerprint))))
+    }
+
+    /// Returns the latest of a machine's own artifacts of a kind that `will_do` accepts, with its number. Reads only the last hundred, and
+    /// skips unreadable ones.
     ///
     /// # Errors
     /// Database errors.
-    pub fn latest_artifact<T: Artifact>(
+    pub fn latest_own<T: Artifact>(
         &self,
-        fingerprint: &str,
+        machine: &Machine,
         will_do: impl Fn(&T) -> bool,
     ) -> StoreResult<Option<(i64, T)>> {
-        let condition = "fingerprint = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
-        let mut entries = self.select_entries(condition, params![fingerprint, T::KIND])?;
-        entries.sort_by_key(|entry| entry.number);
-        for entry in entries.iter().rev().take(LOOKED_AT) {
-            match self.get_artifact(entry.number) {
-                Ok(artifact) if will_do(&artifact) => return Ok(Some((entry.number, artifact))),
+        for read in self.own_artifacts(machine, |_| true)?.take(LOOKED_AT) {
+            match read {
+                Ok((number, artifact)) if will_do(&artifact) => return Ok(Some((number, artifact))),
                 Ok(_) | Err(StoreError::Unreadable { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -253,7 +279,7 @@ impl ArtifactStore {
 
     /// Returns the error for a number that was never given, or was deleted.
     fn missing_artifact(&self, number: i64) -> StoreError {
-        let entries = self.list_entries(None).unwrap_or_default();
+        let entries = self.list_entries().unwrap_or_default();
         let (path, mut existing) = (self.path.clone(), Vec::new());
         existing.extend(entries.iter().filter(|entry| !entry.is_deleted()).map(|entry| entry.number));
         existing.sort_unstable();

@@ -2,6 +2,7 @@
 
 use corewise_machine::{CpuSet, Gap, generate};
 use corewise_model::Survey;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::simulate::{self, CpuTruth, MachineNoise};
 
 /// A survey of a machine with one core for each cpu; surveys with different seeds differ.
@@ -13,6 +14,7 @@ pub fn sample_survey(cpus: u32, seed: u64) -> Survey {
     for seen in &mut survey.cpus {
         (0..1000).for_each(|piece| seen.tail.record_ticks(250 + (piece * 7 + seed) % 13));
     }
+    survey.provenance.origin = ArtifactOrigin::Measured;
     survey.provenance.started_unix_ms = 1_760_000_000_000 + seed as i64;
     survey.provenance.others_busy = Some(0.1);
     survey.links = simulate::simulate_links(&survey.machine, seed, |_| 57.0);

@@ -60,7 +60,7 @@ fn add(path: &str, count: u64) -> corewise_store::StoreResult<()> {
 
 fn read(path: &str) -> corewise_store::StoreResult<()> {
     let store = ArtifactStore::open_to_read(path)?.expect("there is a store");
-    for entry in store.list_entries(None)? {
+    for entry in store.list_entries()? {
         println!("{}", entry.number);
     }
     Ok(())
@@ -89,7 +89,7 @@ fn output(child: Child) -> (bool, Vec<String>) {
 /// Checks that the store holds exactly these numbers, and that each survey can be read.
 fn holds(path: &Path, expected: &BTreeSet<i64>) {
     let store = ArtifactStore::open(path).unwrap();
-    let found: BTreeSet<i64> = store.list_entries(None).unwrap().iter().map(|entry| entry.number).collect();
+    let found: BTreeSet<i64> = store.list_entries().unwrap().iter().map(|entry| entry.number).collect();
     assert_eq!(&found, expected);
     for &id in &found {
         assert_eq!(store.get_artifact::<Survey>(id).unwrap().cpus.len(), 4);
@@ -140,7 +140,7 @@ fn killed_process_loses_nothing() -> Result<(), Failed> {
     child.kill().and_then(|()| child.wait()).unwrap();
     promised.extend(lines.map_while(Result::ok).filter_map(|line| line.parse::<i64>().ok()));
     let store = ArtifactStore::open(&path)?;
-    let found: BTreeSet<i64> = store.list_entries(None)?.iter().map(|entry| entry.number).collect();
+    let found: BTreeSet<i64> = store.list_entries()?.iter().map(|entry| entry.number).collect();
     assert!(promised.is_subset(&found), "promised {promised:?}, found {found:?}");
     holds(&path, &found);
     Ok(())

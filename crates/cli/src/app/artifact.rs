@@ -8,14 +8,15 @@ use clap::Args;
 use corewise_machine::Machine;
 use corewise_machine::SuggestedCommand;
 use corewise_model::Artifact;
-use corewise_model::artifact::ArtifactOrigin;
-use corewise_store::{ArtifactStore, StoredEntry};
+use corewise_model::artifact::{ArtifactCircumstances, PAGE_FORMAT};
+use corewise_store::{ArtifactStore, StoreResult, StoredEntry};
 use corewise_sys::input;
 use jiff::tz::TimeZone;
 
 use super::document::ArtifactDocument;
 use super::failure::{CommandExit, CommandFailure};
-use super::output::{print_form, show_story};
+use super::origin::{describe_other_machine, mark_story, mark_together};
+use super::output::{print_form, print_message, show_story};
 use super::settings::ProgramSettings;
 use super::user_store::explain_store_error;
 use crate::draw::heat::depth::ColourDepth;
@@ -79,7 +80,7 @@ pub trait PrintedArtifact: Artifact + Clone {
     /// Returns the command that makes one.
     fn first_command() -> SuggestedCommand;
 
-    /// Composes the story of the artifact.
+    /// Composes the story of the artifact, without the sentence about its origin.
     fn compose_story(&self, conclusions: &Self::Conclusions, kept: &StorageStatus, settings: &ProgramSettings)
     -> Story;
 
@@ -88,7 +89,10 @@ pub trait PrintedArtifact: Artifact + Clone {
     fn compose_sections(several: &[(i64, Self)]) -> Vec<PageSection> {
         let changed = |pair: &[(i64, Self)]| {
             let numbers = [pair[0].0, pair[1].0];
-            let story = Self::compose_changes(numbers, [&pair[0].1, &pair[1].1])?;
+            let story = mark_together(
+                Self::compose_changes(numbers, [&pair[0].1, &pair[1].1])?,
+                pair.iter().map(|(number, artifact)| (*number, artifact)),
+            );
             let [before, after] = numbers;
             Some(PageSection::new(format!("{}-{before}-{after}", Self::KIND), "What changed".to_owned(), story))
         };
@@ -100,13 +104,8 @@ pub trait PrintedArtifact: Artifact + Clone {
         None
     }
 
-    /// Marks the artifact as imported from `file`.
-    #[must_use]
-    fn mark_imported(self, _file: &str) -> Self {
-        self
-    }
-
-    /// Composes the story of what changed between these two artifacts; `None` if they cannot be compared.
+    /// Composes the story of what changed between these two artifacts, without sentences about their origins; `None` if
+    /// they cannot be compared.
     fn compose_changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story>;
 
     /// Prints what changed between these two artifacts.
@@ -131,8 +130,8 @@ pub struct ArtifactKind {
     pub show: fn(&ArtifactStore, i64, &ArtifactForm, &ProgramSettings) -> Result<(), CommandFailure>,
     /// Prints what changed between the artifacts of two numbers.
     pub compare: fn(&ArtifactStore, [i64; 2], &ProgramSettings) -> Result<(), CommandFailure>,
-    /// Returns the number of the latest in a list, with the numbers of its session.
-    pub latest: fn(&ArtifactStore, &[StoredEntry]) -> Result<Vec<i64>, CommandFailure>,
+    /// Returns the number of the latest of a machine's own, with the numbers of its session.
+    pub latest: fn(&ArtifactStore, &Machine) -> Result<Vec<i64>, CommandFailure>,
     /// Composes the page's sections for these numbers: together, each by itself, and over the history.
     pub report: fn(&ArtifactStore, &[i64], &ProgramSettings) -> SectionsResult,
     /// Reads an artifact from JSON and prints it in every form. An import thus proves that it can be shown.
@@ -201,10 +200,14 @@ pub fn print_stored<T: PrintedArtifact>(
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
     let artifact: T = store.get_artifact(number).map_err(explain_store_error)?;
-    let made = format_time(artifact.origin().started_unix_ms, &TimeZone::system());
+    if let Some(why) = describe_other_machine(&artifact) {
+        print_message(&format!("note: number {number} {why}"));
+    }
+    let made = format_time(artifact.circumstances().started_unix_ms, &TimeZone::system());
     let kept = StorageStatus::Recalled(number, made);
     if form.markdown && form.svg.is_none() && !settings.json {
         let story = write_for_others(|| artifact.compose_story(&artifact.draw_conclusions(), &kept, settings));
+        let story = mark_story(story, &artifact);
         return print_form(&markdown::write_story(&story, Some(number)));
     }
     artifact.print_in_form(&kept, form, settings)
@@ -219,21 +222,18 @@ fn compare_stored<T: PrintedArtifact>(
     T::print_comparison(numbers, [&of(numbers[0])?, &of(numbers[1])?], settings)
 }
 
-fn latest_numbers<T: PrintedArtifact>(
-    store: &ArtifactStore,
-    entries: &[StoredEntry],
-) -> Result<Vec<i64>, CommandFailure> {
-    let mut latest = entries.iter().rev().filter(|entry| entry.kind == T::KIND && !entry.is_deleted());
-    let Some(last) = latest.next() else { return Ok(Vec::new()) };
-    let mut numbers = vec![last.number];
-    let session_of =
-        |number| store.get_artifact::<T>(number).map_err(explain_store_error).map(|artifact| artifact.session_name());
-    if let Some(session) = session_of(last.number)? {
-        for entry in latest {
-            if session_of(entry.number)?.as_ref() != Some(&session) {
+fn latest_numbers<T: PrintedArtifact>(store: &ArtifactStore, machine: &Machine) -> Result<Vec<i64>, CommandFailure> {
+    let own = store.own_artifacts(machine, |_| true).map_err(explain_store_error)?;
+    let mut own = own.map(|read: StoreResult<(i64, T)>| read.map_err(explain_store_error));
+    let Some((last, artifact)) = own.next().transpose()? else { return Ok(Vec::new()) };
+    let mut numbers = vec![last];
+    if let Some(session) = artifact.session_name() {
+        for read in own {
+            let (number, artifact) = read?;
+            if artifact.session_name().as_ref() != Some(&session) {
                 break;
             }
-            numbers.push(entry.number);
+            numbers.push(number);
         }
     }
     numbers.reverse();
@@ -249,17 +249,18 @@ fn report_sections<T: PrintedArtifact>(
     let several = numbers.iter().map(artifact).collect::<Result<Vec<(i64, T)>, CommandFailure>>()?;
     let mut sections = write_for_others(|| T::compose_sections(&several));
     for (number, artifact) in &several {
-        let made = format_time(artifact.origin().started_unix_ms, &TimeZone::system());
+        let made = format_time(artifact.circumstances().started_unix_ms, &TimeZone::system());
+        let own = write_for_others(|| {
+            artifact.compose_story(&artifact.draw_conclusions(), &StorageStatus::Recalled(*number, made), settings)
+        });
         sections.push(PageSection {
             id: format!("{}-{number}", T::KIND),
             title: format!("{} {number}", T::TITLE),
-            story: write_for_others(|| {
-                artifact.compose_story(&artifact.draw_conclusions(), &StorageStatus::Recalled(*number, made), settings)
-            }),
+            story: mark_story(own, artifact),
             result: Some(ReportedResult {
                 number: *number,
                 schema: T::SCHEMA,
-                machine: artifact.origin().machine.cloned(),
+                machine: artifact.circumstances().machine.cloned(),
                 data: serde_json::to_string(artifact)
                     .map_err(|error| CommandFailure::new(CommandExit::Internal, error))?,
             }),
@@ -269,25 +270,28 @@ fn report_sections<T: PrintedArtifact>(
     Ok(sections)
 }
 
-/// Composes one section for each series of alike results: how its numbers changed over the history of its machine.
+/// Composes one section for each series of alike results: how its numbers changed over the history of its machine. A
+/// result that was not measured here belongs to none.
 fn compose_followed<T: PrintedArtifact>(store: &ArtifactStore, several: &[(i64, T)]) -> SectionsResult {
     let mut sections: Vec<PageSection> = Vec::new();
     let mut done: Vec<i64> = Vec::new();
     // Name of a result within a sentence: "survey", "map".
     let name = T::TITLE.split(' ').next().unwrap_or_default().to_lowercase();
     for (number, artifact) in several.iter().rev() {
-        let Some(machine) = artifact.origin().machine.filter(|_| !done.contains(number)) else { continue };
-        let mut entries = store.list_entries(Some(&machine.fingerprint())).map_err(explain_store_error)?;
-        entries.retain(|entry| {
+        let Some(machine) = artifact.circumstances().machine.filter(|_| !done.contains(number)) else { continue };
+        if !artifact.is_evidence_for(&machine.fingerprint()) {
+            continue;
+        }
+        let is_alike = |entry: &StoredEntry| {
             let is_alike = entry.summary.as_ref().is_none_or(|summary| artifact.is_followed_with(summary));
-            entry.kind == T::KIND && !entry.is_deleted() && is_alike
-        });
-        done.extend(entries.iter().map(|entry| entry.number));
+            done.extend(is_alike.then_some(entry.number));
+            is_alike
+        };
+        let alike = store.own_artifacts::<T>(machine, is_alike).map_err(explain_store_error)?;
         // Results that this version cannot read are skipped.
-        let most = MOST_FOLLOWED[usize::from(machine.online.len() > 128)];
-        let latest = entries.split_off(entries.len().saturating_sub(most));
-        let moments: Vec<ResultMoment> =
-            latest.iter().filter_map(|entry| read_moment::<T>(store, entry.number)).collect();
+        let latest = alike.take(MOST_FOLLOWED[usize::from(machine.online.len() > 128)]).filter_map(Result::ok);
+        let mut moments: Vec<ResultMoment> = latest.map(|(number, alike)| build_moment(number, &alike)).collect();
+        moments.sort_by_key(|moment| (moment.started_unix_ms, moment.number));
         if let Some(story) = trends::compose_story(&name, &moments, &TimeZone::system()) {
             let title = format!("{} {number} and others like it, over time", T::TITLE);
             sections.push(PageSection::new(format!("{}-{number}-over-time", T::KIND), title, story));
@@ -297,12 +301,8 @@ fn compose_followed<T: PrintedArtifact>(store: &ArtifactStore, several: &[(i64, 
     Ok(sections)
 }
 
-fn read_moment<T: PrintedArtifact>(store: &ArtifactStore, number: i64) -> Option<ResultMoment> {
-    Some(build_moment(number, &store.get_artifact::<T>(number).ok()?))
-}
-
 fn build_moment<T: Artifact>(number: i64, artifact: &T) -> ResultMoment {
-    let ArtifactOrigin { machine, started_unix_ms, .. } = artifact.origin();
+    let ArtifactCircumstances { machine, started_unix_ms, .. } = artifact.circumstances();
     let environment = machine.map(Machine::environment).unwrap_or_default();
     ResultMoment { number, started_unix_ms, environment, values: artifact.trend_values() }
 }
@@ -312,19 +312,21 @@ fn import_artifact<T: PrintedArtifact>(
     data: &mut dyn Read,
     file: &str,
 ) -> Result<i64, String> {
-    store.add_artifact(&read_artifact::<T>(data)?.mark_imported(file)).map_err(|error| error.to_string())
+    store.add_artifact(&read_artifact::<T>(data, file)?).map_err(|error| error.to_string())
 }
 
-fn read_artifact<T: PrintedArtifact>(data: &mut dyn Read) -> Result<T, String> {
-    let artifact: T = input::read_json(data).map_err(|error| error.to_string())?;
+/// Reads an artifact of a page. It is imported, whatever the page says of its origin.
+fn read_artifact<T: PrintedArtifact>(data: &mut dyn Read, file: &str) -> Result<T, String> {
+    let mut artifact: T = input::read_json(data).map_err(|error| error.to_string())?;
+    *artifact.origin_mut() = artifact.origin().after_import(file, PAGE_FORMAT);
     artifact.check_loaded().map(|()| artifact)
 }
 
 /// Reads an artifact and makes all that can be made of it. That is its list entry, screen, documents, page section,
 /// trend values, and a comparison.
 fn rehearse_artifact<T: PrintedArtifact>(data: &mut dyn Read, settings: &ProgramSettings) -> Result<(), String> {
-    let artifact = read_artifact::<T>(data)?;
-    let kept = StorageStatus::Recalled(1, format_time(artifact.origin().started_unix_ms, &TimeZone::UTC));
+    let artifact = read_artifact::<T>(data, "-")?;
+    let kept = StorageStatus::Recalled(1, format_time(artifact.circumstances().started_unix_ms, &TimeZone::UTC));
     for json in [false, true] {
         let settings = ProgramSettings { json, ..settings.clone() };
         for csv in [false, true] {
@@ -335,8 +337,8 @@ fn rehearse_artifact<T: PrintedArtifact>(data: &mut dyn Read, settings: &Program
     }
     let moments: Vec<ResultMoment> = [1, 2].into_iter().map(|number| build_moment(number, &artifact)).collect();
     let over_time = trends::compose_story(T::KIND, &moments, &TimeZone::UTC);
-    let (_, own) =
-        (artifact.summarize_artifact(), artifact.compose_story(&artifact.draw_conclusions(), &kept, settings));
+    let own = artifact.compose_story(&artifact.draw_conclusions(), &kept, settings);
+    let (_, own) = (artifact.summarize_artifact(), mark_story(own, &artifact));
     let together =
         T::compose_sections(&[(1, artifact.clone()), (2, artifact)]).into_iter().map(|section| section.story);
     together.chain(over_time).chain([own]).for_each(|story| render_forms(&story, settings));
@@ -367,7 +369,7 @@ pub fn print_story<T: Artifact + Clone>(
     story: impl FnOnce(&T::Conclusions) -> Story,
 ) -> Result<(), CommandFailure> {
     let conclusions = artifact.draw_conclusions();
-    let story = story(&conclusions);
+    let story = mark_story(story(&conclusions), artifact);
     let document = || ArtifactDocument::new(Cow::Borrowed(artifact), conclusions, &story, kept.stored_number());
     show_story(settings, document, &story)
 }

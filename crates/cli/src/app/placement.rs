@@ -13,7 +13,6 @@ use corewise_machine::suggested_command;
 use corewise_machine::worth::WorthNow;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::finding::{Finding, FindingTopic};
-use corewise_model::links::map::LinkMapOrigin;
 use corewise_model::links::{self, LinkMap, TalkWay};
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::conclude::{SurveyConclusions, conclude};
@@ -21,7 +20,7 @@ use corewise_model::{Artifact as _, Survey};
 
 use super::failure::{CommandExit, CommandFailure};
 use super::settings::ProgramSettings;
-use super::user_store::{latest_survey, open_if_readable};
+use super::user_store::latest_own;
 use crate::draw::printable::{make_printable, text_width};
 use crate::draw::suggestion;
 
@@ -101,10 +100,9 @@ impl MachineKnowledge for ProgramSettings {
         let proves = |map: &LinkMap| {
             let what = map.series.first().map(|series| series.what);
             let is_of_lines = matches!(what, Some(TalkWay::Cas | TalkWay::Store));
-            let is_measured = map.provenance.origin == LinkMapOrigin::Measured;
-            is_measured && is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
+            is_of_lines && !map.provenance.partial && machine.allowed.is_subset(&map.cpus)
         };
-        let (_, map) = open_if_readable(self)?.latest_artifact(&machine.fingerprint(), proves).ok()??;
+        let (_, map) = latest_own(machine, self, proves)?;
         Some(links::conclude::conclude_map(&map).groups?.of_several_cores().to_vec())
     }
 
@@ -124,18 +122,14 @@ impl ExperimentKnowledge for ProgramSettings {
 
     fn link_map(&self, machine: &Machine) -> Option<LinkMap> {
         let is_whole = |map: &LinkMap| !map.provenance.partial && map.unit.is_nanoseconds();
-        open_if_readable(self)?.latest_artifact::<LinkMap>(&machine.fingerprint(), is_whole).ok()?.map(|(_, map)| map)
+        latest_own(machine, self, is_whole).map(|(_, map)| map)
     }
 }
 
 /// Returns the latest whole memory map over all cpus that may be used, with its number. Maps of caches do not count.
 pub fn latest_memory(machine: &Machine, settings: &ProgramSettings) -> Option<(i64, MemoryMap)> {
-    let proves = |map: &MemoryMap| {
-        let is_measured =
-            map.provenance.origin == LinkMapOrigin::Measured && !map.provenance.partial && !map.is_cache();
-        is_measured && machine.allowed.is_subset(&map.cpus)
-    };
-    open_if_readable(settings)?.latest_artifact(&machine.fingerprint(), proves).ok()?
+    let proves = |map: &MemoryMap| !map.provenance.partial && !map.is_cache() && machine.allowed.is_subset(&map.cpus);
+    latest_own(machine, settings, proves)
 }
 
 /// Adds the memory costs of the latest memory map to this machine.
@@ -150,7 +144,7 @@ fn latest_conclusions(machine: &Machine, settings: &ProgramSettings) -> Option<S
         let visited: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
         survey.provenance.scope.is_machine() || survey.machine.allowed.is_subset(&visited)
     };
-    latest_survey(machine, settings, is_whole).map(|survey| conclude(&survey))
+    latest_own(machine, settings, is_whole).map(|(_, survey)| conclude(&survey))
 }
 
 /// Failure that shows a mistake in a text and its place.

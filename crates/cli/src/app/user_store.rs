@@ -5,7 +5,7 @@ use std::sync::Once;
 
 use corewise_machine::Machine;
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::{Artifact, Survey};
+use corewise_model::Artifact;
 use corewise_store::{ArtifactStore, StoreError};
 use corewise_sys::files;
 
@@ -36,13 +36,14 @@ pub fn open_if_readable(settings: &ProgramSettings) -> Option<ArtifactStore> {
     to_read(path, settings).ok()?
 }
 
-/// Returns the latest survey of this machine that `will_do` accepts.
-pub fn latest_survey(
+/// Returns the latest result of a kind that was measured on a machine and that `will_do` accepts, with its number; `None`
+/// also if the store cannot be read.
+pub fn latest_own<T: Artifact>(
     machine: &Machine,
     settings: &ProgramSettings,
-    will_do: impl Fn(&Survey) -> bool,
-) -> Option<Survey> {
-    open_if_readable(settings)?.latest_artifact(&machine.fingerprint(), will_do).ok()?.map(|(_, survey)| survey)
+    will_do: impl Fn(&T) -> bool,
+) -> Option<(i64, T)> {
+    open_if_readable(settings)?.latest_own(machine, will_do).ok()?
 }
 
 /// Opens the store to add to, and creates it if there is none.

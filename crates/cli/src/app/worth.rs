@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::failure::CommandFailure;
 use super::settings::ProgramSettings;
-use super::user_store::latest_survey;
+use super::user_store::latest_own;
 use crate::draw::suggestion;
 
 /// Time that one look takes.
@@ -103,7 +103,7 @@ impl WorthSource {
         }
         let failed = |error| CommandFailure::unavailable_error(format!("the cpus' times cannot be read: {error}"));
         if self.own.is_none() {
-            let survey = latest_survey(machine, settings, |_| true);
+            let survey = latest_own(machine, settings, |_| true).map(|(_, survey)| survey);
             let mut time = ProcessorTime::open().map_err(failed)?;
             let mut board = WorthTable::new(machine, cpu_speeds(machine, survey.as_ref()));
             board.update_records(monotonic_ns(), time.read_counters().map_err(failed)?, |_| None);

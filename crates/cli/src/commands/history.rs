@@ -156,13 +156,14 @@ fn prune_stored(
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
     let store = open_existing_store(settings, &suggested_command::first_survey())?;
-    let fingerprint = if list.all { None } else { Some(this_machine()?.fingerprint()) };
+    let machine = if list.all { None } else { Some(this_machine()?) };
     let before = SystemTime::now().checked_sub(older_than).and_then(|moment| moment.duration_since(UNIX_EPOCH).ok());
     let before = before.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-    let mut old = store.list_entries(fingerprint.as_deref()).map_err(explain_store_error)?;
+    let mut old = store.list_entries().map_err(explain_store_error)?;
     old.retain(|entry| {
         let is_of_kind = list.kind.as_ref().is_none_or(|kind| *kind == entry.kind);
-        is_of_kind && !entry.is_deleted() && entry.started_unix_ms < before
+        let is_listed = is_of_kind && machine.as_ref().is_none_or(|machine| entry.is_about(machine));
+        is_listed && !entry.is_deleted() && entry.started_unix_ms < before
     });
     if !dry_run && !old.is_empty() {
         let numbers: Vec<i64> = old.iter().map(|entry| entry.number).collect();
@@ -186,7 +187,7 @@ fn print_deleted(entries: &[StoredEntry], dry_run: bool, settings: &ProgramSetti
         };
         screen.extend(wrap_line(&StyledLine::new().plain(said), settings.width, 2));
         if !entries.is_empty() {
-            screen.add_block(draw_table(entries, true, &TimeZone::system(), settings.width));
+            screen.add_block(draw_table(entries, true, None, &TimeZone::system(), settings.width));
         }
         screen
     };

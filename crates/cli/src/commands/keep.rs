@@ -159,6 +159,13 @@ fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettin
     let rule = build_rule(typed, settings)?;
     let file = rules.add_rule(&rule)?;
     let here = rules.resolve_here(settings)?.into_iter().find(|resolved| resolved.rule.name == rule.name);
+    if let Some(changes) = here.as_ref().and_then(screen::describe_changes) {
+        print_message(&format!(
+            "note: rule {} is unproven here: {changes}. {} renews its evidence.",
+            rule.name,
+            suggestion::format_mention(&suggested_command::keep_prove(&rule.name))
+        ));
+    }
     if let Some(problem) = here.and_then(|resolved| resolved.problem) {
         print_message(&format!("warning: on this machine rule {} holds nothing: {problem}", rule.name));
     }

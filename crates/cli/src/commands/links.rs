@@ -27,6 +27,7 @@ use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::{self, MachineChoice, this_machine};
 use crate::app::measurement::explain_nothing_measured;
+use crate::app::origin::{mark_story, mark_together};
 use crate::app::output::{print_form, print_message, show_story};
 use crate::app::placement::{resolve_elsewhere, resolve_here};
 use crate::app::progress::ProgressDisplay;
@@ -244,6 +245,8 @@ fn print_comparison(
     let kinds = compare_maps(earlier, later, &conclude_map(earlier));
     let story =
         comparison::compose_story(&kinds, LinkMapSource::suggest_comparison([before, after]), [&names[0], &names[1]]);
+    let stored = [before, after].into_iter().zip(maps);
+    let story = mark_together(story, stored.filter_map(|(source, map)| Some((source.stored_number()?, map))));
     show_story(settings, || LinksComparisonDocument::new(names, &story, &kinds), &story)
 }
 
@@ -267,11 +270,6 @@ impl PrintedArtifact for LinkMap {
 
     fn compose_story(&self, conclusions: &LinkConclusions, kept: &StorageStatus, _: &ProgramSettings) -> Story {
         screen::compose_story(self, conclusions, kept, true)
-    }
-
-    fn mark_imported(mut self, file: &str) -> Self {
-        self.provenance.origin = map_files::origin_in_file(file, &self.provenance.origin);
-        self
     }
 
     fn compose_changes(numbers: [i64; 2], [earlier, later]: [&Self; 2]) -> Option<Story> {
@@ -309,7 +307,8 @@ fn print_map(
         LinksFormatName::Csv => {
             // Readers of lists of pairs split at commas, also within quotation marks.
             let bare = |note: String| note.replace(',', ";").replace('"', "'");
-            let notes = screen::compose_story(map, &conclude_map(map), kept, by_group).note_sentences();
+            let story = screen::compose_story(map, &conclude_map(map), kept, by_group);
+            let notes = mark_story(story, map).note_sentences();
             let notes: Vec<String> = notes.into_iter().map(bare).collect();
             print_form(&csv::with_notes(&long_csv(map), &notes))
         }

@@ -27,6 +27,7 @@ use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::{self, MachineArguments, MachineChoice, this_machine};
 use crate::app::measurement::explain_nothing_measured;
+use crate::app::origin::{mark_story, mark_together};
 use crate::app::output::{print_form, print_message, show_story};
 use crate::app::placement::{parse_expression, resolve_elsewhere, resolve_here};
 use crate::app::progress::ProgressDisplay;
@@ -167,6 +168,7 @@ impl PrintedArtifact for MemoryMap {
         }
         let changes = compare_memory_maps(before, after);
         let story = screen::compose_comparison(numbers, &changes);
+        let story = mark_together(story, numbers.into_iter().zip(artifacts));
         show_story(settings, || MemoryComparisonDocument::new(numbers, &story, &changes), &story)
     }
 }
@@ -180,7 +182,8 @@ fn print_map(
     match format {
         _ if settings.json => artifact::print_artifact(map, kept, settings),
         MemoryFormatName::Csv => {
-            let notes = screen::compose_story(map, &map.draw_conclusions(), kept).note_sentences();
+            let story = screen::compose_story(map, &map.draw_conclusions(), kept);
+            let notes = mark_story(story, map).note_sentences();
             print_form(&csv::with_notes(&write_visits(map), &notes))
         }
         MemoryFormatName::Hwloc => print_form(hwloc::hwloc_xml(map).trim_end()),

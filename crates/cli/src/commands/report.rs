@@ -99,16 +99,17 @@ fn reach_place(option: &str, path: &Path) -> Result<OutputPlace, CommandFailure>
     })
 }
 
-/// Returns the numbers of the latest artifacts of each kind of this machine.
+/// Returns the numbers of the latest artifacts of each kind that were measured on this machine.
 fn latest_of_kinds(store: &ArtifactStore) -> Result<Vec<i64>, CommandFailure> {
-    let entries = store.list_entries(Some(&this_machine()?.fingerprint())).map_err(explain_store_error)?;
+    let machine = this_machine()?;
     let numbers =
-        KINDS.iter().map(|kind| (kind.latest)(store, &entries)).collect::<Result<Vec<_>, CommandFailure>>()?.concat();
+        KINDS.iter().map(|kind| (kind.latest)(store, &machine)).collect::<Result<Vec<_>, CommandFailure>>()?.concat();
     match numbers.is_empty() {
-        true => Err(CommandFailure::unavailable_error("nothing is stored of this machine").with_hint(format!(
-            "Name the results to report by their numbers; {} lists everything.",
-            suggestion::format_mention(&suggested_command::history_all())
-        ))),
+        true => Err(CommandFailure::unavailable_error("nothing that is stored was measured on this machine")
+            .with_hint(format!(
+                "Name the results to report by their numbers; {} lists everything.",
+                suggestion::format_mention(&suggested_command::history_all())
+            ))),
         false => Ok(numbers),
     }
 }

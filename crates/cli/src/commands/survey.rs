@@ -67,9 +67,13 @@ impl RunnableCommand for SurveyArguments {
     }
 }
 
-/// Returns a line that summarizes the latest memory map, or nothing if there is none. A survey cannot measure memory
+/// Returns a line that summarizes the latest memory map of a survey's machine, or nothing if there is none or the survey was
+/// not measured here. A survey cannot measure memory
 /// itself: buffers larger than all caches take too long.
 pub fn draw_memory_line(survey: &Survey, settings: &ProgramSettings) -> Vec<StyledLine> {
+    if !survey.origin().is_measured() {
+        return Vec::new();
+    }
     let Some((number, map)) = latest_memory(&survey.machine, settings) else { return Vec::new() };
     let costs = map.draw_conclusions().memory_costs();
     let (Some(least), Some(most)) = (costs.iter().map(|cost| cost.ns).min(), costs.iter().map(|cost| cost.ns).max())

@@ -12,9 +12,9 @@ use std::path::Path;
 
 use corewise_lab::session::seed_from_clock;
 use corewise_lab::survey::{SurveyPlan, SurveyResult, TailPlan, survey_stalls};
-use corewise_model::Survey;
 use corewise_model::histogram::{LogInterval, format_hlog};
 use corewise_model::survey::SurveyRecording;
+use corewise_model::{Artifact as _, Survey};
 use corewise_sys::output;
 
 use crate::app::artifact;
@@ -104,7 +104,9 @@ fn replay_recording(
     settings: &ProgramSettings,
 ) -> Result<CommandExit, CommandFailure> {
     let recording: SurveyRecording = recording::read_recording(path)?;
-    show_survey(&recording.replay_survey(), &StorageStatus::No, histograms, settings)?;
+    let mut survey = recording.replay_survey();
+    *survey.origin_mut() = survey.origin().after_import(&path.display().to_string(), "recording of stalls");
+    show_survey(&survey, &StorageStatus::No, histograms, settings)?;
     Ok(CommandExit::Done)
 }
 

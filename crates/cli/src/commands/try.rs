@@ -35,6 +35,7 @@ use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
+use crate::app::origin::{mark_story, mark_together};
 use crate::app::output::{print_form, print_message, print_text, show_story};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
@@ -192,7 +193,11 @@ impl TrySessions<'_> {
             policy,
             seed.checked_add(1),
         );
-        let again = Experiment { stretch: Some(ConfirmationStretch::of_runs(median(&times), stored)), ..again };
+        let again = Experiment {
+            stretch: Some(ConfirmationStretch::of_runs(median(&times), stored)),
+            origin: made.experiment.origin.clone(),
+            ..again
+        };
         let (begun, (trials, ending)) = match simulation {
             Some(simulation) => {
                 let subject = SimulatedSubject { name: String::new(), simulation: simulation.with_candidate(winner) };
@@ -269,6 +274,7 @@ impl PrintedArtifact for ExperimentRecord {
         }
         let table = |(session, parts): (String, Vec<&(i64, Self)>)| {
             let story = screen::suite::stored_story(&parts).filter(|_| parts.len() > 1)?;
+            let story = mark_together(story, parts.iter().map(|(number, part)| (*number, part)));
             Some(PageSection::new(format!("suite-{}", parts[0].0), session, story))
         };
         sessions.into_iter().filter_map(table).collect()
@@ -281,11 +287,6 @@ impl PrintedArtifact for ExperimentRecord {
             make_printable(&part.suite),
             format_time(part.begun_unix_ms, &TimeZone::system())
         ))
-    }
-
-    fn mark_imported(mut self, file: &str) -> Self {
-        self.experiment.imported = Some(file.to_owned());
-        self
     }
 
     fn compose_changes(_: [i64; 2], _: [&Self; 2]) -> Option<Story> {
@@ -326,6 +327,7 @@ fn print_experiment(
 ) -> Result<Vec<ExperimentStanding>, CommandFailure> {
     let conclusions = made.draw_conclusions();
     let story = how.compose_story(|| compose_experiment(made, &conclusions, stored, settings));
+    let story = mark_story(story, made);
     match how {
         TryFormat::Csv => print_form(&write_csv(show_record(made, &conclusions, stored), &story.note_sentences()))?,
         TryFormat::Markdown => print_form(&markdown::write_story(&story, stored))?,

@@ -33,7 +33,7 @@ use crate::app::machine::this_machine;
 use crate::app::output::{has_no_reader, print_json, print_message, show_result};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::latest_survey;
+use crate::app::user_store::latest_own;
 use crate::app::worth::describe_speeds;
 use arguments::WatchArguments;
 use document::WatchDocument;
@@ -73,7 +73,7 @@ fn watch_live(typed: &WatchArguments, settings: &ProgramSettings) -> Result<Comm
     // Each watched thread needs two open files, and each cpu with visible events another.
     let limit = OpenFiles::raise_limit().ok();
     let machine = this_machine()?;
-    let survey = latest_survey(&machine, settings, |_| true);
+    let survey = latest_own(&machine, settings, |_| true).map(|(_, survey)| survey);
     let speeds = cpu_speeds(&machine, survey.as_ref());
     let known = describe_speeds(speeds.iter().map(|speed| speed.source));
     let monitor = MachineMonitor::new(&machine, speeds)

@@ -1,6 +1,7 @@
 //! Table of stored and deleted artifacts.
 
 use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::artifact::{ArtifactOrigin, ArtifactSummary};
 use corewise_store::StoredEntry;
 use jiff::tz::TimeZone;
 
@@ -24,6 +25,8 @@ pub struct ListContext<'a> {
     pub all: bool,
     /// Number of other stored artifacts that it leaves out.
     pub others: usize,
+    /// Fingerprint of the machine that corewise runs on, if it is known: results of others are marked.
+    pub here: Option<String>,
 }
 
 /// Returns the list of stored artifacts, oldest first.
@@ -39,7 +42,7 @@ pub fn draw_screen(entries: &[StoredEntry], listed: &ListContext<'_>, zone: &Tim
             2,
         ));
     } else {
-        screen.extend(draw_table(entries, listed.all, zone, width));
+        screen.extend(draw_table(entries, listed.all, listed.here.as_deref(), zone, width));
     }
     if listed.others > 0 {
         let text = format!("{} more of other machines, or of this one with other cpus:  ", listed.others);
@@ -52,8 +55,14 @@ pub fn draw_screen(entries: &[StoredEntry], listed: &ListContext<'_>, zone: &Tim
     screen
 }
 
-/// Returns the table alone.
-pub fn draw_table(entries: &[StoredEntry], with_processors: bool, zone: &TimeZone, width: usize) -> Vec<StyledLine> {
+/// Returns the table alone; results of other machines than `here` are marked.
+pub fn draw_table(
+    entries: &[StoredEntry],
+    with_processors: bool,
+    here: Option<&str>,
+    zone: &TimeZone,
+    width: usize,
+) -> Vec<StyledLine> {
     let mut grid = TextGrid::new(vec![
         GridColumn::number("number", "", 0),
         GridColumn::text("kind", 0),
@@ -72,13 +81,13 @@ pub fn draw_table(entries: &[StoredEntry], with_processors: bool, zone: &TimeZon
             row[3] = StyledLine::new().faint(format!("{} deleted", run.len()));
             grid.add_row(row);
         } else {
-            run.iter().for_each(|entry| grid.add_row(draw_cells(entry, with_processors, zone)));
+            run.iter().for_each(|entry| grid.add_row(draw_cells(entry, with_processors, here, zone)));
         }
     }
     grid.draw_lines(width)
 }
 
-fn draw_cells(entry: &StoredEntry, with_processor: bool, zone: &TimeZone) -> Vec<StyledLine> {
+fn draw_cells(entry: &StoredEntry, with_processor: bool, here: Option<&str>, zone: &TimeZone) -> Vec<StyledLine> {
     let plain = |text: &str| StyledLine::new().plain(text);
     let mut row = vec![
         StyledLine::new().strong(entry.number.to_string()),
@@ -88,10 +97,8 @@ fn draw_cells(entry: &StoredEntry, with_processor: bool, zone: &TimeZone) -> Vec
     let summary = entry.summary.as_ref();
     row.push(match (entry.deleted_unix_ms, summary) {
         (Some(deleted), _) => StyledLine::new().faint(format!("deleted {}", format_time(deleted, zone))),
-        (None, Some(summary)) if entry.trials > 0 => {
-            plain(&format!("{}: {}", format_count(entry.trials as usize, "run"), summary.what))
-        }
-        (None, summary) => plain(summary.map_or("", |summary| &summary.what)),
+        (None, Some(summary)) => draw_contents(entry, summary, here),
+        (None, None) => StyledLine::new(),
     });
     let is_partial = summary.is_some_and(|summary| summary.partial);
     row.push(if is_partial { StyledLine::new().with(TextTone::Warn, "partial") } else { StyledLine::new() });
@@ -101,6 +108,24 @@ fn draw_cells(entry: &StoredEntry, with_processor: bool, zone: &TimeZone) -> Vec
     row.push(of(summary.map(|summary| &summary.corewise)));
     row.push(of(summary.and_then(|summary| summary.processor.as_ref()).filter(|_| with_processor)));
     row
+}
+
+/// Describes an artifact's contents. The word for an origin elsewhere stands first, since the end may be cut; the file last.
+fn draw_contents(entry: &StoredEntry, summary: &ArtifactSummary, here: Option<&str>) -> StyledLine {
+    let runs = match entry.trials {
+        0 => String::new(),
+        trials => format!("{}: ", format_count(trials as usize, "run")),
+    };
+    let contents = format!("{runs}{}", summary.what);
+    let is_of_other = here.is_some_and(|here| entry.fingerprint.as_ref().is_some_and(|machine| machine != here));
+    let (word, file) = match &summary.origin {
+        ArtifactOrigin::Measured if is_of_other => ("other machine", None),
+        ArtifactOrigin::Measured => return StyledLine::new().plain(contents),
+        ArtifactOrigin::Simulated { file } => ("simulated", Some(file)),
+        ArtifactOrigin::Imported { file, .. } => ("imported", Some(file)),
+    };
+    let from = file.map_or_else(String::new, |file| format!(", from {file}"));
+    StyledLine::new().with(TextTone::Warn, word).plain(format!(": {contents}{from}"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use corewise_machine::facts::CacheKind;
 use corewise_machine::machine_file::MachineDescription;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance};
+use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::links::map::LinkMapProvenance;
 
 use super::number::{format_bytes, format_count};
 use super::picture;
@@ -46,9 +47,9 @@ fn describe_guest(hypervisor: &str) -> String {
 /// Formats a map's origin for below a picture: "corewise 0.1.0, seed 7".
 pub fn describe_provenance(provenance: &LinkMapProvenance) -> String {
     let of = match &provenance.origin {
-        LinkMapOrigin::Measured => format!("seed {}", provenance.seed),
-        LinkMapOrigin::Simulated { file } => format!("simulated from {file}"),
-        LinkMapOrigin::Imported { file, .. } => format!("imported from {file}"),
+        ArtifactOrigin::Measured => format!("seed {}", provenance.seed),
+        ArtifactOrigin::Simulated { file } => format!("simulated from {file}"),
+        ArtifactOrigin::Imported { file, .. } => format!("imported from {file}"),
     };
     format!("corewise {}, {of}", provenance.corewise)
 }

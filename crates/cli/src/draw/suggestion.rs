@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance};
+use corewise_model::artifact::{ArtifactOrigin, PAGE_FORMAT};
+use corewise_model::links::map::LinkMapProvenance;
 
 use super::printable::{is_hidden, make_printable};
 
@@ -64,9 +65,12 @@ pub fn repeat_map(
     measured: fn() -> SuggestedCommand,
 ) -> String {
     let command = match &provenance.origin {
-        LinkMapOrigin::Imported { file, .. } => imported(file),
-        LinkMapOrigin::Simulated { file } => simulated(file, provenance.seed),
-        LinkMapOrigin::Measured => measured(),
+        ArtifactOrigin::Imported { file, format, .. } if format == PAGE_FORMAT => {
+            suggested_command::history_import_page(file)
+        }
+        ArtifactOrigin::Imported { file, .. } => imported(file),
+        ArtifactOrigin::Simulated { file } => simulated(file, provenance.seed),
+        ArtifactOrigin::Measured => measured(),
     };
     quote_words(command.words())
 }

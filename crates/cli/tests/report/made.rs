@@ -6,6 +6,7 @@ use corewise_lab::experiment::create_experiment;
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine, generate, machine_file};
 use corewise_model::Survey;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::LinkMap;
@@ -45,6 +46,7 @@ fn survey_of(machine: Machine, rounds: u32, seed: u64, of_first: f64) -> Survey 
             .for_each(|piece| seen.tail.record_ticks(250 + (piece * 7 + seed) % 13 + (piece % 97).pow(2) * 2));
     }
     survey.links = simulate::simulate_links(&survey.machine, seed, cost);
+    survey.provenance.origin = ArtifactOrigin::Measured;
     survey
 }
 
@@ -60,7 +62,11 @@ fn cost(relation: corewise_model::links::CpuRelation) -> f64 {
 
 /// An experiment of so many blocks in which the candidate is 8 % better.
 pub fn experiment(blocks: u32, name: &str) -> ExperimentRecord {
-    let machine = generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]);
+    experiment_on(generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]), blocks, name)
+}
+
+/// The same on a machine.
+pub fn experiment_on(machine: Machine, blocks: u32, name: &str) -> ExperimentRecord {
     let workload =
         TriedWorkload::new(vec!["./program".to_owned(), name.to_owned()], "/".into(), TrialMetric::wall_time());
     conducted(

@@ -6,6 +6,7 @@ mod support;
 mod browser;
 mod cost;
 mod made;
+mod origins;
 mod pictures;
 
 use std::path::Path;
@@ -119,11 +120,14 @@ fn a_page_is_taken_into_another_history_and_its_commands_are_not_run() {
     let other = place.path().join("other.db");
     assert_eq!(printed(&place, &other, &["history", "import", "page.html"]), "2 results imported: 1, 2\n");
     let (before, after) = (ArtifactStore::open(&store).unwrap(), ArtifactStore::open(&other).unwrap());
-    assert_eq!(before.get_artifact::<Survey>(1).unwrap(), after.get_artifact::<Survey>(1).unwrap());
+    let (survey, mut same) = (before.get_artifact::<Survey>(1).unwrap(), after.get_artifact::<Survey>(1).unwrap());
+    assert_eq!(same.provenance.origin.imported_file(), Some("page.html"));
+    same.provenance.origin = survey.provenance.origin.clone();
+    assert_eq!(survey, same);
     let (made, taken) =
         (before.get_artifact::<ExperimentRecord>(2).unwrap(), after.get_artifact::<ExperimentRecord>(2).unwrap());
     assert_eq!(made.trials, taken.trials);
-    assert_eq!(taken.experiment.imported.as_deref(), Some("page.html"));
+    assert_eq!(taken.experiment.origin.imported_file(), Some("page.html"));
     let run = place.corewise(&["try", "--again", "2", "--store"]).arg(&other).output().unwrap();
     assert_eq!(run.status.code(), Some(3));
     let said = text(&run.stderr);
@@ -146,7 +150,7 @@ fn what_is_no_page_is_refused_and_changes_nothing() {
     broken = broken.replacen("\"block\":", "\"blok\":", 1);
     std::fs::write(place.path().join("broken.html"), broken).unwrap();
     refused(&["history", "import", "broken.html"], "Nothing was imported");
-    assert_eq!(ArtifactStore::open(&store).unwrap().list_entries(None).unwrap().len(), 3, "all are taken, or none");
+    assert_eq!(ArtifactStore::open(&store).unwrap().list_entries().unwrap().len(), 3, "all are taken, or none");
     refused(&["report", "9"], "there is no number 9");
     refused(&["report", "1", "-o", "no/such/folder/page.html"], "no/such/folder");
 }

@@ -29,7 +29,7 @@ fn experiment(seed: u64) -> Experiment {
         policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
-        imported: None,
+        origin: corewise_model::artifact::ArtifactOrigin::Measured,
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{Gap, Machine};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord as ClockFacts;
-use corewise_model::links::map::LinkMapOrigin;
 use corewise_sys::clock::TickClock;
 use corewise_sys::counts::StolenTime;
 
@@ -95,7 +95,7 @@ impl PairVisitor for MeasuredLinks<'_> {
         Some(clock_facts(&self.clock))
     }
 
-    fn map_origin(&self) -> LinkMapOrigin {
-        LinkMapOrigin::Measured
+    fn map_origin(&self) -> ArtifactOrigin {
+        ArtifactOrigin::Measured
     }
 }

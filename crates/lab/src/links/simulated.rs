@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use corewise_machine::Gap;
 use corewise_machine::random::RandomGenerator;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord;
 use corewise_model::links::CostMatrix;
-use corewise_model::links::map::LinkMapOrigin;
 use corewise_model::stats::order::median;
 
 use super::{LinkVisitOutcome, PairVisitor, VisitOrder, VisitedPair};
@@ -129,7 +129,7 @@ impl PairVisitor for SimulatedLinks {
         None
     }
 
-    fn map_origin(&self) -> LinkMapOrigin {
-        LinkMapOrigin::Simulated { file: self.file.clone() }
+    fn map_origin(&self) -> ArtifactOrigin {
+        ArtifactOrigin::Simulated { file: self.file.clone() }
     }
 }

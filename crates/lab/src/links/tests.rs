@@ -71,8 +71,8 @@ impl PairVisitor for BrokenLinks<'_> {
         None
     }
 
-    fn map_origin(&self) -> LinkMapOrigin {
-        LinkMapOrigin::Measured
+    fn map_origin(&self) -> ArtifactOrigin {
+        ArtifactOrigin::Measured
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use corewise_machine::{Gap, Machine};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord;
-use corewise_model::links::map::LinkMapOrigin;
 use corewise_model::memory::plan::{MemoryPlan, MemoryVisit};
 use corewise_model::memory::simulated_memory::SimulatedMemory;
 
@@ -58,7 +58,7 @@ impl MemoryVisitor for DescribedMemory {
         None
     }
 
-    fn map_origin(&self) -> LinkMapOrigin {
-        LinkMapOrigin::Simulated { file: self.name.clone() }
+    fn map_origin(&self) -> ArtifactOrigin {
+        ArtifactOrigin::Simulated { file: self.name.clone() }
     }
 }

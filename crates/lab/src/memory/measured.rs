@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord as ClockFacts;
-use corewise_model::links::map::LinkMapOrigin;
 use corewise_model::memory::plan::{MemoryPlan, MemoryReading, MemoryVisit};
 use corewise_model::memory::{PageKind, StreamOperation};
 use corewise_sys::clock::TickClock;
@@ -244,8 +244,8 @@ impl MemoryVisitor for MeasuredMemory<'_> {
         Some(clock_facts(&self.clock))
     }
 
-    fn map_origin(&self) -> LinkMapOrigin {
-        LinkMapOrigin::Measured
+    fn map_origin(&self) -> ArtifactOrigin {
+        ArtifactOrigin::Measured
     }
 }
 

@@ -96,7 +96,7 @@ fn groups(folder: &Path, real: &RealMachine) -> Result<(), Failed> {
     let imported = read_links(&text(folder, real.file))?;
     let map = LinkMap {
         provenance: corewise_model::links::map::LinkMapProvenance {
-            origin: corewise_model::links::map::LinkMapOrigin::Simulated { file: real.file.into() },
+            origin: corewise_model::artifact::ArtifactOrigin::Simulated { file: real.file.into() },
             corewise: "test".into(),
             started_unix_ms: 0,
             elapsed_s: 0.0,

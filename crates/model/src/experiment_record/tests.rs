@@ -18,7 +18,7 @@ fn conducted() -> ExperimentRecord {
         policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
-        imported: None,
+        origin: crate::artifact::ArtifactOrigin::Measured,
     };
     let trial = |number: u32| Trial::new(number / 3 + 1, number % 3, number as usize % 3, TrialOutcome::Value(1.0));
     ExperimentRecord { experiment, trials: (0..30).map(trial).collect() }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::evidence::RuleEvidence;
 use super::rule::{Rule, RuleStrength, RulesError, UnprovenPolicy, parse_rules};
+use crate::artifact::ArtifactOrigin;
 
 /// Reason why a file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -172,13 +173,30 @@ fn format_evidence(evidence: &RuleEvidence) -> String {
     let environment =
         evidence.environment.iter().map(|(what, is)| format!("{} = {}", quote_text(what), quote_text(is)));
     format!(
-        "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}, fingerprint = {}, environment = {{ {} }} }}",
+        "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}, fingerprint = {}, environment = {{ {} }}{} }}",
         evidence.experiment,
         format_number(evidence.effect),
         format_number(evidence.error_rate),
         quote_text(&evidence.fingerprint),
-        environment.collect::<Vec<_>>().join(", ")
+        environment.collect::<Vec<_>>().join(", "),
+        format_origin(&evidence.origin)
     )
+}
+
+/// Formats an origin as a further key of the evidence; empty for a measured one.
+fn format_origin(origin: &ArtifactOrigin) -> String {
+    match origin {
+        ArtifactOrigin::Measured => String::new(),
+        ArtifactOrigin::Simulated { file } => {
+            format!(", origin = {{ from = \"simulated\", file = {} }}", quote_text(file))
+        }
+        ArtifactOrigin::Imported { file, format, remarks } => format!(
+            ", origin = {{ from = \"imported\", file = {}, format = {}, remarks = [{}] }}",
+            quote_text(file),
+            quote_text(format),
+            remarks.iter().map(|remark| quote_text(remark)).collect::<Vec<_>>().join(", ")
+        ),
+    }
 }
 
 /// Formats a number as a TOML float, never as an integer; infinities become `inf` and `-inf`.

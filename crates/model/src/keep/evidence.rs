@@ -6,6 +6,8 @@ use corewise_machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Artifact as _;
+use crate::artifact::ArtifactOrigin;
 use crate::experiment::Verdict;
 use crate::experiment_record::ExperimentRecord;
 use crate::trial::PlacementArm;
@@ -27,6 +29,9 @@ pub struct RuleEvidence {
     /// The scheduling environment ([`Machine::environment`]).
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// Where it was made; absent if it was measured by its owner.
+    #[serde(default, skip_serializing_if = "ArtifactOrigin::is_measured")]
+    pub origin: ArtifactOrigin,
 }
 
 /// A difference from the conditions of the experiment.
@@ -43,7 +48,6 @@ pub struct EvidenceChange {
 impl RuleEvidence {
     /// Returns the winner of an experiment with its evidence; `None` if no arm wins.
     pub fn of_winner(number: i64, conducted: &ExperimentRecord) -> Option<(&PlacementArm, Self)> {
-        use crate::Artifact as _;
         let conclusions = conducted.draw_conclusions();
         let Verdict::Wins { arm } = conclusions.standing.verdict else { return None };
         let effect = conclusions.standing.arms.get(arm)?.effect?;
@@ -56,15 +60,21 @@ impl RuleEvidence {
             error_rate: experiment.policy.error_rate,
             fingerprint: experiment.machine.fingerprint(),
             environment: experiment.machine.environment(),
+            origin: conducted.origin().clone(),
         };
         Some((experiment.arms.get(arm)?, evidence))
     }
 
-    /// Returns the changes since; if there are any, the rule is unproven. Values unknown in one of the two environments
-    /// are not compared.
+    /// Returns the changes since; if there are any, the rule is unproven. Evidence that was not measured by its owner is a change of its
+    /// own. Values unknown in one of the two environments are not compared.
     pub fn changes_since(&self, machine: &Machine) -> Vec<EvidenceChange> {
         let fingerprint = machine.fingerprint();
         let environment = machine.environment();
+        let elsewhere = self.origin.describe_origin().map(|was| EvidenceChange {
+            what: "evidence".to_owned(),
+            was,
+            is: "not measured here".to_owned(),
+        });
         let other_machine = (self.fingerprint != fingerprint).then(|| EvidenceChange {
             what: "machine".to_owned(),
             was: self.fingerprint.clone(),
@@ -74,6 +84,6 @@ impl RuleEvidence {
             let is = environment.get(what).filter(|is| *is != was)?;
             Some(EvidenceChange { what: what.clone(), was: was.clone(), is: is.clone() })
         });
-        other_machine.into_iter().chain(others).collect()
+        elsewhere.into_iter().chain(other_machine).chain(others).collect()
     }
 }

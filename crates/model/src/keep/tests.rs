@@ -9,6 +9,7 @@ use corewise_machine::placement::ResolveContext;
 use corewise_machine::{CpuSet, Machine};
 
 use super::*;
+use crate::artifact::ArtifactOrigin;
 
 const REDIS: &str = r#"
 [[rule]]
@@ -166,6 +167,7 @@ fn evidence(here: &Machine) -> RuleEvidence {
         error_rate: 0.05,
         fingerprint: here.fingerprint(),
         environment: here.environment(),
+        origin: ArtifactOrigin::Measured,
     }
 }
 
@@ -189,6 +191,31 @@ fn evidence_counts_where_nothing_has_changed() {
     };
     assert!(in_force(rule.clone()));
     assert!(!in_force(Rule { unproven: UnprovenPolicy::Release, ..rule }));
+}
+
+#[test]
+fn evidence_from_elsewhere_counts_nowhere() {
+    let here = machine();
+    for origin in elsewhere() {
+        let evidence = RuleEvidence { origin, ..evidence(&here) };
+        let changes = evidence.changes_since(&here);
+        assert_eq!((changes.len(), changes[0].is.as_str()), (1, "not measured here"), "{changes:?}");
+        let rule = Rule { evidence: Some(evidence.clone()), ..parse_rules(REDIS).unwrap().remove(0) };
+        for (unproven, is_in_force) in [(UnprovenPolicy::Hold, true), (UnprovenPolicy::Release, false)] {
+            let context = ResolveContext { machine: &here, reachable: &here.online, quiet: None, worth: None };
+            let found = resolve_rules(&[Rule { unproven, ..rule.clone() }], &context).remove(0);
+            assert_eq!((found.changes.len(), found.is_in_force()), (1, is_in_force), "{unproven:?}");
+        }
+        let written = set_evidence(REDIS, "redis", Some(&evidence)).unwrap();
+        assert_eq!(parse_rules(&written).unwrap()[0].evidence.as_ref(), Some(&evidence), "{written}");
+    }
+}
+
+/// Origins that are no evidence, with texts that a file would misread unless they are quoted.
+fn elsewhere() -> [ArtifactOrigin; 2] {
+    let file = "a \"page\".html\n".to_owned();
+    let imported = ArtifactOrigin::Imported { file: file.clone(), format: "a, b".into(), remarks: vec!["] }".into()] };
+    [imported, ArtifactOrigin::Simulated { file }]
 }
 
 #[test]
@@ -229,6 +256,7 @@ fn what_is_added_reads_as_the_same_rule() {
         error_rate: 0.05,
         fingerprint: "ab".into(),
         environment: [("kernel".to_owned(), "7.1 \"x\"".to_owned())].into(),
+        origin: ArtifactOrigin::Measured,
     });
     for text in ["", REDIS, "# only this"] {
         let more = add_rule(text, &rule).unwrap();

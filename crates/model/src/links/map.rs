@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LinkFindings, TalkWay};
+use crate::artifact::ArtifactOrigin;
 use crate::clock::ClockRecord;
 
 /// Measurements of `corewise links`: for one machine, one or several ways to talk.
@@ -58,7 +59,7 @@ impl LinkMap {
     /// A map of a machine as if it had been measured by compare-and-swap.
     pub fn of_pairs(machine: Machine, pairs: Vec<super::LinkPair>) -> Self {
         let provenance = LinkMapProvenance {
-            origin: LinkMapOrigin::Measured,
+            origin: ArtifactOrigin::Measured,
             corewise: "test".into(),
             started_unix_ms: 0,
             elapsed_s: 1.0,
@@ -127,7 +128,7 @@ pub struct LinkSeries {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkMapProvenance {
     /// Measured here, simulated or imported.
-    pub origin: LinkMapOrigin,
+    pub origin: ArtifactOrigin,
     /// corewise's version.
     pub corewise: String,
     /// The beginning, in milliseconds since 1970-01-01 UTC; for an import the time of the import.
@@ -140,28 +141,6 @@ pub struct LinkMapProvenance {
     pub seed: u64,
     /// True if it was ended before its plan was complete.
     pub partial: bool,
-}
-
-/// Origin of a map.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "from", rename_all = "kebab-case")]
-pub enum LinkMapOrigin {
-    /// This machine was measured.
-    Measured,
-    /// A recorded matrix in place of a machine.
-    Simulated {
-        /// The matrix's file.
-        file: String,
-    },
-    /// Another tool measured it.
-    Imported {
-        /// The file.
-        file: String,
-        /// The file's format in words: "lower triangle without names (core-to-core-latency)".
-        format: String,
-        /// Remarks about it: "only 12 different values: coarse clock".
-        remarks: Vec<String>,
-    },
 }
 
 /// Speed of a cpu.

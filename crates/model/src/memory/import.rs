@@ -7,7 +7,8 @@ use corewise_machine::{CpuSet, Machine};
 
 use super::plan::{MemoryPlan, caches_bytes, one_of_each_core};
 use super::{MemoryMap, NodeBandwidth, NodeCost, StreamOperation};
-use crate::links::map::{LinkMapOrigin, LinkMapProvenance};
+use crate::artifact::ArtifactOrigin;
+use crate::links::map::LinkMapProvenance;
 
 /// Maximum number of nodes in a table.
 const MOST_NODES: usize = 4_096;
@@ -169,7 +170,7 @@ pub fn build_map(
     let cells = everything.map(cell).collect();
     Ok(MemoryMap {
         provenance: LinkMapProvenance {
-            origin: LinkMapOrigin::Imported { file, format: format.to_owned(), remarks },
+            origin: ArtifactOrigin::Imported { file, format: format.to_owned(), remarks },
             corewise: corewise.to_owned(),
             started_unix_ms: at_unix_ms,
             elapsed_s: 0.0,

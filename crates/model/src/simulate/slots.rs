@@ -5,7 +5,8 @@ use corewise_machine::CpuSet;
 use corewise_machine::generate::one_package_machine;
 use corewise_machine::random::RandomGenerator;
 
-use super::simulate_experiment;
+use super::{MODEL, simulate_experiment};
+use crate::artifact::ArtifactOrigin;
 use crate::experiment::{ExperimentStanding, JudgingPolicy};
 use crate::sample::{MetricKind, MetricSource};
 use crate::trial::{
@@ -203,6 +204,6 @@ fn slots_experiment(
         policy: policy.clone(),
         suite: None,
         stretch,
-        imported: None,
+        origin: ArtifactOrigin::Simulated { file: MODEL.to_owned() },
     }
 }

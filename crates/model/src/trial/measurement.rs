@@ -151,7 +151,7 @@ mod tests {
             policy: JudgingPolicy::default(),
             suite: None,
             stretch: None,
-            imported: None,
+            origin: crate::artifact::ArtifactOrigin::Measured,
         }
     }
 

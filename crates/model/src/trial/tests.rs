@@ -113,7 +113,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
-        imported: None,
+        origin: crate::artifact::ArtifactOrigin::Measured,
     };
     let mut trials = Vec::new();
     for block in 1..=20 {
@@ -268,7 +268,7 @@ fn of_threads(arms: Vec<PlacementArm>) -> Experiment {
         policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
-        imported: None,
+        origin: crate::artifact::ArtifactOrigin::Measured,
     }
 }
 

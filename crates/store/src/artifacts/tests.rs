@@ -1,13 +1,16 @@
 //! What a store keeps, what it refuses, and what it leaves alone.
 
+mod own;
+
 use std::fs;
 
-use corewise_machine::{CpuSet, Gap, generate};
+use corewise_machine::{CpuSet, generate};
 use corewise_model::Survey;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::map::{CostUnit, LinkMap, LinkMapProvenance, LinkSeries, SpoiledSamples};
-use corewise_model::links::{LinkFindings, LinkPair, TalkWay, map};
+use corewise_model::links::{LinkFindings, LinkPair, TalkWay};
 use corewise_model::simulate::layout::MachineLayout;
 use corewise_model::survey::SurveyScope;
 use corewise_model::trial::{
@@ -47,7 +50,7 @@ fn experiment(cpus: u32) -> ExperimentRecord {
         policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
-        imported: None,
+        origin: ArtifactOrigin::Measured,
     })
 }
 
@@ -65,7 +68,7 @@ fn trial(block: u32, value: f64) -> Trial {
     }
 }
 
-fn links(origin: map::LinkMapOrigin) -> LinkMap {
+fn links(origin: ArtifactOrigin) -> LinkMap {
     let machine = MachineLayout { packages: 1, caches: 2, cores: 2, threads: 1, adjacent: false }.build_machine();
     let pair = LinkPair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]);
     LinkMap {
@@ -107,13 +110,13 @@ fn every_kind_comes_back_as_it_was_under_one_series_of_numbers() {
     let mut store = ArtifactStore::open(&path).unwrap();
     assert_eq!(store.add_artifact(&sample_survey(2, 1)).unwrap(), 1);
     assert_eq!(store.add_artifact(&experiment(2)).unwrap(), 2);
-    assert_eq!(store.add_artifact(&links(map::LinkMapOrigin::Measured)).unwrap(), 3);
+    assert_eq!(store.add_artifact(&links(ArtifactOrigin::Measured)).unwrap(), 3);
     assert_eq!(store.add_artifact(&sample_survey(4, 2)).unwrap(), 4);
     drop(store);
     let store = ArtifactStore::open(&path).unwrap();
     assert_eq!(store.get_artifact::<Survey>(1).unwrap(), sample_survey(2, 1));
     assert_eq!(store.get_artifact::<ExperimentRecord>(2).unwrap(), experiment(2));
-    assert_eq!(store.get_artifact::<LinkMap>(3).unwrap(), links(map::LinkMapOrigin::Measured));
+    assert_eq!(store.get_artifact::<LinkMap>(3).unwrap(), links(ArtifactOrigin::Measured));
     assert_eq!(store.get_artifact::<Survey>(4).unwrap(), sample_survey(4, 2));
 }
 
@@ -136,11 +139,12 @@ fn trials_are_added_one_by_one() {
         reader.get_artifact::<ExperimentRecord>(first).unwrap(),
         ExperimentRecord { trials: trials.to_vec(), ..experiment(2) }
     );
-    let entries = reader.list_entries(None).unwrap();
+    let entries = reader.list_entries().unwrap();
     assert_eq!(entries.iter().map(|entry| (entry.number, entry.trials)).collect::<Vec<_>>(), [(1, 3), (2, 1)]);
     assert_eq!(entries[0].summary.as_ref().unwrap().what, "./app a b");
-    let of_one = reader.list_entries(Some(&experiment(4).experiment.machine.fingerprint())).unwrap();
-    assert_eq!(of_one, entries[1..]);
+    let machine = experiment(4).experiment.machine;
+    let of_one = reader.own_artifacts::<ExperimentRecord>(&machine, |_| true).unwrap();
+    assert_eq!(of_one.map(|read| read.unwrap().0).collect::<Vec<_>>(), [2]);
     assert!(matches!(store.add_trial(7, &trial(0, 1.0)), Err(StoreError::Missing { number: 7, .. })));
     assert!(matches!(store.add_trial(1, &trial(0, f64::NAN)), Err(StoreError::Unwritable { .. })));
 }
@@ -152,24 +156,22 @@ fn lists_say_what_is_what_and_tell_machines_apart() {
     for (cpus, seed) in [(2, 1), (4, 2), (2, 3)] {
         store.add_artifact(&sample_survey(cpus, seed)).unwrap();
     }
-    let two_cpus = sample_survey(2, 0).machine.fingerprint();
-    assert_eq!(numbers(&store.list_entries(None).unwrap()), [1, 2, 3]);
-    assert_eq!(numbers(&store.list_entries(Some(&two_cpus)).unwrap()), [1, 3]);
-    assert!(store.list_entries(Some("no such machine")).unwrap().is_empty());
+    assert_eq!(numbers(&store.list_entries().unwrap()), [1, 2, 3]);
+    assert_eq!(own(&store, 2), [3, 1]);
+    assert!(own(&store, 3).is_empty());
     let mut emulated = sample_survey(4, 9);
     emulated.machine.system.emulated = true;
     emulated.provenance.scope = SurveyScope::Tail;
     emulated.provenance.partial = true;
     store.add_artifact(&emulated).unwrap();
     store
-        .add_artifact(&links(map::LinkMapOrigin::Imported {
+        .add_artifact(&links(ArtifactOrigin::Imported {
             file: "a,b.csv".into(),
             format: "csv".into(),
             remarks: Vec::new(),
         }))
         .unwrap();
-    let of_four = store.list_entries(Some(&sample_survey(4, 0).machine.fingerprint())).unwrap();
-    assert_eq!(numbers(&of_four), [2], "what an emulator made is of another machine");
+    assert_eq!(own(&store, 4), [2], "what an emulator made is of another machine");
     let expected = StoredEntry {
         number: 2,
         kind: "survey".into(),
@@ -179,6 +181,7 @@ fn lists_say_what_is_what_and_tell_machines_apart() {
         trials: 0,
         summary: Some(ArtifactSummary {
             what: "4 cpus, 2 rounds in 30 s".into(),
+            origin: ArtifactOrigin::Measured,
             partial: false,
             processor: Some("Simulated 9000".into()),
             kernel: Some("6.18.2".into()),
@@ -187,33 +190,21 @@ fn lists_say_what_is_what_and_tell_machines_apart() {
             seed: 2,
         }),
     };
-    assert_eq!(of_four, [expected]);
-    let entries = store.list_entries(None).unwrap();
-    let said = |place: usize| entries[place].summary.as_ref().map(|summary| (summary.what.as_str(), summary.partial));
-    assert_eq!(said(3), Some(("tail: 4 cpus, 2 rounds in 30 s", true)));
-    assert_eq!(said(4), Some(("1 pair of 4 cpus (channel), imported from a,b.csv", false)));
+    let entries = store.list_entries().unwrap();
+    assert_eq!(entries[1], expected);
+    let said = |place: usize| {
+        let summary = entries[place].summary.as_ref().unwrap();
+        (summary.what.as_str(), summary.origin.describe_origin(), summary.partial)
+    };
+    assert_eq!(said(3), ("tail: 4 cpus, 2 rounds in 30 s", None, true));
+    assert_eq!(said(4), ("1 pair of 4 cpus (channel)", Some("imported from a,b.csv".to_owned()), false));
 }
 
-#[test]
-fn the_latest_of_a_kind_is_the_last_that_will_do() {
-    let folder = folder();
-    let mut store = ArtifactStore::open(folder.path().join("history.db")).unwrap();
-    let fingerprint = links(map::LinkMapOrigin::Measured).machine.unwrap().fingerprint();
-    let latest =
-        |store: &ArtifactStore, will_do: fn(&LinkMap) -> bool| store.latest_artifact(&fingerprint, will_do).unwrap();
-    assert_eq!(latest(&store, |_| true), None);
-    let gaps = LinkMap { gaps: vec![Gap::new("a", "b")], ..links(map::LinkMapOrigin::Measured) };
-    store.add_artifact(&links(map::LinkMapOrigin::Measured)).unwrap();
-    // Its clock was set back meanwhile.
-    let mut earlier = gaps.clone();
-    earlier.provenance.started_unix_ms -= 1_000_000;
-    store.add_artifact(&earlier).unwrap();
-    store.add_artifact(&links(map::LinkMapOrigin::Measured)).unwrap();
-    store.connection.execute("UPDATE artifact SET observed = '{}' WHERE id = 3", []).unwrap();
-    assert_eq!(latest(&store, |_| true), Some((2, earlier)), "and not one that cannot be read");
-    assert_eq!(latest(&store, |map| map.gaps.is_empty()), Some((1, links(map::LinkMapOrigin::Measured))));
-    assert_eq!(store.latest_artifact("another", |_: &LinkMap| true).unwrap(), None);
-    assert_eq!(store.latest_artifact(&fingerprint, |_: &Survey| true).unwrap(), None);
+/// The numbers of the surveys of a machine of so many cpus, the latest first.
+fn own(store: &ArtifactStore, cpus: u32) -> Vec<i64> {
+    let machine = sample_survey(cpus, 0).machine;
+    let own = store.own_artifacts::<Survey>(&machine, |_| true).unwrap();
+    own.map(|read| read.unwrap().0).collect()
 }
 
 #[test]
@@ -249,9 +240,9 @@ fn what_is_deleted_leaves_its_line_and_gives_back_the_room() {
     drop(store);
     let full = fs::metadata(&path).unwrap().len();
     let mut store = ArtifactStore::open(&path).unwrap();
-    let all = store.list_entries(None).unwrap();
+    let all = store.list_entries().unwrap();
     assert!(matches!(store.delete_artifacts(&[2, 99]), Err(StoreError::Missing { number: 99, .. })));
-    assert_eq!(store.list_entries(None).unwrap(), all, "all or none");
+    assert_eq!(store.list_entries().unwrap(), all, "all or none");
     let most: Vec<i64> = (2..32).chain([2]).collect();
     let gone = store.delete_artifacts(&most).unwrap();
     assert_eq!(numbers(&gone), (2..32).collect::<Vec<_>>());
@@ -306,7 +297,7 @@ fn numbers_that_json_has_not_are_refused_before_they_are_stored() {
     odd.clock.step_ns = f64::INFINITY;
     let error = store.add_artifact(&odd).unwrap_err();
     assert!(matches!(error, StoreError::Unwritable { .. }), "{error}");
-    assert_eq!(store.list_entries(None).unwrap(), []);
+    assert_eq!(store.list_entries().unwrap(), []);
 }
 
 #[test]
@@ -327,7 +318,7 @@ fn opening_to_read_creates_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     ArtifactStore::open(&path).unwrap().add_artifact(&sample_survey(2, 1)).unwrap();
     let mut reader = ArtifactStore::open_to_read(&path).unwrap().unwrap();
-    assert_eq!(reader.list_entries(None).unwrap().len(), 1);
+    assert_eq!(reader.list_entries().unwrap().len(), 1);
     let error = reader.add_artifact(&sample_survey(2, 2)).unwrap_err();
     assert!(matches!(error, StoreError::NotWritable { .. }), "{error}");
 }
@@ -346,7 +337,7 @@ fn a_full_disk_is_an_error_and_what_was_stored_stays() {
         format!("{} cannot grow: the disk is full; nothing was stored", store.path().display())
     );
     drop(store);
-    assert_eq!(ArtifactStore::open(&path).unwrap().list_entries(None).unwrap().len(), 1);
+    assert_eq!(ArtifactStore::open(&path).unwrap().list_entries().unwrap().len(), 1);
 }
 
 #[test]
@@ -355,7 +346,7 @@ fn special_names_of_sqlite_are_files() {
     let path = folder.path().join("history?mode=memory&x=%41#é.db");
     ArtifactStore::open(&path).unwrap().add_artifact(&sample_survey(2, 1)).unwrap();
     assert!(path.is_file());
-    assert_eq!(ArtifactStore::open(&path).unwrap().list_entries(None).unwrap().len(), 1);
+    assert_eq!(ArtifactStore::open(&path).unwrap().list_entries().unwrap().len(), 1);
     assert!(ArtifactStore::open("").is_err(), "SQLite would make a database that vanishes");
 }
 

@@ -125,3 +125,6 @@ pub fn rehearse_page(settings: &ProgramSettings) -> Result<(), CommandFailure> {
         (kind.rehearse)(&mut unpacker.open(&element), settings).map_err(CommandFailure::unavailable_error)
     })
 }
+
+#[cfg(test)]
+mod tests;

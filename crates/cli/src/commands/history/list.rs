@@ -1,6 +1,6 @@
 //! The list of stored artifacts.
 
-use corewise_machine::SuggestedCommand;
+use corewise_machine::{Machine, SuggestedCommand};
 use corewise_store::StoredEntry;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -31,16 +31,18 @@ pub fn list_artifacts(
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
     let mut entries = match open_store(settings)? {
-        Some(store) => store.list_entries(None).map_err(explain_store_error)?,
+        Some(store) => store.list_entries().map_err(explain_store_error)?,
         None => Vec::new(),
     };
     entries.retain(|entry| kind.is_none_or(|kind| entry.kind == kind));
     let total = entries.len();
+    let machine = this_machine();
+    let here = machine.as_ref().ok().map(Machine::fingerprint);
     if !all {
-        let fingerprint = this_machine()?.fingerprint();
-        entries.retain(|entry| entry.fingerprint.as_ref() == Some(&fingerprint));
+        let machine = machine?;
+        entries.retain(|entry| entry.is_about(&machine));
     }
-    let listed = ListContext { kind, first, all, others: total - entries.len() };
+    let listed = ListContext { kind, first, all, others: total - entries.len(), here };
     show_result(
         settings,
         || HistoryDocument { schema: "corewise/history/2", artifacts: &entries },

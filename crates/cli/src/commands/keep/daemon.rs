@@ -23,7 +23,7 @@ use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::keeper::{KeeperState, rules_path, take_requests};
 use crate::app::log;
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::latest_survey;
+use crate::app::user_store::latest_own;
 use crate::draw::number::format_count;
 use crate::draw::suggestion;
 
@@ -142,7 +142,7 @@ impl KeepHost for KeepService<'_> {
     }
 
     fn cpu_speeds(&self, machine: &Machine) -> Vec<CpuSpeed> {
-        cpu_speeds(machine, latest_survey(machine, self.settings, |_| true).as_ref())
+        cpu_speeds(machine, latest_own(machine, self.settings, |_| true).map(|(_, survey)| survey).as_ref())
     }
 
     fn report_status(&mut self, status: &KeepStatus<'_>) -> bool {

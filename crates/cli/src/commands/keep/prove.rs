@@ -92,7 +92,7 @@ fn is_of_slots(number: i64, settings: &ProgramSettings) -> bool {
 
 fn latest_experiment(settings: &ProgramSettings) -> Result<Option<(i64, ExperimentRecord)>, CommandFailure> {
     let store = open_existing_store(settings, &suggested_command::try_command())?;
-    store.latest_artifact(&this_machine()?.fingerprint(), |_| true).map_err(explain_store_error)
+    store.latest_own(&this_machine()?, |_| true).map_err(explain_store_error)
 }
 
 /// Stores and prints the result of the experiment for the rule.

@@ -67,9 +67,7 @@ pub fn draw_list(document: &KeepDocument<'_>, width: usize) -> TextScreen {
     for rule in *rules {
         let name = &rule.rule.name;
         remarks.extend(rule.problem.as_ref().map(|problem| format!("{name}: {problem}")));
-        let changes: Vec<String> =
-            rule.changes.iter().map(|c| format!("{} was {}, is {}", c.what, c.was, c.is)).collect();
-        remarks.extend((!changes.is_empty()).then(|| format!("{name} is unproven here: {}", changes.join("; "))));
+        remarks.extend(describe_changes(rule).map(|changes| format!("{name} is unproven here: {changes}")));
         let unreadable = running.and_then(|state| state.status.unreadable.get(name));
         remarks.extend(unreadable.map(|number| {
             format!(
@@ -207,11 +205,19 @@ fn draw_standing(rule: &ResolvedRule, is_kept: bool) -> StyledLine {
     }
 }
 
-/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12".
+/// Describes why a rule with evidence is unproven here; `None` if it is proven.
+pub fn describe_changes(rule: &ResolvedRule) -> Option<String> {
+    let changes: Vec<String> =
+        rule.changes.iter().map(|change| format!("{} was {}, is {}", change.what, change.was, change.is)).collect();
+    (!changes.is_empty()).then(|| changes.join("; "))
+}
+
+/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12", with a word if it was not measured here.
 fn format_evidence(evidence: &RuleEvidence) -> String {
     let [low, high] =
         evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
-    format!("{:+.1} % [{low}, {high}], experiment {}", 100.0 * evidence.effect, evidence.experiment)
+    let elsewhere = evidence.origin.origin_word().map_or_else(String::new, |word| format!(", {word}"));
+    format!("{:+.1} % [{low}, {high}], experiment {}{elsewhere}", 100.0 * evidence.effect, evidence.experiment)
 }
 
 /// Returns the result of `keep prove`.
@@ -331,7 +337,8 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
             ),
             Some(found) => {
                 format!(
-                    "Proven: {}, error rate {} %, on machine {}.",
+                    "{}: {}, error rate {} %, on machine {}.",
+                    if found.origin.is_measured() { "Proven" } else { "Not proven here" },
                     format_evidence(found),
                     100.0 * found.error_rate,
                     found.fingerprint

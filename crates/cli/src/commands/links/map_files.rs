@@ -7,8 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::Artifact as _;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::import::{ImportedLinks, read_links};
-use corewise_model::links::map::{CostUnit, LinkMap, LinkMapOrigin, LinkMapProvenance, LinkSeries, SpoiledSamples};
+use corewise_model::links::map::{CostUnit, LinkMap, LinkMapProvenance, LinkSeries, SpoiledSamples};
 use corewise_model::links::{CostMatrix, LinkPair, TalkWay};
 use corewise_model::stats::order::median;
 use corewise_sys::input::{self, InputFile, InputKind};
@@ -56,19 +57,10 @@ pub fn read_map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) 
 /// Reads a map to store. Even a map of corewise counts as imported: its file does not prove that it is of this machine.
 pub fn import_map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, CommandFailure> {
     let mut map = read_map(path, machine, unit)?;
-    map.provenance.origin = origin_in_file(&name_of(path), &map.provenance.origin);
-    Ok(map)
-}
-
-/// Returns the origin of a map of corewise that was read from a file.
-pub fn origin_in_file(file: &str, before: &LinkMapOrigin) -> LinkMapOrigin {
-    match before {
-        LinkMapOrigin::Imported { .. } => before.clone(),
-        LinkMapOrigin::Measured | LinkMapOrigin::Simulated { .. } => {
-            let (format, remarks) = ("map of corewise's".to_owned(), Vec::new());
-            LinkMapOrigin::Imported { file: file.to_owned(), format, remarks }
-        }
+    if !map.provenance.origin.is_imported() {
+        map.provenance.origin = map.provenance.origin.after_import(&name_of(path), "map of corewise's");
     }
+    Ok(map)
 }
 
 /// Returns the costs of a file's first way to talk, for a simulation.
@@ -119,7 +111,7 @@ fn read_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName
     let name = name_of(path);
     Ok(LinkMap {
         provenance: LinkMapProvenance {
-            origin: LinkMapOrigin::Imported { file: name, format: format.format_name().to_owned(), remarks },
+            origin: ArtifactOrigin::Imported { file: name, format: format.format_name().to_owned(), remarks },
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: unix_time_ms(),
             elapsed_s: 0.0,

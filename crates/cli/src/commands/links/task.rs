@@ -115,6 +115,11 @@ impl LinkMapSource {
         quote_words(command.words())
     }
 
+    /// Returns the number of a stored map.
+    pub const fn stored_number(&self) -> Option<i64> {
+        if let Self::Stored(number) = self { Some(*number) } else { None }
+    }
+
     /// Describes the source: "map 3", or the path of a file.
     pub fn to_text(&self) -> String {
         match self {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use corewise_machine::Gap;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::CpuRelation;
-use corewise_model::links::map::LinkMapOrigin;
 
 use super::*;
 use crate::draw::fixtures::fabricated::{link_map, ryzen_9950x3d, small_guest};
@@ -16,7 +16,7 @@ fn no_map_steers_or_hides() {
     let cost = |relation: CpuRelation| if relation <= CpuRelation::SameLlc { 20.0 } else { 80.0 };
     let imported = LinkMap { gaps: vec![Gap::new("a", "b")], ..link_map(&small_guest(), cost) };
     let mut simulated = imported.clone();
-    simulated.provenance.origin = LinkMapOrigin::Simulated { file: "a".into() };
+    simulated.provenance.origin = ArtifactOrigin::Simulated { file: "a".into() };
     for map in [imported, simulated].iter().flat_map(hostile::copies) {
         let conclusions = conclude_map(&map);
         let told = screen::compose_story(&map, &conclusions, &StorageStatus::Recalled(1, "now".into()), true);
@@ -38,7 +38,7 @@ fn every_sentence_is_in_every_form() {
     let remarks = vec!["two cpus were called alike".into()];
     let map = LinkMap { gaps: vec![Gap::new("a", "b")], ..link_map(&ryzen_9950x3d(), cost) };
     let mut imported = LinkMap { unfinished: true, ..map.clone() };
-    imported.provenance.origin = LinkMapOrigin::Imported { file: "a".into(), format: "b".into(), remarks };
+    imported.provenance.origin = ArtifactOrigin::Imported { file: "a".into(), format: "b".into(), remarks };
     for map in [&map, &imported] {
         check_forms(&screen::compose_story(map, &conclude_map(map), &StorageStatus::Recalled(1, "now".into()), true));
     }

@@ -9,7 +9,7 @@ mod loads;
 mod streams;
 
 use corewise_machine::suggested_command;
-use corewise_model::links::map::LinkMapOrigin;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::MemoryConclusions;
 use corewise_model::memory::estimate::VisitEstimate;
@@ -59,7 +59,7 @@ pub fn compose_story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &St
 
 fn compose_head(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &StorageStatus) -> Vec<StoryPart> {
     let mut lines = Vec::new();
-    if map.machine.system.emulated && map.provenance.origin == LinkMapOrigin::Measured {
+    if map.machine.system.emulated && map.provenance.origin == ArtifactOrigin::Measured {
         lines.push(emulated_remark().into_paragraph(2));
     }
     let mut warn = |text: &str, rest: String| {
@@ -84,18 +84,18 @@ fn compose_head(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Storage
     }
     let seconds = format!("{} s", format_decimal(map.provenance.elapsed_s, 0));
     let more = match &map.provenance.origin {
-        LinkMapOrigin::Simulated { file } => vec![format!("memory of {file}, simulated with made-up costs")],
-        LinkMapOrigin::Imported { file, format, .. } => vec![format!("memory by {format}, imported from {file}")],
-        LinkMapOrigin::Measured => vec!["memory".to_owned(), seconds],
+        ArtifactOrigin::Simulated { file } => vec![format!("memory of {file}, simulated with made-up costs")],
+        ArtifactOrigin::Imported { file, format, .. } => vec![format!("memory by {format}, imported from {file}")],
+        ArtifactOrigin::Measured => vec!["memory".to_owned(), seconds],
     };
     lines.push(compose_headline(&map.machine, &more));
-    if let LinkMapOrigin::Imported { remarks, .. } = &map.provenance.origin {
+    if let ArtifactOrigin::Imported { remarks, .. } = &map.provenance.origin {
         remarks
             .iter()
             .for_each(|remark| lines.push(StyledLine::new().faint(format!("note: {remark}")).into_paragraph(2)));
     }
     let balancing = map.machine.system.scheduling.get("numa_balancing").filter(|value| *value != "0");
-    if balancing.is_some() && map.provenance.origin == LinkMapOrigin::Measured && map.machine.nodes.len() > 1 {
+    if balancing.is_some() && map.provenance.origin == ArtifactOrigin::Measured && map.machine.nodes.len() > 1 {
         let words = "note: automatic NUMA balancing is on (kernel.numa_balancing): it may move pages while programs run. The buffers here were \
                      looked up before and after.";
         lines.push(StyledLine::new().faint(words).into_paragraph(2));

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_machine::{Gap, machine_file};
-use corewise_model::links::map::LinkMapOrigin;
+use corewise_model::artifact::ArtifactOrigin;
 
 use super::*;
 use crate::draw::fixtures::hostile;
@@ -33,7 +33,7 @@ fn no_map_steers_or_hides() {
     let simulated = two_nodes();
     let mut imported = simulated.clone();
     imported.provenance.origin =
-        LinkMapOrigin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
+        ArtifactOrigin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
     for map in [simulated, imported].iter().flat_map(hostile::copies) {
         let conclusions = map.draw_conclusions();
         let told = screen::compose_story(&map, &conclusions, &StorageStatus::Recalled(1, "now".into()));
@@ -51,7 +51,7 @@ fn every_sentence_is_in_every_form() {
     let mut imported = map.clone();
     imported.provenance.partial = true;
     imported.provenance.origin =
-        LinkMapOrigin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
+        ArtifactOrigin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
     for map in [&map, &imported] {
         check_forms(&screen::compose_story(map, &map.draw_conclusions(), &StorageStatus::Recalled(1, "now".into())));
     }

@@ -172,12 +172,13 @@ fn machine_name(machine: &Machine) -> String {
     make_printable(&model_name(machine))
 }
 
-/// Formats evidence as "experiment 12: +6.1 % [4.2, 8.0]".
+/// Formats evidence as "experiment 12: +6.1 % [4.2, 8.0]", with a word if it was not measured here.
 fn format_proof(evidence: &RuleEvidence) -> String {
     let percent = |share: f64| if share.is_finite() { format_decimal(100.0 * share, 1) } else { "?".to_owned() };
     let sign = if evidence.effect > 0.0 { "+" } else { "" };
     let [low, high] = evidence.interval.map(percent);
-    format!("experiment {}: {sign}{} % [{low}, {high}]", evidence.experiment, percent(evidence.effect))
+    let elsewhere = evidence.origin.origin_word().map_or_else(String::new, |word| format!(", {word}"));
+    format!("experiment {}: {sign}{} % [{low}, {high}]{elsewhere}", evidence.experiment, percent(evidence.effect))
 }
 
 /// Describes whether a rule's evidence holds on the machine as it is now, and what has changed since.

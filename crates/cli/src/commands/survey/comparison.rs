@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::app::document::SentencesDocument;
 use crate::app::failure::CommandFailure;
+use crate::app::origin::mark_together;
 use crate::app::output::show_story;
 use crate::app::settings::ProgramSettings;
 use crate::draw::grid::{GridColumn, TextGrid};
@@ -56,7 +57,7 @@ pub fn print_comparison(
         )));
     }
     let comparison = compare_surveys(surveys[0], surveys[1]);
-    let story = compose_story(&comparison, numbers);
+    let story = mark_together(compose_story(&comparison, numbers), numbers.into_iter().zip(surveys));
     let sentences = || SentencesDocument::new(&story);
     let document = || ComparisonDocument {
         schema: "corewise/comparison/1",

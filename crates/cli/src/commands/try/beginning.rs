@@ -265,6 +265,11 @@ fn repeat_stored(
         };
         (live.processes, live.matches) = (live::identify_processes(processes)?, matches.clone());
     }
+    if let Some(origin) = experiment.origin.describe_origin() {
+        print_message(&format!(
+            "note: experiment {number} was {origin}: only its command is repeated, none of its runs counts here"
+        ));
+    }
     enter_folder(&experiment, number)?;
     let subject = reopen_subject(&workload)?;
     let TriedWorkload { metric, guards, .. } = workload;
@@ -293,7 +298,7 @@ fn find_stored(
     let store = if path.exists() { to_write(path, settings).map_err(unavailable)? } else { return Err(nothing()) };
     let (number, made) = match number {
         Some(number) => (number, store.get_artifact::<ExperimentRecord>(number).map_err(explain_store_error)?),
-        None => store.latest_artifact(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
+        None => store.latest_own(machine, |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
     };
     check_owner(&store, &[&made.experiment], settings)?;
     Ok((number, made))
@@ -316,7 +321,7 @@ pub fn check_owner(
     experiments: &[&Experiment],
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
-    let imported = experiments.iter().find_map(|experiment| experiment.imported.as_deref());
+    let imported = experiments.iter().find_map(|experiment| experiment.origin.imported_file());
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
     let content = serde_json::to_vec(&workloads).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
     let line = |workload: &TriedWorkload| {
@@ -338,8 +343,15 @@ pub fn check_owner(
         .check_trust(settings)
 }
 
-/// Refuses to continue an experiment on another machine, or with other cpus.
+/// Refuses to continue an experiment that was not measured here, on another machine, or with other cpus.
 pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> Result<(), CommandFailure> {
+    if let Some(origin) = experiment.origin.describe_origin() {
+        let what = format!("experiment {number} was {origin}: its runs and new ones cannot be compared");
+        return Err(CommandFailure::unavailable_error(what).with_hint(format!(
+            "Make it anew here with {}.",
+            suggestion::format_mention(&suggested_command::try_again(number))
+        )));
+    }
     if experiment.machine.fingerprint() != machine.fingerprint() {
         let what = format!("experiment {number} was made on another machine, or on this one with other cpus");
         return Err(CommandFailure::unavailable_error(what).with_hint("Its runs and new ones cannot be compared."));

@@ -5,6 +5,7 @@ use corewise_model::Artifact as _;
 use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{Trial, experiment_standing};
+use corewise_store::StoredEntry;
 
 use crate::app::settings::ProgramSettings;
 use crate::app::user_store::open_if_readable;
@@ -19,19 +20,24 @@ const LOOKED_AT: usize = 20;
 /// Returns the lines; empty if this experiment is the only one.
 pub fn draw_lines(made: &ExperimentRecord, stored: Option<i64>, settings: &ProgramSettings) -> Vec<StyledLine> {
     let (Some(number), Some(store)) = (stored, open_if_readable(settings)) else { return Vec::new() };
-    let (what, fingerprint) = (made.describe_contents(), made.experiment.machine.fingerprint());
-    let entries = store.list_entries(Some(&fingerprint)).unwrap_or_default();
-    let experiments = || entries.iter().filter(|entry| entry.kind == ExperimentRecord::KIND);
-    let of_command = experiments().filter(|entry| entry.summary.as_ref().is_some_and(|known| known.what == what));
-    let numbers: Vec<i64> = of_command.map(|entry| entry.number).filter(|other| *other != number).collect();
-    let others = numbers
-        .iter()
-        .rev()
-        .take(LOOKED_AT)
-        .filter_map(|other| Some((*other, store.get_artifact::<ExperimentRecord>(*other).ok()?)));
+    let (what, machine) = (made.describe_contents(), &made.experiment.machine);
+    if !made.origin().is_measured() {
+        return Vec::new();
+    }
+    let mut numbers: Vec<i64> = Vec::new();
+    let is_other = |entry: &StoredEntry| {
+        let is_of_command = entry.summary.as_ref().is_some_and(|known| known.what == what);
+        let is_other = is_of_command && entry.number != number;
+        numbers.extend(is_other.then_some(entry.number));
+        is_other
+    };
+    let Ok(others) = store.own_artifacts::<ExperimentRecord>(machine, is_other) else { return Vec::new() };
+    let others = others.take(LOOKED_AT).filter_map(Result::ok);
     let verdicts: Vec<(i64, &str)> = others.map(|(other, made)| (other, describe_verdict(&made))).collect();
     // A deleted experiment no longer has its command.
-    let deleted = experiments().filter(|entry| entry.is_deleted()).count();
+    let is_deleted =
+        |entry: &&StoredEntry| entry.kind == ExperimentRecord::KIND && entry.is_about(machine) && entry.is_deleted();
+    let deleted = store.list_entries().unwrap_or_default().iter().filter(is_deleted).count();
     let gone = match deleted {
         0 => String::new(),
         deleted => format!(

@@ -9,7 +9,6 @@ use corewise_lab::experiment::{CommandSubject, ExperimentContext, ExperimentEnd,
 use corewise_lab::session::SessionBudget;
 use corewise_lab::suite::{self, SuiteHost, SuitePlan, SuiteSource, missing_programs};
 use corewise_machine::Machine;
-use corewise_model::Artifact as _;
 use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::results::{RowResult, SuiteResults, SuiteRow, TriedBenchmark};
@@ -213,15 +212,13 @@ fn find_session(
     let unavailable = |error| CommandFailure::unavailable_error(error);
     let store = if path.exists() { to_write(path, settings).map_err(unavailable)? } else { return Err(nothing()) };
     let mut parts: Vec<OpenExperiment> = Vec::new();
-    let mut entries = store.list_entries(Some(&machine.fingerprint())).map_err(unavailable)?;
-    entries.retain(|entry| entry.kind == ExperimentRecord::KIND && !entry.is_deleted());
-    for entry in entries.iter().rev() {
-        let ExperimentRecord { experiment, trials } = store.get_artifact(entry.number).map_err(unavailable)?;
+    for read in store.own_artifacts(machine, |_| true).map_err(unavailable)? {
+        let (number, ExperimentRecord { experiment, trials }) = read.map_err(unavailable)?;
         let Some(part) = experiment.suite.as_ref().filter(|part| part.suite == suite.name) else { continue };
         let last = parts.first().and_then(|first| first.experiment.suite.as_ref());
         if last.is_none_or(|last| last.begun_unix_ms == part.begun_unix_ms) {
-            beginning::refuse_other(&experiment, machine, entry.number)?;
-            parts.push(OpenExperiment { experiment, trials, stored: Some(entry.number) });
+            beginning::refuse_other(&experiment, machine, number)?;
+            parts.push(OpenExperiment { experiment, trials, stored: Some(number) });
         }
     }
     let experiments: Vec<&Experiment> = parts.iter().map(|part| &part.experiment).collect();

@@ -1,5 +1,5 @@
 use corewise_machine::suggested_command;
-use corewise_model::artifact::ArtifactSummary;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactSummary};
 use insta::assert_snapshot;
 
 use super::*;
@@ -17,6 +17,7 @@ fn entry(number: i64, kind: &str, what: &str) -> StoredEntry {
         trials: if kind == "experiment" { 33 } else { 0 },
         summary: Some(ArtifactSummary {
             what: what.into(),
+            origin: ArtifactOrigin::Measured,
             partial: number == 12,
             processor: Some("AMD Ryzen 9 9950X3D 16-Core Processor".into()),
             kernel: Some("6.18.2".into()),
@@ -39,7 +40,7 @@ fn deleted(number: i64) -> StoredEntry {
 fn shown(entries: &[StoredEntry], all: bool, others: usize, width: usize) -> String {
     draw_screen(
         entries,
-        &ListContext { kind: None, first: suggested_command::first_survey(), all, others },
+        &ListContext { kind: None, first: suggested_command::first_survey(), all, others, here: None },
         &TimeZone::UTC,
         width,
     )
@@ -83,6 +84,30 @@ fn every_kind_stands_in_one_table() {
 }
 
 #[test]
+fn what_was_not_measured_here_is_marked_and_the_mark_is_not_cut() {
+    let with = |number, origin| {
+        let mut entry = entry(number, "survey", "32 cpus, 24 rounds in 30 s");
+        entry.summary.as_mut().unwrap().origin = origin;
+        entry
+    };
+    let file = "a/long/path/page.html".to_owned();
+    let entries = [
+        with(1, ArtifactOrigin::Measured),
+        with(2, ArtifactOrigin::Measured.after_import(&file, "x")),
+        with(3, ArtifactOrigin::Simulated { file }),
+        StoredEntry { fingerprint: Some("another".into()), ..with(4, ArtifactOrigin::Measured) },
+    ];
+    let table = |width| {
+        let lines = draw_table(&entries, false, Some("86c4f951bb913509"), &TimeZone::UTC, width);
+        lines.iter().map(|line| line.to_plain() + "\n").collect::<String>()
+    };
+    assert_snapshot!(table(100), @"");
+    for words in ["imported: ", "simulated: ", "other machine: "] {
+        assert!(table(40).contains(words), "{}", table(40));
+    }
+}
+
+#[test]
 fn what_was_deleted_leaves_a_line_and_many_only_their_number() {
     let few: Vec<StoredEntry> = [entry(1, "survey", "32 cpus, 24 rounds in 30 s"), deleted(2)].into();
     assert_snapshot!(shown(&few, false, 0, 80), @r"
@@ -108,7 +133,8 @@ fn where_nothing_is_stored_it_says_what_to_type() {
     3 more of other machines, or of this one with other cpus:  corewise history
       --all
     ");
-    let of_links = ListContext { kind: Some("links"), first: suggested_command::links(), all: true, others: 0 };
+    let of_links =
+        ListContext { kind: Some("links"), first: suggested_command::links(), all: true, others: 0, here: None };
     assert_snapshot!(draw_screen(&[], &of_links, &TimeZone::UTC, 80).to_plain(), @r"
     Nothing of the kind links is stored yet. Next:  corewise links
     ");
@@ -119,9 +145,11 @@ fn no_stored_name_steers_or_hides() {
     for name in hostile::names() {
         let mut entry = entry(1, &name, &name);
         let summary = entry.summary.as_mut().unwrap();
+        summary.origin = ArtifactOrigin::Simulated { file: name.clone() };
         (summary.processor, summary.kernel) = (Some(name.clone()), Some(name.clone()));
         (summary.microcode, summary.corewise) = (Some(name.clone()), name.clone());
-        let listed = ListContext { kind: Some(&name), first: suggested_command::links(), all: true, others: 1 };
+        let (first, here) = (suggested_command::links(), None);
+        let listed = ListContext { kind: Some(&name), first, all: true, others: 1, here };
         for width in [60, 100, 200] {
             hostile::check_screen(&draw_screen(std::slice::from_ref(&entry), &listed, &TimeZone::UTC, width), width);
             hostile::check_screen(&draw_screen(&[], &listed, &TimeZone::UTC, width), width);

@@ -1,11 +1,12 @@
 //! A program that does not exist, with known effects.
 
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::trial::{Experiment, PlacementArm, TrialMetric, TriedWorkload};
 
 use super::ExperimentSubject;
 use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest, baseline_arm};
-use crate::experiment::context::ExperimentContext;
+use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::simulated::{SimulatedRunner, SimulatedTruth};
 
@@ -54,6 +55,17 @@ impl ExperimentSubject for SimulatedSubject {
         Ok(std::iter::once(PlacementArm { reason: "the baseline".to_owned(), ..baseline_arm() })
             .chain(candidates)
             .collect())
+    }
+
+    /// Marks the experiment as simulated.
+    fn prepare(
+        &self,
+        experiment: &mut Experiment,
+        _context: &ExperimentContext<'_>,
+        _events: &mut dyn FnMut(PreparationEvent),
+    ) -> Result<(), ExperimentError> {
+        experiment.origin = ArtifactOrigin::Simulated { file: self.name.clone() };
+        Ok(())
     }
 
     fn open_runner<'a>(

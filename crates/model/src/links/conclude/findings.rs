@@ -7,9 +7,10 @@ use corewise_machine::{CpuSet, Level};
 
 use super::tiers::{DEAR, INSIDE, SAME_CORE};
 use super::{CostClass, CostGroups, FilledSeries, KernelAgreement, LinkConclusions, homes, padding};
+use crate::artifact::ArtifactOrigin;
 use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::links::groups::{CheaperPart, GroupLevel};
-use crate::links::map::{LinkMap, LinkMapOrigin};
+use crate::links::map::LinkMap;
 use crate::links::{LinkPair, format_cost};
 use corewise_machine::suggested_command;
 
@@ -79,7 +80,7 @@ fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
             unit = map.unit.word()
         ),
         advice: match map.provenance.origin {
-            LinkMapOrigin::Imported { .. } => {
+            ArtifactOrigin::Imported { .. } => {
                 format!(
                     "The file does not say why; memory near one of the two can cause this. Measure this machine ({}) before you \
                      place threads by it.",
@@ -243,7 +244,7 @@ fn step_finding(groups: &CostGroups, classes: &[(usize, CostClass)], map: &LinkM
             format!("{words}: inside {inside_ns} {unit} {of}; {}.", farther.join("; "))
         }
     };
-    let is_here = map.provenance.origin == LinkMapOrigin::Measured;
+    let is_here = map.provenance.origin == ArtifactOrigin::Measured;
     let most = groups.cores.iter().max().copied().unwrap_or(1);
     conclusions.findings.push(Finding {
         topic: FindingTopic::Links,
@@ -292,7 +293,7 @@ fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map:
 fn unpinned_finding(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (siblings, others) = (of(SAME_CORE)?, of(INSIDE)?);
-    let is_imported = matches!(map.provenance.origin, LinkMapOrigin::Imported { .. }) && map.machine.is_some();
+    let is_imported = matches!(map.provenance.origin, ArtifactOrigin::Imported { .. }) && map.machine.is_some();
     let is_alike = siblings.pairs > 1 && siblings.median_ns >= others.median_ns / MARGIN;
     (is_imported && is_alike).then(|| Finding {
         topic: FindingTopic::Links,

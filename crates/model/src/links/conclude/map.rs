@@ -7,9 +7,9 @@ use super::{
     CostClass, CostGroups, FilledSeries, KernelAgreement, KindConclusions, LinkConclusions, PairTiers, findings,
     summary,
 };
-use crate::artifact::{self, Artifact, check_numbers, format_count};
+use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::links::groups::{CheaperPart, GroupHierarchy, GroupLevel, between_cores, dear_groups};
-use crate::links::map::{LinkMap, LinkMapOrigin, LinkMapProvenance};
+use crate::links::map::{LinkMap, LinkMapProvenance};
 use crate::links::structure::CpuStructure;
 use crate::links::{check_pairs, check_width};
 use crate::trend::TrendValue;
@@ -43,9 +43,9 @@ pub fn conclude_map(map: &LinkMap) -> LinkConclusions {
     conclusions
 }
 
-/// Returns true if another tool measured it, so that the location of its lines is unknown.
+/// Returns true if it comes from a file, so that the location of its lines is unknown.
 fn is_imported(map: &LinkMap) -> bool {
-    matches!(map.provenance.origin, LinkMapOrigin::Imported { .. })
+    map.provenance.origin.is_imported()
 }
 
 /// Returns the siblings and the groups that the costs of a series show, and the part of the machine that looks better
@@ -123,23 +123,24 @@ impl Artifact for LinkMap {
         check_pairs(self.series.iter().flat_map(|series| series.links.pairs.iter().chain(&series.held_out)), &self.cpus)
     }
 
-    fn origin(&self) -> artifact::ArtifactOrigin<'_> {
+    fn circumstances(&self) -> ArtifactCircumstances<'_> {
         let LinkMapProvenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
         let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);
-        artifact::ArtifactOrigin { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
+        ArtifactCircumstances { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
     }
 
-    /// Returns the median of each cost class of each way to talk; simulated and imported maps have quantities of their
-    /// own.
+    fn origin(&self) -> &ArtifactOrigin {
+        &self.provenance.origin
+    }
+
+    fn origin_mut(&mut self) -> &mut ArtifactOrigin {
+        &mut self.provenance.origin
+    }
+
+    /// Returns the median of each cost class of each way to talk.
     fn trend_values(&self) -> Vec<TrendValue> {
-        let from = match &self.provenance.origin {
-            LinkMapOrigin::Measured => "",
-            LinkMapOrigin::Simulated { .. } => ", simulated",
-            LinkMapOrigin::Imported { .. } => ", imported",
-        };
         let of = |kind: &KindConclusions| {
-            let quantity =
-                format!("{}{from}, {} {}", kind.what.describe_way(), self.unit.word(), kind.what.unit_of_time());
+            let quantity = format!("{}, {} {}", kind.what.describe_way(), self.unit.word(), kind.what.unit_of_time());
             let value =
                 |class: &CostClass| TrendValue::new(&quantity, &class.words, class.median_ns, class.interval_ns);
             kind.classes.iter().map(value).collect::<Vec<_>>()
@@ -151,17 +152,7 @@ impl Artifact for LinkMap {
         let mut kinds: Vec<&str> = self.series.iter().map(|series| series.what.word()).collect();
         kinds.dedup();
         let pairs = self.series.first().map_or(0, |series| series.links.pairs.len());
-        let from = match &self.provenance.origin {
-            LinkMapOrigin::Measured => String::new(),
-            LinkMapOrigin::Simulated { file } => format!(", simulated from {file}"),
-            LinkMapOrigin::Imported { file, .. } => format!(", imported from {file}"),
-        };
-        format!(
-            "{} of {} ({}){from}",
-            format_count(pairs, "pair"),
-            format_count(self.cpus.len(), "cpu"),
-            kinds.join(", ")
-        )
+        format!("{} of {} ({})", format_count(pairs, "pair"), format_count(self.cpus.len(), "cpu"), kinds.join(", "))
     }
 
     fn draw_conclusions(&self) -> LinkConclusions {

@@ -2,7 +2,7 @@ use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
 
 use super::*;
-use crate::links::map::LinkMapOrigin;
+use crate::artifact::ArtifactOrigin;
 use crate::links::{CostMatrix, CpuRelation, LinkPair};
 use crate::simulate::layout::MachineLayout;
 use corewise_machine::SuggestedCommand;
@@ -275,7 +275,7 @@ fn guesses_of_siblings_are_named() {
 /// A map that another tool made.
 fn imported(mut map: LinkMap) -> LinkMap {
     map.provenance.origin =
-        LinkMapOrigin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
+        ArtifactOrigin::Imported { file: "a.csv".into(), format: "matrix".into(), remarks: Vec::new() };
     map
 }
 
@@ -339,7 +339,7 @@ fn a_slower_socket_of_a_file_is_not_structure() {
         assert_eq!(why_not_known, "by where the lines lived, the clock, or the kind of core.");
         // Where corewise measures, each line is where the pair is.
         let mut measured = named.clone();
-        measured.provenance.origin = LinkMapOrigin::Measured;
+        measured.provenance.origin = ArtifactOrigin::Measured;
         assert!(statements(&conclude_map(&measured)).iter().all(|statement| !statement.contains("lines lived")));
     }
 }
@@ -454,7 +454,7 @@ fn two_ways_are_a_finding_and_no_dear_group() {
         _ => 90.0,
     }));
     assert_eq!(conclude_map(&inside).dear, None);
-    for origin in [inside.provenance.origin.clone(), LinkMapOrigin::Measured] {
+    for origin in [inside.provenance.origin.clone(), ArtifactOrigin::Measured] {
         let mut everywhere = map(machine.clone(), |a, b| if a < b { 20.0 } else { 200.0 });
         everywhere.provenance.origin = origin;
         let found = conclude_map(&everywhere);

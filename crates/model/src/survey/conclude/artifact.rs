@@ -1,7 +1,7 @@
 //! A survey as it is stored and listed.
 
 use super::{SurveyConclusions, conclude};
-use crate::artifact::{Artifact, ArtifactOrigin, check_numbers, format_count};
+use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::finding::CONFIDENCE;
 use crate::stats::order::{median, median_interval};
 use crate::survey::{CpuObservation, SurveyProvenance};
@@ -27,10 +27,18 @@ impl Artifact for Survey {
         links::check_width(links::measured_cpus(&self.links).len(), 1)
     }
 
-    fn origin(&self) -> ArtifactOrigin<'_> {
+    fn circumstances(&self) -> ArtifactCircumstances<'_> {
         let SurveyProvenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
         let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);
-        ArtifactOrigin { machine: Some(&self.machine), started_unix_ms, corewise, seed, partial }
+        ArtifactCircumstances { machine: Some(&self.machine), started_unix_ms, corewise, seed, partial }
+    }
+
+    fn origin(&self) -> &ArtifactOrigin {
+        &self.provenance.origin
+    }
+
+    fn origin_mut(&mut self) -> &mut ArtifactOrigin {
+        &mut self.provenance.origin
     }
 
     fn describe_contents(&self) -> String {

@@ -63,7 +63,8 @@ fn format_short(cost: f64) -> String {
 mod tests {
     use corewise_machine::CpuSet;
     use corewise_machine::ring::RingSlots;
-    use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance, LinkSeries, SpoiledSamples};
+    use corewise_model::artifact::ArtifactOrigin;
+    use corewise_model::links::map::{LinkMapProvenance, LinkSeries, SpoiledSamples};
     use corewise_model::links::{LinkFindings, TalkWay};
 
     use super::*;
@@ -71,7 +72,7 @@ mod tests {
     fn map(series: Vec<LinkSeries>) -> LinkMap {
         LinkMap {
             provenance: LinkMapProvenance {
-                origin: LinkMapOrigin::Measured,
+                origin: ArtifactOrigin::Measured,
                 corewise: "0.1.0".into(),
                 started_unix_ms: 0,
                 elapsed_s: 1.0,

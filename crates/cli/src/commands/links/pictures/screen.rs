@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use corewise_machine::{Gap, suggested_command};
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::TalkWay;
 use corewise_model::links::conclude::{
     CostClass, CostGroups, FilledSeries, KindConclusions, LinkConclusions, PredictionError, nothing_found,
 };
 use corewise_model::links::doubt::CostDoubt;
-use corewise_model::links::map::{CostUnit, LinkMap, LinkMapOrigin};
+use corewise_model::links::map::{CostUnit, LinkMap};
 
 use super::MatrixLayout;
 use super::sends::compose_sends;
@@ -56,7 +57,7 @@ fn compose_opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &StorageS
         parts.push(StyledLine::new().faint(format!("map {number}, made {when}")).into_paragraph(2));
     }
     if map.machine.as_ref().is_some_and(|machine| machine.system.emulated)
-        && map.provenance.origin == LinkMapOrigin::Measured
+        && map.provenance.origin == ArtifactOrigin::Measured
     {
         parts.push(emulated_remark().into_paragraph(2));
     }
@@ -120,11 +121,11 @@ fn compose_title(map: &LinkMap) -> Vec<StoryPart> {
     let took = format!("{} s", format_decimal(map.provenance.elapsed_s, seconds));
     let mut lines = Vec::new();
     let more = match &map.provenance.origin {
-        LinkMapOrigin::Measured => vec!["links".to_owned(), took, format_pairs(map)],
-        LinkMapOrigin::Simulated { file } => {
+        ArtifactOrigin::Measured => vec!["links".to_owned(), took, format_pairs(map)],
+        ArtifactOrigin::Simulated { file } => {
             vec![format!("simulated from {file}"), format!("{took} simulated"), format_pairs(map)]
         }
-        LinkMapOrigin::Imported { file, .. } => vec![format!("imported from {file}"), format_pairs(map)],
+        ArtifactOrigin::Imported { file, .. } => vec![format!("imported from {file}"), format_pairs(map)],
     };
     match &map.machine {
         Some(machine) => lines.push(compose_headline(machine, &more)),
@@ -136,7 +137,7 @@ fn compose_title(map: &LinkMap) -> Vec<StoryPart> {
             lines.push(line.into_paragraph(2));
         }
     }
-    if let LinkMapOrigin::Imported { format, remarks, .. } = &map.provenance.origin {
+    if let ArtifactOrigin::Imported { format, remarks, .. } = &map.provenance.origin {
         lines.push(StyledLine::new().faint(glue_numbers(format)).into_paragraph(2));
         for remark in remarks {
             lines.push(StyledLine::new().with(TextTone::Warn, "! ").plain(glue_numbers(remark)).into_paragraph(2));
@@ -281,12 +282,12 @@ pub fn make_picture(
     let cpus = format_count(map.cpus.len(), "cpu");
     let title = match (&map.machine, &map.provenance.origin) {
         (Some(machine), _) => format!("{}, {cpus}", model_name(machine)),
-        (None, LinkMapOrigin::Simulated { file } | LinkMapOrigin::Imported { file, .. }) => {
+        (None, ArtifactOrigin::Simulated { file } | ArtifactOrigin::Imported { file, .. }) => {
             let name =
                 Path::new(file).file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
             format!("{name}, {cpus}")
         }
-        (None, LinkMapOrigin::Measured) => cpus,
+        (None, ArtifactOrigin::Measured) => cpus,
     };
     let mut subtitle =
         vec![format!("{}, {}", what.describe_way(), what.unit_of_time()), format!("{} measured", format_pairs(map))];
@@ -315,7 +316,7 @@ fn compose_footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &StorageSt
         map.gaps.iter().chain(map.series.iter().flat_map(|series| &series.links.gaps)).cloned().collect();
     lines.extend(compose_gaps(&all));
     let mut end = match map.provenance.origin {
-        LinkMapOrigin::Imported { .. } => Vec::new(),
+        ArtifactOrigin::Imported { .. } => Vec::new(),
         _ => vec![format!("seed {}", map.provenance.seed)],
     };
     end.extend(map.clock.as_ref().map(|clock| format!("clock {}", clock.source)));

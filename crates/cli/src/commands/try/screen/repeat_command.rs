@@ -106,7 +106,7 @@ mod tests {
             policy: JudgingPolicy { margin: 0.05, what: QuestionKind::Mean, ..JudgingPolicy::default() },
             suite: None,
             stretch: None,
-            imported: None,
+            origin: corewise_model::artifact::ArtifactOrigin::Measured,
         };
         let made = ExperimentRecord { experiment, trials: Vec::new() };
         let standing = made.draw_conclusions().standing;

@@ -60,7 +60,7 @@ pub fn made_by(
         policy,
         suite: None,
         stretch: None,
-        imported: None,
+        origin: corewise_model::artifact::ArtifactOrigin::Measured,
     };
     let mut source = SimulatedTrials::new(effects, noise, !seed);
     let mut race = PlacementRace::new(effects.gains.len(), &experiment.policy);

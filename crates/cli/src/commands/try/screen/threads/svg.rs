@@ -81,7 +81,8 @@ fn describe_machine(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Strin
 
 fn describe_source(shown: ShownExperiment<'_>) -> String {
     let stored = shown.stored.map_or_else(String::new, |number| format!(", experiment {number}"));
-    format!("corewise {}, seed {}{stored}", shown.experiment.corewise, shown.experiment.seed)
+    let origin = shown.experiment.origin.describe_origin().map_or_else(String::new, |origin| format!(", {origin}"));
+    format!("corewise {}, seed {}{stored}{origin}", shown.experiment.corewise, shown.experiment.seed)
 }
 
 fn point_colour(pinned: bool) -> &'static str {

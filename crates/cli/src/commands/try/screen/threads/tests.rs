@@ -72,7 +72,7 @@ fn made(
         policy: JudgingPolicy::default(),
         suite: None,
         stretch: None,
-        imported: None,
+        origin: corewise_model::artifact::ArtifactOrigin::Measured,
     };
     let first = (truth.does)(cells[0]);
     let gains: Vec<f64> = cells[1..].iter().map(|cell| (truth.does)(*cell) - first).collect();

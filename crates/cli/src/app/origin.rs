@@ -1,0 +1,51 @@
+//! The sentence of a result that is no evidence about this machine: simulated, imported, or of another machine.
+
+use corewise_model::Artifact;
+
+use super::artifact::PrintedArtifact;
+use super::machine::this_machine;
+use crate::draw::story::{Story, StoryBlock, StoryPart, StoryRole};
+use crate::draw::text::{StyledLine, TextTone};
+
+/// Returns why an artifact is no evidence, by itself: "was imported from page.html".
+fn describe_origin<T: Artifact>(artifact: &T) -> Option<String> {
+    artifact.origin().describe_origin().map(|origin| format!("was {origin}"))
+}
+
+/// Describes that a measured artifact is of another machine than this one.
+pub fn describe_other_machine<T: Artifact>(artifact: &T) -> Option<&'static str> {
+    let is_measured_elsewhere =
+        artifact.origin().is_measured() && !artifact.is_evidence_for(&this_machine().ok()?.fingerprint());
+    is_measured_elsewhere.then_some("was measured on another machine, or on this one with other cpus")
+}
+
+/// Adds the sentence about an artifact's origin to its story. The story is the same wherever it is read.
+pub fn mark_story<T: Artifact>(story: Story, artifact: &T) -> Story {
+    with_sentences(story, describe_origin(artifact).map(|why| format_sentence("This result", &why)))
+}
+
+/// Adds a sentence for each of several numbered artifacts to a story about them together.
+pub fn mark_together<'a, T: PrintedArtifact + 'a>(
+    story: Story,
+    several: impl IntoIterator<Item = (i64, &'a T)>,
+) -> Story {
+    let of = |(number, artifact): (i64, &T)| {
+        describe_origin(artifact).map(|why| format_sentence(&format!("{} {number}", T::TITLE), &why))
+    };
+    with_sentences(story, several.into_iter().filter_map(of))
+}
+
+fn format_sentence(what: &str, why: &str) -> String {
+    format!("{what} {why}, so it is no evidence about this machine.")
+}
+
+/// Adds sentences below the head of a story.
+fn with_sentences(mut story: Story, sentences: impl IntoIterator<Item = String>) -> Story {
+    let warn = |sentence| StyledLine::new().with(TextTone::Warn, sentence).into_paragraph(2);
+    let parts: Vec<StoryPart> = sentences.into_iter().map(warn).collect();
+    let heads = story.blocks.iter().take_while(|block| block.role == StoryRole::Head).count();
+    if !parts.is_empty() {
+        story.blocks.insert(heads, StoryBlock { role: StoryRole::Head, title: None, parts });
+    }
+    story
+}
