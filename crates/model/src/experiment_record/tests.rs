@@ -58,8 +58,9 @@ fn varied() -> ExperimentRecord {
 fn noise_is_expected_from_the_same_measurement_on_the_same_machine_alone() {
     let next = varied().experiment;
     let noise = varied().noise_for(&next).expect("ten blocks");
-    // Half of the gains are 0, a quarter each ln(1.1) and its negative: MAD ln(1.1) / 2, of normal values, ten of them.
-    assert!((noise - 1.4826 * 1.1_f64.ln() / 2.0 * 1.1).abs() < 1e-9, "{noise}");
+    // Ten gains of each candidate, six of one and five of the other ln(1.1) in size, the others 0. So the median deviations
+    // are ln(1.1) and half of it, and the noise is the mean of both.
+    assert!((noise - 1.4826 * (1.0 + 0.1) * 0.75 * 1.1_f64.ln()).abs() < 1e-9, "{noise}");
     let none = |change: fn(&mut ExperimentRecord, &mut Experiment)| {
         let (mut earlier, mut next) = (varied(), varied().experiment);
         change(&mut earlier, &mut next);
