@@ -175,6 +175,13 @@ fn no_difference() -> TryOutcome {
     let on = format!("--on={first}");
     let told = said(&mut trying(&place, &[&METRIC[..], &[&on]].concat(), STEADY), 0)?;
     contains(&told, &["Leave it to the operating system.", "is not 3 % better", "≈"])?;
+    same("the first has usual bets", told.contains("bets from"), false)?;
+    let second = said(&mut trying(&place, &[&METRIC[..], &[&on]].concat(), STEADY), 0)?;
+    contains(&second, &["bets from the noise of experiment 1: "])?;
+    let other = said(&mut trying(&place, &[&METRIC[..], &[&on]].concat(), &format!("true; {STEADY}")), 0)?;
+    same("another command has usual bets", other.contains("bets from"), false)?;
+    let again: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--again", "1", "--json"]), 0)?)?;
+    same("the source", &again["observed"]["experiment"]["policy"]["expected_noise"]["experiment"], &2.into())?;
     Ok(Completion::Completed)
 }
 

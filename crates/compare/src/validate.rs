@@ -6,6 +6,7 @@ mod questions;
 mod race;
 mod rest;
 mod slots;
+mod small_effects;
 mod threads;
 mod unlimited_looks;
 mod worlds;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use anyhow::{Result, ensure};
-use corewise_model::experiment::{ExperimentStanding, Verdict};
+use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 
 /// Runs all simulations, or the one of that name, each with a share of its repetitions; returns false if a bound is broken.
@@ -31,7 +32,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("races", &|bounds| race::print_scaling(share, bounds)),
         ("cost", &|_| race::print_cost()),
         ("power", &|bounds| power::print_table(share, &trace, bounds)),
-        ("small", &|bounds| power::small_effects(share, bounds)),
+        ("small", &|bounds| small_effects::print_tables(share, bounds)),
         ("carry-over", &|_| power::carry_over(share)),
         ("confirm", &|bounds| power::check_confirmation(share, bounds)),
         ("rest", &|bounds| rest::print_table(share, bounds)),
@@ -144,6 +145,24 @@ fn is_unsound(standing: &ExperimentStanding) -> bool {
 
 fn is_small(standing: &ExperimentStanding) -> bool {
     matches!(standing.verdict, Verdict::RealButBelowMargin { .. })
+}
+
+/// Returns true if a candidate is proven better, but neither that its gain reaches the margin nor that it does not.
+fn is_better(standing: &ExperimentStanding) -> bool {
+    let is_proven = standing.arms.iter().any(|arm| arm.e_better_of_all >= JudgingPolicy::default().needed_evidence());
+    is_proven && find_winner(standing).is_none() && !is_small(standing) && !is_unsound(standing)
+}
+
+/// Returns true if nothing is proven: neither "better" nor "no difference".
+fn is_open(standing: &ExperimentStanding) -> bool {
+    is_undecided(standing) && !is_better(standing)
+}
+
+/// Returns true if what is proven of one candidate contradicts its true gain.
+fn is_wrong(standing: &ExperimentStanding, truth: f64, margin: f64) -> bool {
+    let says_better = find_winner(standing).is_some() || is_better(standing) || is_small(standing);
+    let says_below = is_no_difference(standing) || is_small(standing);
+    says_better && truth <= 0.0 || says_below && truth >= margin
 }
 
 fn find_winner(standing: &ExperimentStanding) -> Option<usize> {

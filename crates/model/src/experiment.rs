@@ -3,9 +3,11 @@
 //! A [`PlacementRace`] is fed one [`RunBlock`] after the other and reports the state at any time ([`PlacementRace::standing`]). The formulas
 //! and their proofs are in docs/statistics.md.
 
+mod bet_shares;
 mod carry_over;
 mod effect;
 mod evidence;
+mod expected_noise;
 mod judgement;
 mod law;
 mod mean;
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use effect::estimate_effect;
 pub use evidence::{BettorWealth, EffectEvidence};
+pub use expected_noise::ExpectedNoise;
 pub use law::{LawFit, OpenInterval, ScalingLaw, ValueInterval};
 pub use mean::{MeanEffect, mean_effect};
 pub use outcome::BlockOutcome;
@@ -79,6 +82,10 @@ pub struct JudgingPolicy {
     /// default.
     #[serde(default = "usual_failures", skip_serializing_if = "is_usual")]
     pub most_failures: u32,
+    /// Noise of an earlier experiment with the same workload on the same machine, for which the first shares of the bets were
+    /// chosen; absent: the usual shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_noise: Option<ExpectedNoise>,
 }
 
 impl Default for JudgingPolicy {
@@ -93,6 +100,7 @@ impl Default for JudgingPolicy {
             most_runs: None,
             least_blocks: 0,
             most_failures: MOST_FAILURES,
+            expected_noise: None,
         }
     }
 }

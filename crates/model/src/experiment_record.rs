@@ -8,7 +8,8 @@ use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKin
 use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trend::TrendValue;
 use crate::trial::{
-    Experiment, ThreadsReport, Trial, TriedWorkload, count_boots, experiment_standing, metric_units, threads_report,
+    Experiment, ThreadsReport, Trial, TrialDesign, TriedWorkload, count_boots, experiment_standing, metric_units,
+    threads_report,
 };
 
 /// Upper limit on the number of trials times the largest number of trials of one placement: judging takes time in
@@ -100,6 +101,22 @@ impl VerdictNumbers {
             guard_margin_ratio: 1.0 + policy.guard_margin,
             boots: count_boots(trials),
             arms: standing.arms.iter().map(of_arm).collect(),
+        }
+    }
+}
+
+impl ExperimentRecord {
+    /// Returns the noise that the gains of another experiment's blocks will have; `None` if it is another machine or another
+    /// measurement, or if this record was imported, confirms another in stretches, tries numbers of threads, or is too short.
+    pub fn noise_for(&self, next: &Experiment) -> Option<f64> {
+        let Self { experiment, trials } = self;
+        let is_alike = experiment.machine.fingerprint() == next.machine.fingerprint()
+            && experiment.workload.is_measured_like(&next.workload)
+            && [experiment, next].iter().all(|each| each.stretch.is_none() && each.thread_cells().is_none());
+        if is_alike && experiment.imported.is_none() {
+            TrialDesign::from_trials(experiment, trials).measure_gain_noise()
+        } else {
+            None
         }
     }
 }

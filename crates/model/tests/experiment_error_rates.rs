@@ -5,7 +5,8 @@
 
 use corewise_machine::random::RandomGenerator;
 use corewise_model::experiment::{
-    BlockOutcome, BlockRun, EffectEvidence, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock, Verdict,
+    BlockOutcome, BlockRun, EffectEvidence, ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock,
+    Verdict,
 };
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{
@@ -32,9 +33,10 @@ fn median_runs(standings: &[ExperimentStanding]) -> f64 {
 }
 
 /// The highest evidence that equal arms are not, over 300 looks.
-fn highest(noise: &RunNoise, seed: u64) -> f64 {
+fn highest(noise: &RunNoise, policy: &JudgingPolicy, seed: u64) -> f64 {
     let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[0.0]), noise, !seed);
-    let (mut order, mut evidence, mut highest) = (RandomGenerator::new(seed), EffectEvidence::new(0.0), 0.0_f64);
+    let mut evidence = EffectEvidence::for_policy(policy, 0.0);
+    let (mut order, mut highest) = (RandomGenerator::new(seed), 0.0_f64);
     let mut arms = [0, 1];
     for _ in 0..300 {
         order.shuffle(&mut arms);
@@ -49,9 +51,65 @@ fn highest(noise: &RunNoise, seed: u64) -> f64 {
 #[test]
 fn looking_after_every_block_claims_no_more_than_the_error_rate() {
     for noise in RunNoise::ALL {
-        let claims = (0..400).filter(|&seed| highest(&noise, seed) >= 20.0).count();
+        let claims = (0..400).filter(|&seed| highest(&noise, &JudgingPolicy::default(), seed) >= 20.0).count();
         // 5 % of 400 and three standard errors. And some: evidence that never moves would pass, too.
         assert!((2..=33).contains(&claims), "{claims} of 400 under {} noise", noise.word());
+    }
+}
+
+/// A policy that expects a multiple of the noise that an earlier experiment had.
+fn expecting(times: f64, noise: &RunNoise) -> JudgingPolicy {
+    let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[0.02]), noise, 5);
+    let mut race = PlacementRace::new(1, &JudgingPolicy { least_blocks: 40, ..JudgingPolicy::default() });
+    (0..40).for_each(|_| race.add_block(&trials.make_block(&race.next_block(5))));
+    let measured = race.measure_gain_noise().expect("40 blocks");
+    let expected_noise = Some(ExpectedNoise { gain_deviation: times * measured, experiment: None });
+    JudgingPolicy { expected_noise, ..JudgingPolicy::default() }
+}
+
+/// The shares are chosen before the first block, so a wrong choice costs runs and no validity.
+#[test]
+fn a_wrong_expected_noise_claims_no_more_than_the_error_rate() {
+    for noise in RunNoise::ALL {
+        for times in [0.1, 1.0, 10.0] {
+            let policy = expecting(times, &noise);
+            let claims = (0..400).filter(|&seed| highest(&noise, &policy, seed) >= 20.0).count();
+            // 5 % of 400 and three standard errors.
+            assert!((1..=33).contains(&claims), "{claims} of 400 at {times} times the {} noise", noise.word());
+        }
+    }
+}
+
+/// Mean number of blocks until a gain of the margin is proven at a white noise of a run.
+fn blocks_to_proof(policy: &JudgingPolicy, noise: f64) -> f64 {
+    let blocks = (0..200).map(|seed| {
+        let (mut random, mut evidence) = (RandomGenerator::new(seed), EffectEvidence::for_policy(policy, 0.0));
+        let proof = (1..4000).find(|_| {
+            let [candidate, baseline] =
+                [noise * random.next_normal() - policy.margin_ln(), noise * random.next_normal()];
+            evidence.add_outcome(&BlockOutcome::from_pair(Some(candidate), Some(baseline)));
+            evidence.above().current_wealth() >= 20.0
+        });
+        f64::from(proof.expect("proven at some time"))
+    });
+    blocks.sum::<f64>() / 200.0
+}
+
+/// With the true noise a proof takes fewer runs, with a wrong one few more: a tenth of the wealth stays on the usual shares.
+#[test]
+fn a_known_noise_saves_runs_and_a_wrong_one_costs_few() {
+    for (noise, least_saved) in [(0.012, 0.0), (0.05, 0.18), (0.1, 0.25)] {
+        let policy = |times: f64| JudgingPolicy {
+            expected_noise: Some(ExpectedNoise { gain_deviation: times * noise * 2.0_f64.sqrt(), experiment: None }),
+            ..JudgingPolicy::default()
+        };
+        let usual = blocks_to_proof(&JudgingPolicy::default(), noise);
+        let known = blocks_to_proof(&policy(1.0), noise);
+        assert!(known <= (1.0 - least_saved) * usual, "{known} instead of {usual} at {noise}");
+        for times in [0.1, 10.0] {
+            let wrong = blocks_to_proof(&policy(times), noise);
+            assert!(wrong <= 1.5 * usual + 2.0, "{wrong} instead of {usual} at {noise}, {times} times");
+        }
     }
 }
 

@@ -12,10 +12,13 @@ use corewise_machine::placement::{
 use corewise_machine::suggested_command;
 use corewise_machine::worth::WorthNow;
 use corewise_machine::{CpuSet, Machine};
+use corewise_model::experiment::ExpectedNoise;
+use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::finding::{Finding, FindingTopic};
 use corewise_model::links::{self, LinkMap, TalkWay};
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::conclude::{SurveyConclusions, conclude};
+use corewise_model::trial::Experiment;
 use corewise_model::{Artifact as _, Survey};
 
 use super::failure::{CommandExit, CommandFailure};
@@ -123,6 +126,13 @@ impl ExperimentKnowledge for ProgramSettings {
     fn link_map(&self, machine: &Machine) -> Option<LinkMap> {
         let is_whole = |map: &LinkMap| !map.provenance.partial && map.unit.is_nanoseconds();
         latest_own(machine, self, is_whole).map(|(_, map)| map)
+    }
+
+    fn expected_noise(&self, experiment: &Experiment) -> Option<ExpectedNoise> {
+        let has_noise = |made: &ExperimentRecord| made.noise_for(experiment).is_some();
+        let found = open_if_readable(self)?.latest_artifact(&experiment.machine.fingerprint(), has_noise).ok()?;
+        let (number, made) = found?;
+        Some(ExpectedNoise { gain_deviation: made.noise_for(experiment)?, experiment: Some(number) })
     }
 }
 

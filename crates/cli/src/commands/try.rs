@@ -183,8 +183,8 @@ impl TrySessions<'_> {
         let times: Vec<f64> =
             made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
         let arms = vec![arms[0].clone(), arms[winner].clone()];
-        // After-effects matter less for long slots than for short ones.
-        let policy = JudgingPolicy { most_runs: None, least_blocks: 0, ..policy.clone() };
+        // After-effects matter less for long slots than for short ones, and a stretch has less noise than a run.
+        let policy = JudgingPolicy { most_runs: None, least_blocks: 0, expected_noise: None, ..policy.clone() };
         let again = create_experiment(
             env!("CARGO_PKG_VERSION"),
             machine.clone(),

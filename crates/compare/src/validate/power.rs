@@ -1,14 +1,13 @@
 //! One candidate: how frequently effects of several sizes are found, the number of runs, and the coverage of the interval.
 
-use corewise_machine::random::RandomGenerator;
 use corewise_model::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{self, ProgramEffects, SimulatedTrials};
 use corewise_model::trial::ConfirmationStretch;
 
 use super::{
-    ErrorBounds, count_repetitions, find_winner, is_no_difference, is_small, is_undecided, is_unsound, log_gains,
-    noise_models, percent_of, repeat_simulation, run_counts,
+    ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_open, is_small, is_undecided,
+    is_unsound, is_wrong, log_gains, noise_models, percent_of, repeat_simulation, run_counts,
 };
 
 /// The budget: 50 pairs.
@@ -18,10 +17,10 @@ pub fn print_table(share: f64, trace: &[f64], bounds: &mut ErrorBounds) {
     let count = count_repetitions(2000.0, share);
     println!("\n## One candidate, at most {MOST_RUNS} runs: {count} experiments each\n");
     println!(
-        "| noise | true | wins % | below the margin % | no difference % | undecided % | unsound % | runs, mean | \
-         runs, median | lower end holds % | upper end holds % |"
+        "| noise | true | wins % | better % | below the margin % | no difference % | undecided % | unsound % | wrong % | \
+         runs, mean | runs, median | lower end holds % | upper end holds % |"
     );
-    println!("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+    println!("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for noise in noise_models(trace) {
         [1.0, 3.0, 5.0, 10.0].into_iter().for_each(|size| print_row(count, &noise, size, bounds));
     }
@@ -35,13 +34,16 @@ fn print_row(count: u64, noise: &RunNoise, size: f64, bounds: &mut ErrorBounds) 
     });
     let wins = percent_of(&standings, |standing| find_winner(standing).is_some());
     let same = percent_of(&standings, is_no_difference);
+    let wrong = percent_of(&standings, |standing| is_wrong(standing, truth, policy.margin_ln()));
     let (mean, median) = run_counts(&standings);
     let holds = [true, false].map(|lower| percent_of(&standings, |standing| interval_holds(standing, truth, lower)));
     println!(
-        "| {} | +{size} % | {wins:.1} | {:.1} | {same:.1} | {:.1} | {:.2} | {mean:.0} | {median:.0} | {:.1} | {:.1} |",
+        "| {} | +{size} % | {wins:.1} | {:.1} | {:.1} | {same:.1} | {:.1} | {:.2} | {wrong:.2} | {mean:.0} | {median:.0} | \
+         {:.1} | {:.1} |",
         noise.word(),
+        percent_of(&standings, is_better),
         percent_of(&standings, is_small),
-        percent_of(&standings, is_undecided),
+        percent_of(&standings, is_open),
         percent_of(&standings, is_unsound),
         holds[0],
         holds[1],
@@ -49,6 +51,7 @@ fn print_row(count: u64, noise: &RunNoise, size: f64, bounds: &mut ErrorBounds) 
     holds
         .iter()
         .for_each(|held| bounds.at_least(&format!("bounds that hold under {} noise", noise.word()), *held, 95.0));
+    bounds.at_most(&format!("wrong proofs about +{size} % under {} noise", noise.word()), wrong, 5.0);
     if *noise == RunNoise::Typical && size == 1.0 {
         bounds.at_least("a true 1 % called no material difference", same, 80.0);
     }
@@ -91,34 +94,6 @@ pub fn carry_over(share: f64) {
             percent_of(&standings, is_undecided),
             run_counts(&standings).0,
         );
-    }
-}
-
-/// Simulates one candidate with little noise and much: the number of runs until it wins, without a limit that matters.
-pub fn small_effects(share: f64, bounds: &mut ErrorBounds) {
-    const MOST: u32 = 6000;
-    let count = count_repetitions(400.0, share);
-    println!("\n## Small effects under white noise, at most {MOST} runs: {count} experiments each\n");
-    println!("| candidates | true | noise | wins % | undecided % | runs, mean | runs, median |");
-    println!("|---|---|---|--:|--:|--:|--:|");
-    for (candidates, size, noise) in
-        [(1, 3.0, 1.2), (1, 3.0, 5.0), (1, 3.0, 10.0), (1, 5.0, 5.0), (1, 10.0, 10.0), (7, 5.0, 1.2)]
-    {
-        let policy = JudgingPolicy { margin: 0.0, most_runs: Some(MOST), ..JudgingPolicy::default() };
-        let mut sizes = vec![0.0; candidates];
-        sizes[0] = size;
-        let white = |seed: u64| {
-            let mut random = RandomGenerator::new(seed);
-            RunNoise::Trace((0..10_007).map(|_| noise / 100.0 * random.next_normal()).collect())
-        };
-        let effects = ProgramEffects::from_gains(&log_gains(&sizes));
-        let standings =
-            repeat_simulation(count, |seed| simulate::run_experiment(&effects, &white(seed), seed, &policy));
-        let (wins, (mean, median)) =
-            (percent_of(&standings, |standing| find_winner(standing) == Some(1)), run_counts(&standings));
-        let undecided = percent_of(&standings, is_undecided);
-        println!("| {candidates} | +{size} % | {noise} % | {wins:.1} | {undecided:.1} | {mean:.0} | {median:.0} |");
-        bounds.at_least(&format!("+{size} % found at {noise} % noise"), wins, 90.0);
     }
 }
 

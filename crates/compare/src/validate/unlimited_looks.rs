@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{BlockOutcome, EffectEvidence, JudgingPolicy};
+use corewise_model::experiment::{BlockOutcome, EffectEvidence, ExpectedNoise, JudgingPolicy, PlacementRace};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 
@@ -17,21 +17,34 @@ pub fn print_table(share: f64, trace: &[f64], bounds: &mut ErrorBounds) {
     println!(
         "## Unlimited looking: % of {count} experiments with equal arms that ever claim a difference in {BLOCKS} blocks\n"
     );
-    println!("| noise | better | worse |");
-    println!("|---|--:|--:|");
-    for noise in noise_models(trace) {
-        let claims = repeat_simulation(count, |seed| evidence_claims(&noise, seed));
+    println!("The expected noise is a multiple of that of an earlier experiment.\n");
+    println!("| noise | expected | better | worse |");
+    println!("|---|---|--:|--:|");
+    let expectations = [("none", None), ("0.1x", Some(0.1)), ("1x", Some(1.0)), ("10x", Some(10.0))];
+    let rows = noise_models(trace).into_iter().flat_map(|noise| expectations.map(|expected| (noise.clone(), expected)));
+    for (noise, (word, times)) in rows {
+        let expected_noise = times.map(|times| expect_noise(times, &noise));
+        let policy = JudgingPolicy { expected_noise, ..JudgingPolicy::default() };
+        let claims = repeat_simulation(count, |seed| evidence_claims(&noise, &policy, seed));
         let found = [0, 1].map(|claim| percent_of(&claims, |claims: &[bool; 2]| claims[claim]));
-        println!("| {} | {:.2} | {:.2} |", noise.word(), found[0], found[1]);
+        println!("| {} | {word} | {:.2} | {:.2} |", noise.word(), found[0], found[1]);
         found.iter().for_each(|found| bounds.at_most(&format!("claims under {} noise", noise.word()), *found, 5.0));
     }
 }
 
+/// Returns a multiple of the noise that an experiment of forty blocks measures.
+fn expect_noise(times: f64, noise: &RunNoise) -> ExpectedNoise {
+    let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[0.02]), noise, 5);
+    let mut race = PlacementRace::new(1, &JudgingPolicy { least_blocks: 40, ..JudgingPolicy::default() });
+    (0..40).for_each(|_| race.add_block(&trials.make_block(&race.next_block(5))));
+    ExpectedNoise { gain_deviation: times * race.measure_gain_noise().unwrap_or_default(), experiment: None }
+}
+
 /// Returns true if the evidence ever claimed: better, worse.
-fn evidence_claims(noise: &RunNoise, seed: u64) -> [bool; 2] {
+fn evidence_claims(noise: &RunNoise, policy: &JudgingPolicy, seed: u64) -> [bool; 2] {
     let mut trials = SimulatedTrials::new(&ProgramEffects::from_gains(&[0.0]), noise, !seed);
     let mut order = RandomGenerator::new(seed);
-    let mut evidence = EffectEvidence::new(0.0);
+    let mut evidence = EffectEvidence::for_policy(policy, 0.0);
     let mut arms = [0, 1];
     let (mut better, mut worse) = (1.0_f64, 1.0_f64);
     for _ in 0..BLOCKS {

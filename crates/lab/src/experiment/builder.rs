@@ -129,7 +129,8 @@ impl ExperimentBuilder {
         arms
     }
 
-    /// Composes the experiment, and checks that its subject can be tried. Nothing is stored or placed; services are started once, and
+    /// Composes the experiment, and checks that its subject can be tried. Its bets are chosen for the noise of an earlier experiment,
+    /// if one is known. Nothing is stored or placed; services are started once, and
     /// ended. `corewise` is the version for the record.
     ///
     /// # Errors
@@ -147,6 +148,7 @@ impl ExperimentBuilder {
         let policy = subject.revise_policy(&self.policy);
         let mut experiment = create_experiment(corewise, context.machine.clone(), workload, arms, policy, self.seed);
         subject.prepare(&mut experiment, context, events)?;
+        experiment.policy.expected_noise = context.knowledge.expected_noise(&experiment);
         Ok(experiment)
     }
 

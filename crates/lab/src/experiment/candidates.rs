@@ -10,8 +10,9 @@ use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::placement::plan::{USUAL_MOST, plan_placements};
 use corewise_machine::placement::{MachineKnowledge, PlacementExpression, parse};
 use corewise_machine::{CpuSet, Machine};
+use corewise_model::experiment::ExpectedNoise;
 use corewise_model::links::LinkMap;
-use corewise_model::trial::{PlacementArm, RolePlace, WITHOUT_ECO_QOS};
+use corewise_model::trial::{Experiment, PlacementArm, RolePlace, WITHOUT_ECO_QOS};
 use corewise_sys::spawn::{self, MannerEffect};
 
 use super::choice::PlacementChoice;
@@ -25,7 +26,7 @@ const BASELINE: &str = "OS default";
 /// Reason of an arm that the user named.
 const ASKED_FOR: &str = "named on the command line";
 
-/// Earlier measurements for planning candidates. By default there are none.
+/// Earlier measurements for composing experiments. By default there are none.
 pub trait ExperimentKnowledge: MachineKnowledge {
     /// Returns the cpu that takes most interrupts, or `None` if no survey found one.
     fn busiest_cpu(&self, _machine: &Machine) -> Option<u32> {
@@ -34,6 +35,11 @@ pub trait ExperimentKnowledge: MachineKnowledge {
 
     /// Returns the latest whole map of links in nanoseconds, or `None` without one.
     fn link_map(&self, _machine: &Machine) -> Option<LinkMap> {
+        None
+    }
+
+    /// Returns the noise of the latest earlier experiment with the same workload on the same machine, or `None` without one.
+    fn expected_noise(&self, _experiment: &Experiment) -> Option<ExpectedNoise> {
         None
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, generate};
-use corewise_model::experiment::{ExperimentStanding, PlacementRace, Verdict};
+use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, PlacementRace, Verdict};
 use corewise_model::trial::{ConfirmationStretch, TrialMetric};
 
 use super::*;
@@ -316,6 +316,45 @@ fn it_rests_before_each_trial() {
     }
     let pause = |seconds| Usual(MadeUp::new(&stop)).pause_before(Duration::from_secs(seconds));
     assert_eq!([pause(0), pause(3), pause(3_600)], [50, 300, 2_000].map(Duration::from_millis));
+}
+
+/// Knows that an earlier experiment had 1 % of noise if it was about "made-up".
+struct NoiseOfMadeUp;
+
+impl corewise_machine::placement::MachineKnowledge for NoiseOfMadeUp {}
+
+impl ExperimentKnowledge for NoiseOfMadeUp {
+    fn expected_noise(&self, experiment: &Experiment) -> Option<ExpectedNoise> {
+        let is_known = experiment.workload.command == ["made-up"];
+        is_known.then_some(ExpectedNoise { gain_deviation: 0.01, experiment: Some(12) })
+    }
+}
+
+#[test]
+fn an_experiment_is_composed_for_the_noise_that_is_known() {
+    use corewise_model::simulate::ProgramEffects;
+    use corewise_model::simulate::noise::RunNoise;
+    use simulated::SimulatedTruth;
+    let (stop, machine) = (AtomicBool::new(false), experiment(1).machine);
+    let of = |name: &str, knowledge: &dyn ExperimentKnowledge| {
+        let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[0.0]), noise: RunNoise::Typical };
+        let subject = SimulatedSubject { name: name.to_owned(), simulation };
+        let context = ExperimentContext {
+            machine: &machine,
+            knowledge,
+            journals: None,
+            estimates_clock: false,
+            budget: None,
+            stop: &stop,
+        };
+        // A policy that was taken over from another experiment has that one's noise.
+        let expected_noise = Some(ExpectedNoise { gain_deviation: 0.5, experiment: Some(3) });
+        let builder = ExperimentBuilder::new().policy(JudgingPolicy { expected_noise, ..JudgingPolicy::default() });
+        builder.build(&subject, &context, "", &mut |_| {}).expect("it can be tried").policy.expected_noise
+    };
+    assert_eq!(of("made-up", &NoiseOfMadeUp).and_then(|noise| noise.experiment), Some(12));
+    assert_eq!(of("another", &NoiseOfMadeUp), None);
+    assert_eq!(of("made-up", &NoKnowledge), None);
 }
 
 #[test]

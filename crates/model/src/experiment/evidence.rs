@@ -7,21 +7,19 @@
 
 use std::cmp::Ordering;
 
+use super::JudgingPolicy;
 use super::outcome::BlockOutcome;
 use super::question::{BoundedGain, PlacementQuestion, QuestionKind};
 
 /// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
 /// for effects that are small relative to the noise.
-const TILT: f64 = 0.043_75;
+pub(super) const SMALLEST_TILT: f64 = 0.043_75;
 /// Number of tilts: 0.04375, 0.0875, 0.175, 0.35, 0.7, 1.4, 2.8 and 5.6.
-const TILTS: usize = 8;
+pub(super) const TILTS: usize = 8;
 /// Stakes of the bets on ranks alone, as shares of the wealth.
 const RANK_STAKES: [f64; 3] = [0.35, 0.7, 0.97];
-const BETS: usize = TILTS + RANK_STAKES.len();
-/// Initial shares of the wealth, on the tilts and then on the ranks. Most of it wins soon if effects are large.
-const SHARES: [f64; BETS] = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22, 0.07, 0.12, 0.12];
-/// Shares for experiments of at least twenty blocks: small effects are proven sooner.
-const PATIENT_SHARES: [f64; BETS] = [0.06, 0.12, 0.24, 0.26, 0.14, 0.04, 0.01, 0.01, 0.07, 0.03, 0.02];
+/// Number of bets on the typical run.
+pub(super) const BETS: usize = TILTS + RANK_STAKES.len();
 /// Bets on a mean: the share of the wealth lost in the worst case, and the bet's share of the wealth.
 const STAKES: [(f64, f64); 3] = [(0.8, 0.65), (0.4, 0.25), (0.15, 0.1)];
 /// Outcomes farther than this many scales from the middle of their pair are clamped to it.
@@ -38,8 +36,7 @@ pub struct BettorWealth {
 impl BettorWealth {
     fn new(question: &PlacementQuestion) -> Self {
         let bets = match question.what {
-            QuestionKind::Typical if question.is_patient => PATIENT_SHARES.to_vec(),
-            QuestionKind::Typical => SHARES.to_vec(),
+            QuestionKind::Typical => question.shares.to_vec(),
             QuestionKind::Mean | QuestionKind::Tail => STAKES.map(|(_, share)| share).to_vec(),
         };
         Self { bets }
@@ -68,9 +65,14 @@ pub struct EffectEvidence {
 }
 
 impl EffectEvidence {
-    /// Starts without evidence against a typical gain of `theta`, a difference of logarithms.
+    /// Starts without evidence against a typical gain of `theta`, a difference of logarithms, with the usual shares.
     pub fn new(theta: f64) -> Self {
         Self::for_question(&PlacementQuestion::TYPICAL, theta)
+    }
+
+    /// Starts without evidence against a typical gain of `theta`, with the shares of a policy.
+    pub fn for_policy(policy: &JudgingPolicy, theta: f64) -> Self {
+        Self::for_question(&policy.question_about(QuestionKind::Typical), theta)
     }
 
     /// Starts without evidence against a gain of `theta` in the scale of a question.
@@ -133,7 +135,7 @@ impl EffectEvidence {
 /// baseline is as far on the other side) and the order of the two.
 fn bet_factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
     let (mut above, mut below) = ([1.0; BETS], [1.0; BETS]);
-    let mut weight = (-2.0 * TILT * distance).exp();
+    let mut weight = (-2.0 * SMALLEST_TILT * distance).exp();
     for bet in 0..TILTS {
         above[bet] = 2.0 * weight / (1.0 + weight);
         below[bet] = 2.0 / (1.0 + weight);

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::JudgingPolicy;
+use super::bet_shares::{PATIENT_SHARES, USUAL_SHARES, shares_for};
+use super::evidence::BETS;
 use super::outcome::BlockOutcome;
 
 /// A question about a placement.
@@ -45,8 +47,8 @@ pub(crate) struct PlacementQuestion {
     slow_ln: f64,
     /// Upper limit of a run's cost, as a multiple of the baseline's median.
     cap: f64,
-    /// True if no verdict comes before twenty blocks.
-    pub(super) is_patient: bool,
+    /// Shares of the wealth that the bets on the typical run start with.
+    pub(super) shares: [f64; BETS],
 }
 
 /// Evidence of a block on a mean, at a hypothesis: the gain, the largest possible loss, and the largest possible gain.
@@ -69,8 +71,16 @@ impl JudgingPolicy {
 
     /// Returns another question, with this policy's numbers.
     pub(crate) fn question_about(&self, what: QuestionKind) -> PlacementQuestion {
-        let is_patient = self.least_blocks >= PATIENT_BLOCKS;
-        PlacementQuestion { what, slow_ln: self.slow.ln(), cap: self.cap, is_patient }
+        PlacementQuestion { what, slow_ln: self.slow.ln(), cap: self.cap, shares: self.choose_shares() }
+    }
+
+    /// Returns the shares for the expected noise, and the usual ones if it is unknown or every effect matters.
+    fn choose_shares(&self) -> [f64; BETS] {
+        let usual = if self.least_blocks >= PATIENT_BLOCKS { PATIENT_SHARES } else { USUAL_SHARES };
+        match (self.expected_noise, self.margin_of(QuestionKind::Typical)) {
+            (Some(noise), margin) if margin > 0.0 => shares_for(noise.gain_deviation, margin, &usual),
+            _ => usual,
+        }
     }
 
     /// Returns the margin of a question in the scale of its effects: a difference of logarithms, or for slow runs a
@@ -83,7 +93,7 @@ impl JudgingPolicy {
 
 impl PlacementQuestion {
     /// The question about the typical run, which needs no numbers.
-    pub(crate) const TYPICAL: Self = Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, is_patient: false };
+    pub(crate) const TYPICAL: Self = Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, shares: USUAL_SHARES };
 
     /// Returns true if a block contributes to the answer.
     pub(super) fn is_about(&self, outcome: &BlockOutcome) -> bool {

@@ -1,8 +1,8 @@
 //! Experiments that come from files.
 
 use super::*;
-use crate::experiment::JudgingPolicy;
-use crate::trial::{PlacementArm, TrialMetric, TrialOutcome};
+use crate::experiment::{ExpectedNoise, JudgingPolicy};
+use crate::trial::{ConfirmationStretch, PlacementArm, TrialMetric, TrialOutcome};
 
 fn conducted() -> ExperimentRecord {
     let experiment = Experiment {
@@ -33,9 +33,72 @@ fn trials_that_would_take_too_long_to_judge_are_refused() {
     };
     assert_eq!(conducted().check_loaded(), Ok(()));
     refused(|conducted| conducted.trials[3].arm = 3);
+    for gain_deviation in [0.0, -0.1, 1.1, f64::NAN] {
+        let mut changed = conducted();
+        changed.experiment.policy.expected_noise = Some(ExpectedNoise { gain_deviation, experiment: None });
+        assert!(changed.check_loaded().is_err(), "{gain_deviation}");
+    }
     refused(|conducted| conducted.trials[3].block = 1_000_000);
     refused(|conducted| conducted.trials[3].observed.minor_faults = u64::MAX);
     refused(|conducted| conducted.trials = vec![conducted.trials[0].clone(); 8_000]);
     refused(|conducted| conducted.experiment.workload.guards = vec![TrialMetric::wall_time(); 10_000]);
     refused(|conducted| conducted.experiment.arms = vec![PlacementArm::new("0", None, ""); 2_000]);
+}
+
+/// Every fourth run is 10 % slower, so that gains vary.
+fn varied() -> ExperimentRecord {
+    let mut varied = conducted();
+    for (number, trial) in varied.trials.iter_mut().enumerate() {
+        trial.outcome = TrialOutcome::Value(if number % 4 == 0 { 1.1 } else { 1.0 });
+    }
+    varied
+}
+
+#[test]
+fn noise_is_expected_from_the_same_measurement_on_the_same_machine_alone() {
+    let next = varied().experiment;
+    let noise = varied().noise_for(&next).expect("ten blocks");
+    // Ten gains of each candidate, six of one and five of the other ln(1.1) in size, the others 0. So the median deviations
+    // are ln(1.1) and half of it, and the noise is the mean of both.
+    assert!((noise - 1.4826 * (1.0 + 0.1) * 0.75 * 1.1_f64.ln()).abs() < 1e-9, "{noise}");
+    let none = |change: fn(&mut ExperimentRecord, &mut Experiment)| {
+        let (mut earlier, mut next) = (varied(), varied().experiment);
+        change(&mut earlier, &mut next);
+        earlier.noise_for(&next)
+    };
+    let stretch = Some(ConfirmationStretch::of_runs(1.0, None));
+    let with_stretch = |made: &mut Experiment, stretch| made.stretch = stretch;
+    for refused in [
+        none(|earlier, _| earlier.experiment.imported = Some("page.html".into())),
+        none(|earlier, _| earlier.trials.truncate(14)),
+        none(|earlier, _| earlier.experiment.arms.iter_mut().for_each(|arm| arm.threads = Some(2))),
+        none(|_, next| next.machine = corewise_machine::generate::one_package_machine(4, false, &[])),
+        none(|_, next| next.workload.command.push("--fast".into())),
+        none(|_, next| next.workload.metric.name = "fps".into()),
+        none(|_, next| next.workload.folder = "/tmp".into()),
+        none(|_, next| next.arms.iter_mut().for_each(|arm| arm.threads = Some(2))),
+    ] {
+        assert_eq!(refused, None);
+    }
+    let (mut earlier, mut later) = (varied(), varied().experiment);
+    with_stretch(&mut earlier.experiment, stretch);
+    assert_eq!(earlier.noise_for(&later), None);
+    with_stretch(&mut later, stretch);
+    assert_eq!(varied().noise_for(&later), None);
+    assert_eq!(
+        none(|_, next| (next.workload.guards, next.workload.timeout_s, next.seed) = (Vec::new(), Some(1.0), 1)),
+        Some(noise)
+    );
+}
+
+#[test]
+fn the_expected_noise_is_stored_with_the_policy() {
+    let expected_noise = Some(ExpectedNoise { gain_deviation: 0.018, experiment: Some(12) });
+    let known = JudgingPolicy { expected_noise, ..JudgingPolicy::default() };
+    let text = serde_json::to_string(&known).unwrap();
+    assert!(text.contains(r#""expected_noise":{"gain_deviation":0.018,"experiment":12}"#), "{text}");
+    assert_eq!(serde_json::from_str::<JudgingPolicy>(&text).unwrap(), known);
+    let text = serde_json::to_string(&JudgingPolicy::default()).unwrap();
+    assert!(!text.contains("expected_noise"), "{text}");
+    assert_eq!(serde_json::from_str::<JudgingPolicy>(&text).unwrap(), JudgingPolicy::default());
 }

@@ -144,6 +144,14 @@ impl TrialDesign {
         }
     }
 
+    /// Returns the noise of a block's gain, as [`PlacementRace::measure_gain_noise`]; `None` for numbers of threads.
+    pub fn measure_gain_noise(&self) -> Option<f64> {
+        match &self.question {
+            DesignQuestion::Placements(race) => race.measure_gain_noise(),
+            DesignQuestion::Threads(_) => None,
+        }
+    }
+
     /// Returns the races between numbers of threads, if these are tried.
     pub fn threads_race(&self) -> Option<&ThreadsRace> {
         match &self.question {

@@ -9,6 +9,9 @@ use super::{
     LOAD, LONGEST_TIMEOUT_S, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE, ThreadRole, TrialMetric,
 };
 
+/// Largest ratio of two lengths of slots that count as the same.
+const ALIKE_SLOTS: f64 = 1.25;
+
 /// A folder by its path: a text, or bytes if the path is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -101,6 +104,24 @@ impl TriedWorkload {
             parts: None,
             thread_roles: Vec::new(),
         }
+    }
+
+    /// Returns true if its metric is measured like another workload's, so that both have the same noise. Guards, limits and
+    /// the numbers of running processes do not matter; slots may differ by a quarter of their length.
+    pub fn is_measured_like(&self, other: &Self) -> bool {
+        let slot_s = |workload: &Self| workload.live.as_ref().map_or(1.0, |live| live.slot_s);
+        let is_alike = (1.0 / ALIKE_SLOTS..=ALIKE_SLOTS).contains(&(slot_s(self) / slot_s(other)));
+        is_alike && self.as_measured() == other.as_measured()
+    }
+
+    fn as_measured(&self) -> Self {
+        let of = |live: &LiveWorkload| LiveWorkload {
+            processes: Vec::new(),
+            limits: Vec::new(),
+            slot_s: 1.0,
+            ..live.clone()
+        };
+        Self { guards: Vec::new(), timeout_s: None, live: self.live.as_ref().map(of), ..self.clone() }
     }
 
     /// Returns the names of the roles that may have a placement of their own; empty if everything is placed as one.

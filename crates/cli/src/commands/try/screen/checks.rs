@@ -1,6 +1,6 @@
 //! The checks on the experiment itself, and its number in the store.
 
-use corewise_model::experiment::ExperimentDoubt;
+use corewise_model::experiment::{ExpectedNoise, ExperimentDoubt};
 
 use super::ShownExperiment;
 use super::gain::{format_percent, format_size};
@@ -51,9 +51,18 @@ pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         let rate = format_percent(shown.experiment.policy.error_rate);
         items.push(format!("two questions, pinned or not and how many, with an error rate of {rate} each"));
     }
+    items.extend(shown.experiment.policy.expected_noise.as_ref().map(describe_bets));
     items.push(format!("{}, seed {}", format_count(shown.standing.blocks as usize, "block"), shown.experiment.seed));
     if let Some(number) = shown.stored {
         items.push(format!("stored as experiment {number}"));
     }
     vec![StyledLine::new().faint(format!("Checks: {}", items.join(" · ")))]
+}
+
+fn describe_bets(noise: &ExpectedNoise) -> String {
+    let source = match noise.experiment {
+        Some(number) => format!("experiment {number}"),
+        None => "an earlier experiment".to_owned(),
+    };
+    format!("bets from the noise of {source}: {}", format_size(noise.gain_deviation))
 }

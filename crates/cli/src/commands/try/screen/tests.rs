@@ -3,7 +3,7 @@
 mod live;
 
 use corewise_machine::CpuSet;
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
+use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace};
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
@@ -153,6 +153,16 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
 
     Checks: 7 blocks, seed 42 · stored as experiment 3
     ");
+}
+
+/// The shares of the bets belong to the evidence, so their source is named.
+#[test]
+fn the_checks_say_from_which_experiment_the_bets_are() {
+    let expected_noise = Some(ExpectedNoise { gain_deviation: 1.018_f64.ln(), experiment: Some(12) });
+    let policy = JudgingPolicy { expected_noise, ..JudgingPolicy::default() };
+    let made = made_by(policy, &ProgramEffects::from_gains(&[0.05]), &RunNoise::Typical, 42, 60);
+    let screen = made.at(110);
+    assert!(screen.contains("bets from the noise of experiment 12: 1.8 % · "), "{screen}");
 }
 
 /// A verdict holds for the boots that its runs were made in; who does not know them says nothing of them.

@@ -1,0 +1,69 @@
+//! Shares of the wealth that the bets start with. They are chosen before the first block, so every choice is valid.
+
+use super::evidence::{BETS, SMALLEST_TILT, TILTS};
+
+/// Usual shares, on the tilts and then on the ranks. Most of the wealth wins soon if effects are large.
+pub(super) const USUAL_SHARES: [f64; BETS] = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22, 0.07, 0.12, 0.12];
+/// Usual shares for experiments of at least twenty blocks: small effects are proven sooner.
+pub(super) const PATIENT_SHARES: [f64; BETS] = [0.06, 0.12, 0.24, 0.26, 0.14, 0.04, 0.01, 0.01, 0.07, 0.03, 0.02];
+/// Part of the wealth that stays on the usual shares, in case the expected noise is wrong: the evidence is never less than a
+/// tenth of the usual one.
+const USUAL_PART: f64 = 0.1;
+/// Effects that the rest is for, in margins, each with its part.
+const EXPECTED_EFFECTS: [(f64, f64); 3] = [(1.0, 0.4), (2.0, 0.3), (4.0, 0.3)];
+/// Cube of the median size of a standard normal number.
+const NORMAL_MEDIAN_CUBED: f64 = 0.307;
+
+/// Returns the shares for an expected standard deviation of a block's gain and a margin above zero, both as logarithms of
+/// ratios.
+pub(super) fn shares_for(noise: f64, margin: f64, usual: &[f64; BETS]) -> [f64; BETS] {
+    let mut shares = usual.map(|share| USUAL_PART * share);
+    for (margins, part) in EXPECTED_EFFECTS {
+        let (lower, upper_part) = place_tilt(fastest_tilt(margins * margin / noise));
+        let part = (1.0 - USUAL_PART) * part;
+        shares[lower] += part * (1.0 - upper_part);
+        shares[lower + 1] += part * upper_part;
+    }
+    shares
+}
+
+/// Returns the tilt whose wealth grows fastest for an effect of `ratio` standard deviations: `ratio` times the median size
+/// of a normal number around it, which the cube root approximates to 5 %.
+fn fastest_tilt(ratio: f64) -> f64 {
+    ratio * (NORMAL_MEDIAN_CUBED + ratio.powi(3)).cbrt()
+}
+
+/// Returns the tilt below `tilt` by its number, and the part of a share that belongs to the next one.
+fn place_tilt(tilt: f64) -> (usize, f64) {
+    let place = (tilt / SMALLEST_TILT).log2().clamp(0.0, (TILTS - 1) as f64);
+    let lower = place.floor().min((TILTS - 2) as f64);
+    (lower as usize, place - lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_to_the_whole_wealth() {
+        for usual in [USUAL_SHARES, PATIENT_SHARES] {
+            for noise in [1e-9, 0.001, 0.017, 0.07, 0.14, 1.0, 1e9] {
+                for margin in [1e-6, 0.01, 0.03_f64.ln_1p(), 0.1, 2.0] {
+                    let shares = shares_for(noise, margin, &usual);
+                    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{shares:?}");
+                    assert!(shares.iter().zip(usual).all(|(share, usual)| *share >= USUAL_PART * usual));
+                }
+            }
+        }
+    }
+
+    /// At a margin of 3 % and 5 % of noise per run (7.07 % per gain), computed by another program from docs/statistics.md.
+    #[test]
+    fn shares_are_those_of_the_formula() {
+        let shares = shares_for(0.05 * 2.0_f64.sqrt(), 0.03_f64.ln_1p(), &USUAL_SHARES);
+        let expected = [0.003, 0.003, 0.07825, 0.28875, 0.22275, 0.06625, 0.27731, 0.02969, 0.007, 0.012, 0.012];
+        for (share, expected) in shares.iter().zip(expected) {
+            assert!((share - expected).abs() < 1e-5, "{shares:?}");
+        }
+    }
+}
