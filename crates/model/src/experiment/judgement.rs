@@ -3,9 +3,8 @@
 use super::carry_over::{carry_over, is_suspected};
 use super::effect::{EffectEstimate, estimate_effect, mean_costs};
 use super::evidence::EffectEvidence;
-use super::outcome::BlockOutcome;
 use super::paired::PairedRuns;
-use super::partial::partial_gains;
+use super::partial::observe_partial_gain;
 use super::question::QuestionKind;
 use super::race::{ERRORS, PlacementRace, RaceArm, closed_test};
 use super::shape::count_modes;
@@ -49,9 +48,6 @@ impl PlacementRace {
         let mut arms = vec![baseline_standing(self)];
         let answers = answer_questions(self);
         arms.extend(answers.into_iter().zip(1..).map(|(answers, arm)| candidate_standing(self, arm, answers)));
-        let outcomes: Vec<&[BlockOutcome]> = self.arms.iter().map(|arm| &arm.outcomes[..]).collect();
-        let partial = partial_gains(&self.policy, &outcomes);
-        arms[1..].iter_mut().zip(partial).for_each(|(arm, partial)| arm.partial = partial);
         let contradicted_by = proven_winner(self).map_or_else(Vec::new, |winner| {
             arms[winner].conflicting_answers(&self.policy).map(|answer| answer.what).collect()
         });
@@ -246,8 +242,8 @@ fn candidate_standing(race: &PlacementRace, number: usize, answers: Vec<Question
         e_not_better_by_margin: arm.better_by_margin.below().current_wealth(),
         e_not_worse_by_margin: arm.worse_by_margin.above().current_wealth(),
         answers,
-        paired: Some(PairedRuns::from_outcomes(&arm.outcomes)),
-        partial: None,
+        paired: Some(PairedRuns::from_outcomes(&arm.outcomes, race.policy.slow)),
+        partial: observe_partial_gain(&arm.outcomes),
         modes: count_modes(&values),
         verdict: Some(arm_verdict(race, arm)),
         state: arm.state,

@@ -85,11 +85,6 @@ impl PlacementQuestion {
     /// The question about the typical run, which needs no numbers.
     pub(crate) const TYPICAL: Self = Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, is_patient: false };
 
-    /// Returns the question with another threshold of a slow run, the logarithm of a multiple of the baseline's median.
-    pub(super) fn slow_from(self, slow_ln: f64) -> Self {
-        Self { slow_ln, ..self }
-    }
-
     /// Returns true if a block contributes to the answer.
     pub(super) fn is_about(&self, outcome: &BlockOutcome) -> bool {
         self.what == QuestionKind::Typical || outcome.usual.is_some()

@@ -8,8 +8,6 @@ use crate::quantity::QuotedQuantity;
 
 /// Number of robust standard errors from zero at which a difference is likely.
 const LIKELY_ERRORS: f64 = 2.0;
-/// Minimum number of blocks for that: fewer have no error of their own.
-const FEWEST_LIKELY_BLOCKS: u32 = 4;
 /// Share of the margin from which a mean that is worse contradicts a winner.
 const CONTRADICTING_SHARE: f64 = 0.5;
 
@@ -247,8 +245,7 @@ impl QuestionAnswer {
     /// tail.
     fn is_likely_worse(&self, size: f64) -> bool {
         let estimate = self.effect.map_or(0.0, |effect| effect.estimate);
-        let is_beyond_chance = self.error.is_some_and(|error| estimate + LIKELY_ERRORS * error < 0.0);
-        estimate <= -size && is_beyond_chance && self.blocks >= FEWEST_LIKELY_BLOCKS
+        estimate <= -size && self.error.is_some_and(|error| estimate + LIKELY_ERRORS * error < 0.0)
     }
 }
 
@@ -330,11 +327,11 @@ pub enum OutReason {
 mod tests {
     use super::*;
 
-    fn answer(what: QuestionKind, estimate: f64, error: f64, blocks: u32) -> QuestionAnswer {
+    fn answer(what: QuestionKind, estimate: f64, error: f64) -> QuestionAnswer {
         QuestionAnswer {
             what,
             effect: Some(BaselineEffect { estimate, low: None, high: None }),
-            blocks,
+            blocks: 10,
             costs: None,
             error: Some(error),
             e_better: 1.0,
@@ -345,16 +342,15 @@ mod tests {
 
     #[test]
     fn a_mean_contradicts_from_half_of_the_margin_on_unless_chance_explains_it() {
-        let contradicts = |what, estimate, error, blocks| {
-            answer(what, estimate, error, blocks).is_likely_worse(JudgingPolicy::default().contradicting_size(what))
+        let contradicts = |what, estimate, error| {
+            answer(what, estimate, error).is_likely_worse(JudgingPolicy::default().contradicting_size(what))
         };
         let half = 1.03_f64.ln() / 2.0;
-        let mean = |estimate, error, blocks| contradicts(QuestionKind::Mean, estimate, error, blocks);
-        assert!(mean(-half, 0.4 * half, 10));
-        assert!(!mean(-0.9 * half, 0.1 * half, 10), "less than half of the margin");
-        assert!(!mean(-half, 0.6 * half, 10), "two errors reach zero");
-        assert!(!mean(-10.0 * half, 0.0, 3), "three blocks have no error");
-        let tail = |estimate| contradicts(QuestionKind::Tail, estimate, 0.001, 10);
+        let mean = |estimate, error| contradicts(QuestionKind::Mean, estimate, error);
+        assert!(mean(-half, 0.4 * half));
+        assert!(!mean(-0.9 * half, 0.1 * half), "less than half of the margin");
+        assert!(!mean(-half, 0.6 * half), "two errors reach zero");
+        let tail = |estimate| contradicts(QuestionKind::Tail, estimate, 0.001);
         assert!(tail(-0.031) && !tail(-0.016), "slow runs have their whole margin");
         let patient = JudgingPolicy { margin: 0.3, ..JudgingPolicy::default() };
         let of_mean = 1.1_f64.ln() / 2.0;

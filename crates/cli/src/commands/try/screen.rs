@@ -163,7 +163,7 @@ fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
 pub fn compose_story(shown: ShownExperiment<'_>, others: Vec<StyledLine>) -> Story {
     let answer = std::iter::once(draw_answer(shown))
         .chain(draw_pairs(shown))
-        .chain(partial::draw_lines(shown))
+        .chain(partial::draw_line(shown))
         .map(|line| line.into_paragraph(0))
         .chain(compose_paragraphs(draw_commands(shown), 6));
     let told = Story::new(repeat_command::repeat_command(shown))

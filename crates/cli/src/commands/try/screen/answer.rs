@@ -49,10 +49,9 @@ pub fn draw_verdict(shown: ShownExperiment<'_>) -> StyledLine {
 fn draw_winner(shown: ShownExperiment<'_>) -> StyledLine {
     let Some((arm, standing)) = shown.find_winner() else { return StyledLine::new() };
     let sentence = format!(
-        " {} is {}{}; proven after {} (error rate {}).",
+        " {} is {}; proven after {} (error rate {}).",
         printable_name(&arm.spoken_name()),
-        format_at_least(shown, standing.effect.as_ref()),
-        describe_total(shown, standing),
+        format_at_least(shown, standing),
         shown.runs_and_boots(),
         format_percent(shown.experiment.policy.error_rate),
     );
@@ -64,10 +63,10 @@ fn draw_winner(shown: ShownExperiment<'_>) -> StyledLine {
 /// Describes an effect, such as "at least 1.9x faster than the OS default in its typical run, about 2.4x".
 ///
 /// Only the lower end is proven: the estimate at the moment when an experiment stops is slightly too large.
-fn format_at_least(shown: ShownExperiment<'_>, effect: Option<&BaselineEffect>) -> String {
+fn format_at_least(shown: ShownExperiment<'_>, standing: &ArmStanding) -> String {
     let (what, word) = (shown.experiment.policy.what, better_word(shown));
-    let Some(effect) = effect else { return format!("{word} than the OS default") };
-    let about = format_size_in(what, effect.estimate);
+    let Some(effect) = &standing.effect else { return format!("{word} than the OS default") };
+    let about = format_size_in(what, effect.estimate) + &describe_total(shown, standing);
     match (format_least(what, effect.low), what) {
         (Some(least), QuestionKind::Tail) => format!(
             "better: at least {least} of 100 runs fewer are slow ({}) than with the OS default, about {about}",
@@ -133,11 +132,12 @@ fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
     };
     let (margin, runs) = (format_percent(shown.experiment.policy.margin), shown.runs_and_boots());
     let candidates = &shown.standing.arms[1..];
-    let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
-    let failed = of(|verdict| verdict == ArmVerdict::Failed);
+    let has_failed = |arm: &&ArmStanding| arm.verdict == Some(ArmVerdict::Failed);
     let is_barred = |arm: &&ArmStanding| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });
+    let failed = candidates.iter().filter(has_failed).count();
     let barred = candidates.iter().filter(is_barred).count();
-    let proven = candidates.len() - failed - barred;
+    let of_proven = candidates.iter().filter(|arm| !has_failed(arm) && !is_barred(arm));
+    let proven = of_proven.clone().count();
     let mut what = match candidates.len() {
         1 => describe_only_candidate(shown, &format!("{margin} {word}")),
         all if proven == all => format!(" None of {all} placements is {margin} {word}"),
@@ -146,7 +146,7 @@ fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
             format!(" {proven} of {all} placements {verb} proven not to be {margin} {word}")
         }
     };
-    let most = candidates.iter().filter_map(|arm| arm.effect?.high).reduce(f64::max);
+    let most = of_proven.filter_map(|arm| arm.effect?.high).reduce(f64::max);
     if let Some(most) = most.filter(|most| *most > 0.0) {
         what.push_str(&format!(
             ": at most {} ({}{})",
@@ -230,7 +230,7 @@ fn open_guards(shown: ShownExperiment<'_>) -> Option<String> {
         let margin = format_percent(shown.experiment.policy.guard_margin);
         format!(
             "{name} is {}, but it is not proven that {} is less than {margin} worse there. Until it is, leave it to the operating system.",
-            format_at_least(shown, best.effect.as_ref()),
+            format_at_least(shown, best),
             open.join(" and "),
         )
     })

@@ -4,27 +4,28 @@ use corewise_model::experiment::{PartialGain, QuestionKind, RunPart};
 
 use super::ShownExperiment;
 use super::gain::format_size;
-use crate::draw::number::format_decimal;
+use crate::draw::number::{format_decimal, format_digits};
 use crate::draw::printable::printable_name;
 use crate::draw::text::StyledLine;
 use crate::draw::wrap::glue_numbers;
 
-/// Returns a line for the candidate of the verdict, for an only candidate, and for others if it is proven.
-pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
+/// Smallest probability that is shown as a number.
+const LEAST_PROBABILITY: f64 = 0.001;
+
+/// Returns the line of the candidate of the verdict, or of an only candidate.
+pub fn draw_line(shown: ShownExperiment<'_>) -> Option<StyledLine> {
     // The mean of several runs in a row has no part of them.
     if shown.threads.is_some() || shown.describe_repeats().is_some() {
-        return Vec::new();
+        return None;
     }
-    let arms = shown.standing.arms[1..].iter().filter_map(|arm| Some((arm, arm.partial?)));
-    let lines = arms.filter(|(arm, found)| found.proven || shown.is_verdict_about(arm)).map(|(arm, found)| {
-        let name = printable_name(&shown.experiment.arms[arm.arm].spoken_name());
-        StyledLine::new().plain(glue_numbers(&format!("{name} is {}.", describe_partial(shown, &found))))
-    });
-    lines.collect()
+    let arm = shown.standing.arms[1..].iter().find(|arm| shown.is_verdict_about(arm))?;
+    let name = printable_name(&shown.experiment.arms[arm.arm].spoken_name());
+    let text = format!("{name} was {}.", describe_partial(shown, &arm.partial?));
+    Some(StyledLine::new().plain(glue_numbers(&text)))
 }
 
 /// Describes it, such as "faster by about 43 % in about 30 of 100 runs, equal in the others (fast: 3 of 10 runs, the OS
-/// default's 0; seen, not proven)".
+/// default's 0; p 0.25 at one look)".
 fn describe_partial(shown: ShownExperiment<'_>, found: &PartialGain) -> String {
     let faster = |gain: f64| match (gain > 0.0, shown.is_time()) {
         (true, true) => "faster",
@@ -41,13 +42,21 @@ fn describe_partial(shown: ShownExperiment<'_>, found: &PartialGain) -> String {
     let part = if found.part == RunPart::Fast { "fast" } else { "slow" };
     let runs = if shown.experiment.workload.live.is_some() { "slots" } else { "runs" };
     format!(
-        "{} by about {} in about {} of 100 {runs}{others} ({part}: {} of {} {runs}, the OS default's {}; {})",
+        "{} by about {} in about {} of 100 {runs}{others} ({part}: {} of {} {runs}, the OS default's {}; p {} at one look)",
         faster(found.gain),
         format_size(found.gain),
         format_decimal(100.0 * found.differing_share(), 0),
         found.runs[0],
         found.of,
         found.runs[1],
-        if found.proven { "that there are more is proven" } else { "seen, not proven" },
+        format_probability(found.p_value),
     )
+}
+
+/// Formats a probability as "0.25", or "< 0.001".
+fn format_probability(probability: f64) -> String {
+    if probability < LEAST_PROBABILITY {
+        return format!("< {LEAST_PROBABILITY}");
+    }
+    format_digits(probability, 2)
 }

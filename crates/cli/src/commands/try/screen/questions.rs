@@ -3,7 +3,7 @@
 use corewise_model::experiment::{AnswerVerdict, ArmStanding, QuestionAnswer, QuestionKind};
 
 use super::ShownExperiment;
-use super::gain::{format_interval_in, format_percent, format_size_in};
+use super::gain::{format_gain_in, format_interval_in, format_percent};
 use crate::draw::number::format_decimal;
 use crate::draw::printable::printable_name;
 use crate::draw::text::StyledLine;
@@ -19,15 +19,17 @@ pub(super) fn place_of(shown: ShownExperiment<'_>, what: QuestionKind) -> String
             None => "in its typical run".to_owned(),
             Some(repeats) => format!("in its typical mean of {repeats}"),
         },
-        QuestionKind::Mean => format!("in the mean of {}", describe_cap(shown)),
+        QuestionKind::Mean => {
+            format!("in the mean, with each run capped at {} the OS default's median", format_cap(shown))
+        }
         QuestionKind::Tail => "in its slow runs".to_owned(),
     }
 }
 
-/// Describes the cap of a mean, such as "runs up to 3x the OS default's median".
-pub(super) fn describe_cap(shown: ShownExperiment<'_>) -> String {
+/// Formats the cap of a mean as "3x".
+pub(super) fn format_cap(shown: ShownExperiment<'_>) -> String {
     let cap = format_decimal(shown.experiment.policy.cap, 1);
-    format!("runs up to {}x the OS default's median", cap.strip_suffix(".0").unwrap_or(&cap))
+    format!("{}x", cap.strip_suffix(".0").unwrap_or(&cap))
 }
 
 /// Defines a slow run, such as "more than 1.5x the OS default's median".
@@ -70,7 +72,7 @@ pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     candidates.iter().filter_map(line).collect()
 }
 
-/// Formats an answer as "in the mean of … it is better (proven), about 4.8 % [1.2, 9.0]".
+/// Formats an answer as "in the mean of … it is better (proven), about +4.8 % [1.2, 9.0]".
 fn describe_answer(shown: ShownExperiment<'_>, answer: &QuestionAnswer) -> String {
     let Some(effect) = &answer.effect else { return String::new() };
     let proven = if answer.verdict == AnswerVerdict::Open { "not proven" } else { "proven" };
@@ -84,10 +86,9 @@ fn describe_answer(shown: ShownExperiment<'_>, answer: &QuestionAnswer) -> Strin
         ),
         _ => {
             let word = if effect.estimate < 0.0 { "worse" } else { "better" };
-            let (size, interval) =
-                (format_size_in(answer.what, effect.estimate), format_interval_in(answer.what, effect));
-            let place = place_of(shown, answer.what);
-            format!("{place} it is {word} ({proven}), about {size} {interval}")
+            let (gain, interval) =
+                (format_gain_in(answer.what, effect.estimate), format_interval_in(answer.what, effect));
+            format!("{} it is {word} ({proven}), about {gain} {interval}", place_of(shown, answer.what))
         }
     }
 }

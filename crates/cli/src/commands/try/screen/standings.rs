@@ -23,10 +23,8 @@ const SHORTEST_NAME: usize = 12;
 const SHORTEST_NAME_OF_ROLES: usize = 34;
 /// Maximum width of a metric's name above its medians.
 const LONGEST_UNIT: usize = 14;
-/// Difference of two medians, of logarithms, from which they must not look equal: half a percent.
-const SHOWN_DIFFERENCE: f64 = 0.005;
-/// Maximum number of significant digits for that; four show a tenth of a percent.
-const MOST_DIGITS: i32 = 4;
+/// Maximum number of significant digits of a value.
+const MOST_DIGITS: i32 = 5;
 /// Maximum width of a unit behind a number, including the space in front.
 const LONGEST_SUFFIX: usize = 11;
 
@@ -118,22 +116,22 @@ fn draw_row(shown: ShownExperiment<'_>, standing: &ArmStanding, median: &str, re
     first.into_iter().chain(of_what).chain(rest).collect()
 }
 
-/// Returns the medians of all arms, with enough digits that no difference is hidden.
+/// Returns the medians of all arms, with enough digits that no difference of half of the margin is hidden.
 fn format_medians(shown: ShownExperiment<'_>) -> Vec<String> {
     let medians: Vec<f64> = shown.standing.arms.iter().filter_map(|arm| arm.median).collect();
-    let digits = needed_digits(shown, &medians, 2);
+    let digits = needed_digits(shown, &medians, 2, shown.experiment.policy.margin_of(QuestionKind::Typical) / 2.0);
     let text = |arm: &ArmStanding| arm.median.map_or_else(|| ABSENT.to_owned(), |x| format_to_digits(shown, x, digits));
     shown.standing.arms.iter().map(text).collect()
 }
 
-/// Returns the fewest significant digits, `least` or more, with which judged values that differ by [`SHOWN_DIFFERENCE`]
+/// Returns the fewest significant digits, `least` or more, with which judged values that differ by `difference` or more
 /// look different.
-pub(super) fn needed_digits(shown: ShownExperiment<'_>, values: &[f64], least: i32) -> i32 {
+pub(super) fn needed_digits(shown: ShownExperiment<'_>, values: &[f64], least: i32, difference: f64) -> i32 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let are_told_apart = |digits: i32| {
         let hides = |pair: &[f64]| {
-            pair[1] - pair[0] >= SHOWN_DIFFERENCE
+            pair[1] - pair[0] >= difference
                 && format_to_digits(shown, pair[0], digits) == format_to_digits(shown, pair[1], digits)
         };
         !sorted.windows(2).any(hides)

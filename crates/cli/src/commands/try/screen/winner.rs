@@ -4,14 +4,18 @@ use corewise_model::experiment::{ArmStanding, PairedRuns, QuestionKind};
 
 use super::ShownExperiment;
 use super::gain::{format_gain, format_least};
-use super::questions::describe_cap;
+use super::questions::format_cap;
 use super::standings::{format_to_digits, needed_digits};
-use crate::draw::number::format_count;
+use crate::draw::number::{format_count, format_decimal};
 use crate::draw::text::{StyledLine, TextTone};
 use crate::draw::wrap::glue_numbers;
 
 /// Fewest significant digits of a total.
 const DIGITS: i32 = 3;
+/// Difference of two totals, of logarithms, from which they must not look equal.
+const SHOWN_DIFFERENCE: f64 = 0.001;
+/// Share of slow runs up to which nothing is said of unseen ones.
+const FEW_SLOW: f64 = 0.1;
 /// Share of the effect by which the total has to differ from it to be named beside it.
 const DIFFERING_SHARE: f64 = 1.0 / 3.0;
 
@@ -23,20 +27,20 @@ pub(super) fn draw_heading(shown: ShownExperiment<'_>, standing: &ArmStanding) -
         () if standing.conflicting_answers(policy).next().is_some() => {
             (TextTone::Warn, "It depends on what counts.".to_owned())
         }
-        () if differing_total(shown, standing).is_some_and(|total| total < 0.0) => {
-            (TextTone::Warn, format!("Pin it if only {} count.", subject_of(shown)))
+        () if standing.paired.and_then(|paired| paired.total_gain()).is_some_and(|total| total < 0.0) => {
+            (TextTone::Warn, format!("Pin it if {}.", describe_limit(shown)))
         }
         () if policy.is_material(low) => (TextTone::Good, "Pin it.".to_owned()),
         () => (TextTone::Good, format!("Pin it if {}.", describe_condition(policy.what, low))),
     }
 }
 
-/// Names the runs that the deciding question is about.
-fn subject_of(shown: ShownExperiment<'_>) -> String {
+/// Describes what the deciding question leaves out.
+fn describe_limit(shown: ShownExperiment<'_>) -> String {
     match shown.experiment.policy.what {
-        QuestionKind::Typical => "typical runs".to_owned(),
-        QuestionKind::Mean => describe_cap(shown),
-        QuestionKind::Tail => "slow runs".to_owned(),
+        QuestionKind::Typical => "only typical runs count".to_owned(),
+        QuestionKind::Mean => format!("no run counts as more than {}", format_cap(shown)),
+        QuestionKind::Tail => "only slow runs count".to_owned(),
     }
 }
 
@@ -56,10 +60,10 @@ fn differing_total(shown: ShownExperiment<'_>, standing: &ArmStanding) -> Option
     ((total - estimate).abs() >= DIFFERING_SHARE * estimate.abs()).then_some(total)
 }
 
-/// Describes the gain of all runs together, such as " (all runs together -4.1 %)"; empty if it is close to the estimate.
+/// Describes the gain of all runs together, such as ", all runs together -4.1 %"; empty if it is close to the estimate.
 pub(super) fn describe_total(shown: ShownExperiment<'_>, standing: &ArmStanding) -> String {
     let total = differing_total(shown, standing);
-    total.map_or_else(String::new, |total| format!(" (all runs together {})", format_gain(total)))
+    total.map_or_else(String::new, |total| format!(", all runs together {}", format_gain(total)))
 }
 
 /// Describes the pairs of runs, such as "In 14 blocks: 61.2 s against 65.9 s as the OS chose; faster in 12 of 14 pairs.".
@@ -67,12 +71,25 @@ pub(super) fn draw_pairs(shown: ShownExperiment<'_>, paired: &PairedRuns, baseli
     let word = if shown.is_time() { "faster" } else { "better" };
     let equal = if paired.equal > 0 { format!(", equal in {}", paired.equal) } else { String::new() };
     let text = format!(
-        "{} {word} in {} of {} pairs{equal}.",
+        "{} {word} in {} of {} pairs{equal}.{}",
         describe_sums(shown, paired, baseline),
         paired.better,
-        paired.pairs
+        paired.pairs,
+        describe_unseen(shown, paired),
     );
     StyledLine::new().plain(glue_numbers(&text))
+}
+
+/// Describes the share of slow runs that too few runs do not exclude; empty for enough, for means of several runs, and if
+/// a slow run was seen.
+fn describe_unseen(shown: ShownExperiment<'_>, paired: &PairedRuns) -> String {
+    let policy = &shown.experiment.policy;
+    let share = paired.unseen_slow_share(policy.error_rate).filter(|share| *share > FEW_SLOW);
+    let is_open = policy.what != QuestionKind::Tail && shown.describe_repeats().is_none();
+    share.filter(|_| is_open).map_or_else(String::new, |share| {
+        let of_100 = format_decimal(100.0 * share, 0);
+        format!(" None of {} was slow, so up to {of_100} of 100 may be.", paired.pairs)
+    })
 }
 
 /// Describes the total time, or the mean of another metric and of runs in a row.
@@ -81,7 +98,7 @@ fn describe_sums(shown: ShownExperiment<'_>, paired: &PairedRuns, baseline: &str
     let is_total = shown.is_time() && shown.describe_repeats().is_none();
     let factor = if is_total { f64::from(paired.finished).ln() } else { 0.0 };
     let values = means.map(|x| x + factor);
-    let digits = needed_digits(shown, &values, DIGITS);
+    let digits = needed_digits(shown, &values, DIGITS, SHOWN_DIFFERENCE);
     let [candidate, other] = values.map(|x| format_to_digits(shown, x, digits));
     let blocks = format_count(paired.finished as usize, "block");
     let among = if paired.finished < paired.pairs { " with both" } else { "" };
@@ -124,6 +141,7 @@ mod tests {
         let of = |what: QuestionKind, total: f64| heading(what, Some(0.05), 0.06, total);
         assert_eq!([0.05, 0.02, 0.0].map(|total| of(QuestionKind::Typical, total)), ["Pin it."; 3]);
         assert_eq!(of(QuestionKind::Typical, -0.01), "Pin it if only typical runs count.");
-        assert_eq!(of(QuestionKind::Mean, -0.01), "Pin it if only runs up to 3x the OS default's median count.");
+        assert_eq!(of(QuestionKind::Tail, -0.01), "Pin it if only slow runs count.");
+        assert_eq!(of(QuestionKind::Mean, -0.01), "Pin it if no run counts as more than 3x.");
     }
 }

@@ -59,9 +59,9 @@ pub fn describe_pinning(shown: ShownExperiment<'_>, report: &ThreadsReport) -> V
         }
     };
     if all.len() > 1 && at(PinnedOutcome::Equal).len() == all.len() {
-        return vec!["Pinning makes no difference at any count.".to_owned()];
+        return vec![format!("Pinning changes less than {margin} at any count.")];
     }
-    say(PinnedOutcome::Equal, &|counts| format!("Pinning makes no difference at {counts}."));
+    say(PinnedOutcome::Equal, &|counts| format!("Pinning changes less than {margin} at {counts}."));
     say(PinnedOutcome::NotBetter, &|counts| format!("At {counts}, pinned is not {margin} {word}."));
     say(PinnedOutcome::Worse, &|counts| format!("At {counts}, pinned is worse."));
     say(PinnedOutcome::Open, &|counts| format!("Whether pinning helps is not decided at {counts}."));
