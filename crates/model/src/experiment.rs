@@ -12,6 +12,8 @@ mod judgement;
 mod law;
 mod mean;
 mod outcome;
+mod paired;
+mod partial;
 mod question;
 mod race;
 mod shape;
@@ -30,6 +32,8 @@ pub use expected_noise::ExpectedNoise;
 pub use law::{LawFit, OpenInterval, ScalingLaw, ValueInterval};
 pub use mean::{MeanEffect, mean_effect};
 pub use outcome::BlockOutcome;
+pub use paired::PairedRuns;
+pub use partial::{PartialGain, RunPart};
 pub(crate) use question::PlacementQuestion;
 pub use question::QuestionKind;
 pub use race::PlacementRace;
@@ -56,6 +60,9 @@ pub const FIRST_USUAL: usize = 4;
 pub const FIRST_GREEDY_BLOCK: usize = 2;
 /// The same if a mean or slow runs decide: few blocks contain no rare events.
 pub const FIRST_GREEDY_BLOCK_OF_RARE: usize = 4;
+
+/// Share of the margin that the proven bound of a winner reaches if it is recommended without a condition.
+pub const MATERIAL_SHARE: f64 = 0.5;
 
 /// Rules by which an experiment is judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,6 +123,11 @@ impl JudgingPolicy {
     /// Returns the evidence that proves: 1 / error rate.
     pub fn needed_evidence(&self) -> f64 {
         1.0 / self.error_rate
+    }
+
+    /// Returns true if a proven bound is large enough to act on without a second thought: half of the margin or more.
+    pub fn is_material(&self, low: Option<f64>) -> bool {
+        low.is_some_and(|low| low > 0.0 && low >= MATERIAL_SHARE * self.margin_of(self.what))
     }
 
     /// Returns the margin as a difference of logarithms.

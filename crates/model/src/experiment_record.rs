@@ -81,6 +81,23 @@ pub struct ArmNumbers {
     pub at_most: Option<f64>,
     /// The verdict on it alone; null for the baseline.
     pub verdict: Option<ArmVerdict>,
+    /// Totals over its pairs with the baseline; absent for the baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paired: Option<PairedNumbers>,
+}
+
+/// Totals over the whole blocks of a candidate, in the metric's unit: nothing is capped, and nothing is tested.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PairedNumbers {
+    /// Number of pairs: blocks with a run of the candidate, each with one of the baseline.
+    pub pairs: u32,
+    /// Number of pairs in which the candidate's run is better.
+    pub better: u32,
+    /// Number of pairs in which both runs finished.
+    pub finished: u32,
+    /// Mean of the candidate's runs in these, then of the baseline's: of rates the harmonic mean. Times the number of
+    /// pairs it is the total time of both. Null without any.
+    pub means: Option<[f64; 2]>,
 }
 
 impl VerdictNumbers {
@@ -93,6 +110,12 @@ impl VerdictNumbers {
             at_least: arm.effect.and_then(|effect| effect.low).map(f64::exp),
             at_most: arm.effect.and_then(|effect| effect.high).map(f64::exp),
             verdict: arm.verdict,
+            paired: arm.paired.map(|paired| PairedNumbers {
+                pairs: paired.pairs,
+                better: paired.better,
+                finished: paired.finished,
+                means: paired.means.map(|means| means.map(|x| experiment.workload.metric.metric_value(x))),
+            }),
         };
         Self {
             error_rate: policy.error_rate,

@@ -48,6 +48,23 @@ pub fn format_duration(nanoseconds: f64) -> String {
     }
 }
 
+/// Formats a value with at least this many significant digits: 1.25 and 525 with three.
+pub fn format_digits(value: f64, digits: i32) -> String {
+    let decimals = if value == 0.0 { 0 } else { (digits - 1 - value.abs().log10().floor() as i32).clamp(0, 9) };
+    format_decimal(value, decimals.unsigned_abs() as usize)
+}
+
+/// Formats a duration in nanoseconds with its unit, and with at least this many significant digits: "1.25 s".
+pub fn format_duration_digits(nanoseconds: f64, digits: i32) -> String {
+    let (unit_ns, unit) = match nanoseconds {
+        ns if ns < 1e3 => (1.0, "ns"),
+        ns if ns < 1e6 => (1e3, "µs"),
+        ns if ns < 1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {unit}", format_digits(nanoseconds / unit_ns, digits))
+}
+
 /// Formats an amount of cache or memory; 1 KB is 1,024 bytes, as hwloc and processor vendors count.
 pub fn format_bytes(size_bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
@@ -106,6 +123,11 @@ mod tests {
         assert_eq!(
             [format_duration(261.0), format_duration(23_100.0), format_duration(6.4e6)],
             ["261 ns", "23 µs", "6.4 ms"]
+        );
+        assert_eq!(
+            [(1.2512e9, 3), (525.4e6, 3), (1.2512e9, 4), (99_960.0, 3)]
+                .map(|(ns, digits)| format_duration_digits(ns, digits)),
+            ["1.25 s", "525 ms", "1.251 s", "100.0 µs"]
         );
         assert_eq!(
             [

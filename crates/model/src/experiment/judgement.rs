@@ -3,6 +3,8 @@
 use super::carry_over::{carry_over, is_suspected};
 use super::effect::{EffectEstimate, estimate_effect, mean_costs};
 use super::evidence::EffectEvidence;
+use super::paired::PairedRuns;
+use super::partial::observe_partial_gain;
 use super::question::QuestionKind;
 use super::race::{ERRORS, PlacementRace, RaceArm, closed_test};
 use super::shape::count_modes;
@@ -217,6 +219,8 @@ fn baseline_standing(race: &PlacementRace) -> ArmStanding {
         e_not_better_by_margin: 1.0,
         e_not_worse_by_margin: 1.0,
         answers: Vec::new(),
+        paired: None,
+        partial: None,
         modes: count_modes(values),
         verdict: None,
         state: ArmState::Alive,
@@ -238,6 +242,8 @@ fn candidate_standing(race: &PlacementRace, number: usize, answers: Vec<Question
         e_not_better_by_margin: arm.better_by_margin.below().current_wealth(),
         e_not_worse_by_margin: arm.worse_by_margin.above().current_wealth(),
         answers,
+        paired: Some(PairedRuns::from_outcomes(&arm.outcomes, race.policy.slow)),
+        partial: observe_partial_gain(&arm.outcomes),
         modes: count_modes(&values),
         verdict: Some(arm_verdict(race, arm)),
         state: arm.state,

@@ -15,31 +15,39 @@ fn mean(values: &[f64]) -> f64 {
 /// Returns the number of modes: 2 if the split into two groups with the least variance within (Otsu) leaves groups that
 /// are far apart.
 pub(super) fn count_modes(values: &[f64]) -> u32 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let fewest = ((SMALLER * sorted.len() as f64).ceil() as usize).max(2);
-    if sorted.len() < FEWEST {
+    let fewest = ((SMALLER * values.len() as f64).ceil() as usize).max(2);
+    if values.len() < FEWEST {
         return 1;
     }
-    let split = (fewest..=sorted.len() - fewest).map(|at| sorted.split_at(at));
-    let best = split
-        .map(|(low, high)| (sample_moments(low), sample_moments(high)))
-        .min_by(|a, b| variance_within(a).total_cmp(&variance_within(b)));
-    best.map_or(1, |(low, high)| 1 + u32::from(are_apart(&low, &high)))
+    1 + u32::from(split_modes(values, fewest).is_some())
 }
 
-/// Returns count, mean and variance.
-fn sample_moments(values: &[f64]) -> (f64, f64, f64) {
+/// Returns the least value of the upper of two groups of at least `fewest` values each that are far apart.
+pub(super) fn split_modes(values: &[f64], fewest: usize) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (count, middle) = (sorted.len(), mean(&sorted));
+    // The variance between the groups: the least within is the most between.
+    let mut sum = 0.0;
+    let between = sorted.iter().zip(1..).map(|(value, at)| {
+        sum += value - middle;
+        (at, sum * sum / (at * (count - at)).max(1) as f64)
+    });
+    let places = fewest..=count.checked_sub(fewest)?;
+    let best = between.filter(|(at, _)| places.contains(at)).max_by(|a, b| a.1.total_cmp(&b.1));
+    let at = best.map(|(at, _)| at)?;
+    let (low, high) = sorted.split_at(at);
+    are_apart(&sample_moments(low), &sample_moments(high)).then(|| high[0])
+}
+
+/// Returns the mean and the variance.
+fn sample_moments(values: &[f64]) -> (f64, f64) {
     let middle = mean(values);
     let squares: f64 = values.iter().map(|value| (value - middle) * (value - middle)).sum();
-    (values.len() as f64, middle, squares / values.len() as f64)
+    (middle, squares / values.len() as f64)
 }
 
-fn variance_within((low, high): &((f64, f64, f64), (f64, f64, f64))) -> f64 {
-    low.0 * low.2 + high.0 * high.2
-}
-
-fn are_apart(low: &(f64, f64, f64), high: &(f64, f64, f64)) -> bool {
-    let distance = high.1 - low.1;
-    distance > SEPARATION * ((low.2 + high.2) / 2.0).sqrt()
+fn are_apart(low: &(f64, f64), high: &(f64, f64)) -> bool {
+    let distance = high.0 - low.0;
+    distance > SEPARATION * ((low.1 + high.1) / 2.0).sqrt()
 }

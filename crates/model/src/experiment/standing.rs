@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{JudgingPolicy, QuestionKind};
+use super::{JudgingPolicy, PairedRuns, PartialGain, QuestionKind};
 use crate::quantity::QuotedQuantity;
 
 /// Number of robust standard errors from zero at which a difference is likely.
 const LIKELY_ERRORS: f64 = 2.0;
+/// Share of the margin from which a mean that is worse contradicts a winner.
+const CONTRADICTING_SHARE: f64 = 0.5;
 
 /// State of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -178,6 +180,12 @@ pub struct ArmStanding {
     /// Answers to every question, including the deciding one; the baseline has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<QuestionAnswer>,
+    /// Totals over its pairs with the baseline; the baseline has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paired: Option<PairedRuns>,
+    /// A difference that sits in a part of the runs, if one was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<PartialGain>,
     /// Number of modes of its runs: 1 or 2. Drift makes modes, too.
     pub modes: u32,
     /// The verdict on this arm alone; the baseline has none.
@@ -192,7 +200,7 @@ impl ArmStanding {
         let is_worse = |answer: &&QuestionAnswer| match answer.verdict {
             AnswerVerdict::Worse => true,
             AnswerVerdict::Better => false,
-            AnswerVerdict::Open => answer.is_likely_worse(policy.margin_of(answer.what)),
+            AnswerVerdict::Open => answer.is_likely_worse(policy.contradicting_size(answer.what)),
         };
         self.answers.iter().filter(|answer| answer.what != policy.what).filter(is_worse)
     }
@@ -221,12 +229,23 @@ pub struct QuestionAnswer {
     pub verdict: AnswerVerdict,
 }
 
+impl JudgingPolicy {
+    /// Returns the size from which a likely loss in another question contradicts a winner: its margin. For a mean it is
+    /// half of the smaller margin, its own or that of the typical run.
+    fn contradicting_size(&self, what: QuestionKind) -> f64 {
+        match what {
+            QuestionKind::Mean => CONTRADICTING_SHARE * self.margin_of(what).min(self.margin_of(QuestionKind::Typical)),
+            _ => self.margin_of(what),
+        }
+    }
+}
+
 impl QuestionAnswer {
-    /// Returns true if the estimate is worse by a margin, and by more than chance explains: one slow run in few is no
+    /// Returns true if the estimate is worse by a size, and by more than chance explains: one slow run in few is no
     /// tail.
-    fn is_likely_worse(&self, margin: f64) -> bool {
+    fn is_likely_worse(&self, size: f64) -> bool {
         let estimate = self.effect.map_or(0.0, |effect| effect.estimate);
-        estimate <= -margin && self.error.is_some_and(|error| estimate + LIKELY_ERRORS * error < 0.0)
+        estimate <= -size && self.error.is_some_and(|error| estimate + LIKELY_ERRORS * error < 0.0)
     }
 }
 
@@ -302,4 +321,39 @@ pub enum OutReason {
     Failures,
     /// A guard is proven to be worse on it by the margin of guards: it cannot win.
     GuardWorse,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(what: QuestionKind, estimate: f64, error: f64) -> QuestionAnswer {
+        QuestionAnswer {
+            what,
+            effect: Some(BaselineEffect { estimate, low: None, high: None }),
+            blocks: 10,
+            costs: None,
+            error: Some(error),
+            e_better: 1.0,
+            e_worse: 1.0,
+            verdict: AnswerVerdict::Open,
+        }
+    }
+
+    #[test]
+    fn a_mean_contradicts_from_half_of_the_margin_on_unless_chance_explains_it() {
+        let contradicts = |what, estimate, error| {
+            answer(what, estimate, error).is_likely_worse(JudgingPolicy::default().contradicting_size(what))
+        };
+        let half = 1.03_f64.ln() / 2.0;
+        let mean = |estimate, error| contradicts(QuestionKind::Mean, estimate, error);
+        assert!(mean(-half, 0.4 * half));
+        assert!(!mean(-0.9 * half, 0.1 * half), "less than half of the margin");
+        assert!(!mean(-half, 0.6 * half), "two errors reach zero");
+        let tail = |estimate| contradicts(QuestionKind::Tail, estimate, 0.001);
+        assert!(tail(-0.031) && !tail(-0.016), "slow runs have their whole margin");
+        let patient = JudgingPolicy { margin: 0.3, ..JudgingPolicy::default() };
+        let of_mean = 1.1_f64.ln() / 2.0;
+        assert!((patient.contradicting_size(QuestionKind::Mean) - of_mean).abs() < 1e-12, "the smaller of two margins");
+    }
 }

@@ -6,6 +6,7 @@ mod export;
 mod figures;
 mod further_differences;
 mod gain;
+mod partial;
 mod parts;
 mod questions;
 mod repeat_command;
@@ -14,6 +15,7 @@ pub mod suite;
 #[cfg(test)]
 pub mod tests;
 mod threads;
+mod winner;
 
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, ExperimentStanding, QuestionKind, Verdict};
 use corewise_model::quantity::QuantityUnit;
@@ -36,8 +38,8 @@ pub use threads::{draw_svg, draw_table};
 
 /// Maximum number of characters of a command that is repeated whole.
 const LONGEST_COMMAND: usize = 60;
-const MARKS: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. An end that is … \
-                     needs more runs.";
+const MARKS: &str = "↑ proven better (all together) and ↓ proven worse (each by itself), with an estimate of the margin or more; ≈ proven to be \
+                     less than the margin; ? not proven. An end that is … needs more runs.";
 const RATIOS: &str = "+25 % means that a run takes 1.25 times as long with the OS default.";
 
 /// An experiment and its results, to show.
@@ -72,6 +74,11 @@ impl ShownExperiment<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Returns true for the candidate of the verdict, and for an only candidate.
+    fn is_verdict_about(&self, arm: &ArmStanding) -> bool {
+        self.standing.arms.len() == 2 || self.find_winner().is_some_and(|(_, winner)| winner.arm == arm.arm)
     }
 
     /// Describes the extent of a verdict: "28 runs in one boot", "60 runs over 2 boots". Only the runs if the boots are unknown.
@@ -117,6 +124,14 @@ impl ShownExperiment<'_> {
         self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
     }
 
+    /// Describes the number of runs in a trial, such as "10 runs" or "8 to 10 runs", if a trial is the mean of several.
+    fn describe_repeats(&self) -> Option<String> {
+        let repeats = || self.trials.iter().filter(|trial| trial.block > 0).map(|trial| trial.repeats);
+        let (fewest, most) = (repeats().min()?, repeats().max().filter(|most| *most > 1)?);
+        let range = if fewest < most { format!("{fewest} to ") } else { String::new() };
+        Some(format!("{range}{}", format_count(most as usize, "run")))
+    }
+
     fn metric_unit(&self) -> QuantityUnit {
         metric_unit(self.experiment, self.trials)
     }
@@ -131,6 +146,14 @@ pub fn draw_answer(shown: ShownExperiment<'_>) -> StyledLine {
     shown.threads.map_or_else(|| answer::draw_verdict(shown), |report| threads::draw_answer(shown, report))
 }
 
+/// Returns the sums over the pairs of runs of the winner.
+fn draw_pairs(shown: ShownExperiment<'_>) -> Option<StyledLine> {
+    match shown.threads {
+        Some(report) => threads::draw_pairs(shown, report),
+        None => Some(winner::draw_pairs(shown, &shown.find_winner()?.1.paired?, "as the OS chose")),
+    }
+}
+
 /// Returns the commands that apply the winner, or continue the experiment, one line each.
 fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     shown.threads.map_or_else(|| answer::draw_commands(shown), |report| threads::draw_commands(shown, report))
@@ -138,8 +161,11 @@ fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
 
 /// Composes the story of an experiment; `others` are the other experiments on the same command.
 pub fn compose_story(shown: ShownExperiment<'_>, others: Vec<StyledLine>) -> Story {
-    let answer =
-        std::iter::once(draw_answer(shown).into_paragraph(0)).chain(compose_paragraphs(draw_commands(shown), 6));
+    let answer = std::iter::once(draw_answer(shown))
+        .chain(draw_pairs(shown))
+        .chain(partial::draw_line(shown))
+        .map(|line| line.into_paragraph(0))
+        .chain(compose_paragraphs(draw_commands(shown), 6));
     let told = Story::new(repeat_command::repeat_command(shown))
         .with(Context, compose_context(shown))
         .with(Answer, answer.collect());

@@ -13,11 +13,12 @@ use corewise_model::quantity::QuotedQuantity;
 use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm};
 
 use super::gain::{
-    format_gain_in, format_interval, format_interval_in, format_percent, format_size, format_size_in, interval_words,
+    format_bounds, format_gain_in, format_least, format_percent, format_size, format_size_in, interval_words,
 };
 use super::parts;
 use super::questions::{describe_doubts, describe_slow_run, place_of};
 use super::standings::format_significant;
+use super::winner::{describe_total, draw_heading};
 use super::{ShownExperiment, format_command};
 use crate::draw::number::format_count;
 use crate::draw::printable::{make_printable, printable_name};
@@ -50,38 +51,42 @@ fn draw_winner(shown: ShownExperiment<'_>) -> StyledLine {
     let sentence = format!(
         " {} is {}; proven after {} (error rate {}).",
         printable_name(&arm.spoken_name()),
-        format_at_least(shown, standing.effect.as_ref()),
+        format_at_least(shown, standing),
         shown.runs_and_boots(),
         format_percent(shown.experiment.policy.error_rate),
     );
+    let (tone, heading) = draw_heading(shown, standing);
     let but = describe_doubts(shown, standing);
-    let said =
-        if but.is_empty() { (TextTone::Good, "Pin it.") } else { (TextTone::Warn, "It depends on what counts.") };
-    StyledLine::new().with(said.0, said.1).plain(glue_numbers(&format!("{sentence}{but}")))
+    StyledLine::new().with(tone, glue_numbers(&heading)).plain(glue_numbers(&format!("{sentence}{but}")))
 }
 
 /// Describes an effect, such as "at least 1.9x faster than the OS default in its typical run, about 2.4x".
 ///
 /// Only the lower end is proven: the estimate at the moment when an experiment stops is slightly too large.
-fn format_at_least(shown: ShownExperiment<'_>, effect: Option<&BaselineEffect>) -> String {
+fn format_at_least(shown: ShownExperiment<'_>, standing: &ArmStanding) -> String {
     let (what, word) = (shown.experiment.policy.what, better_word(shown));
-    let Some(effect) = effect else { return format!("{word} than the OS default") };
-    let low = effect.low.filter(|low| *low > 0.0);
-    let least = low.map_or(String::new(), |low| format!("at least {} ", format_size_in(what, low)));
-    match what {
-        QuestionKind::Tail => format!(
-            "better: {least}of 100 runs fewer are slow ({}) than with the OS default, about {}",
+    let Some(effect) = &standing.effect else { return format!("{word} than the OS default") };
+    let about = format_size_in(what, effect.estimate) + &describe_total(shown, standing);
+    match (format_least(what, effect.low), what) {
+        (Some(least), QuestionKind::Tail) => format!(
+            "better: at least {least} of 100 runs fewer are slow ({}) than with the OS default, about {about}",
             describe_slow_run(shown),
-            format_size_in(what, effect.estimate)
         ),
-        _ => {
-            format!("{least}{word} than the OS default {}, about {}", place_of(what), format_size(effect.estimate))
+        (None, QuestionKind::Tail) => format!(
+            "better: fewer of its runs are slow ({}) than with the OS default, by how many is open (about {about} of 100)",
+            describe_slow_run(shown),
+        ),
+        (Some(least), _) => {
+            format!("at least {least} {word} than the OS default {}, about {about}", place_of(shown, what))
+        }
+        (None, _) => {
+            format!("{word} than the OS default {}, by how much is open (about {about})", place_of(shown, what))
         }
     }
 }
 
 /// Returns "faster", or "better in fps".
-fn better_word(shown: ShownExperiment<'_>) -> String {
+pub(super) fn better_word(shown: ShownExperiment<'_>) -> String {
     if shown.is_time() {
         "faster".to_owned()
     } else {
@@ -89,15 +94,15 @@ fn better_word(shown: ShownExperiment<'_>) -> String {
     }
 }
 
-/// Formats an effect as "2.4x [1.9, 3.0] faster".
+/// Formats an effect as "faster by at least 1.2 % and at most 2.7 % (about 1.9 %)".
 pub(super) fn format_better(shown: ShownExperiment<'_>, effect: Option<&BaselineEffect>) -> String {
     let (what, word) = (shown.experiment.policy.what, better_word(shown));
     match effect {
         Some(effect) if what == QuestionKind::Tail => {
-            let (size, interval) = (format_size_in(what, effect.estimate), format_interval_in(what, effect));
-            format!("better: {size} {interval} of 100 runs fewer are slow ({})", describe_slow_run(shown))
+            let bounds = format_bounds(what, effect);
+            format!("better: {bounds} of 100 runs fewer are slow ({})", describe_slow_run(shown))
         }
-        Some(effect) => format!("{} {} {word}", format_size(effect.estimate), format_interval(effect)),
+        Some(effect) => format!("{word} by {}", format_bounds(what, effect)),
         None => word,
     }
 }
@@ -105,7 +110,7 @@ pub(super) fn format_better(shown: ShownExperiment<'_>, effect: Option<&Baseline
 fn draw_below_margin(shown: ShownExperiment<'_>) -> StyledLine {
     let Some((arm, standing)) = shown.find_winner() else { return StyledLine::new() };
     let sentence = format!(
-        " {} is {}, which is proven but less than the margin of {} (after {}).",
+        " {} is {}: proven, but less than the margin of {} (after {}).",
         printable_name(&arm.spoken_name()),
         format_better(shown, standing.effect.as_ref()),
         format_percent(shown.experiment.policy.margin),
@@ -122,38 +127,26 @@ fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
     let what_decides = shown.experiment.policy.what;
     let word = match what_decides {
         QuestionKind::Tail => format!("better (fewer runs that take {})", describe_slow_run(shown)),
-        _ if shown.is_time() => format!("faster {}", place_of(what_decides)),
-        _ => format!("better {}", place_of(what_decides)),
+        _ if shown.is_time() => format!("faster {}", place_of(shown, what_decides)),
+        _ => format!("better {}", place_of(shown, what_decides)),
     };
     let (margin, runs) = (format_percent(shown.experiment.policy.margin), shown.runs_and_boots());
     let candidates = &shown.standing.arms[1..];
-    let of = |is: fn(ArmVerdict) -> bool| candidates.iter().filter(|arm| arm.verdict.is_some_and(is)).count();
-    let failed = of(|verdict| verdict == ArmVerdict::Failed);
+    let has_failed = |arm: &&ArmStanding| arm.verdict == Some(ArmVerdict::Failed);
     let is_barred = |arm: &&ArmStanding| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });
+    let failed = candidates.iter().filter(has_failed).count();
     let barred = candidates.iter().filter(is_barred).count();
-    let proven = candidates.len() - failed - barred;
+    let of_proven = candidates.iter().filter(|arm| !has_failed(arm) && !is_barred(arm));
+    let proven = of_proven.clone().count();
     let mut what = match candidates.len() {
-        1 => {
-            let (name, effect) = (printable_name(&shown.experiment.arms[1].spoken_name()), candidates[0].effect);
-            match effect.filter(|effect| effect.estimate < -shown.experiment.policy.margin_of(what_decides)) {
-                Some(effect) if what_decides == QuestionKind::Tail => {
-                    let more = format_size_in(what_decides, effect.estimate);
-                    format!(" {name} looks worse, {more} of 100 runs more are slow; it cannot be {margin} {word}")
-                }
-                Some(effect) => {
-                    let opposite = if shown.is_time() { "slower" } else { "worse" };
-                    format!(" {name} looks {} {opposite}; it cannot be {margin} {word}", format_size(effect.estimate))
-                }
-                None => format!(" {name} is not {margin} {word}"),
-            }
-        }
+        1 => describe_only_candidate(shown, &format!("{margin} {word}")),
         all if proven == all => format!(" None of {all} placements is {margin} {word}"),
         all => {
             let verb = if proven == 1 { "is" } else { "are" };
             format!(" {proven} of {all} placements {verb} proven not to be {margin} {word}")
         }
     };
-    let most = candidates.iter().filter_map(|arm| arm.effect?.high).reduce(f64::max);
+    let most = of_proven.filter_map(|arm| arm.effect?.high).reduce(f64::max);
     if let Some(most) = most.filter(|most| *most > 0.0) {
         what.push_str(&format!(
             ": at most {} ({}{})",
@@ -169,6 +162,24 @@ fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
         what.push_str(&format!("; with {barred} a guard is worse"));
     }
     draw_leave_it(&format!("{what} ({runs})."))
+}
+
+/// Describes a single candidate that is not better by the margin: how much worse it is proven to be, or looks.
+fn describe_only_candidate(shown: ShownExperiment<'_>, better: &str) -> String {
+    let (policy, name) = (&shown.experiment.policy, printable_name(&shown.experiment.arms[1].spoken_name()));
+    let what = policy.what;
+    let worse = shown.standing.arms[1].effect.filter(|effect| effect.estimate < -policy.margin_of(what));
+    let Some(effect) = worse else { return format!(" {name} is not {better}") };
+    let opposite = if shown.is_time() && what != QuestionKind::Tail { "slower" } else { "worse" };
+    let gain = |gain: f64| match what {
+        QuestionKind::Tail => format!("{} of 100 runs slow", format_gain_in(what, gain)),
+        _ => format_gain_in(what, gain),
+    };
+    let (about, sure) = (gain(effect.estimate), format_percent(1.0 - policy.error_rate));
+    match effect.high.filter(|high| *high < 0.0) {
+        Some(high) => format!(" {name} is {opposite}: {} or worse ({sure}), about {about}", gain(high)),
+        None => format!(" {name} looks {opposite}, about {about}; proven is only that it is not {better}"),
+    }
 }
 
 fn draw_undecided(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledLine {
@@ -219,7 +230,7 @@ fn open_guards(shown: ShownExperiment<'_>) -> Option<String> {
         let margin = format_percent(shown.experiment.policy.guard_margin);
         format!(
             "{name} is {}, but it is not proven that {} is less than {margin} worse there. Until it is, leave it to the operating system.",
-            format_at_least(shown, best.effect.as_ref()),
+            format_at_least(shown, best),
             open.join(" and "),
         )
     })
@@ -283,7 +294,7 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
             quote_line(" in ", greatest),
         ),
         ExperimentDoubt::CarryOver(carry) => format!(
-            "Runs after {} are {} {}: it leaves an effect behind, such as heat or a full cache.",
+            "Runs after {} are about {} {}: it leaves an effect behind, such as heat or a full cache.",
             name(carry.after_arm),
             format_size(carry.slower),
             if carry.slower > 0.0 { "worse" } else { "better" },

@@ -75,8 +75,8 @@ pub fn effects_figure(shown: ShownExperiment<'_>) -> Option<StoryFigure> {
     StoryFigure::from_plot(
         "effects",
         plot,
-        "To the right is better. An interval wholly right of “equal” is proven to be better. It is worth a change if the \
-         estimate is beyond “margin”. An interval that reaches the edge has no end yet, and needs more runs.",
+        "To the right is better. An interval wholly right of “equal” is proven to be better, by its left end at least; the dot is \
+         an estimate. An interval that reaches the edge has no end yet, and needs more runs.",
     )
 }
 

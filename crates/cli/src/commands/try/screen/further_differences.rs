@@ -213,8 +213,6 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         return lines;
     }
     lines.extend(describe_first_run(shown).iter().map(|text| warn(text)));
-    let fewest = counted.iter().map(|trial| trial.repeats).min().unwrap_or(1);
-    let most = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
     if let Some(stretch) = shown.experiment.stretch {
         let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
         lines.push(warn(&format!(
@@ -222,12 +220,8 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
             format_count(stretch.runs as usize, "run"),
             stretch.skipped
         )));
-    } else if most > 1 {
-        let range = if fewest < most { format!("{fewest} to ") } else { String::new() };
-        lines.push(warn(&format!(
-            "the command is short, so each trial is the mean of {range}{} in a row.",
-            format_count(most as usize, "run")
-        )));
+    } else if let Some(repeats) = shown.describe_repeats() {
+        lines.push(warn(&format!("the command is short, so each trial is the mean of {repeats} in a row.")));
     }
     lines
 }

@@ -69,6 +69,21 @@ pub fn interval_words(what: QuestionKind, effect: &BaselineEffect) -> String {
     }
 }
 
+/// Formats the proven lower bound of a gain; `None` if none is proven, or one that would print as zero.
+pub fn format_least(what: QuestionKind, low: Option<f64>) -> Option<String> {
+    low.filter(|low| *low > 0.0).map(|low| format_size_in(what, low)).filter(|text| !text.starts_with("0.0"))
+}
+
+/// Formats the bounds of a gain, such as "at least 1.2 % and at most 2.7 % (about 1.9 %)": what is proven, and the
+/// estimate as one.
+pub fn format_bounds(what: QuestionKind, effect: &BaselineEffect) -> String {
+    let least = format_least(what, effect.low).map(|least| format!("at least {least}"));
+    let most = effect.high.filter(|high| *high > 0.0).map(|most| format!("at most {}", format_size_in(what, most)));
+    let bounds: Vec<String> = least.into_iter().chain(most).collect();
+    let about = format!("about {}", format_size_in(what, effect.estimate));
+    if bounds.is_empty() { about } else { format!("{} ({about})", bounds.join(" and ")) }
+}
+
 fn format_factor(ratio: f64) -> String {
     format!("{}x", format_decimal(ratio, needed_digits(ratio)))
 }
@@ -108,6 +123,16 @@ mod tests {
         );
         let effect = BaselineEffect { estimate: 0.05, low: Some(-0.01), high: None };
         assert_eq!(format_interval_in(QuestionKind::Tail, &effect), "[-1.0, …]");
+    }
+
+    #[test]
+    fn a_bound_that_would_print_as_zero_is_none() {
+        let least = |low: f64| format_least(QuestionKind::Typical, Some(low));
+        assert_eq!([least(0.0), least(0.000_4), least(0.000_6)], [None, None, Some("0.1 %".to_owned())]);
+        assert_eq!(format_least(QuestionKind::Tail, Some(0.000_4)), None);
+        let bounds = |low, high| format_bounds(QuestionKind::Typical, &BaselineEffect { estimate: 0.019, low, high });
+        assert_eq!(bounds(Some(0.012), Some(0.027)), "at least 1.2 % and at most 2.7 % (about 1.9 %)");
+        assert_eq!([bounds(Some(0.012), None), bounds(None, None)], ["at least 1.2 % (about 1.9 %)", "about 1.9 %"]);
     }
 
     #[test]

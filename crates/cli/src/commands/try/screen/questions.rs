@@ -3,7 +3,7 @@
 use corewise_model::experiment::{AnswerVerdict, ArmStanding, QuestionAnswer, QuestionKind};
 
 use super::ShownExperiment;
-use super::gain::{format_interval_in, format_percent, format_size_in};
+use super::gain::{format_gain_in, format_interval_in, format_percent};
 use crate::draw::number::format_decimal;
 use crate::draw::printable::printable_name;
 use crate::draw::text::StyledLine;
@@ -12,13 +12,24 @@ use crate::draw::wrap::glue_numbers;
 /// Minimum number of blocks for an answer that is not proven to be shown.
 const FEWEST_BLOCKS: u32 = 10;
 
-/// Names the question after "better", such as "in its typical run".
-pub(super) fn place_of(what: QuestionKind) -> &'static str {
+/// Names the question after "better", such as "in its typical run": what is compared, and what limits it.
+pub(super) fn place_of(shown: ShownExperiment<'_>, what: QuestionKind) -> String {
     match what {
-        QuestionKind::Typical => "in its typical run",
-        QuestionKind::Mean => "in the mean",
-        QuestionKind::Tail => "in its slow runs",
+        QuestionKind::Typical => match shown.describe_repeats() {
+            None => "in its typical run".to_owned(),
+            Some(repeats) => format!("in its typical mean of {repeats}"),
+        },
+        QuestionKind::Mean => {
+            format!("in the mean, with each run capped at {} the OS default's median", format_cap(shown))
+        }
+        QuestionKind::Tail => "in its slow runs".to_owned(),
     }
+}
+
+/// Formats the cap of a mean as "3x".
+pub(super) fn format_cap(shown: ShownExperiment<'_>) -> String {
+    let cap = format_decimal(shown.experiment.policy.cap, 1);
+    format!("{}x", cap.strip_suffix(".0").unwrap_or(&cap))
 }
 
 /// Defines a slow run, such as "more than 1.5x the OS default's median".
@@ -36,10 +47,9 @@ pub(super) fn describe_doubts(shown: ShownExperiment<'_>, winner: &ArmStanding) 
 /// single candidate, and arms that are proven better.
 pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let candidates = &shown.standing.arms[1..];
-    let about = shown.find_winner().map(|(_, standing)| standing.arm);
-    let is_about = |arm: &ArmStanding| candidates.len() == 1 || about == Some(arm.arm);
+    let is_about = |arm: &ArmStanding| shown.is_verdict_about(arm);
     // The mean of several runs in a row hides the slow ones.
-    let are_runs = shown.trials.iter().all(|trial| trial.repeats <= 1);
+    let are_runs = shown.describe_repeats().is_none();
     let policy = &shown.experiment.policy;
     let reaches = |answer: &QuestionAnswer| {
         answer.effect.is_some_and(|effect| effect.estimate.abs() >= policy.margin_of(answer.what))
@@ -62,22 +72,23 @@ pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     candidates.iter().filter_map(line).collect()
 }
 
-/// Formats an answer as "in the mean it is 4.8 % better [1.2, 9.0] (proven)".
+/// Formats an answer as "in the mean of … it is better (proven), about +4.8 % [1.2, 9.0]".
 fn describe_answer(shown: ShownExperiment<'_>, answer: &QuestionAnswer) -> String {
     let Some(effect) = &answer.effect else { return String::new() };
     let proven = if answer.verdict == AnswerVerdict::Open { "not proven" } else { "proven" };
     match (answer.what, answer.costs) {
         (QuestionKind::Tail, Some([candidate, baseline])) => format!(
-            "{} of its runs are slow ({}), {} of the OS default's ({proven})",
+            "{} of its runs were slow ({}), {} of the OS default's ({}: {proven})",
             format_percent(candidate),
             describe_slow_run(shown),
             format_percent(baseline),
+            if effect.estimate < 0.0 { "more" } else { "fewer" },
         ),
         _ => {
             let word = if effect.estimate < 0.0 { "worse" } else { "better" };
-            let (size, interval) =
-                (format_size_in(answer.what, effect.estimate), format_interval_in(answer.what, effect));
-            format!("{} it is {size} {word} {interval} ({proven})", place_of(answer.what))
+            let (gain, interval) =
+                (format_gain_in(answer.what, effect.estimate), format_interval_in(answer.what, effect));
+            format!("{} it is {word} ({proven}), about {gain} {interval}", place_of(shown, answer.what))
         }
     }
 }

@@ -9,7 +9,7 @@ use corewise_model::trial::TrialMetric;
 use super::ShownExperiment;
 use super::gain::{format_gain_in, format_interval_in, format_percent};
 use crate::draw::grid::{GridColumn, TextGrid};
-use crate::draw::number::{ABSENT, format_decimal, format_duration};
+use crate::draw::number::{ABSENT, format_digits, format_duration, format_duration_digits};
 use crate::draw::printable::{make_printable, printable_name, printable_prefix};
 use crate::draw::text::{StyledLine, TextTone};
 
@@ -23,6 +23,8 @@ const SHORTEST_NAME: usize = 12;
 const SHORTEST_NAME_OF_ROLES: usize = 34;
 /// Maximum width of a metric's name above its medians.
 const LONGEST_UNIT: usize = 14;
+/// Maximum number of significant digits of a value.
+const MOST_DIGITS: i32 = 5;
 /// Maximum width of a unit behind a number, including the space in front.
 const LONGEST_SUFFIX: usize = 11;
 
@@ -50,8 +52,9 @@ pub fn draw_standings(shown: ShownExperiment<'_>) -> TextGrid {
     ];
     let mut grid = TextGrid::new(first.into_iter().chain(of_what).chain(rest).collect());
     let reach = bar_reach(shown);
+    let medians = format_medians(shown);
     for standing in order_standings(shown) {
-        grid.add_row(draw_row(shown, standing, reach));
+        grid.add_row(draw_row(shown, standing, &medians[standing.arm], reach));
     }
     grid
 }
@@ -75,7 +78,7 @@ fn order_standings(shown: ShownExperiment<'_>) -> Vec<&ArmStanding> {
     arms
 }
 
-fn draw_row(shown: ShownExperiment<'_>, standing: &ArmStanding, reach: f64) -> Vec<StyledLine> {
+fn draw_row(shown: ShownExperiment<'_>, standing: &ArmStanding, median: &str, reach: f64) -> Vec<StyledLine> {
     let arm = &shown.experiment.arms[standing.arm];
     let plain = |text: String| StyledLine::new().plain(text);
     let what = shown.experiment.policy.what;
@@ -99,7 +102,7 @@ fn draw_row(shown: ShownExperiment<'_>, standing: &ArmStanding, reach: f64) -> V
         plain(cpus),
         plain(list),
         plain(standing.runs.to_string()),
-        plain(standing.median.map_or_else(|| ABSENT.to_owned(), |x| format_value(shown, x))),
+        plain(median.to_owned()),
     ];
     let of_what = (what != QuestionKind::Typical)
         .then(|| plain(format_cost(shown, standing).unwrap_or_else(|| ABSENT.to_owned())));
@@ -111,6 +114,40 @@ fn draw_row(shown: ShownExperiment<'_>, standing: &ArmStanding, reach: f64) -> V
         draw_verdict(shown, standing, is_chosen),
     ];
     first.into_iter().chain(of_what).chain(rest).collect()
+}
+
+/// Returns the medians of all arms, with enough digits that no difference of half of the margin is hidden.
+fn format_medians(shown: ShownExperiment<'_>) -> Vec<String> {
+    let medians: Vec<f64> = shown.standing.arms.iter().filter_map(|arm| arm.median).collect();
+    let digits = needed_digits(shown, &medians, 2, shown.experiment.policy.margin_of(QuestionKind::Typical) / 2.0);
+    let text = |arm: &ArmStanding| arm.median.map_or_else(|| ABSENT.to_owned(), |x| format_to_digits(shown, x, digits));
+    shown.standing.arms.iter().map(text).collect()
+}
+
+/// Returns the fewest significant digits, `least` or more, with which judged values that differ by `difference` or more
+/// look different.
+pub(super) fn needed_digits(shown: ShownExperiment<'_>, values: &[f64], least: i32, difference: f64) -> i32 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let are_told_apart = |digits: i32| {
+        let hides = |pair: &[f64]| {
+            pair[1] - pair[0] >= difference
+                && format_to_digits(shown, pair[0], digits) == format_to_digits(shown, pair[1], digits)
+        };
+        !sorted.windows(2).any(hides)
+    };
+    (least..MOST_DIGITS).find(|digits| are_told_apart(*digits)).unwrap_or(MOST_DIGITS)
+}
+
+/// Formats a judged value with at least this many significant digits; with two, as briefly as elsewhere.
+pub(super) fn format_to_digits(shown: ShownExperiment<'_>, x: f64, digits: i32) -> String {
+    let metric = &shown.experiment.workload.metric;
+    let value = metric.metric_value(x);
+    match metric.is_wall_time() {
+        _ if digits <= 2 => format_value(shown, x),
+        true => format_duration_digits(value * 1e9, digits),
+        false => format_digits(value, digits) + &shown_unit(&shown.metric_unit()),
+    }
 }
 
 /// Returns the mean of an arm's runs, or its share of slow runs, by the deciding question. The baseline's value is
@@ -146,8 +183,7 @@ fn shown_unit(unit: &QuantityUnit) -> String {
 
 /// Formats a value with at least three significant digits.
 pub fn format_significant(value: f64) -> String {
-    let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) };
-    format_decimal(value, decimals.unsigned_abs() as usize)
+    format_digits(value, 3)
 }
 
 /// Returns the mark of a standing: an arrow only if the effect is proven and reaches the margin.

@@ -16,6 +16,7 @@ use jiff::tz::TimeZone;
 
 use super::gain::{format_gain, format_interval, format_percent};
 use super::standings::{draw_arrow, format_value};
+use super::winner::describe_condition;
 use super::{ShownExperiment, draw_answer, export};
 use crate::draw::csv as comma;
 use crate::draw::grid::{GridColumn, TextGrid};
@@ -92,7 +93,7 @@ pub fn draw_sentences(shown: &SuiteResults<'_>) -> Vec<StyledLine> {
             format!("; with the doubtful ones (!), mean of {} {}", mean.experiments, in_numbers(&mean))
         });
         let text = format!(
-            "{}: better by {margin} or more in {better} of {}, worse in {worse}{failed}{mean}{doubtful}.",
+            "{}: proven better in {better} of {}, worse in {worse}, each by about {margin} or more{failed}{mean}{doubtful}.",
             printable_name(&described.spoken_name()),
             format_count(tried, "benchmark")
         );
@@ -119,7 +120,11 @@ fn draw_verdict(shown: &SuiteResults<'_>) -> StyledLine {
                 .collect();
             if but.is_empty() {
                 let text = format!(" {name} is better over all {over}; look at each before you pin it.");
-                return StyledLine::new().with(TextTone::Good, "Pin it.").plain(glue_numbers(&text));
+                let heading = match shown.policy.is_material(mean.effect.low) {
+                    true => "Pin it.".to_owned(),
+                    false => format!("Pin it if {}.", describe_condition(shown.policy.what, mean.effect.low)),
+                };
+                return StyledLine::new().with(TextTone::Good, glue_numbers(&heading)).plain(glue_numbers(&text));
             }
             let text = format!(
                 " {name} is better over {over}, but {}: pin the {} that gain.",

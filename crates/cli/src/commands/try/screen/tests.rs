@@ -1,6 +1,7 @@
 //! Whole screens of experiments whose truth is known.
 
 mod live;
+mod wording;
 
 use corewise_machine::CpuSet;
 use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace};
@@ -96,15 +97,19 @@ fn trial(block: u32, place: u32, arm: usize, x: Option<f64>) -> Trial {
 }
 
 impl MadeExperiment {
-    fn at(&self, width: usize) -> String {
-        let shown = ShownExperiment {
+    /// Shows it as experiment 3 of the store.
+    pub fn shown(&self) -> ShownExperiment<'_> {
+        ShownExperiment {
             experiment: &self.experiment,
             trials: &self.trials,
             standing: &self.standing,
             threads: None,
             stored: Some(3),
-        };
-        compose_story(shown, Vec::new()).screen_at_width(width).to_plain()
+        }
+    }
+
+    fn at(&self, width: usize) -> String {
+        compose_story(self.shown(), Vec::new()).screen_at_width(width).to_plain()
     }
 }
 

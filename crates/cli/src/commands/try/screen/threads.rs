@@ -16,7 +16,7 @@ use super::ShownExperiment;
 use crate::draw::number::format_count;
 use crate::draw::story::{FigurePicture, StoryFigure, StoryPart};
 use crate::draw::text::StyledLine;
-pub use answer::{draw_answer, draw_commands};
+pub use answer::{draw_answer, draw_commands, draw_pairs};
 pub use svg::draw_svg;
 pub use table::draw_table;
 

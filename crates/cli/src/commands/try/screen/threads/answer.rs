@@ -8,8 +8,9 @@ use corewise_model::trial::ThreadsReport;
 use super::pinned::{describe_pinning, is_better};
 use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;
-use crate::commands::r#try::screen::answer::{describe_doubt, draw_resume, format_better};
-use crate::commands::r#try::screen::gain::{format_gain, format_percent, interval_words};
+use crate::commands::r#try::screen::answer::{better_word, describe_doubt, draw_resume, format_better};
+use crate::commands::r#try::screen::gain::{format_gain, format_least, format_percent, format_size, interval_words};
+use crate::commands::r#try::screen::winner;
 use crate::draw::number::format_count;
 use crate::draw::suggestion::{self, quote_word, quote_words};
 use crate::draw::text::{StyledLine, TextTone};
@@ -52,7 +53,7 @@ fn draw_counts(shown: ShownExperiment<'_>, report: &ThreadsReport, standing: &Ex
             let (other, effect) = (format_threads(threads_of_arm(shown, *arm)), effect(*arm));
             let margin = format_percent(shown.experiment.policy.margin);
             leave(format!(
-                ": {other} are {}, which is proven but less than the margin of {margin}.",
+                ": {other} are {}: proven, but less than the margin of {margin}.",
                 format_better(shown, effect.as_ref())
             ))
         }
@@ -90,15 +91,33 @@ fn draw_winner(
 ) -> StyledLine {
     let place = if is_pinned(report) { "pinned" } else { "OS default" };
     let start = format!("{}, {place}:", format_threads(threads_of_arm(shown, arm)));
+    let than = format!("{}{}", report.standing.reference, describe_share(report));
     let sentence = format!(
-        " {} than {}{}, proven after {} (error rate {}).",
-        format_better(shown, effect.as_ref()),
-        report.standing.reference,
-        describe_share(report),
+        " {}; proven after {} (error rate {}).",
+        format_at_least(shown, effect, &than),
         shown.runs_and_boots_of(report.standing.runs),
         format_percent(shown.experiment.policy.error_rate),
     );
     StyledLine::new().with(TextTone::Good, glue_numbers(&start)).plain(glue_numbers(&sentence))
+}
+
+/// Describes an effect, such as "at least 1.9x faster than 8 (one per cpu), about 2.4x".
+fn format_at_least(shown: ShownExperiment<'_>, effect: Option<BaselineEffect>, than: &str) -> String {
+    let word = better_word(shown);
+    let Some(effect) = effect else { return format!("{word} than {than}") };
+    let about = format_size(effect.estimate);
+    match format_least(QuestionKind::Typical, effect.low) {
+        Some(least) => format!("at least {least} {word} than {than}, about {about}"),
+        None => format!("{word} than {than}, by how much is open (about {about})"),
+    }
+}
+
+/// Returns the sums over the pairs of runs of the best number of threads.
+pub fn draw_pairs(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Option<StyledLine> {
+    let counts = report.standing.counts.as_ref()?;
+    let Verdict::Wins { arm } = counts.standing.verdict else { return None };
+    let paired = counts.standing.arms.get(arm)?.paired?;
+    Some(winner::draw_pairs(shown, &paired, &format!("with {}", format_threads(report.standing.reference))))
 }
 
 fn describe_no_difference(shown: ShownExperiment<'_>, standing: &ExperimentStanding) -> String {

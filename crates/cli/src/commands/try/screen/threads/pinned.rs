@@ -1,12 +1,12 @@
 //! The effect of pinning at each number of threads, in sentences.
 
-use corewise_model::experiment::{ArmVerdict, ExperimentDoubt, PinnedStanding, Verdict};
+use corewise_model::experiment::{ArmVerdict, BaselineEffect, ExperimentDoubt, PinnedStanding, QuestionKind, Verdict};
 use corewise_model::trial::ThreadsReport;
 
 use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;
-use crate::commands::r#try::screen::gain::{format_interval, format_percent, format_size};
-use crate::draw::printable::printable_name;
+use crate::commands::r#try::screen::answer::better_word;
+use crate::commands::r#try::screen::gain::{format_bounds, format_percent};
 
 /// The result of pinning at one number of threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,9 +59,9 @@ pub fn describe_pinning(shown: ShownExperiment<'_>, report: &ThreadsReport) -> V
         }
     };
     if all.len() > 1 && at(PinnedOutcome::Equal).len() == all.len() {
-        return vec!["Pinning makes no difference at any count.".to_owned()];
+        return vec![format!("Pinning changes less than {margin} at any count.")];
     }
-    say(PinnedOutcome::Equal, &|counts| format!("Pinning makes no difference at {counts}."));
+    say(PinnedOutcome::Equal, &|counts| format!("Pinning changes less than {margin} at {counts}."));
     say(PinnedOutcome::NotBetter, &|counts| format!("At {counts}, pinned is not {margin} {word}."));
     say(PinnedOutcome::Worse, &|counts| format!("At {counts}, pinned is worse."));
     say(PinnedOutcome::Open, &|counts| format!("Whether pinning helps is not decided at {counts}."));
@@ -78,18 +78,9 @@ fn pinned_better(shown: ShownExperiment<'_>, all: &[PinnedStanding]) -> Option<S
     let parts: Vec<String> = better
         .filter_map(|pinned| {
             let effect = pinned.standing.arms.get(1)?.effect?;
-            Some(format!(
-                "{} by {} {}",
-                format_threads(pinned.threads),
-                format_size(effect.estimate),
-                format_interval(&effect)
-            ))
+            let bounds = format_bounds(QuestionKind::Typical, &BaselineEffect { high: None, ..effect });
+            Some(format!("{} by {bounds}", format_threads(pinned.threads)))
         })
         .collect();
-    let word = if shown.is_time() {
-        "faster".to_owned()
-    } else {
-        format!("better in {}", printable_name(&shown.experiment.workload.metric.name))
-    };
-    (!parts.is_empty()).then(|| format!("Pinned it is {word}: {}.", parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("Pinned it is {}: {}.", better_word(shown), parts.join(", ")))
 }
