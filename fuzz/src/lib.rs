@@ -1,4 +1,6 @@
-//! What must hold of every machine that a reader makes, whatever it was given to read.
+//! What must hold of every machine that a reader makes, whatever it was given to read; and changes of JSON documents.
+
+pub mod mutate;
 
 use corewise_machine::{CpuSet, Level, Machine};
 

@@ -26,6 +26,7 @@ pub mod worth;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
 use corewise_machine::{SuggestedCommand, suggested_command};
@@ -42,7 +43,7 @@ use crate::app::artifact::{self, ArtifactForm, ArtifactKind, PrintedArtifact, ar
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::{accept_closed_pipe, print_message};
 use crate::app::run::{CommandDocument, HELP_WIDTH, RunnableCommand, parse_alone};
-use crate::app::settings::ProgramSettings;
+use crate::app::settings::{ProgramEnvironment, ProgramSettings};
 use crate::app::tip;
 use crate::draw::printable::printable_lines;
 use crate::draw::story::Story;
@@ -107,6 +108,15 @@ const KINDS: [ArtifactKind; 4] = [
     artifact_kind::<LinkMap>(),
     artifact_kind::<MemoryMap>(),
 ];
+
+/// Prints a result as [`crate::rehearse_result`] says, with the settings of a command without options.
+pub fn rehearse_result(schema: &str, json: &[u8]) -> Result<(), String> {
+    static SETTINGS: LazyLock<ProgramSettings> = LazyLock::new(|| {
+        let typed = TypedCommand::parse(&["corewise", "--no-store"].map(OsString::from)).expect("these options exist");
+        ProgramSettings::new(&typed.common, &ProgramEnvironment::from_process())
+    });
+    history::rehearse_result(schema, json, &SETTINGS)
+}
 
 /// Prints a survey as the command that made it does.
 impl PrintedArtifact for Survey {

@@ -362,6 +362,43 @@ fn nobody_else_reads_what_is_stored() {
     assert!(!files.is_empty() && files.iter().all(|file| mode(file) == 0o600), "{files:?}");
 }
 
+#[test]
+fn a_password_in_an_address_is_used_but_neither_stored_nor_shown() {
+    if affinity::current_affinity().unwrap().len() < 2 {
+        println!("skipped: one cpu alone leaves nothing to try");
+        return;
+    }
+    let place = TestPlace::new();
+    let mark = place.path().join("mark");
+    let cpu = affinity::current_affinity().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect::<String>();
+    let script = format!("echo \"$0\" >> {}; echo \"$0\"; exit 1", mark.display());
+    let command = ["--", "sh", "-c", &script, "http://admin:hunter2@host/"];
+    let run = |arguments: &[&str]| {
+        let run = place.corewise(arguments).output().unwrap();
+        (run.status.code(), text(&run.stdout) + &text(&run.stderr))
+    };
+    let tried = run(&[&["try", "--on", &cpu, "--runs-max", "4"][..], &command].concat());
+    assert!(fs::read_to_string(&mark).unwrap().starts_with("http://admin:hunter2@host/\n"), "{tried:?}");
+    let shown = [
+        tried,
+        run(&["history", "show", "1"]),
+        run(&["history", "show", "1", "--json"]),
+        run(&["history", "show", "1", "--markdown"]),
+        run(&["history", "show", "1", "--csv"]),
+        run(&["report", "1", "-o", "-"]),
+    ];
+    for (_, shown) in &shown {
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+    assert!(shown[2].1.contains("http://***@host/") && shown[5].1.contains("http://***@host/"));
+    let store = fs::read(place.path().join("corewise/history.db")).unwrap();
+    assert!(!store.windows(7).any(|bytes| bytes == b"hunter2"));
+    for command in [&["--resume"][..], &["--again", "1"]] {
+        let (status, said) = run(&[&["try"], command].concat());
+        assert!(status == Some(3) && said.contains("which is not stored"), "{status:?} {said}");
+    }
+}
+
 /// A folder of this user's in one in which everybody may write: they may put another folder in its place.
 fn folder_that_others_can_exchange(place: &TestPlace) -> PathBuf {
     let folder = place.folder("open", 0o777).join("own");

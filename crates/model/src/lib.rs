@@ -11,6 +11,7 @@ pub mod attribution;
 pub mod beside;
 pub mod clock;
 pub mod compare;
+pub mod credentials;
 pub mod device_findings;
 pub mod experiment;
 pub mod experiment_record;

@@ -1,12 +1,15 @@
 //! The store: artifacts of every kind are added, listed, read, and deleted.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use corewise_machine::Machine;
 use corewise_model::artifact::{Artifact, ArtifactCircumstances, ArtifactSummary};
+use corewise_model::credentials::hide_credentials;
 use corewise_sys::file_place::{FileOrigin, FilePlace};
 use corewise_sys::input;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Params, Row, TransactionBehavior, params};
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
@@ -14,6 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::open::{self, OpenDatabase};
 use crate::{StoreError, StoreResult};
+
+/// Maximum bytes of the texts of a list.
+const MOST_LISTED_BYTES: usize = 64 << 20;
 
 /// Maximum artifacts of a kind that [`ArtifactStore::latest_own`] reads: each is read as a whole.
 const LOOKED_AT: usize = 100;
@@ -121,6 +127,7 @@ impl ArtifactStore {
     /// [`StoreError::Unwritable`] for numbers that are infinite or NaN; database errors.
     pub fn add_artifact<T: Artifact>(&mut self, artifact: &T) -> StoreResult<i64> {
         let (summary, observed) = (checked_json(&artifact.summarize_artifact())?, checked_json(artifact)?);
+        open::check_room(&self.connection, &self.path, 1)?;
         let ArtifactCircumstances { started_unix_ms, machine, .. } = artifact.circumstances();
         let fingerprint = machine.map(Machine::fingerprint);
         let sql =
@@ -274,7 +281,19 @@ impl ArtifactStore {
                     (SELECT count(*) FROM trial WHERE artifact = artifact.id), summary
              FROM artifact WHERE {condition} ORDER BY started_unix_ms, id"
         );
-        self.run_query(|connection| connection.prepare(&sql)?.query_map(parameters, read_entry)?.collect())
+        let listed = self.run_query(|connection| {
+            let mut statement = connection.prepare(&sql)?;
+            let mut rows = statement.query(parameters)?;
+            let (mut entries, mut room) = (Vec::new(), MOST_LISTED_BYTES);
+            while let Some(row) = rows.next()? {
+                let Some(left) = room.checked_sub(count_text_bytes(row)?) else { return Ok(None) };
+                room = left;
+                entries.push(read_entry(row)?);
+            }
+            Ok(Some(entries))
+        })?;
+        let what = || format!("the list of its results takes more than {} MiB", MOST_LISTED_BYTES >> 20);
+        listed.ok_or_else(|| StoreError::TooLarge { path: self.path.clone(), what: what() })
     }
 
     /// Returns the error for a number that was never given, or was deleted.
@@ -294,9 +313,13 @@ impl ArtifactStore {
     }
 }
 
-/// Serialises a value and checks that it can be read back: a number that is infinite or NaN would become null.
+/// Serialises a value without credentials, and checks that it can be read back: a number that is infinite or NaN would become null.
 fn checked_json<T: Serialize + DeserializeOwned>(value: &T) -> StoreResult<String> {
-    let text = serde_json::to_string(value).and_then(|text| serde_json::from_str::<T>(&text).map(|_| text));
+    let text = serde_json::to_string(value).map(|text| match hide_credentials(&text) {
+        Cow::Owned(hidden) => hidden,
+        Cow::Borrowed(_) => text,
+    });
+    let text = text.and_then(|text| serde_json::from_str::<T>(&text).map(|_| text));
     text.map_err(|source| StoreError::Unwritable { source })
 }
 
@@ -306,6 +329,15 @@ fn explain_unreachable(path: &Path, source: io::Error) -> StoreError {
         Some(folder) if !folder.exists() => StoreError::Folder { folder: folder.to_owned(), source },
         _ => StoreError::Unreachable { path: path.to_owned(), source },
     }
+}
+
+/// Returns the length of a row's texts, before they are copied.
+fn count_text_bytes(row: &Row<'_>) -> rusqlite::Result<usize> {
+    let length = |column| match row.get_ref(column)? {
+        ValueRef::Text(text) => Ok(text.len()),
+        _ => Ok(0),
+    };
+    [1, 3, 6].into_iter().map(length).sum()
 }
 
 fn read_entry(row: &Row<'_>) -> rusqlite::Result<StoredEntry> {

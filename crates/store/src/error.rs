@@ -76,6 +76,14 @@ pub enum StoreError {
         /// SQLite's message.
         detail: String,
     },
+    /// The database holds more than corewise stores.
+    #[error("{} is too large ({what}): choose another store", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size, and the limit.
+        what: String,
+    },
     /// The disk, or the user's share of it, is full.
     #[error("{} cannot grow: the disk is full; nothing was stored", path.display())]
     Full {

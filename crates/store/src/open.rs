@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Memory limit of SQLite, in bytes. The largest artifacts have about ten million.
 const MOST_MEMORY_BYTES: u64 = 128 << 20;
 
+/// Maximum artifacts of a store, deleted ones included: lists of all stay within the memory of one large artifact.
+pub(crate) const MOST_ARTIFACTS: u32 = 100_000;
+
 /// Suffixes of the files that SQLite keeps beside a database; their contents become part of it.
 const FILES_BESIDE: [&str; 3] = ["-wal", "-journal", "-shm"];
 
@@ -206,7 +209,21 @@ fn judge_database(
     }
     check_owner_and_version(path, application_id, version)?;
     check_kinds(&reader, path)?;
+    check_room(&reader, path, 0)?;
     Ok(Some(reader))
+}
+
+/// Checks that a database has no more artifacts than a store may have once `added` are added.
+pub(crate) fn check_room(reader: &Connection, path: &Path, added: u32) -> StoreResult<()> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM artifact LIMIT ?1)";
+    let counted = reader.query_row(sql, [MOST_ARTIFACTS + 1], |row| row.get::<_, u32>(0));
+    match counted.map_err(|source| StoreError::from_sqlite(path, source))? + added <= MOST_ARTIFACTS {
+        true => Ok(()),
+        false => {
+            let what = format!("a store has room for {MOST_ARTIFACTS} results");
+            Err(StoreError::TooLarge { path: path.to_owned(), what })
+        }
+    }
 }
 
 /// Checks the integrity of the whole database.

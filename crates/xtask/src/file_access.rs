@@ -1,5 +1,6 @@
 //! Access to files: only `sys` opens, makes, lists and removes files. Other crates use `sys::input`, `sys::output` and the places of
-//! files, which check owners, limits and links on open handles.
+//! files, which check owners, limits and links on open handles. In `sys` itself only the modules of [`MAKERS`] make, change or remove files.
+//! Nothing is read to its end, from whatever source, without a limit.
 //!
 //! A path of `std::fs` is found by any name under which it was imported or re-exported. Tests may open files freely.
 
@@ -11,6 +12,12 @@ use crate::walls::{CrateModules, LONGEST_CHAIN, ModuleUses, PathSegments, read_c
 
 /// The crates that may open files: `sys`, and crates that are not shipped.
 const WITH_FILES: [&str; 4] = ["sys", "compare", "rig", "xtask"];
+/// Modules of `sys` that make, change or remove files, with the files.
+const MAKERS: [(&str, &str); 1] = [("crate::output", "")];
+/// Modules of `sys` whose readers count their bytes themselves.
+const COUNTING_READERS: [&str; 1] = ["crate::input"];
+/// Functions that only read.
+const READS: [&str; 4] = ["read", "read_dir", "read_link", "read_to_string"];
 /// Functions that query a file without opening it.
 const QUESTIONS: [&str; 4] = ["canonicalize", "exists", "metadata", "symlink_metadata"];
 /// Types that open or make files.
@@ -21,13 +28,39 @@ const METHODS: [&str; 2] = ["read_dir", "read_link"];
 /// Checks every shipped crate; returns false if one opens files beside `sys::input` and `sys::output`, after printing it.
 pub fn check_file_access() -> Result<bool> {
     let mut is_clean = true;
-    for (name, house) in read_crates()?.iter().filter(|(name, _)| !WITH_FILES.contains(&name.as_str())) {
-        for fault in find_file_access(house) {
-            println!("{name}: {fault}");
-            is_clean = false;
-        }
+    for (name, house) in &read_crates()? {
+        let faults = match name.as_str() {
+            "sys" => [find_file_makers(house, &MAKERS), find_unlimited_reads(house)].concat(),
+            name if WITH_FILES.contains(&name) => Vec::new(),
+            _ => [find_file_access(house), find_unlimited_reads(house)].concat(),
+        };
+        faults.iter().for_each(|fault| println!("{name}: {fault}"));
+        is_clean &= faults.is_empty();
     }
     Ok(is_clean)
+}
+
+/// Returns a sentence for each place of `sys` that makes, changes or removes files and is not in the list, and for each in the list that
+/// does not.
+fn find_file_makers(house: &CrateModules, known: &[(&str, &str)]) -> Vec<String> {
+    let makes =
+        |at: &PathSegments, path: &PathSegments| leave_crate(house, at, path).is_some_and(|path| is_making(&path));
+    let making = house.iter().filter(|(at, module)| module.paths.iter().any(|path| makes(at, path)));
+    let making: BTreeSet<String> = making.map(|(at, _)| at.join("::")).collect();
+    let known: BTreeSet<String> = known.iter().map(|(at, _)| (*at).to_owned()).collect();
+    let new = making.difference(&known).map(|at| format!("{at} makes, changes or removes files and is not in MAKERS"));
+    new.chain(known.difference(&making).map(|at| format!("{at} is in MAKERS and makes no file"))).collect()
+}
+
+/// Returns a sentence for each module that reads something to its end without a limit.
+fn find_unlimited_reads(house: &CrateModules) -> Vec<String> {
+    let unlimited = |(at, module): (&PathSegments, &ModuleUses)| {
+        let at = at.join("::");
+        let fault = |method: &String| format!("{at} reads without a limit: {method} needs take(LIMIT) before it");
+        let is_counting = COUNTING_READERS.contains(&at.as_str());
+        module.unlimited_reads.iter().filter(|_| !is_counting).map(fault).collect::<Vec<_>>()
+    };
+    house.iter().flat_map(unlimited).collect()
 }
 
 /// Returns a sentence for each place at which a crate opens files beside `sys::input` and `sys::output`.
@@ -82,6 +115,14 @@ fn is_access(path: &[String]) -> bool {
             || name == "File" && !rest.is_empty())
 }
 
+/// Returns true if a path of `std::fs` makes, changes or removes a file, or can open one to be written to.
+fn is_making(path: &[String]) -> bool {
+    let [_, _, name, rest @ ..] = path else { return false };
+    is_access(path)
+        && !READS.contains(&name.as_str())
+        && !(name == "File" && rest.first().is_some_and(|made| made == "open"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +166,47 @@ mod tests {
         let faults = find_file_access(&house_of(&modules));
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults.iter().all(|fault| fault.starts_with("crate::b opens files")), "{faults:?}");
+    }
+
+    #[test]
+    fn a_module_of_sys_that_makes_files_has_to_be_listed() {
+        let modules = [
+            ("crate", "mod reader; mod maker; mod other;"),
+            (
+                "crate::reader",
+                "use std::fs::{self, File}; fn a() { fs::read(\"x\"); File::open(\"x\"); fs::metadata(\"x\"); }",
+            ),
+            ("crate::maker", "use std::fs::OpenOptions; fn a() { OpenOptions::new().write(true).open(\"x\"); }"),
+            ("crate::other", "use std::fs::File; fn a() { File::create(\"x\"); }"),
+        ];
+        let faults = find_file_makers(&house_of(&modules), &[("crate::maker", ""), ("crate::reader", "")]);
+        assert_eq!(
+            faults,
+            [
+                "crate::other makes, changes or removes files and is not in MAKERS",
+                "crate::reader is in MAKERS and makes no file",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_read_to_its_end_is_limited_first() {
+        let count = |text: &str| find_unlimited_reads(&house_of(&[("crate", text)])).len();
+        for text in [
+            "fn a(mut r: impl Read) { r.read_to_end(&mut v); }",
+            "fn a() { let _ = io::stdin().lock().read_to_string(&mut text)?; }",
+            "fn a() { child.stdout.take().unwrap().read_to_string(&mut text); }",
+            "fn a() { reader(file.take(5)).read_until(b' ', &mut line); }",
+        ] {
+            assert_eq!(count(text), 1, "{text}");
+        }
+        for text in [
+            "fn a(r: impl Read) { r.take(5).read_to_end(&mut v); }",
+            "fn a() { file.by_ref().take(MOST + 1).read_line(&mut text)?; }",
+            "#[cfg(test)] mod tests { fn a(mut r: impl Read) { r.read_to_end(&mut v); } }",
+        ] {
+            assert_eq!(count(text), 0, "{text}");
+        }
     }
 
     #[test]

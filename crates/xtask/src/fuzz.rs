@@ -29,6 +29,8 @@ pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
             "--",
             &format!("-max_total_time={seconds}"),
             "-timeout=10",
+            // What is rendered is not to be seen.
+            "-close_fd_mask=1",
             "-rss_limit_mb=512",
         ]);
         if !command.status().context("cargo fuzz cannot be started")?.success() {

@@ -15,6 +15,8 @@ use xtask::repository_root;
 
 /// Path of the commands' rooms in the program.
 const ROOMS: [&str; 2] = ["crate", "commands"];
+/// Methods that read to the end, however far it is.
+const READS_TO_THE_END: [&str; 4] = ["read_line", "read_to_end", "read_to_string", "read_until"];
 /// Maximum length of a chain of re-exports.
 pub const LONGEST_CHAIN: usize = 16;
 
@@ -34,6 +36,8 @@ pub struct ModuleUses {
     pub paths: BTreeSet<PathSegments>,
     /// The names of all methods called here.
     pub methods: BTreeSet<String>,
+    /// Those that read to the end of something whose length was not limited before.
+    pub unlimited_reads: BTreeSet<String>,
     /// The types for which `Artifact` is implemented here.
     pub artifacts: BTreeSet<String>,
 }
@@ -200,7 +204,11 @@ impl<'ast> Visit<'ast> for ModuleReader<'_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        self.module.methods.insert(call.method.to_string());
+        let name = call.method.to_string();
+        if READS_TO_THE_END.contains(&name.as_str()) && !is_limited(&call.receiver) {
+            self.module.unlimited_reads.insert(name.clone());
+        }
+        self.module.methods.insert(name);
         visit::visit_expr_method_call(self, call);
     }
 
@@ -212,6 +220,16 @@ impl<'ast> Visit<'ast> for ModuleReader<'_> {
             let mut inner = ModuleReader { path: self.path, module: &mut *self.module };
             arguments.iter().for_each(|argument| inner.visit_expr(argument));
         }
+    }
+}
+
+/// Returns true if a reader is limited by `take` in the same expression.
+fn is_limited(reader: &syn::Expr) -> bool {
+    match reader {
+        syn::Expr::MethodCall(call) => (call.method == "take" && call.args.len() == 1) || is_limited(&call.receiver),
+        syn::Expr::Try(tried) => is_limited(&tried.expr),
+        syn::Expr::Paren(inner) => is_limited(&inner.expr),
+        _ => false,
     }
 }
 

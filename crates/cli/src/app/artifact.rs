@@ -20,6 +20,7 @@ use super::output::{print_form, print_message, show_story};
 use super::settings::ProgramSettings;
 use super::user_store::explain_store_error;
 use crate::draw::heat::depth::ColourDepth;
+use crate::draw::json::to_json_line;
 use crate::draw::markdown;
 use crate::draw::number::format_time;
 use crate::draw::story::Story;
@@ -261,8 +262,7 @@ fn report_sections<T: PrintedArtifact>(
                 number: *number,
                 schema: T::SCHEMA,
                 machine: artifact.circumstances().machine.cloned(),
-                data: serde_json::to_string(artifact)
-                    .map_err(|error| CommandFailure::new(CommandExit::Internal, error))?,
+                data: to_json_line(artifact).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?,
             }),
         });
     }

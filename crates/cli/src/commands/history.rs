@@ -28,6 +28,7 @@ use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
 use arguments::{HistoryArguments, HistoryCommand, ListArguments};
 use document::DeletionDocument;
+pub use import::rehearse_result;
 use list::{HistoryDocument, list_artifacts};
 
 impl RunnableCommand for HistoryArguments {

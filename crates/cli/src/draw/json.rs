@@ -1,9 +1,10 @@
-//! JSON (RFC 8259) for people and programs, with hidden characters escaped.
+//! JSON (RFC 8259) for people and programs, with hidden characters escaped and without credentials.
 
 use std::io::{self, Write};
 
+use corewise_model::credentials::hide_credentials;
 use serde::Serialize;
-use serde_json::ser::{CharEscape, Formatter, PrettyFormatter, Serializer};
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
 use super::printable::is_hidden;
 
@@ -12,14 +13,26 @@ use super::printable::is_hidden;
 /// # Errors
 /// If the value cannot be represented in JSON.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<String> {
+    write_with(value, PrettyFormatter::new())
+}
+
+/// Returns a value as JSON on one line, as [`to_json`] does.
+///
+/// # Errors
+/// As [`to_json`].
+pub fn to_json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    write_with(value, CompactFormatter)
+}
+
+fn write_with(value: &impl Serialize, formatter: impl Formatter) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut bytes, VisibleFormatter(PrettyFormatter::new())))?;
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, VisibleFormatter(formatter)))?;
     // The serializer writes valid UTF-8.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The usual formatter; serde_json itself escapes the controls below U+0020.
-struct VisibleFormatter(PrettyFormatter<'static>);
+/// A usual formatter; serde_json itself escapes the controls below U+0020.
+struct VisibleFormatter<F>(F);
 
 macro_rules! as_usual {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
@@ -29,7 +42,7 @@ macro_rules! as_usual {
     };
 }
 
-impl Formatter for VisibleFormatter {
+impl<F: Formatter> Formatter for VisibleFormatter<F> {
     as_usual! {
         begin_array();
         end_array();
@@ -44,6 +57,8 @@ impl Formatter for VisibleFormatter {
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        // A fragment ends where credentials do: at a character that JSON escapes.
+        let fragment = &*hide_credentials(fragment);
         let mut written = 0;
         for (place, hidden) in fragment.char_indices().filter(|(_, character)| is_hidden(*character)) {
             writer.write_all(&fragment.as_bytes()[written..place])?;
@@ -61,12 +76,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn credentials_are_left_out_between_escapes_too() {
+        let written = to_json_line(&["\"http://a:b@c/\n\u{202e}x://d:e@f\""]).unwrap();
+        assert_eq!(written, "[\"\\\"http://***@c/\\n\\u202ex://***@f\\\"\"]");
+    }
+
+    #[test]
     fn the_value_is_the_same_and_nothing_is_hidden() {
         let name = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\"日\n";
         let written = to_json(&[name]).unwrap();
         assert_eq!(written, "[\n  \"a\\u001b\\u007f\\u009b\\u202e\\udb40\\udc41\\\"日\\n\"\n]");
         assert_eq!(serde_json::from_str::<[String; 1]>(&written).unwrap(), [name]);
         let value = serde_json::json!({"a": [1, -2.5, null, true, {}], "b\u{9b}": []});
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&to_json(&value).unwrap()).unwrap(), value);
+        for written in [to_json(&value).unwrap(), to_json_line(&value).unwrap()] {
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&written).unwrap(), value);
+        }
     }
 }

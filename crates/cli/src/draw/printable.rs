@@ -1,6 +1,7 @@
 //! Sanitizer of text from outside: names, output and files of others become text that is safe on a terminal and a
-//! page. Control characters and invisible characters are written as their number; all others stay.
+//! page. Control characters and invisible characters are written as their number, and addresses lose their credentials.
 
+use corewise_model::credentials::hide_credentials;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Maximum columns of a name; "…" replaces the rest. Ordinary names of threads, benchmarks, devices and placements are
@@ -27,8 +28,9 @@ pub fn is_hidden(character: char) -> bool {
 }
 
 /// Escapes hidden characters, for instance as `\u{202e}`. Combining marks without a base character, or too many of
-/// them, are escaped as well. Idempotent.
+/// them, are escaped as well. Replaces credentials. Idempotent.
 pub fn make_printable(text: &str) -> String {
+    let text = &*hide_credentials(text);
     let mut shown = String::with_capacity(text.len());
     let mut room = 0;
     for character in text.chars() {
@@ -67,6 +69,8 @@ pub fn last_lines(output: &str, most: usize) -> Vec<String> {
 
 /// Returns printable text of at most this many columns, with "…" if it was cut.
 pub fn printable_prefix(text: &str, columns: usize) -> String {
+    // Before the text is cut, perhaps within credentials.
+    let text = &*hide_credentials(text);
     // Characters beyond this cannot be shown: each takes a column, or is one of few marks on another.
     let most = columns.saturating_mul(1 + MOST_MARKS).saturating_add(1);
     let end = text.char_indices().nth(most).map_or(text.len(), |(place, _)| place);
@@ -115,6 +119,13 @@ mod tests {
         }
         let piled = format!("o{}", "\u{302}".repeat(6));
         assert_eq!(make_printable(&piled), format!("o{}\\u{{302}}\\u{{302}}", "\u{302}".repeat(4)));
+    }
+
+    #[test]
+    fn no_credentials_are_shown_even_of_an_address_that_is_cut() {
+        assert_eq!(make_printable("wrk http://a:b@c/\u{202e}"), "wrk http://***@c/\\u{202e}");
+        let long = format!("http://user:{}@host/", "secret".repeat(LONGEST_NAME));
+        assert_eq!(printable_name(&long), "http://***@host/");
     }
 
     #[test]

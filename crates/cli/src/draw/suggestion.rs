@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::artifact::{ArtifactOrigin, PAGE_FORMAT};
+use corewise_model::credentials::hide_credentials;
 use corewise_model::links::map::LinkMapProvenance;
 
 use super::printable::{is_hidden, make_printable};
@@ -85,8 +86,9 @@ pub fn quote_words(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     words.into_iter().map(|word| quote_word(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for a shell, without credentials.
 pub fn quote_word(word: &str) -> String {
+    let word = &*hide_credentials(word);
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:@%+".contains(c);
     // Characters that cannot be printed as they are become bytes in the notation of a shell (POSIX.1-2024, 2.2.4).
     let is_lost = |c: char| is_hidden(c) || c.is_whitespace() && c != ' ';

@@ -6,8 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LOAD, LONGEST_TIMEOUT_S, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE, ThreadRole, TrialMetric,
+    LOAD, LONGEST_TIMEOUT_S, LiveSource, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE, ThreadRole,
+    TrialMetric,
 };
+use crate::credentials::has_hidden_credentials;
 
 /// Largest ratio of two lengths of slots that count as the same.
 const ALIKE_SLOTS: f64 = 1.25;
@@ -153,6 +155,17 @@ impl TriedWorkload {
     /// Returns the time limit of a run; `None` without a limit.
     pub fn run_timeout(&self) -> Option<Duration> {
         self.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT_S)))
+    }
+
+    /// Returns true if credentials of what is executed or read were not stored, so that it cannot be repeated.
+    pub fn lacks_credentials(&self) -> bool {
+        let services = self.parts.iter().flat_map(|parts| &parts.services);
+        let scripts = services.flat_map(|service| std::iter::once(&service.start).chain(&service.ready));
+        match self.live.as_ref().map(|live| &live.source) {
+            Some(LiveSource::Command(source) | LiveSource::Page(source)) => has_hidden_credentials(source),
+            Some(LiveSource::Kernel) => false,
+            None => self.command.iter().chain(&self.vary).chain(scripts).any(|text| has_hidden_credentials(text)),
+        }
     }
 
     /// Returns the command of an arm, with its number of threads in place of the placeholder.

@@ -3,6 +3,9 @@
 use std::fs;
 
 use super::*;
+use crate::artifacts::ArtifactStore;
+use crate::sample::sample_survey;
+
 /// A process that dies while it creates the database leaves the file half written beside a journal that undoes it.
 #[test]
 fn a_creation_that_was_cut_short_is_begun_again() {
@@ -74,4 +77,54 @@ fn a_store_that_is_exchanged_is_never_taken_for_this_users() {
         }
         is_over.store(true, Ordering::Relaxed);
     });
+}
+
+/// Adds rows of results that hold nothing but a summary of this length.
+fn add_rows(path: &Path, count: u32, summary_bytes: u32) {
+    let sql = "INSERT INTO artifact (kind, started_unix_ms, summary, observed)
+               WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?1)
+               SELECT 'survey', n, '{\"what\":\"' || hex(zeroblob(?2 / 2)) || '\"}', '{}' FROM numbers";
+    Connection::open(path).unwrap().execute(sql, [count, summary_bytes]).unwrap();
+}
+
+#[test]
+fn a_store_of_more_results_than_a_list_has_room_for_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut store = ArtifactStore::open(&path).unwrap();
+    add_rows(&path, MOST_ARTIFACTS, 0);
+    let reader = ArtifactStore::open_to_read(&path).unwrap().unwrap();
+    assert_eq!(reader.list_entries(None).unwrap().len(), MOST_ARTIFACTS as usize);
+    let refused = store.add_artifact(&sample_survey(2, 1)).unwrap_err();
+    assert!(matches!(refused, StoreError::TooLarge { .. }), "the next would make it unreadable: {refused}");
+    add_rows(&path, 1, 0);
+    for refused in [ArtifactStore::open(&path).unwrap_err(), ArtifactStore::open_to_read(&path).unwrap_err()] {
+        assert!(refused.to_string().contains("is too large (a store has room for 100000 results)"), "{refused}");
+    }
+}
+
+#[test]
+fn a_list_of_long_texts_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let store = ArtifactStore::open(&path).unwrap();
+    add_rows(&path, 63, 1 << 20);
+    assert_eq!(store.list_entries(None).unwrap().len(), 63);
+    add_rows(&path, 1, 1 << 20);
+    assert!(matches!(store.list_entries(None), Err(StoreError::TooLarge { .. })));
+}
+
+#[test]
+fn no_credentials_reach_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.db");
+    let mut store = ArtifactStore::open(&path).unwrap();
+    let mut survey = sample_survey(2, 1);
+    survey.gaps[0].why = "http://admin:hunter2@host/ does not answer".to_owned();
+    let number = store.add_artifact(&survey).unwrap();
+    store.add_trial(number, &"https://token@host".to_owned()).unwrap();
+    drop(store);
+    let content = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+    assert!(content.contains("http://***@host/ does not answer") && content.contains("https://***@host"));
+    assert!(!content.contains("hunter2") && !content.contains("token@"));
 }

@@ -113,6 +113,11 @@ fn rehearse_in_child(page: &str) -> Result<Result<(), String>, CommandFailure> {
     })
 }
 
+/// Reads a result of a schema from JSON and prints it in every form.
+pub fn rehearse_result(schema: &str, mut json: &[u8], settings: &ProgramSettings) -> Result<(), String> {
+    (find_kind(schema)?.rehearse)(&mut json, settings)
+}
+
 /// Reads a page from standard input and prints its results in every form, within the limits of [`rehearse_in_child`].
 pub fn rehearse_page(settings: &ProgramSettings) -> Result<(), CommandFailure> {
     // Some systems have no such limits; the size limits of the input apply there too.

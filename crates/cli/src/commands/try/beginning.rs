@@ -312,15 +312,20 @@ fn enter_folder(experiment: &Experiment, number: i64) -> Result<(), CommandFailu
     })
 }
 
-/// Checks that no other user can have written the stored commands, which are to be executed.
+/// Checks that no other user can have written the stored commands, which are to be executed, and that they are complete.
 ///
 /// # Errors
-/// Another user may have written them; the error lists the commands.
+/// Another user may have written them, and the error lists the commands; or one had credentials, which are not stored.
 pub fn check_owner(
     store: &ArtifactStore,
     experiments: &[&Experiment],
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
+    if experiments.iter().any(|experiment| experiment.workload.lacks_credentials()) {
+        let what = "the experiment cannot be repeated: an address in it had a password or a token, which is not stored";
+        return Err(CommandFailure::unavailable_error(what)
+            .with_hint("Begin it anew. A command can read the password from a file, as curl --netrc does."));
+    }
     let imported = experiments.iter().find_map(|experiment| experiment.origin.imported_file());
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
     let content = serde_json::to_vec(&workloads).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::failure::CommandFailure;
+use crate::draw::json::to_json_line;
 use crate::draw::suggestion;
 
 /// The longest line that is read, in bytes: a moment of 512 cpus and 10,000 threads takes 3 MB.
@@ -168,8 +169,8 @@ impl WatchRecorder {
     }
 
     fn write_line(&mut self, value: &impl Serialize) -> Result<(), CommandFailure> {
-        let written = serde_json::to_writer(&mut self.file, value).map_err(std::io::Error::from);
-        let written = written.and_then(|()| self.file.write_all(b"\n")).and_then(|()| self.file.flush());
+        let line = to_json_line(value).map_err(std::io::Error::from);
+        let written = line.and_then(|line| writeln!(self.file, "{line}")).and_then(|()| self.file.flush());
         written.map_err(|error| {
             CommandFailure::unavailable_error(format!("cannot write {}: {error}", self.path.display()))
         })
