@@ -25,7 +25,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
     let mut bounds = ErrorBounds { broken: Vec::new() };
     let trace = unlimited_looks::record_trace();
-    let sections: [Section<'_>; 20] = [
+    let sections: [Section<'_>; 21] = [
         ("looking", &|bounds| unlimited_looks::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::print_scaling(share, bounds)),
@@ -38,6 +38,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("slots", &|bounds| slots::print_tables(share, bounds)),
         ("spread", &|bounds| worlds::check_spread(share, bounds)),
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
+        ("better", &|bounds| worlds::check_better(share, bounds)),
         ("failures", &|bounds| worlds::check_failures(share, bounds)),
         ("guards", &|bounds| worlds::check_guards(share, bounds)),
         ("guarded", &|bounds| deceptive_worlds::check_guards(share, bounds)),
@@ -144,6 +145,10 @@ fn is_unsound(standing: &ExperimentStanding) -> bool {
 
 fn is_small(standing: &ExperimentStanding) -> bool {
     matches!(standing.verdict, Verdict::RealButBelowMargin { .. })
+}
+
+fn is_better(standing: &ExperimentStanding) -> bool {
+    matches!(standing.verdict, Verdict::Better { .. })
 }
 
 fn find_winner(standing: &ExperimentStanding) -> Option<usize> {

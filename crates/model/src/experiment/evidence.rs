@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use super::outcome::BlockOutcome;
-use super::question::{BoundedGain, PlacementQuestion, QuestionKind};
+use super::question::{BoundedBet, BoundedGain, PlacementQuestion, QuestionKind};
 
 /// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
 /// for effects that are small relative to the noise.
@@ -22,8 +22,6 @@ const BETS: usize = TILTS + RANK_STAKES.len();
 const SHARES: [f64; BETS] = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22, 0.07, 0.12, 0.12];
 /// Shares for experiments of at least twenty blocks: small effects are proven sooner.
 const PATIENT_SHARES: [f64; BETS] = [0.06, 0.12, 0.24, 0.26, 0.14, 0.04, 0.01, 0.01, 0.07, 0.03, 0.02];
-/// Bets on a mean: the share of the wealth lost in the worst case, and the bet's share of the wealth.
-const STAKES: [(f64, f64); 3] = [(0.8, 0.65), (0.4, 0.25), (0.15, 0.1)];
 /// Outcomes farther than this many scales from the middle of their pair are clamped to it.
 const CLAMP: f64 = 3.0;
 /// A bet is kept within these bounds, so that no number overflows.
@@ -40,7 +38,7 @@ impl BettorWealth {
         let bets = match question.what {
             QuestionKind::Typical if question.is_patient => PATIENT_SHARES.to_vec(),
             QuestionKind::Typical => SHARES.to_vec(),
-            QuestionKind::Mean | QuestionKind::Tail => STAKES.map(|(_, share)| share).to_vec(),
+            QuestionKind::Mean | QuestionKind::Tail => question.bounded_bets().iter().map(|bet| bet.share).collect(),
         };
         Self { bets }
     }
@@ -93,7 +91,7 @@ impl EffectEvidence {
     pub fn add_outcome(&mut self, outcome: &BlockOutcome) -> bool {
         if self.question.what != QuestionKind::Typical {
             if let Some(block) = self.question.bound_gain(outcome, self.theta) {
-                let (above, below) = bounded_factors(&block);
+                let (above, below) = bounded_factors(self.question.bounded_bets(), &block);
                 self.above.multiply_bets(&above);
                 self.below.multiply_bets(&below);
             }
@@ -148,8 +146,8 @@ fn bet_factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
 }
 
 /// Returns the factors of the bets on a mean: the whole stake is lost if the block loses the most possible.
-fn bounded_factors(block: &BoundedGain) -> ([f64; STAKES.len()], [f64; STAKES.len()]) {
-    let above = STAKES.map(|(stake, _)| 1.0 + stake * block.gain / block.most_lost);
-    let below = STAKES.map(|(stake, _)| 1.0 - stake * block.gain / block.most_gained);
-    (above, below)
+fn bounded_factors(bets: &[BoundedBet], block: &BoundedGain) -> (Vec<f64>, Vec<f64>) {
+    let above = bets.iter().map(|bet| 1.0 + bet.stake * block.gain / block.most_lost);
+    let below = bets.iter().map(|bet| 1.0 - bet.stake * block.gain / block.most_gained);
+    (above.collect(), below.collect())
 }

@@ -47,7 +47,27 @@ pub(crate) struct PlacementQuestion {
     cap: f64,
     /// True if no verdict comes before twenty blocks.
     pub(super) is_patient: bool,
+    /// True if it is asked about a guard.
+    is_guard: bool,
 }
+
+/// A bet on a bounded difference.
+pub(super) struct BoundedBet {
+    /// The share of the bet that is lost in the worst case.
+    pub(super) stake: f64,
+    /// The bet's share of the wealth at the start.
+    pub(super) share: f64,
+}
+
+const fn bounded_bet(stake: f64, share: f64) -> BoundedBet {
+    BoundedBet { stake, share }
+}
+
+/// Bets on a mean and on slow runs: differences in either direction are usual.
+const BETS: [BoundedBet; 3] = [bounded_bet(0.8, 0.65), bounded_bet(0.4, 0.25), bounded_bet(0.15, 0.1)];
+/// Bets on a guard's slow runs. Usually none is slow, and a tenth is to be excluded soon: 35 runs without a slow one are
+/// enough, or 56 with a single one.
+const GUARD_BETS: [BoundedBet; 2] = [bounded_bet(0.85, 0.85), bounded_bet(0.35, 0.15)];
 
 /// Evidence of a block on a mean, at a hypothesis: the gain, the largest possible loss, and the largest possible gain.
 pub(super) struct BoundedGain {
@@ -70,7 +90,17 @@ impl JudgingPolicy {
     /// Returns another question, with this policy's numbers.
     pub(crate) fn question_about(&self, what: QuestionKind) -> PlacementQuestion {
         let is_patient = self.least_blocks >= PATIENT_BLOCKS;
-        PlacementQuestion { what, slow_ln: self.slow.ln(), cap: self.cap, is_patient }
+        PlacementQuestion { what, slow_ln: self.slow.ln(), cap: self.cap, is_patient, is_guard: false }
+    }
+
+    /// Returns a question about a guard, with this policy's numbers.
+    pub(crate) fn guard_question(&self, what: QuestionKind) -> PlacementQuestion {
+        PlacementQuestion { is_patient: false, is_guard: true, ..self.question_about(what) }
+    }
+
+    /// Returns the margin of guards in the scale of a question's effects: for slow runs, 0.1 is 10 of 100 runs.
+    pub fn guard_margin_of(&self, what: QuestionKind) -> f64 {
+        if what == QuestionKind::Tail { self.guard_margin.min(1.0) } else { self.guard_margin.ln_1p() }
     }
 
     /// Returns the margin of a question in the scale of its effects: a difference of logarithms, or for slow runs a
@@ -83,7 +113,13 @@ impl JudgingPolicy {
 
 impl PlacementQuestion {
     /// The question about the typical run, which needs no numbers.
-    pub(crate) const TYPICAL: Self = Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, is_patient: false };
+    pub(crate) const TYPICAL: Self =
+        Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, is_patient: false, is_guard: false };
+
+    /// Returns the bets on a mean or on slow runs.
+    pub(super) fn bounded_bets(&self) -> &'static [BoundedBet] {
+        if self.is_guard && self.what == QuestionKind::Tail { &GUARD_BETS } else { &BETS }
+    }
 
     /// Returns true if a block contributes to the answer.
     pub(super) fn is_about(&self, outcome: &BlockOutcome) -> bool {
