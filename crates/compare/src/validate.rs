@@ -26,7 +26,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
     let mut bounds = ErrorBounds { broken: Vec::new() };
     let trace = unlimited_looks::record_trace();
-    let sections: [Section<'_>; 20] = [
+    let sections: [Section<'_>; 21] = [
         ("looking", &|bounds| unlimited_looks::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::print_scaling(share, bounds)),
@@ -39,6 +39,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("slots", &|bounds| slots::print_tables(share, bounds)),
         ("spread", &|bounds| worlds::check_spread(share, bounds)),
         ("slow", &|bounds| worlds::slow_runs(share, bounds)),
+        ("better", &|bounds| worlds::check_better(share, bounds)),
         ("failures", &|bounds| worlds::check_failures(share, bounds)),
         ("guards", &|bounds| worlds::check_guards(share, bounds)),
         ("guarded", &|bounds| deceptive_worlds::check_guards(share, bounds)),
@@ -149,13 +150,7 @@ fn is_small(standing: &ExperimentStanding) -> bool {
 
 /// Returns true if a candidate is proven better, but neither that its gain reaches the margin nor that it does not.
 fn is_better(standing: &ExperimentStanding) -> bool {
-    let is_proven = standing.arms.iter().any(|arm| arm.e_better_of_all >= JudgingPolicy::default().needed_evidence());
-    is_proven && find_winner(standing).is_none() && !is_small(standing) && !is_unsound(standing)
-}
-
-/// Returns true if nothing is proven: neither "better" nor "no difference".
-fn is_open(standing: &ExperimentStanding) -> bool {
-    is_undecided(standing) && !is_better(standing)
+    matches!(standing.verdict, Verdict::Better { .. })
 }
 
 /// Returns true if what is proven of one candidate contradicts its true gain.

@@ -40,6 +40,8 @@ pub use subject::{
 
 /// Maximum number of blocks in a session of typical runs; an undecided experiment can be continued.
 const MOST_BLOCKS: u32 = 60;
+/// The same with guards, of which slow runs are counted.
+const MOST_BLOCKS_OF_GUARDS: u32 = 100;
 /// Maximum number of blocks for means and slow runs, which need more.
 const MOST_BLOCKS_OF_RARE: u32 = 200;
 /// Maximum number of blocks for slots, which are short and start no process.
@@ -263,7 +265,8 @@ impl<'a> ExperimentLimits<'a> {
         let is_live = begun.experiment.workload.live.is_some();
         let most = match begun.experiment.policy.what {
             _ if is_live => MOST_BLOCKS_OF_SLOTS,
-            QuestionKind::Typical => MOST_BLOCKS,
+            QuestionKind::Typical if begun.experiment.workload.guards.is_empty() => MOST_BLOCKS,
+            QuestionKind::Typical => MOST_BLOCKS_OF_GUARDS,
             QuestionKind::Mean | QuestionKind::Tail => MOST_BLOCKS_OF_RARE,
         };
         let budget = budget.or(is_live.then_some(BUDGET_OF_SLOTS));

@@ -8,6 +8,7 @@ mod carry_over;
 mod effect;
 mod evidence;
 mod expected_noise;
+mod failures;
 mod judgement;
 mod law;
 mod mean;
@@ -26,28 +27,28 @@ mod threads;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use effect::estimate_effect;
+pub(crate) use effect::{EffectEstimate, estimate_effect};
 pub use evidence::{BettorWealth, EffectEvidence};
 pub use expected_noise::ExpectedNoise;
+pub use failures::excluded_failure_rate;
 pub use law::{LawFit, OpenInterval, ScalingLaw, ValueInterval};
 pub use mean::{MeanEffect, mean_effect};
 pub use outcome::BlockOutcome;
 pub use paired::PairedRuns;
 pub use partial::{PartialGain, RunPart};
-pub(crate) use question::PlacementQuestion;
 pub use question::QuestionKind;
 pub use race::PlacementRace;
-pub(crate) use race::closed_test;
+pub(crate) use race::{closed_test, find_usual};
 pub(crate) use slots::SlotBlocks;
 pub use standing::{
     AnswerVerdict, ArmStanding, ArmState, ArmVerdict, BaselineEffect, CarryOverEffect, ExperimentChecks,
-    ExperimentDoubt, ExperimentStanding, GuardStanding, GuardVerdict, OutReason, QuestionAnswer, Verdict,
+    ExperimentDoubt, ExperimentStanding, GuardAnswer, GuardStanding, GuardVerdict, OutReason, QuestionAnswer, Verdict,
 };
 pub use threads::{
     CellStanding, CountsStanding, PinnedStanding, ThreadsCell, ThreadsRace, ThreadsStanding, arrange_cells,
 };
 
-/// Default number of failures after which a candidate is out, if it failed more than twice as often as the baseline.
+/// Default number of first runs that all fail, after which a candidate is out if the baseline failed less often.
 pub const MOST_FAILURES: u32 = 2;
 /// Minimum number of failures at which the baseline is a doubt, if they are at least the share [`FAILING`] of its runs.
 /// If one run in fifty fails, two failures among the first twenty runs are too likely.
@@ -85,8 +86,8 @@ pub struct JudgingPolicy {
     /// The experiment does not end, and no arm is removed except for failures, before this many blocks; 0 by default.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub least_blocks: u32,
-    /// Number of failures after which a candidate is out, if it failed more than twice as often as the baseline; 2 by
-    /// default.
+    /// Number of first runs that all fail, after which a candidate is out if the baseline failed less often; 2 by
+    /// default. With 1, a single failure at any time is enough, if the candidate failed more than twice as often.
     #[serde(default = "usual_failures", skip_serializing_if = "is_usual")]
     pub most_failures: u32,
     /// Noise of an earlier experiment with the same workload on the same machine, for which the first shares of the bets were

@@ -13,6 +13,7 @@ mod parts;
 mod threads;
 mod timing;
 mod units;
+mod value_groups;
 mod workload;
 
 use std::collections::BTreeSet;

@@ -344,8 +344,10 @@ fn print_experiment(
 fn exit_of_standing(standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
     match standing.verdict {
         Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => CommandExit::Done,
-        Verdict::Undecided { .. } if *ending == ExperimentEnd::Stopped => CommandExit::Interrupted,
-        Verdict::Undecided { .. } | Verdict::Unsound { .. } => CommandExit::Undecided,
+        Verdict::Undecided { .. } | Verdict::Better { .. } if *ending == ExperimentEnd::Stopped => {
+            CommandExit::Interrupted
+        }
+        Verdict::Undecided { .. } | Verdict::Better { .. } | Verdict::Unsound { .. } => CommandExit::Undecided,
     }
 }
 

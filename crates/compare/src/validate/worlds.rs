@@ -2,12 +2,13 @@
 
 use corewise_machine::random::RandomGenerator;
 use corewise_model::experiment::{
-    BlockOutcome, BlockRun, EffectEvidence, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock,
+    ArmStanding, ArmVerdict, BlockOutcome, BlockRun, EffectEvidence, ExperimentStanding, JudgingPolicy, PlacementRace,
+    RunBlock, excluded_failure_rate,
 };
 
 use super::{
-    ErrorBounds, count_repetitions, find_winner, is_no_difference, is_undecided, is_unsound, percent_of,
-    repeat_simulation, run_counts,
+    ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_small, is_undecided, is_unsound,
+    percent_of, repeat_simulation, run_counts,
 };
 
 /// Simulates an experiment with outcomes that depend only on the arm and on chance.
@@ -82,25 +83,87 @@ pub fn slow_runs(share: f64, bounds: &mut ErrorBounds) {
     }
 }
 
-/// Simulates runs of all arms that occasionally fail: no reason to distrust the experiment, nor to call one of them worse.
-pub fn check_failures(share: f64, bounds: &mut ErrorBounds) {
+/// Measures how frequently an effect below the margin, or none, is called better.
+pub fn check_better(share: f64, bounds: &mut ErrorBounds) {
     let count = count_repetitions(1000.0, share);
-    println!("\n## Runs that fail in every arm, noise 2 %, at most 120 runs of each arm: {count} experiments each\n");
-    println!("| of 100 runs fail | true | wins % | no difference % | undecided % | unsound % | runs, mean |");
-    println!("|---|---|--:|--:|--:|--:|--:|");
-    for (failing, gain) in [(0.02, 0.0_f64), (0.02, 0.02), (0.02, 0.05), (0.05, 0.05), (0.3, 0.05)] {
+    println!(
+        "\n## Better, while it is open if by 3 %: one candidate, noise 2 %, at most 60 blocks: {count} experiments each\n"
+    );
+    println!("| true | better % | wins % | below the margin % | no difference % | undecided % | runs, mean |");
+    println!("|---|--:|--:|--:|--:|--:|--:|");
+    for gain in [0.0_f64, 0.01, 0.02, 0.03] {
         let standings = repeat_simulation(count, |seed| {
-            simulate_experiment(1, seed, 240, |arm, random| {
-                let x = 0.02 * random.next_normal() - if arm == 1 { gain.ln_1p() } else { 0.0 };
-                (random.next_unit() >= failing).then_some(x)
+            simulate_experiment(1, seed, 120, |arm, random| {
+                Some(0.02 * random.next_normal() - if arm == 1 { gain.ln_1p() } else { 0.0 })
             })
         });
-        let (wins, unsound) =
-            (percent_of(&standings, |standing| find_winner(standing).is_some()), percent_of(&standings, is_unsound));
+        let (better, open) = (percent_of(&standings, is_better), percent_of(&standings, is_undecided));
         println!(
-            "| {:.0} | +{:.0} % | {wins:.1} | {:.1} | {:.1} | {unsound:.1} | {:.0} |",
+            "| +{:.0} % | {better:.1} | {:.1} | {:.1} | {:.1} | {open:.1} | {:.0} |",
+            100.0 * gain,
+            percent_of(&standings, |standing| find_winner(standing).is_some()),
+            percent_of(&standings, is_small),
+            percent_of(&standings, is_no_difference),
+            run_counts(&standings).0
+        );
+        if gain == 0.0 {
+            let claimed = percent_of(&standings, |standing| standing.arms[1].e_better_of_all >= 20.0);
+            bounds.at_most("an equal arm is called better", claimed, 5.0);
+        }
+        if gain == 0.02 {
+            bounds.at_most("+2 % at 2 % noise is undecided", open, 5.0);
+        }
+    }
+}
+
+/// A world of failing runs: number of candidates, share of the baseline's and of each candidate's runs that fail, and the
+/// candidates' gain.
+const FAILURE_WORLDS: [(usize, f64, f64, f64); 10] = [
+    (1, 0.02, 0.02, 0.0),
+    (1, 0.02, 0.02, 0.02),
+    (1, 0.02, 0.02, 0.05),
+    (1, 0.05, 0.05, 0.0),
+    (7, 0.05, 0.05, 0.0),
+    (1, 0.05, 0.05, 0.05),
+    (1, 0.3, 0.3, 0.05),
+    (1, 0.0, 0.1, 0.05),
+    (1, 0.02, 0.1, 0.05),
+    (1, 0.0, 0.5, 0.05),
+];
+
+/// Simulates runs that occasionally fail: if all arms do, it is no reason to distrust the experiment, nor to call one of
+/// them failed; if the candidate does, it must not win without a warning.
+pub fn check_failures(share: f64, bounds: &mut ErrorBounds) {
+    let count = count_repetitions(1000.0, share);
+    println!("\n## Runs that fail, noise 2 %, at most 60 blocks: {count} experiments each\n");
+    println!(
+        "| candidates | of 100 runs fail: OS default | candidates | true | wins % | wins, true rate excluded % | fails more % | failed % | \
+         no difference % | undecided % | unsound % | runs, mean |"
+    );
+    println!("|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for (candidates, of_baseline, failing, gain) in FAILURE_WORLDS {
+        let standings = repeat_simulation(count, |seed| {
+            simulate_experiment(candidates, seed, 60 * (candidates as u32 + 1), |arm, random| {
+                let x = 0.02 * random.next_normal() - if arm > 0 { gain.ln_1p() } else { 0.0 };
+                let rate = if arm == 0 { of_baseline } else { failing };
+                (random.next_unit() >= rate).then_some(x)
+            })
+        });
+        let has = |verdict: ArmVerdict| {
+            percent_of(&standings, |standing| standing.arms.iter().any(|arm| arm.verdict == Some(verdict)))
+        };
+        let (wins, unsound, failed) = (
+            percent_of(&standings, |standing| find_winner(standing).is_some()),
+            percent_of(&standings, is_unsound),
+            has(ArmVerdict::Failed),
+        );
+        let unwarned = percent_of(&standings, |standing| wins_without_warning(standing, failing));
+        println!(
+            "| {candidates} | {:.0} | {:.0} | +{:.0} % | {wins:.1} | {unwarned:.1} | {:.1} | {failed:.1} | {:.1} | {:.1} | {unsound:.1} | {:.0} |",
+            100.0 * of_baseline,
             100.0 * failing,
             100.0 * gain,
+            has(ArmVerdict::FailsMore),
             percent_of(&standings, is_no_difference),
             percent_of(&standings, is_undecided),
             run_counts(&standings).0
@@ -111,7 +174,20 @@ pub fn check_failures(share: f64, bounds: &mut ErrorBounds) {
         if failing <= 0.02 {
             bounds.at_most("an experiment in which 2 of 100 runs fail is unsound", unsound, 5.0);
         }
+        if of_baseline == failing && failing <= 0.05 {
+            bounds.at_most("an arm that fails as often as the OS default is called failed", failed, 5.0);
+        }
+        if failing > of_baseline {
+            bounds.at_most("a winner that crashes, without a warning", unwarned, 5.0);
+        }
     }
+}
+
+/// Returns true if a winner is shown with failures that are no more than the baseline's, or without any in runs that
+/// exclude its true rate.
+fn wins_without_warning(standing: &ExperimentStanding, rate: f64) -> bool {
+    let is_unwarned = |winner: &ArmStanding| winner.failures > 0 || excluded_failure_rate(winner.runs, 0.05) <= rate;
+    find_winner(standing).is_some_and(|arm| is_unwarned(&standing.arms[arm]))
 }
 
 /// Measures how frequently a guard passes, and is said to be worse, by its true effect.

@@ -3,7 +3,7 @@
 use super::evidence::EffectEvidence;
 use super::outcome::BlockOutcome;
 use super::question::{PlacementQuestion, QuestionKind};
-use super::standing::BaselineEffect;
+use super::standing::{BaselineEffect, LIKELY_ERRORS};
 use crate::stats::order::median_deviation;
 
 /// Differences beyond this, a ratio of e^100, mark failed runs.
@@ -17,14 +17,14 @@ const HALVINGS: u32 = 12;
 
 /// A difference within blocks, with a robust standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct EffectEstimate {
+pub(crate) struct EffectEstimate {
     pub(super) value: f64,
     pub(super) error: f64,
 }
 
 impl EffectEstimate {
     /// Estimates the effect in the scale of a question; `None` without outcomes.
-    pub(super) fn from_outcomes(question: &PlacementQuestion, outcomes: &[BlockOutcome]) -> Option<Self> {
+    pub(crate) fn from_outcomes(question: &PlacementQuestion, outcomes: &[BlockOutcome]) -> Option<Self> {
         if question.what == QuestionKind::Typical {
             return Self::from_differences(&outcomes.iter().map(BlockOutcome::logarithmic_gain).collect::<Vec<f64>>());
         }
@@ -58,6 +58,11 @@ impl EffectEstimate {
         // The deviations of few values from their own median are too small.
         let correction = 1.0 + 1.0 / count;
         Some(Self { value, error: correction * median_deviation(differences) / count.sqrt() })
+    }
+
+    /// Returns true if it is worse by a margin, and by more than chance explains.
+    pub(crate) fn is_likely_worse(&self, margin: f64) -> bool {
+        self.value <= -margin && self.value + LIKELY_ERRORS * self.error < 0.0
     }
 }
 

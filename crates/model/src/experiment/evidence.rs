@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::JudgingPolicy;
 use super::outcome::BlockOutcome;
-use super::question::{BoundedGain, PlacementQuestion, QuestionKind};
+use super::question::{BoundedBet, BoundedGain, PlacementQuestion, QuestionKind};
 
 /// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
 /// for effects that are small relative to the noise.
@@ -20,8 +20,6 @@ pub(super) const TILTS: usize = 8;
 const RANK_STAKES: [f64; 3] = [0.35, 0.7, 0.97];
 /// Number of bets on the typical run.
 pub(super) const BETS: usize = TILTS + RANK_STAKES.len();
-/// Bets on a mean: the share of the wealth lost in the worst case, and the bet's share of the wealth.
-const STAKES: [(f64, f64); 3] = [(0.8, 0.65), (0.4, 0.25), (0.15, 0.1)];
 /// Outcomes farther than this many scales from the middle of their pair are clamped to it.
 const CLAMP: f64 = 3.0;
 /// A bet is kept within these bounds, so that no number overflows.
@@ -37,7 +35,7 @@ impl BettorWealth {
     fn new(question: &PlacementQuestion) -> Self {
         let bets = match question.what {
             QuestionKind::Typical => question.shares.to_vec(),
-            QuestionKind::Mean | QuestionKind::Tail => STAKES.map(|(_, share)| share).to_vec(),
+            QuestionKind::Mean | QuestionKind::Tail => question.bounded_bets().iter().map(|bet| bet.share).collect(),
         };
         Self { bets }
     }
@@ -95,7 +93,7 @@ impl EffectEvidence {
     pub fn add_outcome(&mut self, outcome: &BlockOutcome) -> bool {
         if self.question.what != QuestionKind::Typical {
             if let Some(block) = self.question.bound_gain(outcome, self.theta) {
-                let (above, below) = bounded_factors(&block);
+                let (above, below) = bounded_factors(self.question.bounded_bets(), &block);
                 self.above.multiply_bets(&above);
                 self.below.multiply_bets(&below);
             }
@@ -150,8 +148,8 @@ fn bet_factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
 }
 
 /// Returns the factors of the bets on a mean: the whole stake is lost if the block loses the most possible.
-fn bounded_factors(block: &BoundedGain) -> ([f64; STAKES.len()], [f64; STAKES.len()]) {
-    let above = STAKES.map(|(stake, _)| 1.0 + stake * block.gain / block.most_lost);
-    let below = STAKES.map(|(stake, _)| 1.0 - stake * block.gain / block.most_gained);
-    (above, below)
+fn bounded_factors(bets: &[BoundedBet], block: &BoundedGain) -> (Vec<f64>, Vec<f64>) {
+    let above = bets.iter().map(|bet| 1.0 + bet.stake * block.gain / block.most_lost);
+    let below = bets.iter().map(|bet| 1.0 - bet.stake * block.gain / block.most_gained);
+    (above.collect(), below.collect())
 }

@@ -48,8 +48,9 @@ impl PlacementRace {
         let mut arms = vec![baseline_standing(self)];
         let answers = answer_questions(self);
         arms.extend(answers.into_iter().zip(1..).map(|(answers, arm)| candidate_standing(self, arm, answers)));
-        let contradicted_by = proven_winner(self).map_or_else(Vec::new, |winner| {
-            arms[winner].conflicting_answers(&self.policy).map(|answer| answer.what).collect()
+        let better = proven_winner(self).or_else(|| best_within_margin(self, ArmVerdict::Better));
+        let contradicted_by = better.map_or_else(Vec::new, |better| {
+            arms[better].conflicting_answers(&self.policy).map(|answer| answer.what).collect()
         });
         let verdict =
             if checks.doubts.is_empty() { race_verdict(self) } else { Verdict::Unsound { why: checks.doubts.clone() } };
@@ -113,7 +114,10 @@ fn race_verdict(race: &PlacementRace) -> Verdict {
             return Verdict::NoMaterialDifference;
         }
     }
-    Verdict::Undecided { more_runs: more_runs(race) }
+    match best_within_margin(race, ArmVerdict::Better) {
+        Some(arm) => Verdict::Better { arm, more_runs: runs_to_size(race, arm) },
+        None => Verdict::Undecided { more_runs: more_runs(race) },
+    }
 }
 
 pub(super) fn arm_verdict(race: &PlacementRace, arm: &RaceArm) -> ArmVerdict {
@@ -125,7 +129,9 @@ pub(super) fn arm_verdict(race: &PlacementRace, arm: &RaceArm) -> ArmVerdict {
     match () {
         () if matches!(arm.state, ArmState::Out { why: OutReason::Failures, .. }) => ArmVerdict::Failed,
         () if proven && not_better => ArmVerdict::RealButBelowMargin,
+        () if proven && arm.failing.is_more() => ArmVerdict::FailsMore,
         () if proven && reaches => ArmVerdict::Wins,
+        () if proven => ArmVerdict::Better,
         () if not_better && not_worse => ArmVerdict::NoMaterialDifference,
         () if arm.equal.below().current_wealth() >= enough => ArmVerdict::Worse,
         () if not_better => ArmVerdict::NotBetterByMargin,
@@ -138,13 +144,25 @@ pub(super) fn arm_verdict(race: &PlacementRace, arm: &RaceArm) -> ArmVerdict {
 fn more_runs(race: &PlacementRace) -> Option<u32> {
     let enough = race.policy.needed_evidence();
     let margin = race.policy.margin_of(race.policy.what);
-    let reaches = |arm: &RaceArm| arm.estimate.is_some_and(|estimate| estimate.value >= margin);
+    let reaches =
+        |arm: &RaceArm| arm.estimate.is_some_and(|estimate| estimate.value >= margin) && !arm.failing.is_more();
     let to_win = |arm: &RaceArm| more_blocks(arm, arm.equal.above().current_wealth(), enough * race.arms.len() as f64);
     let to_lose = |arm: &RaceArm| more_blocks(arm, arm.better_by_margin.below().current_wealth(), enough);
     let alive = || race.alive_arms().map(|arm| race.arm(arm));
     let wins = alive().filter(|arm| reaches(arm)).filter_map(to_win).reduce(f64::min);
     let all_lose = || alive().map(to_lose).try_fold(0.0, |most: f64, blocks| Some(most.max(blocks?)));
-    let blocks = wins.or_else(all_lose).filter(|_| race.alive_arms().next().is_some())?;
+    promise_runs(race, wins.or_else(all_lose).filter(|_| race.alive_arms().next().is_some())?)
+}
+
+/// Forecasts the number of runs that tell if an arm that is proven better is better by the margin, likewise.
+fn runs_to_size(race: &PlacementRace, arm: usize) -> Option<u32> {
+    let arm = race.arm(arm);
+    let now = arm.better_by_margin.below().current_wealth();
+    promise_runs(race, more_blocks(arm, now, race.policy.needed_evidence()).filter(|_| arm.state == ArmState::Alive)?)
+}
+
+/// Returns the runs of so many blocks; `None` if they are too many for a forecast.
+fn promise_runs(race: &PlacementRace, blocks: f64) -> Option<u32> {
     let runs = blocks.max(1.0).ceil() * race.next_members().len() as f64;
     (runs <= MOST_PROMISED).then_some(runs as u32)
 }
@@ -211,6 +229,8 @@ fn baseline_standing(race: &PlacementRace) -> ArmStanding {
         arm: 0,
         runs: race.baseline.runs,
         failures: race.baseline.failures,
+        paired_failures: [0; 2],
+        e_fails_more: 1.0,
         median: (!values.is_empty()).then(|| median(values)),
         effect: None,
         e_better: 1.0,
@@ -234,6 +254,8 @@ fn candidate_standing(race: &PlacementRace, number: usize, answers: Vec<Question
         arm: number,
         runs: arm.runs,
         failures: arm.failures,
+        paired_failures: arm.failing.counts,
+        e_fails_more: arm.fails_more_of_all,
         median: (!values.is_empty()).then(|| median(&values)),
         effect: answers.iter().find(|answer| answer.what == race.policy.what).and_then(|answer| answer.effect),
         e_better: arm.equal.above().current_wealth(),

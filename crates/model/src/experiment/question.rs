@@ -49,7 +49,27 @@ pub(crate) struct PlacementQuestion {
     cap: f64,
     /// Shares of the wealth that the bets on the typical run start with.
     pub(super) shares: [f64; BETS],
+    /// True if it is asked about a guard.
+    is_guard: bool,
 }
+
+/// A bet on a bounded difference.
+pub(super) struct BoundedBet {
+    /// The share of the bet that is lost in the worst case.
+    pub(super) stake: f64,
+    /// The bet's share of the wealth at the start.
+    pub(super) share: f64,
+}
+
+const fn bounded_bet(stake: f64, share: f64) -> BoundedBet {
+    BoundedBet { stake, share }
+}
+
+/// Bets on a mean and on slow runs: differences in either direction are usual.
+const BOUNDED_BETS: [BoundedBet; 3] = [bounded_bet(0.8, 0.65), bounded_bet(0.4, 0.25), bounded_bet(0.15, 0.1)];
+/// Bets on a guard's slow runs. Usually none is slow, and a tenth is to be excluded soon: 35 runs without a slow one are
+/// enough, or 56 with a single one.
+const GUARD_BETS: [BoundedBet; 2] = [bounded_bet(0.85, 0.85), bounded_bet(0.35, 0.15)];
 
 /// Evidence of a block on a mean, at a hypothesis: the gain, the largest possible loss, and the largest possible gain.
 pub(super) struct BoundedGain {
@@ -71,7 +91,8 @@ impl JudgingPolicy {
 
     /// Returns another question, with this policy's numbers.
     pub(crate) fn question_about(&self, what: QuestionKind) -> PlacementQuestion {
-        PlacementQuestion { what, slow_ln: self.slow.ln(), cap: self.cap, shares: self.choose_shares() }
+        let (slow_ln, cap, shares) = (self.slow.ln(), self.cap, self.choose_shares());
+        PlacementQuestion { what, slow_ln, cap, shares, is_guard: false }
     }
 
     /// Returns the shares for the expected noise, and the usual ones if it is unknown or every effect matters.
@@ -81,6 +102,16 @@ impl JudgingPolicy {
             (Some(noise), margin) if margin > 0.0 => shares_for(noise.gain_deviation, margin, &usual),
             _ => usual,
         }
+    }
+
+    /// Returns a question about a guard, with this policy's numbers.
+    pub(crate) fn guard_question(&self, what: QuestionKind) -> PlacementQuestion {
+        PlacementQuestion { shares: USUAL_SHARES, is_guard: true, ..self.question_about(what) }
+    }
+
+    /// Returns the margin of guards in the scale of a question's effects: for slow runs, 0.1 is 10 of 100 runs.
+    pub fn guard_margin_of(&self, what: QuestionKind) -> f64 {
+        if what == QuestionKind::Tail { self.guard_margin.min(1.0) } else { self.guard_margin.ln_1p() }
     }
 
     /// Returns the margin of a question in the scale of its effects: a difference of logarithms, or for slow runs a
@@ -93,7 +124,13 @@ impl JudgingPolicy {
 
 impl PlacementQuestion {
     /// The question about the typical run, which needs no numbers.
-    pub(crate) const TYPICAL: Self = Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, shares: USUAL_SHARES };
+    pub(crate) const TYPICAL: Self =
+        Self { what: QuestionKind::Typical, slow_ln: 0.0, cap: 1.0, shares: USUAL_SHARES, is_guard: false };
+
+    /// Returns the bets on a mean or on slow runs.
+    pub(super) fn bounded_bets(&self) -> &'static [BoundedBet] {
+        if self.is_guard && self.what == QuestionKind::Tail { &GUARD_BETS } else { &BOUNDED_BETS }
+    }
 
     /// Returns true if a block contributes to the answer.
     pub(super) fn is_about(&self, outcome: &BlockOutcome) -> bool {

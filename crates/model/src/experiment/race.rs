@@ -5,6 +5,7 @@ use corewise_machine::random::RandomGenerator;
 use super::carry_over::OrderedBlock;
 use super::effect::EffectEstimate;
 use super::evidence::EffectEvidence;
+use super::failures::FailureEvidence;
 use super::outcome::BlockOutcome;
 use super::question::{PlacementQuestion, QuestionKind};
 use super::standing::{ArmState, OutReason};
@@ -54,6 +55,10 @@ pub(super) struct RaceArm {
     pub(super) worse_by_margin: EffectEvidence,
     /// The e-value for "better", closed over all candidates.
     pub(super) better_of_all: f64,
+    /// Evidence for "fails more often than the baseline".
+    pub(super) failing: FailureEvidence,
+    /// Its e-value, closed over all candidates.
+    pub(super) fails_more_of_all: f64,
     pub(super) estimate: Option<EffectEstimate>,
 }
 
@@ -170,8 +175,15 @@ impl PlacementRace {
     }
 
     fn close_block(&mut self) {
-        let closed = closed_test(&self.arms.iter().map(|arm| arm.equal.above().current_wealth()).collect::<Vec<f64>>());
-        self.arms.iter_mut().zip(closed).for_each(|(arm, closed)| arm.better_of_all = closed);
+        let better = self.close_evidence(|arm| arm.equal.above().current_wealth());
+        let failing = self.close_evidence(|arm| arm.failing.current_wealth());
+        for (arm, (better, failing)) in self.arms.iter_mut().zip(better.into_iter().zip(failing)) {
+            (arm.better_of_all, arm.fails_more_of_all) = (better, failing);
+        }
+    }
+
+    fn close_evidence(&self, evidence: impl Fn(&RaceArm) -> f64) -> Vec<f64> {
+        closed_test(&self.arms.iter().map(evidence).collect::<Vec<f64>>())
     }
 
     /// Removes a live candidate because a guard is proven to be worse on it.
@@ -186,11 +198,18 @@ impl PlacementRace {
         self.arms[arm - 1].state = ArmState::Out { block: self.blocks, why };
     }
 
-    /// Removes candidates that failed too often, by default twice, and more than twice as often as the baseline.
+    /// Removes candidates that never worked, or that are proven to fail more often than the baseline.
     fn drop_failed(&mut self) {
-        let enough = self.policy.most_failures.max(2 * self.baseline.failures + 1);
-        let failed: Vec<usize> = self.alive_arms().filter(|&arm| self.arm(arm).failures >= enough).collect();
+        let failed: Vec<usize> = self.alive_arms().filter(|&arm| self.has_failed(self.arm(arm))).collect();
         failed.into_iter().for_each(|arm| self.take_out(arm, OutReason::Failures));
+    }
+
+    /// A policy that allows a single failure, as for slots, protects users: it needs no proof.
+    fn has_failed(&self, arm: &RaceArm) -> bool {
+        let (most, of_baseline) = (self.policy.most_failures, self.baseline.failures);
+        let never_worked = arm.failures == arm.runs && arm.failures >= most && arm.failures > of_baseline;
+        let harms_users = most == 1 && arm.failures > 2 * of_baseline;
+        never_worked || harms_users || arm.fails_more_of_all >= self.policy.needed_evidence()
     }
 
     /// Applies the rigorous rule: removes candidates that are proven not to be better by the margin.
@@ -289,8 +308,13 @@ impl RaceBaseline {
 
     /// Returns the present median; `None` after few runs.
     fn usual_median(&self) -> Option<f64> {
-        (self.values.len() >= FIRST_USUAL).then(|| median(&self.values))
+        find_usual(&self.values)
     }
+}
+
+/// Returns the median of the baseline's values so far; `None` if they are few.
+pub(crate) fn find_usual(values: &[f64]) -> Option<f64> {
+    (values.len() >= FIRST_USUAL).then(|| median(values))
 }
 
 /// Returns true if a block has a run of every member. Other runs are allowed: experiments of earlier versions have the
@@ -321,6 +345,8 @@ impl RaceArm {
             better_by_margin: EffectEvidence::for_question(question, margin),
             worse_by_margin: EffectEvidence::for_question(question, -margin),
             better_of_all: 1.0,
+            failing: FailureEvidence::new(),
+            fails_more_of_all: 1.0,
             estimate: None,
         }
     }
@@ -329,6 +355,7 @@ impl RaceArm {
     fn add_outcome(&mut self, question: &PlacementQuestion, outcome: BlockOutcome, block: u32) -> bool {
         self.better_by_margin.add_outcome(&outcome);
         self.worse_by_margin.add_outcome(&outcome);
+        self.failing.add_outcome(&outcome);
         self.at.push(block);
         self.counted += usize::from(question.is_about(&outcome));
         self.outcomes.push(outcome);

@@ -7,7 +7,7 @@ use super::{JudgingPolicy, PairedRuns, PartialGain, QuestionKind};
 use crate::quantity::QuotedQuantity;
 
 /// Number of robust standard errors from zero at which a difference is likely.
-const LIKELY_ERRORS: f64 = 2.0;
+pub(super) const LIKELY_ERRORS: f64 = 2.0;
 /// Share of the margin from which a mean that is worse contradicts a winner.
 const CONTRADICTING_SHARE: f64 = 0.5;
 
@@ -46,6 +46,14 @@ pub enum Verdict {
         /// The best of them.
         arm: usize,
     },
+    /// A candidate is proven better than the baseline, but its estimate is below the margin: whether it reaches it is
+    /// open.
+    Better {
+        /// The candidate; of several within the margin of the best, the first.
+        arm: usize,
+        /// Approximate number of further runs that would tell; absent if unknown.
+        more_runs: Option<u32>,
+    },
     /// No candidate is better than the baseline by the margin or more: leave it to the operating system. Some may be
     /// worse; the arms say which.
     NoMaterialDifference,
@@ -59,6 +67,21 @@ pub enum Verdict {
         /// The reasons.
         why: Vec<ExperimentDoubt>,
     },
+}
+
+impl Verdict {
+    /// Returns true if more runs may answer what is open.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Undecided { .. } | Self::Better { .. })
+    }
+
+    /// Returns the approximate number of further runs that would answer it; `None` if it is answered or unknown.
+    pub fn more_runs(&self) -> Option<u32> {
+        match self {
+            Self::Undecided { more_runs } | Self::Better { more_runs, .. } => *more_runs,
+            _ => None,
+        }
+    }
 }
 
 /// A reason not to trust an experiment.
@@ -97,6 +120,9 @@ pub enum ExperimentDoubt {
         guard: usize,
         /// The candidate.
         arm: usize,
+        /// The question in which it is worse.
+        #[serde(default)]
+        what: QuestionKind,
         /// The effect, as in [`BaselineEffect::estimate`]; negative, and below -100 if the baseline has none of it.
         estimate: f64,
     },
@@ -109,11 +135,31 @@ pub struct GuardStanding {
     pub guard: usize,
     /// The candidate.
     pub arm: usize,
-    /// Effect on the guard, relative to the baseline; negative is worse.
+    /// The answers about its typical run, its mean and its slow runs.
+    pub answers: Vec<GuardAnswer>,
+    /// The verdict: worse or likely worse if one of the answers is, and open if the typical run or slow runs are. A
+    /// mean takes hundreds of runs to prove, so an open one does not matter.
+    pub verdict: GuardVerdict,
+}
+
+impl GuardStanding {
+    /// Returns the answer to a question.
+    pub fn find_answer(&self, what: QuestionKind) -> Option<&GuardAnswer> {
+        self.answers.iter().find(|answer| answer.what == what)
+    }
+}
+
+/// Answer to one question about a guard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuardAnswer {
+    /// The question.
+    pub what: QuestionKind,
+    /// Effect on the guard, relative to the baseline; negative is worse. For slow runs a difference of shares.
     pub effect: Option<BaselineEffect>,
-    /// The e-value against "worse by the margin of guards or more", closed over all candidates; decides at `1 / error rate`.
+    /// The e-value against "worse by the margin of guards or more", closed over all candidates; decides at
+    /// `1 / error rate`. For slow runs the margin is a share of all runs.
     pub e_not_worse_by_margin: f64,
-    /// The e-value for "worse by more than the margin of guards", likewise.
+    /// The e-value for "worse by more than the margin of guards", on this candidate alone.
     pub e_worse_by_margin: f64,
     /// The verdict.
     pub verdict: GuardVerdict,
@@ -127,7 +173,9 @@ pub enum GuardVerdict {
     NotWorse,
     /// Proven to be worse by more than that.
     Worse,
-    /// Neither is proven.
+    /// Not proven, but the estimate of the mean is worse by the margin, and by more than chance explains.
+    LikelyWorse,
+    /// Nothing is proven.
     Open,
 }
 
@@ -163,6 +211,10 @@ pub struct ArmStanding {
     pub runs: u32,
     /// Number of its failed runs.
     pub failures: u32,
+    /// Failures in the blocks that it was in, its own and the baseline's: it cannot win while its own are more.
+    pub paired_failures: [u32; 2],
+    /// The e-value for "fails more often than the baseline", closed over all candidates: it is out at `1 / error rate`.
+    pub e_fails_more: f64,
     /// Median of [`super::Run::x`] over its successful runs in whole blocks.
     pub median: Option<f64>,
     /// Effect relative to the baseline; absent for the baseline, without blocks, and if most runs failed.
@@ -281,6 +333,11 @@ pub enum ArmVerdict {
     Wins,
     /// Proven better, and proven to be better by less than the margin.
     RealButBelowMargin,
+    /// Proven better; the estimate is below the margin, but the margin is not excluded.
+    Better,
+    /// Proven better, and perhaps by the margin, but it failed more often than the baseline in the same blocks. It wins
+    /// once the baseline has failed as often.
+    FailsMore,
     /// Proven to be neither better nor worse by the margin.
     NoMaterialDifference,
     /// Proven worse than the baseline.
@@ -289,7 +346,7 @@ pub enum ArmVerdict {
     NotBetterByMargin,
     /// Nothing proven.
     Undecided,
-    /// It failed twice, and more than twice as often as the baseline.
+    /// It never worked, or it is proven to fail more often than the baseline.
     Failed,
 }
 
@@ -317,7 +374,7 @@ pub enum OutReason {
     /// Clearly behind another candidate, or below half the margin, while others were alive: given up, not proven. It is taken up
     /// again before "no difference" is concluded.
     BehindLeader,
-    /// Too many failures, and more than twice as many as the baseline.
+    /// Its first runs all failed, or it is proven to fail more often than the baseline.
     Failures,
     /// A guard is proven to be worse on it by the margin of guards: it cannot win.
     GuardWorse,

@@ -1,18 +1,23 @@
 //! Coarseness of a metric's values, and results that coarse values cannot prove.
 
+use super::value_groups::find_jittered_step;
 use crate::experiment::{ArmVerdict, ExperimentDoubt, ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
 use crate::stats::order::median;
 
 /// Retracts results that values in steps of half the margin or more cannot prove: that a candidate differs by less than
-/// the margin. Proof that it is worse stays. For slow runs, which are counted, nothing is retracted. Returns the doubt
-/// if the verdict rests on a retracted result.
+/// the margin. Proof that it is worse stays. For slow runs, which are counted, nothing is retracted. `values` are those of
+/// the runs, with their arms. Returns the doubt if the verdict rests on a retracted result.
 pub(super) fn take_back(
     standing: &mut ExperimentStanding,
-    values: &[f64],
+    values: &[(usize, f64)],
     policy: &JudgingPolicy,
 ) -> Option<ExperimentDoubt> {
-    let may_be_coarse = policy.margin > 0.0 && policy.what != QuestionKind::Tail;
-    let step = smallest_step(values).filter(|step| may_be_coarse && *step >= policy.margin / 2.0)?;
+    if policy.margin <= 0.0 || policy.what == QuestionKind::Tail {
+        return None;
+    }
+    let least = policy.margin / 2.0;
+    let of_digits = smallest_step(&values.iter().map(|(_, value)| *value).collect::<Vec<f64>>());
+    let step = of_digits.filter(|step| *step >= least).or_else(|| find_jittered_step(values, least))?;
     let is_taken_back = retract_sizes(standing, policy);
     let rests_on_it = matches!(standing.verdict, Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. });
     (is_taken_back && rests_on_it).then_some(ExperimentDoubt::CoarseMetric { step })

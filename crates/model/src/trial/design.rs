@@ -17,8 +17,8 @@ pub struct TrialDesign {
     metric: TrialMetric,
     policy: JudgingPolicy,
     guards: GuardRecords,
-    /// Values of the metric.
-    values: Vec<f64>,
+    /// Values of the metric, with their arms.
+    values: Vec<(usize, f64)>,
     /// Check that these measure anything.
     measurement: MeasurementCheck,
     blocks: u32,
@@ -85,7 +85,7 @@ impl TrialDesign {
         });
         self.blocks += 1;
         self.values.extend(trials.iter().filter_map(|trial| match trial.outcome {
-            TrialOutcome::Value(value) => Some(value),
+            TrialOutcome::Value(value) => Some((trial.arm, value)),
             TrialOutcome::Failed { .. } => None,
         }));
         self.measurement.add_block(trials);
@@ -117,8 +117,7 @@ impl TrialDesign {
     pub fn is_decided(&self) -> bool {
         match &self.question {
             DesignQuestion::Placements(race) => {
-                let is_open = |arm: usize| self.guards.guard_verdicts(arm).any(|verdict| verdict == GuardVerdict::Open);
-                race.is_over() || race.is_decided() && !race.find_winner().is_some_and(is_open)
+                race.is_over() || race.is_decided() && race.find_winner().is_none_or(|arm| self.guards.all_pass(arm))
             }
             DesignQuestion::Threads(threads) => threads.is_decided(),
         }
@@ -195,7 +194,7 @@ impl TrialDesign {
 
     /// Returns true if a question is undecided.
     pub fn is_undecided(&self) -> bool {
-        let is = |standing: &ExperimentStanding| matches!(standing.verdict, Verdict::Undecided { .. });
+        let is = |standing: &ExperimentStanding| standing.verdict.is_open();
         match self.threads_standing() {
             None => is(&self.current_standing()),
             Some(threads) => threads.question_standings().any(is),
@@ -207,7 +206,7 @@ impl TrialDesign {
     fn guard_standing(&self, mut standing: ExperimentStanding) -> ExperimentStanding {
         standing.guards = self.guards.guard_standings();
         match standing.verdict {
-            Verdict::Wins { arm } if self.guards.guard_verdicts(arm).any(|verdict| verdict == GuardVerdict::Open) => {
+            Verdict::Wins { arm } | Verdict::Better { arm, .. } if !self.guards.all_pass(arm) => {
                 standing.verdict = Verdict::Undecided { more_runs: None };
             }
             Verdict::Undecided { .. } | Verdict::NoMaterialDifference => {
@@ -231,19 +230,21 @@ impl TrialDesign {
 fn guard_doubts(standing: &ExperimentStanding) -> Vec<ExperimentDoubt> {
     let is_barred = |arm: usize| matches!(standing.arms[arm].state, ArmState::Out { why: OutReason::GuardWorse, .. });
     let is_open = matches!(standing.verdict, Verdict::Undecided { .. });
-    let is_better = |arm: usize| standing.arms[arm].verdict == Some(ArmVerdict::Wins);
+    let is_better = |arm: usize| {
+        matches!(standing.arms[arm].verdict, Some(ArmVerdict::Wins | ArmVerdict::Better | ArmVerdict::FailsMore))
+    };
     if standing.arms[1..].iter().any(|arm| arm.state == ArmState::Alive) {
         return Vec::new();
     }
     let is_worse = |found: &&GuardStanding| {
         found.verdict == GuardVerdict::Worse && is_barred(found.arm) && (is_open || is_better(found.arm))
     };
-    let doubt = |found: &GuardStanding| ExperimentDoubt::GuardWorse {
-        guard: found.guard,
-        arm: found.arm,
-        estimate: found.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate).max(-LARGEST),
+    let doubt = |found: &GuardStanding| {
+        let answer = found.answers.iter().find(|answer| answer.verdict == GuardVerdict::Worse)?;
+        let estimate = answer.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate).max(-LARGEST);
+        Some(ExperimentDoubt::GuardWorse { guard: found.guard, arm: found.arm, what: answer.what, estimate })
     };
-    standing.guards.iter().filter(is_worse).map(doubt).collect()
+    standing.guards.iter().filter(is_worse).filter_map(doubt).collect()
 }
 
 /// Stands for an infinite ratio, from zero to a value.

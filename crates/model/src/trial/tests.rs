@@ -98,7 +98,7 @@ fn guarded_by(guard: impl Fn(u32, usize) -> f64) -> ExperimentStanding {
     experiment_standing(&experiment, &trials)
 }
 
-/// Twenty blocks in which the candidate takes half the time, with a guard by block and arm.
+/// Forty-five blocks in which the candidate takes half the time, with a guard by block and arm.
 fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>) {
     let experiment = Experiment {
         corewise: String::new(),
@@ -116,7 +116,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         origin: crate::artifact::ArtifactOrigin::Measured,
     };
     let mut trials = Vec::new();
-    for block in 1..=20 {
+    for block in 1..=45 {
         let noise = 1.0 + 0.001 * f64::from(block % 7);
         let of = |arm: usize, time: f64| Trial {
             guards: vec![Some(guard(block, arm) * noise)],
@@ -135,7 +135,7 @@ fn who_makes_a_guard_worse_does_not_win() {
     assert_eq!(guarded(1.01), Verdict::Wins { arm: 1 }, "worse by less than the margin");
     let Verdict::Unsound { why } = guarded(1.5) else { panic!("a guard that is 50 % worse") };
     assert!(
-        matches!(why[..], [ExperimentDoubt::GuardWorse { guard: 0, arm: 1, estimate }] if estimate < -0.3),
+        matches!(why[..], [ExperimentDoubt::GuardWorse { guard: 0, arm: 1, estimate, .. }] if estimate < -0.3),
         "{why:?}"
     );
 }
@@ -147,7 +147,7 @@ fn a_guard_that_is_worse_leaves_the_win_to_another() {
     experiment.arms.push(experiment.arms[1].clone());
     let mut design = TrialDesign::from_trials(&experiment, &[]);
     let mut last = Vec::new();
-    while design.block_count() < 60 && !design.is_decided() {
+    while design.block_count() < 100 && !design.is_decided() {
         let block = design.block_count() + 1;
         let noise = 1.0 + 0.001 * f64::from(block % 7);
         last = design.next_block(1);
@@ -172,6 +172,63 @@ fn a_guard_has_to_be_proven() {
     assert!(matches!(standing.verdict, Verdict::Undecided { .. }), "{:?}", standing.verdict);
     assert_eq!(standing.arms[1].verdict, Some(ArmVerdict::Wins));
     assert_eq!(standing.guards.iter().map(|found| found.verdict).collect::<Vec<_>>(), [GuardVerdict::Open]);
+}
+
+/// The answers to the questions about the guard, in their order.
+fn guard_answers(standing: &ExperimentStanding) -> Vec<GuardVerdict> {
+    standing.guards[0].answers.iter().map(|answer| answer.verdict).collect()
+}
+
+/// Half of the 45 blocks prove a typical run; slow runs take 39.
+#[test]
+fn a_guard_passes_by_its_typical_run_and_its_slow_runs() {
+    let (experiment, trials) = guarded_trials(|_, _| 1.0);
+    let after = |blocks: u32| {
+        let trials: Vec<Trial> = trials.iter().filter(|trial| trial.block <= blocks).cloned().collect();
+        experiment_standing(&experiment, &trials)
+    };
+    let (early, late) = (after(38), after(39));
+    assert_eq!(guard_answers(&early), [GuardVerdict::NotWorse, GuardVerdict::Open, GuardVerdict::Open]);
+    assert_eq!(early.verdict, Verdict::Undecided { more_runs: None });
+    assert_eq!(guard_answers(&late), [GuardVerdict::NotWorse, GuardVerdict::Open, GuardVerdict::NotWorse]);
+    assert_eq!((late.guards[0].verdict, late.verdict), (GuardVerdict::NotWorse, Verdict::Wins { arm: 1 }));
+}
+
+/// The typical run hides a guard that is three times as bad in some of the runs.
+#[test]
+fn a_guard_that_is_harmed_in_some_runs_does_not_pass() {
+    let harmed = |every: u32| guarded_by(|block, arm| if arm == 1 && block % every == 1 { 3.0 } else { 1.0 });
+    let tenth = harmed(10);
+    assert_eq!(guard_answers(&tenth), [GuardVerdict::NotWorse, GuardVerdict::LikelyWorse, GuardVerdict::Open]);
+    assert_eq!(
+        (tenth.guards[0].verdict, &tenth.verdict),
+        (GuardVerdict::LikelyWorse, &Verdict::Undecided { more_runs: None })
+    );
+    let third = harmed(3);
+    let Verdict::Unsound { why } = third.verdict else { panic!("{:?}", third.verdict) };
+    let is_tail = |estimate: f64| (-0.4..-0.3).contains(&estimate);
+    assert!(
+        matches!(why[..], [ExperimentDoubt::GuardWorse { what: QuestionKind::Tail, estimate, .. }] if is_tail(estimate)),
+        "{why:?}"
+    );
+}
+
+/// Steps of a tenth with jitter of a thousandth, that all placements take together.
+#[test]
+fn coarse_numbers_with_jitter_prove_no_equality() {
+    let (mut experiment, _) = guarded_trials(|_, _| 1.0);
+    experiment.workload.guards.clear();
+    let jitter = |block: u32, arm: usize| 1.0 + 0.0002 * f64::from((7 * block + 3 * arm as u32) % 5);
+    let pair = |block: u32, level: f64| {
+        [0, 1].map(|place| (place + block as usize) % 2).map(|arm| trial(block, arm, level * jitter(block, arm)))
+    };
+    let coarse = |block: u32| pair(block, f64::from(9 + block % 3));
+    let standing = experiment_standing(&experiment, &(1..=20).flat_map(coarse).collect::<Vec<_>>());
+    let Verdict::Unsound { why } = standing.verdict else { panic!("{:?}", standing.verdict) };
+    assert!(matches!(why[..], [ExperimentDoubt::CoarseMetric { step }] if (step - 0.1).abs() < 0.001), "{why:?}");
+    let modes = |block: u32| pair(block, if block % 3 == 0 { 9.0 } else { 10.0 });
+    let standing = experiment_standing(&experiment, &(1..=20).flat_map(modes).collect::<Vec<_>>());
+    assert_eq!(standing.verdict, Verdict::NoMaterialDifference, "two modes may be the program's own");
 }
 
 /// Numbers that are rounded to steps of a tenth cannot show 3 %.

@@ -108,7 +108,9 @@ fn apply_verdict(
             (EvidenceFate::Renewed, RuleEvidence::of_winner(experiment, made).map(|(_, evidence)| evidence))
         }
         Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } => (EvidenceFate::Withdrawn, None),
-        Verdict::Undecided { .. } | Verdict::Unsound { .. } => (EvidenceFate::Unchanged, rule.evidence.clone()),
+        Verdict::Undecided { .. } | Verdict::Better { .. } | Verdict::Unsound { .. } => {
+            (EvidenceFate::Unchanged, rule.evidence.clone())
+        }
     };
     let disabled = fate == EvidenceFate::Withdrawn && rule.unproven == UnprovenPolicy::Release;
     if fate != EvidenceFate::Unchanged {

@@ -164,13 +164,14 @@ pub struct TryArguments {
     #[arg(help_heading = "How it is judged", long, requires = "metric", conflicts_with = "higher")]
     pub lower: bool,
     /// Metric that must not get worse, written as for --metric; lower is better; may be repeated. A placement wins only
-    /// once its guard is proven to be less than --guard-margin worse
+    /// once its guard is proven to be less than --guard-margin worse in typical runs and in the share of slow runs, which
+    /// takes about 40 blocks
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub guard: Vec<String>,
     /// Metric that must not get worse, as with --guard; higher is better; may be repeated
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub guard_higher: Vec<String>,
-    /// A guard may get worse by less than this, such as 5% [default: 10%]
+    /// A guard may get worse by less than this, such as 5%; for slow runs, by fewer than 5 of 100 runs [default: 10%]
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub guard_margin: Option<f64>,
     /// Statistic that decides: typical (median run), mean, or tail (share of slow runs). The other two are shown beside
@@ -195,7 +196,7 @@ pub struct TryArguments {
     /// stretch does not count. This finds effects that build up over several runs, such as heat
     #[arg(help_heading = "How it is judged", long, conflicts_with_all = ["threads", "suite"])]
     pub confirm: bool,
-    /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, or 200 if
+    /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, 100 with guards, or 200 if
     /// the mean or slow runs decide]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = parse_budget)]
     pub budget: Option<Duration>,

@@ -66,6 +66,7 @@ fn describe_verdict(made: &ExperimentRecord) -> &'static str {
     match experiment_standing(&made.experiment, &made.trials).verdict {
         Verdict::Wins { .. } => "pin it",
         Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => "leave it",
+        Verdict::Better { .. } => "better",
         Verdict::Undecided { .. } => "not decided",
         Verdict::Unsound { .. } => "nothing recommended",
     }

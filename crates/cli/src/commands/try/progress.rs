@@ -112,7 +112,7 @@ impl<'a> SessionProgress<'a> {
 }
 
 fn more_runs(standing: &ExperimentStanding) -> Option<u32> {
-    if let Verdict::Undecided { more_runs } = standing.verdict { more_runs } else { None }
+    standing.verdict.more_runs()
 }
 
 /// Formats a duration as "0:42" or "12:05".

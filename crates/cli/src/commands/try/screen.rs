@@ -69,7 +69,7 @@ impl ShownExperiment<'_> {
     /// Returns the candidate that the verdict is about.
     fn find_winner(&self) -> Option<(&PlacementArm, &ArmStanding)> {
         match self.standing.verdict {
-            Verdict::Wins { arm } | Verdict::RealButBelowMargin { arm } => {
+            Verdict::Wins { arm } | Verdict::RealButBelowMargin { arm } | Verdict::Better { arm, .. } => {
                 Some((self.experiment.arms.get(arm)?, self.standing.arms.get(arm)?))
             }
             _ => None,

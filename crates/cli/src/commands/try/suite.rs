@@ -158,8 +158,9 @@ fn print_results(shown: &SuiteResults<'_>, how: TryFormat, settings: &ProgramSet
 /// Returns `Done` if everything that could be tried is decided.
 fn exit_of_suite(rows: &[SuiteRow<'_>], interruption: &InterruptionWatch) -> CommandExit {
     let tried = || rows.iter().filter_map(SuiteRow::tried_benchmark);
-    let is_open =
-        |tried: &TriedBenchmark| matches!(tried.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
+    let is_open = |tried: &TriedBenchmark| {
+        tried.standing.verdict.is_open() || matches!(tried.standing.verdict, Verdict::Unsound { .. })
+    };
     let left = rows.iter().any(|row| matches!(row.result, RowResult::NotTried));
     match () {
         () if interruption.was_seen() && (left || tried().any(is_open)) => CommandExit::Interrupted,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CellsQuestion, ThreadsCell, ThreadsRace, compares_pinned, reference_threads};
 use crate::experiment::carry_over::carry_over;
-use crate::experiment::{BlockRun, ExperimentChecks, ExperimentDoubt, ExperimentStanding, MOST_FAILURES, Verdict};
+use crate::experiment::{ArmVerdict, BlockRun, ExperimentChecks, ExperimentDoubt, ExperimentStanding, Verdict};
 use crate::stats::order::median;
 
 /// State of an experiment with numbers of threads.
@@ -69,9 +69,10 @@ pub struct CellStanding {
 }
 
 impl PinnedStanding {
-    /// Returns true if one of its cells failed twice, so that no comparison is possible.
+    /// Returns true if one of its cells failed, so that no comparison is possible.
     pub fn has_failed(&self) -> bool {
-        self.standing.arms.iter().any(|arm| arm.failures >= MOST_FAILURES)
+        self.standing.checks.doubts.iter().any(|doubt| matches!(doubt, ExperimentDoubt::BaselineFails { .. }))
+            || self.standing.arms.iter().any(|arm| arm.verdict == Some(ArmVerdict::Failed))
     }
 }
 
@@ -85,7 +86,7 @@ impl ThreadsStanding {
     /// Returns true if a question has no answer yet, or none that can be trusted.
     pub fn is_open(&self) -> bool {
         self.question_standings()
-            .any(|standing| matches!(standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. }))
+            .any(|standing| standing.verdict.is_open() || matches!(standing.verdict, Verdict::Unsound { .. }))
     }
 
     /// Returns the answer to the first question, with the checks and the runs of the whole: the race between the

@@ -35,12 +35,13 @@ pub fn draw_verdict(shown: ShownExperiment<'_>) -> StyledLine {
     let answer = match &shown.standing.verdict {
         Verdict::Wins { .. } => draw_winner(shown),
         Verdict::RealButBelowMargin { .. } => draw_below_margin(shown),
+        Verdict::Better { more_runs, .. } => draw_better(shown, *more_runs),
         Verdict::NoMaterialDifference => draw_no_difference(shown),
         Verdict::Undecided { more_runs } => draw_undecided(shown, *more_runs),
         Verdict::Unsound { why } => draw_unsound(shown, why),
     };
     match (shown.experiment.stretch, &shown.standing.verdict) {
-        (None, _) | (Some(_), Verdict::Undecided { .. }) => answer,
+        (None, _) | (Some(_), Verdict::Undecided { .. } | Verdict::Better { .. }) => answer,
         (Some(_), Verdict::Wins { .. }) => StyledLine::new().with(TextTone::Good, "Confirmed.").plain(" ").then(answer),
         (Some(_), _) => StyledLine::new().with(TextTone::Warn, "Not confirmed.").plain(" ").then(answer),
     }
@@ -119,6 +120,28 @@ fn draw_below_margin(shown: ShownExperiment<'_>) -> StyledLine {
     draw_leave_it(&sentence)
 }
 
+/// Describes a candidate that is proven better, while it is open if the difference matters.
+fn draw_better(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledLine {
+    let Some((arm, standing)) = shown.find_winner() else { return StyledLine::new() };
+    let sentence = format!(
+        " {} is proven {}. Whether it reaches {} is open after {} (error rate {}).{}{}",
+        printable_name(&arm.spoken_name()),
+        format_at_least(shown, standing.effect.as_ref()),
+        format_percent(shown.experiment.policy.margin),
+        shown.runs_and_boots(),
+        format_percent(shown.experiment.policy.error_rate),
+        describe_more_runs(shown, more_runs, "would tell"),
+        describe_doubts(shown, standing),
+    );
+    StyledLine::new().with(TextTone::Good, "Better:").plain(glue_numbers(&sentence))
+}
+
+/// Returns a sentence such as " About 12 more runs would tell."; empty if the number is unknown.
+fn describe_more_runs(shown: ShownExperiment<'_>, more_runs: Option<u32>, what: &str) -> String {
+    let unit = if shown.experiment.workload.live.is_some() { "more slot" } else { "more run" };
+    more_runs.map_or_else(String::new, |more| format!(" About {} {what}.", format_count(more as usize, unit)))
+}
+
 fn draw_leave_it(sentence: &str) -> StyledLine {
     StyledLine::new().with(TextTone::Good, "Leave it to the operating system.").plain(glue_numbers(sentence))
 }
@@ -191,7 +214,7 @@ fn draw_undecided(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledL
     let best = alive
         .filter_map(|arm| Some((arm.arm, arm.effect.as_ref()?)))
         .max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
-    if let Some(open) = open_guards(shown) {
+    if let Some(open) = describe_open_winner(shown) {
         return StyledLine::new()
             .with(TextTone::Warn, "Not decided")
             .plain(glue_numbers(&format!(" after {runs}: {open}")));
@@ -204,36 +227,74 @@ fn draw_undecided(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledL
         let what = shown.experiment.policy.what;
         format!(" Best so far: {name}, {} {}.", format_gain_in(what, effect.estimate), interval_words(what, effect))
     });
-    let more = more_runs.map_or(String::new(), |more| {
-        format!(
-            " About {} would decide it.",
-            format_count(
-                more as usize,
-                if shown.experiment.workload.live.is_some() { "more slot" } else { "more run" }
-            )
-        )
-    });
+    let more = describe_more_runs(shown, more_runs, "would decide it");
     StyledLine::new()
         .with(TextTone::Warn, "Not decided")
         .plain(glue_numbers(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
 }
 
-/// Describes a candidate that would win, but for guards that may still be worse.
-fn open_guards(shown: ShownExperiment<'_>) -> Option<String> {
-    let best = shown.standing.arms.iter().find(|arm| arm.verdict == Some(ArmVerdict::Wins))?;
-    let guards = &shown.experiment.workload.guards;
-    let is_open = |found: &&GuardStanding| found.arm == best.arm && found.verdict == GuardVerdict::Open;
-    let open = shown.standing.guards.iter().filter(is_open).filter_map(|found| guards.get(found.guard));
-    let open: Vec<String> = open.map(|guard| printable_name(&guard.name)).collect();
-    (!open.is_empty()).then(|| {
+/// Describes a candidate that would win, but for guards that may still be worse, or for its failures.
+fn describe_open_winner(shown: ShownExperiment<'_>) -> Option<String> {
+    let is_barred = |arm: &&ArmStanding| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });
+    let with =
+        |verdict| shown.standing.arms.iter().filter(|arm| !is_barred(arm)).find(|arm| arm.verdict == Some(verdict));
+    let best = [ArmVerdict::Wins, ArmVerdict::Better, ArmVerdict::FailsMore].into_iter().find_map(with)?;
+    let mut but: Vec<String> = list_open_guards(shown, best.arm);
+    let fails_more = best.verdict == Some(ArmVerdict::FailsMore);
+    but.extend(fails_more.then(|| format!("it {}", describe_failures(best, "the OS default"))));
+    (!but.is_empty()).then(|| {
         let name = printable_name(&shown.experiment.arms[best.arm].spoken_name());
-        let margin = format_percent(shown.experiment.policy.guard_margin);
+        let better = format_at_least(shown, best);
         format!(
-            "{name} is {}, but it is not proven that {} is less than {margin} worse there. Until it is, leave it to the operating system.",
-            format_at_least(shown, best),
-            open.join(" and "),
+            "{name} is {better}, but {}. Until that is settled, leave it to the operating system.",
+            but.join(", and ")
         )
     })
+}
+
+/// Lists the guards of a candidate that are not proven to be unharmed.
+fn list_open_guards(shown: ShownExperiment<'_>, arm: usize) -> Vec<String> {
+    let margin = format_percent(shown.experiment.policy.guard_margin);
+    let describe = |found: &GuardStanding| {
+        let name = printable_name(&shown.experiment.workload.guards.get(found.guard)?.name);
+        match found.verdict {
+            GuardVerdict::NotWorse | GuardVerdict::Worse => None,
+            GuardVerdict::Open => Some(format!(
+                "it is not proven that {name} is less than {margin} worse there (open: {})",
+                list_questions(found, GuardVerdict::Open)
+            )),
+            GuardVerdict::LikelyWorse => {
+                let effect = found.find_answer(QuestionKind::Mean)?.effect?;
+                Some(format!("the mean of {name} looks {} worse there", format_size(effect.estimate)))
+            }
+        }
+    };
+    shown.standing.guards.iter().filter(|found| found.arm == arm).filter_map(describe).collect()
+}
+
+/// Lists the questions about a guard with an answer, such as "typical run and slow runs". The mean counts only if it is
+/// worse.
+pub(super) fn list_questions(found: &GuardStanding, wanted: GuardVerdict) -> String {
+    let is_listed = |what: QuestionKind| what != QuestionKind::Mean || wanted == GuardVerdict::Worse;
+    let answers = found.answers.iter().filter(|answer| answer.verdict == wanted && is_listed(answer.what));
+    answers.map(|answer| name_question(answer.what)).collect::<Vec<_>>().join(" and ")
+}
+
+fn name_question(what: QuestionKind) -> &'static str {
+    match what {
+        QuestionKind::Typical => "typical run",
+        QuestionKind::Mean => "mean",
+        QuestionKind::Tail => "slow runs",
+    }
+}
+
+/// Describes the failures in the blocks of a candidate, such as "failed in 2 of 30 runs, the OS default in none".
+pub(super) fn describe_failures(standing: &ArmStanding, baseline: &str) -> String {
+    let [own, of_baseline] = standing.paired_failures;
+    let runs =
+        standing.answers.iter().find(|answer| answer.what == QuestionKind::Typical).map_or(0, |answer| answer.blocks);
+    let of_baseline = if of_baseline == 0 { "none".to_owned() } else { of_baseline.to_string() };
+    format!("failed in {own} of {}, {baseline} in {of_baseline}", format_count(runs as usize, "run"))
 }
 
 fn draw_unsound(shown: ShownExperiment<'_>, why: &[ExperimentDoubt]) -> StyledLine {
@@ -299,13 +360,22 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
             format_size(carry.slower),
             if carry.slower > 0.0 { "worse" } else { "better" },
         ),
-        ExperimentDoubt::GuardWorse { guard, arm, estimate } => {
+        ExperimentDoubt::GuardWorse { guard, arm, what, estimate } => {
             let guards = &shown.experiment.workload.guards;
             let guard = guards.get(*guard).map_or_else(String::new, |guard| printable_name(&guard.name));
-            // An increase from zero has no ratio.
-            let worse = if estimate.abs() < 100.0 { format!(" {}", format_size(*estimate)) } else { String::new() };
-            let is_better = shown.standing.arms.get(*arm).is_some_and(|arm| arm.verdict == Some(ArmVerdict::Wins));
-            format!("{} {}makes {guard}{worse} worse.", name(*arm), if is_better { "is better, but " } else { "" })
+            let is_better = |arm: &ArmStanding| {
+                matches!(arm.verdict, Some(ArmVerdict::Wins | ArmVerdict::Better | ArmVerdict::FailsMore))
+            };
+            let is_better = shown.standing.arms.get(*arm).is_some_and(is_better);
+            let subject = format!("{} {}", name(*arm), if is_better { "is better, but " } else { "" });
+            let size = format_size_in(*what, *estimate);
+            match what {
+                QuestionKind::Tail => format!("{subject}has slow runs in {guard}: {size} of 100 more."),
+                // An increase from zero has no ratio.
+                _ if estimate.abs() >= 100.0 => format!("{subject}makes {guard} worse."),
+                QuestionKind::Mean => format!("{subject}makes {guard} {size} worse in the mean."),
+                QuestionKind::Typical => format!("{subject}makes {guard} {size} worse."),
+            }
         }
     }
 }
@@ -318,8 +388,7 @@ fn quote_line(joint: &str, run: &QuotedQuantity) -> String {
 /// Returns the commands that apply a winner, one line each.
 pub fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.find_winner()) else {
-        let is_open = matches!(shown.standing.verdict, Verdict::Undecided { .. });
-        return draw_resume(shown).filter(|_| is_open).into_iter().collect();
+        return draw_resume(shown).filter(|_| shown.standing.verdict.is_open()).into_iter().collect();
     };
     let command = format_command(&shown.experiment.workload.command);
     if let Some(parts) = &shown.experiment.workload.parts {

@@ -1,8 +1,9 @@
 //! The checks on the experiment itself, and its number in the store.
 
-use corewise_model::experiment::{ExpectedNoise, ExperimentDoubt};
+use corewise_model::experiment::{ExpectedNoise, ExperimentDoubt, Verdict, excluded_failure_rate};
 
 use super::ShownExperiment;
+use super::answer::describe_failures;
 use super::gain::{format_percent, format_size};
 use crate::draw::number::{format_count, format_decimal};
 use crate::draw::printable::printable_name;
@@ -18,6 +19,7 @@ pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         items.push(format!("{}: {better} is better", printable_name(&metric.name)));
     }
     let what = if shown.experiment.workload.live.is_some() { "slots" } else { "runs" };
+    items.extend(describe_failure_rate(shown));
     if let Some(carry) = &checks.carry_over {
         let name = shown
             .experiment
@@ -65,4 +67,18 @@ fn describe_bets(noise: &ExpectedNoise) -> String {
         None => "an earlier experiment".to_owned(),
     };
     format!("bets from the noise of {source}: {}", format_size(noise.gain_deviation))
+}
+
+/// Describes the rate of failures that the runs of a winner exclude, such as "no failure in 14 runs: a rate above 19.3 %
+/// is excluded".
+fn describe_failure_rate(shown: ShownExperiment<'_>) -> Option<String> {
+    let Verdict::Wins { arm } = shown.standing.verdict else { return None };
+    let standing = shown.standing.arms.get(arm).filter(|_| shown.threads.is_none())?;
+    if standing.failures > 0 {
+        return Some(format!("the winner {}", describe_failures(standing, "the OS default")));
+    }
+    let runs: u32 = shown.counted_trials(arm).map(|trial| trial.repeats.max(1)).sum();
+    let rate = format_percent(excluded_failure_rate(runs, shown.experiment.policy.error_rate));
+    let what = if shown.experiment.workload.live.is_some() { "slot" } else { "run" };
+    Some(format!("no failure in {}: a rate above {rate} is excluded", format_count(runs as usize, what)))
 }

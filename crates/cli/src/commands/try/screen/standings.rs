@@ -208,6 +208,8 @@ fn draw_verdict(shown: ShownExperiment<'_>, standing: &ArmStanding, is_chosen: b
         ArmVerdict::Wins if is_chosen => return StyledLine::new().with(TextTone::Good, "wins"),
         ArmVerdict::Wins => "better too".to_owned(),
         ArmVerdict::RealButBelowMargin => format!("better by less than {margin}"),
+        ArmVerdict::Better => format!("better; {margin} is open"),
+        ArmVerdict::FailsMore => return StyledLine::new().with(TextTone::Warn, "better, but fails more"),
         ArmVerdict::NoMaterialDifference => "no difference".to_owned(),
         ArmVerdict::Worse => return StyledLine::new().with(TextTone::Warn, "worse"),
         ArmVerdict::NotBetterByMargin => format!("not {margin} better"),

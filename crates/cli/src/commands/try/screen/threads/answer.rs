@@ -8,7 +8,9 @@ use corewise_model::trial::ThreadsReport;
 use super::pinned::{describe_pinning, is_better};
 use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;
-use crate::commands::r#try::screen::answer::{better_word, describe_doubt, draw_resume, format_better};
+use crate::commands::r#try::screen::answer::{
+    better_word, describe_doubt, describe_failures, draw_resume, format_better,
+};
 use crate::commands::r#try::screen::gain::{format_gain, format_least, format_percent, format_size, interval_words};
 use crate::commands::r#try::screen::winner;
 use crate::draw::number::format_count;
@@ -57,6 +59,7 @@ fn draw_counts(shown: ShownExperiment<'_>, report: &ThreadsReport, standing: &Ex
                 format_better(shown, effect.as_ref())
             ))
         }
+        Verdict::Better { arm, more_runs } => draw_better(shown, report, *more_runs, (*arm, effect(*arm))),
         Verdict::NoMaterialDifference => leave(describe_no_difference(shown, standing)),
         Verdict::Undecided { more_runs } => draw_undecided(shown, report, standing, *more_runs),
         Verdict::Unsound { why } => draw_unsound(shown, report, why),
@@ -120,6 +123,27 @@ pub fn draw_pairs(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Option<
     Some(winner::draw_pairs(shown, &paired, &format!("with {}", format_threads(report.standing.reference))))
 }
 
+/// Describes a number of threads that is proven better, while it is open if the difference matters.
+fn draw_better(
+    shown: ShownExperiment<'_>,
+    report: &ThreadsReport,
+    more_runs: Option<u32>,
+    (arm, effect): (usize, Option<BaselineEffect>),
+) -> StyledLine {
+    let start = format!("Better: {}", format_threads(threads_of_arm(shown, arm)));
+    let more = more_runs
+        .map_or(String::new(), |more| format!(" About {} would tell.", format_count(more as usize, "more run")));
+    let sentence = format!(
+        ", proven {} than {}{}. Whether it reaches {} is open after {}.{more}",
+        format_better(shown, effect.as_ref()),
+        report.standing.reference,
+        describe_share(report),
+        format_percent(shown.experiment.policy.margin),
+        shown.runs_and_boots_of(report.standing.runs),
+    );
+    StyledLine::new().with(TextTone::Good, glue_numbers(&start)).plain(glue_numbers(&sentence))
+}
+
 fn describe_no_difference(shown: ShownExperiment<'_>, standing: &ExperimentStanding) -> String {
     let (margin, word) =
         (format_percent(shown.experiment.policy.margin), if shown.is_time() { "faster" } else { "better" });
@@ -164,7 +188,10 @@ fn draw_undecided(
         alive.filter_map(|arm| Some((arm.arm, arm.effect?))).max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.filter(|(_, effect)| effect.estimate > 0.0).map_or(String::new(), |(arm, effect)| {
         let found = format!("{} {}", format_gain(effect.estimate), interval_words(QuestionKind::Typical, &effect));
-        format!(" Best so far: {}, {found}.", format_threads(threads_of_arm(shown, arm)))
+        let best = &standing.arms[arm];
+        let fails_more = best.verdict == Some(ArmVerdict::FailsMore);
+        let but = fails_more.then(|| format!(", but it {}", describe_failures(best, "the reference")));
+        format!(" Best so far: {}, {found}{}.", format_threads(threads_of_arm(shown, arm)), but.unwrap_or_default())
     });
     let more = more_runs
         .map_or(String::new(), |more| format!(" About {} would decide it.", format_count(more as usize, "more run")));
@@ -203,7 +230,7 @@ pub fn choose_cell(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Option
 
 /// Returns the commands that apply the answer, and that continue the experiment if a question is undecided.
 pub fn draw_commands(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Vec<StyledLine> {
-    let is_open = |standing: &ExperimentStanding| matches!(standing.verdict, Verdict::Undecided { .. });
+    let is_open = |standing: &ExperimentStanding| standing.verdict.is_open();
     let counts = report.standing.counts.iter().map(|counts| &counts.standing);
     let pinned = report.standing.pinned.iter().filter(|pinned| !pinned.has_failed()).map(|pinned| &pinned.standing);
     let open = counts.chain(pinned).any(is_open);

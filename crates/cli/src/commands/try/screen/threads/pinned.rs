@@ -13,6 +13,8 @@ use crate::commands::r#try::screen::gain::{format_bounds, format_percent};
 enum PinnedOutcome {
     Better,
     Equal,
+    /// Better, while it is open if by the margin.
+    SizeOpen,
     NotBetter,
     Worse,
     Open,
@@ -30,10 +32,11 @@ fn judge_pinning(pinned: &PinnedStanding) -> PinnedOutcome {
     match pinned.standing.arms.get(1).and_then(|arm| arm.verdict) {
         Some(ArmVerdict::Wins) => PinnedOutcome::Better,
         Some(ArmVerdict::NoMaterialDifference | ArmVerdict::RealButBelowMargin) => PinnedOutcome::Equal,
+        Some(ArmVerdict::Better) => PinnedOutcome::SizeOpen,
         Some(ArmVerdict::NotBetterByMargin) => PinnedOutcome::NotBetter,
         Some(ArmVerdict::Worse) => PinnedOutcome::Worse,
         Some(ArmVerdict::Failed) => PinnedOutcome::Failed,
-        Some(ArmVerdict::Undecided) | None => PinnedOutcome::Open,
+        Some(ArmVerdict::Undecided | ArmVerdict::FailsMore) | None => PinnedOutcome::Open,
     }
 }
 
@@ -62,6 +65,9 @@ pub fn describe_pinning(shown: ShownExperiment<'_>, report: &ThreadsReport) -> V
         return vec![format!("Pinning changes less than {margin} at any count.")];
     }
     say(PinnedOutcome::Equal, &|counts| format!("Pinning changes less than {margin} at {counts}."));
+    say(PinnedOutcome::SizeOpen, &|counts| {
+        format!("At {counts}, pinned is proven {word}; whether by {margin} is open.")
+    });
     say(PinnedOutcome::NotBetter, &|counts| format!("At {counts}, pinned is not {margin} {word}."));
     say(PinnedOutcome::Worse, &|counts| format!("At {counts}, pinned is worse."));
     say(PinnedOutcome::Open, &|counts| format!("Whether pinning helps is not decided at {counts}."));
