@@ -1,6 +1,7 @@
 //! Checks the statistics of `corewise try` by simulation, and prints the tables of docs/validation.md.
 
 mod deceptive_worlds;
+mod lasting;
 mod power;
 mod questions;
 mod race;
@@ -25,7 +26,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
     let mut bounds = ErrorBounds { broken: Vec::new() };
     let trace = unlimited_looks::record_trace();
-    let sections: [Section<'_>; 20] = [
+    let sections: [Section<'_>; 21] = [
         ("looking", &|bounds| unlimited_looks::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::print_scaling(share, bounds)),
@@ -34,6 +35,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("small", &|bounds| power::small_effects(share, bounds)),
         ("carry-over", &|_| power::carry_over(share)),
         ("confirm", &|bounds| power::check_confirmation(share, bounds)),
+        ("lasting", &|bounds| lasting::print_table(share, bounds)),
         ("rest", &|bounds| rest::print_table(share, bounds)),
         ("slots", &|bounds| slots::print_tables(share, bounds)),
         ("spread", &|bounds| worlds::check_spread(share, bounds)),

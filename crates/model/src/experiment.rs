@@ -33,8 +33,9 @@ pub use race::PlacementRace;
 pub(crate) use race::closed_test;
 pub(crate) use slots::SlotBlocks;
 pub use standing::{
-    AnswerVerdict, ArmStanding, ArmState, ArmVerdict, BaselineEffect, CarryOverEffect, ExperimentChecks,
-    ExperimentDoubt, ExperimentStanding, GuardStanding, GuardVerdict, OutReason, QuestionAnswer, Verdict,
+    AnswerVerdict, ArmStanding, ArmState, ArmVerdict, BaselineEffect, CarryOverCheck, CarryOverEffect,
+    ExperimentChecks, ExperimentDoubt, ExperimentStanding, GuardStanding, GuardVerdict, OpenPoint, OutReason,
+    QuestionAnswer, Verdict,
 };
 pub use threads::{
     CellStanding, CountsStanding, PinnedStanding, ThreadsCell, ThreadsRace, ThreadsStanding, arrange_cells,
@@ -79,6 +80,9 @@ pub struct JudgingPolicy {
     /// default.
     #[serde(default = "usual_failures", skip_serializing_if = "is_usual")]
     pub most_failures: u32,
+    /// A winner is one only so far before it has runs in this many boots of the machine; absent: one is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boots: Option<u32>,
 }
 
 impl Default for JudgingPolicy {
@@ -93,6 +97,7 @@ impl Default for JudgingPolicy {
             most_runs: None,
             least_blocks: 0,
             most_failures: MOST_FAILURES,
+            boots: None,
         }
     }
 }
@@ -103,6 +108,11 @@ impl JudgingPolicy {
     /// block.
     pub fn blocks_of_a_mean(&self, arms: usize) -> u32 {
         (2.0 * arms.max(1) as f64 / self.error_rate).log2().ceil() as u32 + 1
+    }
+
+    /// Returns the fewest blocks after which one of `arms` candidates can be proven better.
+    pub fn blocks_of_a_win(&self, arms: usize) -> u32 {
+        (arms.max(1) as f64 / self.error_rate).log2().ceil() as u32
     }
 
     /// Returns the evidence that proves: 1 / error rate.

@@ -127,6 +127,7 @@ fn evidence(here: &Machine) -> RuleEvidence {
         effect: 0.06,
         interval: [0.04, f64::INFINITY],
         error_rate: 0.05,
+        so_far: false,
         fingerprint: here.fingerprint(),
         environment: here.environment(),
     }
@@ -190,6 +191,7 @@ fn what_is_added_reads_as_the_same_rule() {
         effect: 0.06,
         interval: [f64::NEG_INFINITY, 1.0],
         error_rate: 0.05,
+        so_far: true,
         fingerprint: "ab".into(),
         environment: [("kernel".to_owned(), "7.1 \"x\"".to_owned())].into(),
     });

@@ -157,11 +157,12 @@ fn draw_standing(rule: &ResolvedRule) -> StyledLine {
     }
 }
 
-/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12".
+/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12"; ", so far" if the winner was not tried again.
 fn format_evidence(evidence: &RuleEvidence) -> String {
     let [low, high] =
         evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
-    format!("{:+.1} % [{low}, {high}], experiment {}", 100.0 * evidence.effect, evidence.experiment)
+    let so_far = if evidence.so_far { ", so far" } else { "" };
+    format!("{:+.1} % [{low}, {high}], experiment {}{so_far}", 100.0 * evidence.effect, evidence.experiment)
 }
 
 /// Returns the result of `keep prove`.
@@ -269,7 +270,8 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
             ),
             Some(found) => {
                 format!(
-                    "Proven: {}, error rate {} %, on machine {}.",
+                    "{}: {}, error rate {} %, on machine {}.",
+                    if found.so_far { "Won" } else { "Proven" },
                     format_evidence(found),
                     100.0 * found.error_rate,
                     found.fingerprint

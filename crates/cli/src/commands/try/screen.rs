@@ -6,6 +6,7 @@ mod export;
 mod figures;
 mod further_differences;
 mod gain;
+mod open_points;
 mod parts;
 mod questions;
 mod repeat_command;

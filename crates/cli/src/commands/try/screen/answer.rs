@@ -15,6 +15,7 @@ use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm};
 use super::gain::{
     format_gain_in, format_interval, format_interval_in, format_percent, format_size, format_size_in, interval_words,
 };
+use super::open_points;
 use super::parts;
 use super::questions::{describe_doubts, describe_slow_run, place_of};
 use super::standings::format_significant;
@@ -39,9 +40,19 @@ pub fn draw_verdict(shown: ShownExperiment<'_>) -> StyledLine {
         Verdict::Unsound { why } => draw_unsound(shown, why),
     };
     match (shown.experiment.stretch, &shown.standing.verdict) {
-        (None, _) | (Some(_), Verdict::Undecided { .. }) => answer,
-        (Some(_), Verdict::Wins { .. }) => StyledLine::new().with(TextTone::Good, "Confirmed.").plain(" ").then(answer),
-        (Some(_), _) => StyledLine::new().with(TextTone::Warn, "Not confirmed.").plain(" ").then(answer),
+        (None, _) => answer,
+        (Some(stretch), Verdict::Wins { .. }) => {
+            let again = open_points::describe_confirmation(shown, stretch);
+            StyledLine::new().with(TextTone::Good, "Confirmed.").plain(" ").then(answer).plain(glue_numbers(&again))
+        }
+        (Some(stretch), verdict) => {
+            let (start, gap) = match verdict {
+                Verdict::Undecided { .. } => ("", ""),
+                _ => ("Not confirmed.", " "),
+            };
+            let lost = open_points::describe_loss(shown, stretch);
+            StyledLine::new().with(TextTone::Warn, start).plain(glue_numbers(&format!("{gap}{lost}"))).then(answer)
+        }
     }
 }
 
@@ -55,9 +66,14 @@ fn draw_winner(shown: ShownExperiment<'_>) -> StyledLine {
         format_percent(shown.experiment.policy.error_rate),
     );
     let but = describe_doubts(shown, standing);
-    let said =
-        if but.is_empty() { (TextTone::Good, "Pin it.") } else { (TextTone::Warn, "It depends on what counts.") };
-    StyledLine::new().with(said.0, said.1).plain(glue_numbers(&format!("{sentence}{but}")))
+    let points = &shown.standing.open_points;
+    let said = match () {
+        () if !but.is_empty() => (TextTone::Warn, "It depends on what counts.".to_owned()),
+        () if !points.is_empty() => (TextTone::Warn, glue_numbers(&open_points::head_sentence(points))),
+        () => (TextTone::Good, "Pin it.".to_owned()),
+    };
+    let open = open_points::describe_points(points);
+    StyledLine::new().with(said.0, said.1).plain(glue_numbers(&format!("{sentence}{but}{open}")))
 }
 
 /// Describes an effect, such as "at least 1.9x faster than the OS default in its typical run, about 2.4x".
@@ -282,12 +298,16 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
             greatest.quantity,
             quote_line(" in ", greatest),
         ),
-        ExperimentDoubt::CarryOver(carry) => format!(
-            "Runs after {} are {} {}: it leaves an effect behind, such as heat or a full cache.",
-            name(carry.after_arm),
-            format_size(carry.slower),
-            if carry.slower > 0.0 { "worse" } else { "better" },
-        ),
+        ExperimentDoubt::CarryOver(carry) => {
+            let whose = carry.of_arm.map_or_else(String::new, |arm| format!(" of {}", name(arm)));
+            format!(
+                "Runs{whose} after {} are {} {}: {} leaves an effect behind, such as heat or a full cache.",
+                carry.after_arm.map_or_else(|| "another placement".to_owned(), name),
+                format_size(carry.slower),
+                if carry.slower > 0.0 { "worse" } else { "better" },
+                if carry.after_arm.is_some() { "it" } else { "that one" },
+            )
+        }
         ExperimentDoubt::GuardWorse { guard, arm, estimate } => {
             let guards = &shown.experiment.workload.guards;
             let guard = guards.get(*guard).map_or_else(String::new, |guard| printable_name(&guard.name));
@@ -304,8 +324,13 @@ fn quote_line(joint: &str, run: &QuotedQuantity) -> String {
     if run.line.is_empty() { String::new() } else { format!("{joint}\"{}\"", make_printable(&run.line)) }
 }
 
-/// Returns the commands that apply a winner, one line each.
+/// Returns the commands that apply a winner, one line each, and the one that tries it again if it is a winner only so far.
 pub fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
+    let again = open_points::draw_next_command(shown);
+    draw_winners_commands(shown).into_iter().chain(again).collect()
+}
+
+fn draw_winners_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.find_winner()) else {
         let is_open = matches!(shown.standing.verdict, Verdict::Undecided { .. });
         return draw_resume(shown).filter(|_| is_open).into_iter().collect();

@@ -10,6 +10,7 @@ use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::answer::{describe_doubt, draw_resume, format_better};
 use crate::commands::r#try::screen::gain::{format_gain, format_percent, interval_words};
+use crate::commands::r#try::screen::open_points;
 use crate::draw::number::format_count;
 use crate::draw::suggestion::{self, quote_word, quote_words};
 use crate::draw::text::{StyledLine, TextTone};
@@ -89,7 +90,12 @@ fn draw_winner(
     effect: Option<BaselineEffect>,
 ) -> StyledLine {
     let place = if is_pinned(report) { "pinned" } else { "OS default" };
-    let start = format!("{}, {place}:", format_threads(threads_of_arm(shown, arm)));
+    let points = report.standing.counts.as_ref().map_or(&[][..], |counts| &counts.standing.open_points);
+    let (so_far, tone) = match points {
+        [] => (String::new(), TextTone::Good),
+        points => (format!("{} ", open_points::head_sentence(points)), TextTone::Warn),
+    };
+    let start = format!("{so_far}{}, {place}:", format_threads(threads_of_arm(shown, arm)));
     let sentence = format!(
         " {} than {}{}, proven after {} (error rate {}).",
         format_better(shown, effect.as_ref()),
@@ -98,7 +104,8 @@ fn draw_winner(
         shown.runs_and_boots_of(report.standing.runs),
         format_percent(shown.experiment.policy.error_rate),
     );
-    StyledLine::new().with(TextTone::Good, glue_numbers(&start)).plain(glue_numbers(&sentence))
+    let open = open_points::describe_points(points);
+    StyledLine::new().with(tone, glue_numbers(&start)).plain(glue_numbers(&format!("{sentence}{open}")))
 }
 
 fn describe_no_difference(shown: ShownExperiment<'_>, standing: &ExperimentStanding) -> String {

@@ -6,6 +6,7 @@ use corewise_model::trial::ThreadsReport;
 use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::gain::{format_interval, format_percent, format_size};
+use crate::commands::r#try::screen::open_points;
 use crate::draw::printable::printable_name;
 
 /// The result of pinning at one number of threads.
@@ -91,5 +92,11 @@ fn pinned_better(shown: ShownExperiment<'_>, all: &[PinnedStanding]) -> Option<S
     } else {
         format!("better in {}", printable_name(&shown.experiment.workload.metric.name))
     };
-    (!parts.is_empty()).then(|| format!("Pinned it is {word}: {}.", parts.join(", ")))
+    let points = all.iter().find(|pinned| judge_pinning(pinned) == PinnedOutcome::Better);
+    let points = points.map_or(&[][..], |pinned| &pinned.standing.open_points);
+    let (start, open) = match points {
+        [] => ("Pinned".to_owned(), String::new()),
+        points => (format!("{} pinned", open_points::head_sentence(points)), open_points::describe_points(points)),
+    };
+    (!parts.is_empty()).then(|| format!("{start} it is {word}: {}.{open}", parts.join(", ")))
 }
