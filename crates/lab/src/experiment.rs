@@ -47,7 +47,7 @@ const MOST_BLOCKS_OF_RARE: u32 = 200;
 /// Maximum number of blocks for slots, which are short and start no process.
 const MOST_BLOCKS_OF_SLOTS: u32 = 1_000;
 /// Usual budget of a session with running processes, since it disturbs their users.
-const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
+pub const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 /// Interval at which a pause checks for a stop.
 const PAUSE_STEP: Duration = Duration::from_millis(20);
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use clap::CommandFactory as _;
 
 use corewise_lab::experiment::{
-    ExperimentContext, ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentSubject, ExperimentTime,
-    OpenExperiment,
+    BUDGET_OF_SLOTS, ExperimentContext, ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentSubject,
+    ExperimentTime, OpenExperiment,
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
@@ -34,7 +34,7 @@ use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
-use crate::app::output::{print_form, print_message, print_text, show_story};
+use crate::app::output::{print_form, print_message, show_story};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
 use crate::app::user_store::to_write;
@@ -108,7 +108,8 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
     if task.confirmation == ConfirmationChoice::InLongStretches && begun.experiment.policy.what == QuestionKind::Tail {
         return Err(tail_in_stretches_failure());
     }
-    let until = task.budget.map(|budget| Instant::now() + budget);
+    let is_live = begun.experiment.workload.live.is_some();
+    let until = task.budget.or(is_live.then_some(BUDGET_OF_SLOTS)).map(|budget| Instant::now() + budget);
     let (trials, ending) = sessions.continue_experiment(&begun, &*subject, task.budget)?;
     if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
         return Err(no_value_failure(&begun.experiment, &trials, &ending));
@@ -130,7 +131,7 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
     drawing.iter().try_for_each(|drawing| drawing.draw_scaling(&made, begun.stored))?;
     Ok(standings
         .iter()
-        .map(|standing| exit_of_standing(standing, &ending))
+        .map(|standing| exit_of_standing(&made.experiment, standing, &ending))
         .max_by_key(|exit| *exit as u8)
         .unwrap_or(CommandExit::Done))
 }
@@ -288,8 +289,11 @@ fn print_experiment(
     Ok(std::iter::once(standing).chain(pinned.map(|pinned| pinned.standing)).collect())
 }
 
-fn exit_of_standing(standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
-    let is_open = matches!(standing.verdict, Verdict::Undecided { .. }) || !standing.open_points.is_empty();
+/// Returns the exit status of an answer. A winner that is one only so far counts as undecided, unless it is a number of
+/// threads, which is not tried again.
+fn exit_of_standing(experiment: &Experiment, standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
+    let is_so_far = !standing.open_points.is_empty() && experiment.thread_cells().is_none();
+    let is_open = matches!(standing.verdict, Verdict::Undecided { .. }) || is_so_far;
     match standing.verdict {
         _ if is_open && *ending == ExperimentEnd::Stopped => CommandExit::Interrupted,
         _ if is_open => CommandExit::Undecided,

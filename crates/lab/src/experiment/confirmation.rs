@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_model::Artifact as _;
 use corewise_model::experiment::{JudgingPolicy, QuestionKind, Verdict};
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::stats::order::median;
-use corewise_model::trial::{ConfirmationStretch, Experiment, FirstWin, LEAST_SPAN_S, StretchLength, span_of_trials};
+use corewise_model::trial::{
+    ConfirmationStretch, Experiment, FirstWin, LEAST_SPAN_S, StretchLength, experiment_standing, span_of_trials,
+};
 
 use super::{ExperimentSubject, PAUSE_STEP, create_experiment};
 use crate::session::unix_ms;
@@ -35,7 +36,7 @@ impl<'a> WinnerConfirmation<'a> {
         subject: &dyn ExperimentSubject,
         length: StretchLength,
     ) -> Option<Self> {
-        let standing = first.draw_conclusions().standing;
+        let standing = experiment_standing(&first.experiment, &first.trials);
         let Verdict::Wins { arm } = standing.verdict else { return None };
         let times = first.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0);
         let times: Vec<f64> = times.collect();
@@ -123,5 +124,117 @@ impl<'a> WinnerConfirmation<'a> {
             after_s: if self.takes_time { elapsed_s.max(0.0) } else { elapsed_s.max(LEAST_SPAN_S) },
         };
         Experiment { stretch: Some(ConfirmationStretch { won: Some(won), ..self.stretch }), ..again }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_machine::{CpuSet, generate};
+    use corewise_model::Artifact as _;
+    use corewise_model::simulate::ProgramEffects;
+    use corewise_model::simulate::noise::RunNoise;
+    use corewise_model::trial::{PlacementArm, Trial, TrialMetric, TrialOutcome, TriedWorkload};
+
+    use super::*;
+    use crate::experiment::simulated::SimulatedTruth;
+    use crate::experiment::{ClosureSubject, ExperimentBuilder, SimulatedSubject};
+
+    const BEGAN_MS: i64 = 1_000_000;
+
+    /// An experiment of runs of half a second, which candidate 2 wins.
+    fn won() -> ExperimentRecord {
+        let arm = |name: &str| PlacementArm::new(name, Some(CpuSet::first_cpus(1)), "");
+        let experiment = Experiment {
+            corewise: "test".to_owned(),
+            started_unix_ms: BEGAN_MS - 9_000,
+            seed: 1,
+            machine: generate::one_package_machine(4, false, &[(CpuSet::first_cpus(4), 32)]),
+            workload: TriedWorkload::new(vec!["made-up".to_owned()], "/".into(), TrialMetric::wall_time()),
+            arms: vec![PlacementArm::new("OS default", None, ""), arm("0-1"), arm("0")],
+            policy: JudgingPolicy { most_runs: Some(99), boots: Some(2), ..JudgingPolicy::default() },
+            suite: None,
+            stretch: None,
+            imported: None,
+        };
+        let made = |number: u32| {
+            let (block, arm) = (number / 3 + 1, [0, 1, 2, 0, 2, 1][number as usize % 6]);
+            let noise = 1.0 + 0.001 * f64::from(number * 7 % 5);
+            let trial = Trial::new(block, number % 3, arm, TrialOutcome::Value(noise * [1.0, 1.0, 0.5][arm]));
+            let mut trial = Trial { started_unix_ms: BEGAN_MS + 500 * i64::from(number), ..trial };
+            trial.observed.wall_s = 0.5;
+            trial
+        };
+        ExperimentRecord { experiment, trials: (0..36).map(made).collect() }
+    }
+
+    fn plan(first: &ExperimentRecord, length: StretchLength) -> WinnerConfirmation<'_> {
+        let subject = ClosureSubject::timed(|| ());
+        WinnerConfirmation::plan(first, Some(7), &subject, length).unwrap()
+    }
+
+    #[test]
+    fn short_stretches_begin_a_minute_after_the_first_run() {
+        let first = won();
+        let again = plan(&first, StretchLength::Short);
+        let pause = |seconds: i64| again.pause_at(BEGAN_MS + 1_000 * seconds).as_secs();
+        assert_eq!([-50, 0, 17, 60, 3_600].map(pause), [60, 60, 43, 0, 0], "the clock may have been set back");
+        assert_eq!(plan(&first, StretchLength::Long).pause_at(BEGAN_MS), Duration::ZERO);
+        // Long ago, so there is nothing to wait for but an order to stop.
+        let mut heard = 0;
+        assert!(again.wait(&AtomicBool::new(false), |_| heard += 1) && heard == 0);
+        assert!(!again.wait(&AtomicBool::new(true), |_| heard += 1));
+    }
+
+    #[test]
+    fn it_is_the_winner_against_the_os_default_with_what_it_had_won() {
+        let first = won();
+        let again = plan(&first, StretchLength::Short);
+        assert_eq!(again.winner(), 2);
+        let made = again.begin("test");
+        assert_eq!(made.arms.iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["OS default", "0"]);
+        assert_eq!((made.policy.most_runs, made.policy.boots), (None, None));
+        let stretch = made.stretch.unwrap();
+        assert_eq!((stretch.runs, stretch.skipped, stretch.of), (2, 1, Some(7)));
+        let before = stretch.won.unwrap();
+        assert_eq!((before.runs, before.span_s), (36, 18.0));
+        assert!(before.after_s > 1e6, "{before:?}");
+        assert_eq!(plan(&first, StretchLength::Long).begin("test").stretch.unwrap().runs, 20);
+        assert_eq!(again.least_time(), Duration::from_secs(10), "five blocks of two stretches of a second");
+        assert_eq!([19, 20, 47].map(|left| again.trials_within(left)), [None, Some(10), Some(23)]);
+    }
+
+    #[test]
+    fn stretches_of_short_runs_have_many() {
+        let mut first = won();
+        first.trials.iter_mut().for_each(|trial| trial.observed.wall_s = 0.01);
+        let stretch = plan(&first, StretchLength::Short).begin("test").stretch.unwrap();
+        assert_eq!((stretch.runs, stretch.skipped), (100, 25));
+    }
+
+    /// What another program does that embeds this crate. Simulated experiments wait for nothing.
+    #[test]
+    fn a_builder_confirms_a_winner_and_denies_one() {
+        let confirmed = |effects: ProgramEffects| {
+            let simulation = SimulatedTruth { effects, noise: RunNoise::Typical };
+            let subject = SimulatedSubject { name: "simulated".to_owned(), simulation };
+            let builder = ExperimentBuilder::new().seed(5);
+            let first = builder.run(&subject).unwrap();
+            assert!(!first.draw_conclusions().standing.open_points.is_empty(), "it is a winner only so far");
+            let again = builder.confirm(&subject, &first).unwrap().unwrap().draw_conclusions().standing;
+            assert!(again.open_points.is_empty(), "{again:?}");
+            again.verdict == Verdict::Wins { arm: 1 }
+        };
+        assert!(confirmed(ProgramEffects::from_gains(&[0.0, 0.2])));
+        let spoils = ProgramEffects {
+            carry_over: 0.1,
+            carry_over_hits: corewise_model::simulate::CarryOverVictims::Baseline,
+            ..ProgramEffects::from_gains(&[0.0])
+        };
+        assert!(!confirmed(spoils));
+        let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[-0.2]), noise: RunNoise::Typical };
+        let subject = SimulatedSubject { name: "simulated".to_owned(), simulation };
+        let builder = ExperimentBuilder::new().seed(5);
+        let lost = builder.run(&subject).unwrap();
+        assert_eq!(builder.confirm(&subject, &lost).unwrap(), None);
     }
 }

@@ -164,6 +164,31 @@ fn what_is_decided_is_not_run_again() {
     assert_eq!((standing.verdict, ending, again.trials.len()), (Verdict::Wins { arm: 2 }, ExperimentEnd::Decided, 0));
 }
 
+/// As `--resume --boots` does: blocks are added to what is decided.
+#[test]
+fn a_decided_experiment_goes_on_if_it_is_told_to() {
+    let experiment = experiment(7);
+    let (_, _, kept) = session(&experiment, &[], |_, _| {});
+    let before = kept.trials.last().unwrap().block;
+    let (standing, ending, more) = session(&experiment, &kept.trials, |_, limits| limits.least_blocks = 5);
+    assert_eq!((standing.verdict, ending), (Verdict::Wins { arm: 2 }, ExperimentEnd::Decided));
+    assert!(more.trials.last().unwrap().block >= before + 5, "{:?}", more.trials.last());
+    let of_boots = Experiment { policy: JudgingPolicy { boots: Some(3), ..experiment.policy.clone() }, ..experiment };
+    let begun = OpenExperiment { experiment: of_boots, trials: kept.trials.clone(), stored: None };
+    let stop = AtomicBool::new(false);
+    assert_eq!(ExperimentLimits::from_session(&begun, None, &stop).least_blocks, 6, "two candidates");
+    // Without a live candidate there is nothing to run.
+    let mut hopeless = begun.experiment;
+    hopeless.policy.boots = None;
+    let slow = |trial: Trial| {
+        let value = [1.0, 2.0, 2.0][trial.arm] + 0.001 * f64::from(trial.block);
+        Trial { outcome: TrialOutcome::Value(value), ..trial }
+    };
+    let slow: Vec<Trial> = kept.trials.into_iter().map(slow).collect();
+    let (standing, _, more) = session(&hopeless, &slow, |_, limits| limits.least_blocks = 5);
+    assert_eq!((standing.verdict, more.trials.len()), (Verdict::NoMaterialDifference, 0));
+}
+
 #[test]
 fn limits_end_it() {
     let experiment = experiment(7);

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use corewise_lab::experiment::{ExperimentEnd, ExperimentSubject, OpenExperiment, WinnerConfirmation};
 use corewise_lab::session::StepProgress;
 use corewise_machine::suggested_command;
-use corewise_model::Artifact as _;
 use corewise_model::experiment::{ExperimentStanding, OpenPoint, Verdict};
 use corewise_model::experiment_record::ExperimentRecord;
-use corewise_model::trial::{LEAST_SPAN_S, StretchLength, TrialDesign, TrialOutcome};
+use corewise_model::trial::{LEAST_SPAN_S, StretchLength, TrialDesign, TrialOutcome, experiment_standing};
 
 use super::task::{ConfirmationChoice, TryFormat, TryTask};
 use super::{TrySessions, beginning, exit_of_standing, no_value_failure, print_experiment};
@@ -32,6 +31,10 @@ pub struct ConductedExperiment<'a> {
 }
 
 impl ConductedExperiment<'_> {
+    fn standing(&self) -> ExperimentStanding {
+        experiment_standing(&self.made.experiment, &self.made.trials)
+    }
+
     fn time_left(&self) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(Instant::now()))
     }
@@ -48,7 +51,7 @@ impl TrySessions<'_> {
             ConfirmationChoice::Never => None,
             ConfirmationChoice::InLongStretches => plan(StretchLength::Long),
             ConfirmationChoice::IfOpen => {
-                let standing = first.made.draw_conclusions().standing;
+                let standing = first.standing();
                 let has_time = |again: &WinnerConfirmation<'_>| {
                     first.time_left().is_none_or(|left| again.least_time() <= left)
                         && self.most_trials(again, &standing).is_none_or(|trials| trials.is_some())
@@ -85,7 +88,9 @@ impl TrySessions<'_> {
                     print_text("")?;
                 }
                 let standings = print_experiment(&made, stored, how, settings)?;
-                let exit = standings.first().map_or(CommandExit::Done, |standing| exit_of_standing(standing, &ending));
+                let exit = standings
+                    .first()
+                    .map_or(CommandExit::Done, |standing| exit_of_standing(&made.experiment, standing, &ending));
                 let wins = standings.first().is_some_and(|found| matches!(found.verdict, Verdict::Wins { .. }));
                 // A winner that does not win again is no answer to rely on.
                 Ok(if is_short && !wins && exit == CommandExit::Done { CommandExit::Undecided } else { exit })
@@ -96,7 +101,8 @@ impl TrySessions<'_> {
                 }
                 let number = stopped.map_or(first.stored, |(_, stored, _)| stored);
                 print_message(&describe_stop(number));
-                Ok(exit_of_standing(&first.made.draw_conclusions().standing, first.ending))
+                let standing = first.standing();
+                Ok(exit_of_standing(&first.made.experiment, &standing, first.ending))
             }
         }
     }
@@ -128,7 +134,7 @@ impl TrySessions<'_> {
     ) -> Result<(ExperimentRecord, Option<i64>, ExperimentEnd), CommandFailure> {
         let mut experiment = again.begin(env!("CARGO_PKG_VERSION"));
         if self.task.confirmation == ConfirmationChoice::IfOpen {
-            let standing = first.made.draw_conclusions().standing;
+            let standing = first.standing();
             experiment.policy.most_runs = self.most_trials(again, &standing).flatten();
         }
         let begun = match first.subject.takes_time() {

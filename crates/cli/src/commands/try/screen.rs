@@ -103,6 +103,12 @@ impl ShownExperiment<'_> {
         live.slot_s * f64::from(slots)
     }
 
+    /// Returns an arm's name in a sentence, such as "the OS default" or "cpu 1".
+    fn name_in_sentence(&self, arm: usize) -> String {
+        let name = self.experiment.arms.get(arm).map_or_else(String::new, |arm| printable_name(&arm.spoken_name()));
+        if arm == 0 { format!("the {name}") } else { name }
+    }
+
     /// Returns the trials of an arm that count.
     fn counted_trials(&self, arm: usize) -> impl Iterator<Item = &Trial> {
         self.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm)

@@ -299,13 +299,14 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
             quote_line(" in ", greatest),
         ),
         ExperimentDoubt::CarryOver(carry) => {
-            let whose = carry.of_arm.map_or_else(String::new, |arm| format!(" of {}", name(arm)));
+            let whose = carry.of_arm.map_or_else(String::new, |arm| format!(" of {}", shown.name_in_sentence(arm)));
+            let after = carry.after_arm.map(|arm| shown.name_in_sentence(arm));
             format!(
                 "Runs{whose} after {} are {} {}: {} leaves an effect behind, such as heat or a full cache.",
-                carry.after_arm.map_or_else(|| "another placement".to_owned(), name),
+                after.as_deref().unwrap_or("another placement"),
                 format_size(carry.slower),
                 if carry.slower > 0.0 { "worse" } else { "better" },
-                if carry.after_arm.is_some() { "it" } else { "that one" },
+                if after.is_some() { "it" } else { "that one" },
             )
         }
         ExperimentDoubt::GuardWorse { guard, arm, estimate } => {

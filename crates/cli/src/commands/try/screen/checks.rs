@@ -69,8 +69,7 @@ fn describe_carry_over(shown: ShownExperiment<'_>) -> Option<String> {
 }
 
 fn describe_following(shown: ShownExperiment<'_>, found: &CarryOverEffect) -> String {
-    let name =
-        |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable_name(&arm.spoken_name()));
+    let name = |arm: usize| shown.name_in_sentence(arm);
     let of = found.of_arm.map_or_else(String::new, |arm| format!("of {} ", name(arm)));
     format!("{of}right after {}", found.after_arm.map_or_else(|| "another placement".to_owned(), name))
 }
