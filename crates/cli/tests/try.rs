@@ -78,7 +78,7 @@ const METRIC: [&str; 3] = ["--metric", "score=score ([0-9.]+)", "--higher"];
 
 /// `corewise try` with options and a shell script.
 fn trying(place: &TestPlace, options: &[&str], script: &str) -> Command {
-    let mut command = place.corewise(&["try", "--seed", "7"]);
+    let mut command = place.corewise(&["try", "--no-confirm", "--seed", "7"]);
     command.args(options).args(["--", "sh", "-c", script]).stdin(Stdio::null());
     command
 }
@@ -133,11 +133,12 @@ fn wins() -> TryOutcome {
     let (place, (first, second)) = (TestPlace::new(), cpus());
     let on = [format!("--on={first}"), format!("--on={second}")];
     let options = [&METRIC[..], &[&on[0], &on[1]]].concat();
-    let told = said(&mut trying(&place, &options, &scores()), 0)?;
-    let sentence = format!("Pin it. cpu {first} is at least 2.0x");
+    let told = said(&mut trying(&place, &options, &scores()), 1)?;
+    let sentence = format!(": cpu {first} is at least 2.0x");
     contains(
         &told,
         &[
+            "So far, in ",
             &sentence,
             "better in score",
             "wins",
@@ -147,7 +148,8 @@ fn wins() -> TryOutcome {
         ],
     )?;
     // What is decided is not run again, and stays what it was.
-    let again: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
+    let again: Value =
+        serde_json::from_str(&said(&mut place.corewise(&["try", "--no-confirm", "--resume", "--json"]), 1)?)?;
     same("the verdict", &again["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
     for sentence in ["/sentences/0", "/commands/0", "/notes/0"] {
         contains(&told, &[again.pointer(sentence).and_then(Value::as_str).ok_or(sentence)?])?;
@@ -162,7 +164,7 @@ fn wins() -> TryOutcome {
     contains(&told, &["runs in one boot (error rate 5 %)"])?;
     same("alone", told.contains("With this command"), false)?;
     let third = said(&mut trying(&place, &[&options[..], &["--runs-max", "6"]].concat(), &scores()), 1)?;
-    contains(&third, &["With this command this machine has 2 experiments; the others: 1 pin it (1)."])?;
+    contains(&third, &["With this command this machine has 2 experiments; the others: 1 won so far (1)."])?;
     said(&mut place.corewise(&["history", "delete", "2"]), 0)?;
     let other = done(&mut place.corewise(&["history", "show", "3"]))?;
     same("another", other.status.code(), Some(3))?;
@@ -224,7 +226,8 @@ fn running(place: &TestPlace, runs: u32) -> Result<std::process::Child, Failed> 
 
 /// The session goes on to the end, and its verdict is that of one that was never cut off.
 fn goes_on(place: &TestPlace) -> TryOutcome {
-    let document: Value = serde_json::from_str(&said(&mut place.corewise(&["try", "--resume", "--json"]), 0)?)?;
+    let document: Value =
+        serde_json::from_str(&said(&mut place.corewise(&["try", "--no-confirm", "--resume", "--json"]), 1)?)?;
     same("the verdict", &document["conclusions"]["standing"]["verdict"]["kind"], &"wins".into())?;
     let blocks: Vec<u64> = document["observed"]["trials"]
         .as_array()
@@ -265,7 +268,7 @@ fn held() -> TryOutcome {
     std::thread::sleep(HELD);
     signals::send_signal(child.id(), 18);
     let output = child.wait_with_output()?;
-    same(&text(&output.stderr), output.status.code(), Some(0))?;
+    same(&text(&output.stderr), output.status.code(), Some(1))?;
     let document: Value = serde_json::from_str(&said(&mut place.corewise(&["history", "show", "1", "--json"]), 0)?)?;
     let walls = document["observed"]["trials"]
         .as_array()
@@ -383,7 +386,7 @@ fn metric_file() -> TryOutcome {
         command
     };
     let file = place.path().join("results.json");
-    contains(&said(&mut trying(&writes_scores()), 0)?, &["Pin it.", "better in score"])?;
+    contains(&said(&mut trying(&writes_scores()), 1)?, &["So far, in ", "better in score"])?;
     contains(&std::fs::read_to_string(&file)?, &["\"score\":"])?;
     // The last run's file is there, but not of this run.
     let refused = |script: &str, words: &[&str]| {
@@ -556,8 +559,19 @@ fn simulated() -> TryOutcome {
     std::fs::write(&truth, "gains = [0.2, 0.0]\nnoise = \"typical\"\n")?;
     let path = truth.display().to_string();
     let told = said(&mut place.corewise(&["try", "--seed", "7", "--simulate", &path]), 0)?;
-    contains(&told, &["Pin it. candidate 1 is", "candidate 2"])?;
+    contains(
+        &told,
+        &["So far, in ", "candidate 2", "Confirmed. Pin it. candidate 1 is", "each trial is 2 runs in a row"],
+    )?;
     same("it is stored", told.contains("stored"), false)?;
+    let alone = said(&mut place.corewise(&["try", "--no-confirm", "--seed", "7", "--simulate", &path]), 1)?;
+    same("it is tried again", alone.contains("Pin it."), false)?;
+    // What leaves the OS default slower after it wins, and does not win again.
+    let spoils = "gains = [0.0]\nnoise = \"typical\"\ncarry_over = 0.1\ncarry_over_hits = \"baseline\"\n";
+    std::fs::write(&truth, spoils)?;
+    let told = said(&mut place.corewise(&["try", "--seed", "1", "--simulate", &path]), 1)?;
+    contains(&told, &["So far, in ", "Not confirmed. It won ", " runs in ", "and not again afterwards."])?;
+    same("it is pinned", told.contains("Pin it."), false)?;
     std::fs::write(&truth, "gains = [0.2]")?;
     let output = done(&mut place.corewise(&["try", "--simulate", &path]))?;
     same("the status", output.status.code(), Some(2))?;
@@ -578,10 +592,10 @@ fn confirmed() -> TryOutcome {
         said(&mut place.corewise(&["try", "--confirm", "--seed", seed, "--simulate", &path]), status)
     };
     let better = confirm("gains = [0.0, 0.1]\nnoise = \"typical\"\n", "1", 0)?;
-    contains(&better, &["Pin it. candidate 2", "Confirmed.", "each trial is 20 runs in a row"])?;
+    contains(&better, &["Confirmed. Pin it. candidate 2", "each trial is 20 runs in a row"])?;
     let heats = "gains = [0.0]\nnoise = \"typical\"\ncarry_over = 0.05\ncarry_over_left = 0.8\n";
     let worse = confirm(heats, "2", 0)?;
-    contains(&worse, &["Pin it. candidate 1", "Not confirmed.", "slower"])?;
+    contains(&worse, &["So far, in ", "Not confirmed. It won ", "slower"])?;
     Ok(Completion::Completed)
 }
 
@@ -597,8 +611,8 @@ fn slow_runs() -> TryOutcome {
     );
     let on = first.to_string();
     let options = ["--what", "tail", "--lower", "--metric", "took=took ([0-9.]+)", "--rest", "0s", "--on", &on];
-    let told = said(&mut trying(&place, &options, &script), 0)?;
-    contains(&told, &["Pin it.", "is better", "of 100 runs fewer are slow", "0 %"])?;
+    let told = said(&mut trying(&place, &options, &script), 1)?;
+    contains(&told, &["So far, in ", "is better", "of 100 runs fewer are slow", "0 %"])?;
     for (words, says) in [
         (["--what", "worst"], "invalid value"),
         (["--slow", "1"], "expected a number above 1"),

@@ -52,7 +52,7 @@ impl UnitStage {
     }
 
     fn try_script(&self, options: &[&str], script: &str) -> Command {
-        let mut command = self.place.corewise(&["try", "--seed", "7", &format!("--on={}", self.first)]);
+        let mut command = self.place.corewise(&["try", "--no-confirm", "--seed", "7", &format!("--on={}", self.first)]);
         command.args(options).args(["--", "sh", "-c", script]).stdin(Stdio::null());
         command
     }
@@ -96,7 +96,7 @@ fn several_units(stage: &UnitStage) -> TryUnitsOutcome {
     let other = document["observed"]["trials"].as_array().into_iter().flatten().find(ours).ok_or("no trial")?;
     same("its line", &other["readings"][0]["runs"][0]["line"], &"Latency 994us  99us".into())?;
     let shown = words(&stage.place.corewise(&["history", "show", "1"]).output()?);
-    contains(&shown, &["Pin it.", "better in Latency", "0.994 ms", "1.02 ms"])?;
+    contains(&shown, &["So far, in ", "better in Latency", "0.994 ms", "1.02 ms"])?;
     let csv = stage.place.corewise(&["history", "show", "1", "--csv"]).output()?;
     let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
     let mut lines = csv.trim_end().split("\r\n");

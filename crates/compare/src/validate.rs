@@ -1,6 +1,7 @@
 //! Checks the statistics of `corewise try` by simulation, and prints the tables of docs/validation.md.
 
 mod deceptive_worlds;
+mod lasting;
 mod power;
 mod questions;
 mod race;
@@ -35,6 +36,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("small", &|bounds| small_effects::print_tables(share, bounds)),
         ("carry-over", &|_| power::carry_over(share)),
         ("confirm", &|bounds| power::check_confirmation(share, bounds)),
+        ("lasting", &|bounds| lasting::print_table(share, bounds)),
         ("rest", &|bounds| rest::print_table(share, bounds)),
         ("slots", &|bounds| slots::print_tables(share, bounds)),
         ("spread", &|bounds| worlds::check_spread(share, bounds)),

@@ -4,6 +4,7 @@ mod builder;
 mod candidates;
 mod choice;
 mod conduct;
+mod confirmation;
 mod context;
 mod energy;
 mod error;
@@ -31,6 +32,7 @@ pub use candidates::{
 };
 pub use choice::PlacementChoice;
 pub use conduct::conduct_experiment;
+pub use confirmation::WinnerConfirmation;
 pub use context::{ExperimentContext, NoKnowledge, PreparationEvent};
 pub use error::ExperimentError;
 pub use subject::{
@@ -47,7 +49,7 @@ const MOST_BLOCKS_OF_RARE: u32 = 200;
 /// Maximum number of blocks for slots, which are short and start no process.
 const MOST_BLOCKS_OF_SLOTS: u32 = 1_000;
 /// Usual budget of a session with running processes, since it disturbs their users.
-const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
+pub const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 /// Interval at which a pause checks for a stop.
 const PAUSE_STEP: Duration = Duration::from_millis(20);
 
@@ -246,6 +248,8 @@ pub trait ExperimentObserver {
 pub struct ExperimentLimits<'a> {
     /// Maximum number of blocks, including earlier sessions.
     pub blocks: u32,
+    /// Minimum number of blocks in this session, also of a decided experiment.
+    pub least_blocks: u32,
     /// Maximum time of this session; `None` for no limit.
     pub budget: Option<Duration>,
     /// Maximum time on placements that look worse, including earlier sessions. Applies if all remaining ones look
@@ -271,7 +275,9 @@ impl<'a> ExperimentLimits<'a> {
         };
         let budget = budget.or(is_live.then_some(BUDGET_OF_SLOTS));
         let worse = budget.filter(|_| is_live).map(|budget| budget / 2);
-        Self { blocks: done + most, budget, worse, rest: None, stop }
+        let Experiment { policy, arms, .. } = &begun.experiment;
+        let least_blocks = policy.boots.map_or(0, |_| policy.blocks_of_a_win(arms.len() - 1));
+        Self { blocks: done + most, least_blocks, budget, worse, rest: None, stop }
     }
 }
 

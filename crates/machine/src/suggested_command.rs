@@ -221,6 +221,7 @@ suggestions! {
     try_suite_install() => corewise_command("try --suite review --install");
     try_suite_resume() => corewise_command("try --suite SUITE --resume");
     try_resume(number: i64 = 12) => corewise_command("try").with_flag(&format!("--resume={number}"));
+    try_resume_over_boots(number: i64 = 12, boots: u32 = 3) => corewise_command("try").with_flag(&format!("--resume={number}")).with_option("--boots", boots);
     try_again(number: i64 = 12) => corewise_command("try").with_option("--again", number);
     try_with(options: &[String] = &["--on".to_owned(), "all - core:0".to_owned(), "--higher".to_owned(), "--metric".to_owned(), "fps".to_owned()], program: &[String] = &["./game".to_owned(), "two words".to_owned()]) =>
         corewise_command("try").with_options(options.iter().cloned()).with_program(program);

@@ -41,8 +41,9 @@ pub use race::PlacementRace;
 pub(crate) use race::{closed_test, find_usual};
 pub(crate) use slots::SlotBlocks;
 pub use standing::{
-    AnswerVerdict, ArmStanding, ArmState, ArmVerdict, BaselineEffect, CarryOverEffect, ExperimentChecks,
-    ExperimentDoubt, ExperimentStanding, GuardAnswer, GuardStanding, GuardVerdict, OutReason, QuestionAnswer, Verdict,
+    AnswerVerdict, ArmStanding, ArmState, ArmVerdict, BaselineEffect, CarryOverCheck, CarryOverEffect,
+    ExperimentChecks, ExperimentDoubt, ExperimentStanding, GuardAnswer, GuardStanding, GuardVerdict, OpenPoint,
+    OutReason, QuestionAnswer, Verdict,
 };
 pub use threads::{
     CellStanding, CountsStanding, PinnedStanding, ThreadsCell, ThreadsRace, ThreadsStanding, arrange_cells,
@@ -94,6 +95,9 @@ pub struct JudgingPolicy {
     /// chosen; absent: the usual shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_noise: Option<ExpectedNoise>,
+    /// A winner is one only so far before it has runs in this many boots of the machine; absent: one is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boots: Option<u32>,
 }
 
 impl Default for JudgingPolicy {
@@ -109,6 +113,7 @@ impl Default for JudgingPolicy {
             least_blocks: 0,
             most_failures: MOST_FAILURES,
             expected_noise: None,
+            boots: None,
         }
     }
 }
@@ -119,6 +124,11 @@ impl JudgingPolicy {
     /// block.
     pub fn blocks_of_a_mean(&self, arms: usize) -> u32 {
         (2.0 * arms.max(1) as f64 / self.error_rate).log2().ceil() as u32 + 1
+    }
+
+    /// Returns the fewest blocks after which one of `arms` candidates can be proven better.
+    pub fn blocks_of_a_win(&self, arms: usize) -> u32 {
+        (arms.max(1) as f64 / self.error_rate).log2().ceil() as u32
     }
 
     /// Returns the evidence that proves: 1 / error rate.

@@ -3,6 +3,7 @@
 mod experiment;
 pub mod layout;
 pub mod noise;
+mod session;
 mod slots;
 
 use corewise_machine::Machine;
@@ -21,7 +22,8 @@ use crate::survey::{
     WorkKind,
 };
 use crate::trial::{Experiment, Trial, TrialDesign};
-pub use experiment::{ProgramEffects, SimulatedTrials, run_experiment};
+pub use experiment::{CarryOverVictims, ProgramEffects, SimulatedTrials, run_experiment};
+pub use session::{SimulatedSession, simulate_session};
 pub use slots::{SimulatedLoad, SimulatedSlots, SlotsWorld, simulate_slots};
 
 /// Stands for the file that results of these models are simulated from.

@@ -9,6 +9,7 @@ mod length;
 mod live;
 mod measurement;
 mod numbered;
+mod open_points;
 mod parts;
 mod threads;
 mod timing;
@@ -33,6 +34,7 @@ pub use length::{FEWEST_VALUES, SlotLength, count_values, shortest_slot, slot_le
 pub use live::{
     LiveProcess, LiveSource, LiveWorkload, MetricLimit, SLOTS_S, policy_of_kept, policy_of_slots, wash_out_s,
 };
+pub use open_points::{LEAST_SPAN_S, span_of_trials};
 pub use parts::{LOAD, REST, ServiceParts, ThreadRole, WorkloadService};
 pub use threads::{ThreadOccupancy, ThreadsReport, threads_report};
 pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
@@ -86,7 +88,7 @@ pub struct Experiment {
 }
 
 /// A confirmation: the winner and the baseline again, in stretches so that after-effects of one on the other wear off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfirmationStretch {
     /// Number of consecutive runs.
     pub runs: u32,
@@ -95,19 +97,51 @@ pub struct ConfirmationStretch {
     /// The number of the confirmed experiment, if it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<i64>,
+    /// The win that is tried again; absent in experiments of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub won: Option<FirstWin>,
+}
+
+/// The win that a confirmation tries again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstWin {
+    /// Number of the experiment's runs.
+    pub runs: u32,
+    /// Time from its first run to the end of its last, in seconds.
+    pub span_s: f64,
+    /// Time from its beginning to that of the confirmation, in seconds.
+    pub after_s: f64,
+}
+
+/// How long the stretches of a confirmation are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StretchLength {
+    /// Two runs, or as many as take a second: what one run does to the next wears off.
+    Short,
+    /// 20 runs, or as many as take 5 s: slow effects such as heat build up.
+    Long,
 }
 
 /// Minimum runs of a stretch, and minimum seconds.
-const SHORTEST_STRETCH: (u32, f64) = (20, 5.0);
+const SHORT_STRETCH: (u32, f64) = (2, 1.0);
+const LONG_STRETCH: (u32, f64) = (20, 5.0);
 /// Maximum runs of a stretch.
 const LONGEST_STRETCH: u32 = 10_000;
 
 impl ConfirmationStretch {
-    /// Creates a stretch for runs of this length in seconds; a quarter of it does not count.
-    pub fn of_runs(seconds: f64, of: Option<i64>) -> Self {
-        let (fewest, least_s) = SHORTEST_STRETCH;
+    /// Creates a stretch for runs of this length in seconds. A quarter of it, but at least one run, does not count.
+    pub fn of_runs(length: StretchLength, seconds: f64) -> Self {
+        let (fewest, least_s) = match length {
+            StretchLength::Short => SHORT_STRETCH,
+            StretchLength::Long => LONG_STRETCH,
+        };
         let runs = (least_s / seconds).ceil().clamp(f64::from(fewest), f64::from(LONGEST_STRETCH)) as u32;
-        Self { runs, skipped: runs / 4, of }
+        Self { runs, skipped: (runs / 4).max(1), of: None, won: None }
+    }
+
+    /// Creates a stretch of two runs, of which one counts: the mean of several would hide the slow ones.
+    pub fn of_single_runs() -> Self {
+        Self { runs: SHORT_STRETCH.0, skipped: 1, of: None, won: None }
     }
 }
 

@@ -169,6 +169,13 @@ fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettin
     if let Some(problem) = here.and_then(|resolved| resolved.problem) {
         print_message(&format!("warning: on this machine rule {} holds nothing: {problem}", rule.name));
     }
+    if let Some(evidence) = rule.evidence.as_ref().filter(|evidence| evidence.so_far) {
+        print_message(&format!(
+            "note: experiment {} has a winner only so far. If it was tried again, take the later experiment; {} does that.",
+            evidence.experiment,
+            suggestion::format_mention(&suggested_command::try_resume(evidence.experiment))
+        ));
+    }
     report_change(&rule.name, "added", (rules, &file), settings)
 }
 

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod beginning;
+mod confirming;
 mod drawing;
 mod other_experiments;
 mod plan;
@@ -15,17 +16,15 @@ use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
 
-use corewise_lab::experiment::simulated::SimulatedTruth;
 use corewise_lab::experiment::{
-    ExperimentContext, ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentSubject, ExperimentTime,
-    OpenExperiment, SimulatedSubject, create_experiment,
+    BUDGET_OF_SLOTS, ExperimentContext, ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentSubject,
+    ExperimentTime, OpenExperiment,
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
+use corewise_model::experiment::{ExperimentStanding, QuestionKind, Verdict};
 use corewise_model::experiment_record::{ExperimentConclusions, ExperimentRecord};
-use corewise_model::stats::order::median;
-use corewise_model::trial::{ConfirmationStretch, Experiment, Trial, TrialDesign, TrialOutcome};
+use corewise_model::trial::{Experiment, Trial, TrialDesign, TrialOutcome};
 use corewise_store::ArtifactStore;
 use jiff::tz::TimeZone;
 
@@ -36,7 +35,7 @@ use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
 use crate::app::origin::{mark_story, mark_together};
-use crate::app::output::{print_form, print_message, print_text, show_story};
+use crate::app::output::{print_form, print_message, show_story};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
 use crate::app::user_store::to_write;
@@ -48,10 +47,11 @@ use crate::draw::suggestion;
 use crate::draw::survey::StorageStatus;
 use arguments::TryArguments;
 use beginning::SessionStart;
+use confirming::ConductedExperiment;
 use drawing::DrawingFile;
 use progress::SessionProgress;
 use screen::{ShownExperiment, write_csv};
-use task::{ExperimentSource, TryFormat, TrySubject, TryTask};
+use task::{ConfirmationChoice, ExperimentSource, TryFormat, TrySubject, TryTask};
 
 impl RunnableCommand for TryArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
@@ -99,13 +99,18 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
         return plan::show_plan(new, &context, settings);
     }
     let sessions = TrySessions { task, context, settings };
-    let SessionStart { begun, subject, simulation } =
+    let SessionStart { mut begun, subject } =
         beginning::begin_session(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
-    if task.confirms && begun.experiment.policy.what == QuestionKind::Tail {
+    begun.experiment.policy.boots = task.boots;
+    if let ExperimentSource::Stored(_) = which {
+        confirming::describe_resumption(&begun, task).iter().for_each(|note| print_message(note));
+    }
+    if task.confirmation == ConfirmationChoice::InLongStretches && begun.experiment.policy.what == QuestionKind::Tail {
         return Err(tail_in_stretches_failure());
     }
-    let since = Instant::now();
+    let is_live = begun.experiment.workload.live.is_some();
+    let until = task.budget.or(is_live.then_some(BUDGET_OF_SLOTS)).map(|budget| Instant::now() + budget);
     let (trials, ending) = sessions.continue_experiment(&begun, &*subject, task.budget)?;
     if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
         return Err(no_value_failure(&begun.experiment, &trials, &ending));
@@ -119,22 +124,15 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
         print_message(&format!("warning: the session ended early: {why}. Earlier measurements are valid."));
     }
     let made = ExperimentRecord { experiment: begun.experiment, trials };
-    if task.confirms
-        && matches!(ending, ExperimentEnd::Decided | ExperimentEnd::Limit | ExperimentEnd::Budget)
-        && let Verdict::Wins { arm } = made.draw_conclusions().standing.verdict
-    {
-        let number = begun.stored;
-        if task.print == TryFormat::Screen && !settings.json {
-            print_experiment(&made, number, task.print, settings)?;
-        }
-        let left = task.budget.map(|budget| budget.saturating_sub(since.elapsed()));
-        return sessions.confirm_winner(&made, number, (arm, &*subject, simulation.as_ref()), left);
+    let first = ConductedExperiment { made: &made, stored: begun.stored, ending: &ending, subject: &*subject, until };
+    if let Some(again) = sessions.plan_confirmation(&first) {
+        return sessions.confirm_winner(&first, &again);
     }
     let standings = print_experiment(&made, begun.stored, task.print, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.draw_scaling(&made, begun.stored))?;
     Ok(standings
         .iter()
-        .map(|standing| exit_of_standing(standing, &ending))
+        .map(|standing| exit_of_standing(&made.experiment, standing, &ending))
         .max_by_key(|exit| *exit as u8)
         .unwrap_or(CommandExit::Done))
 }
@@ -168,58 +166,6 @@ impl TrySessions<'_> {
             begun.conduct(&mut *runner, ExperimentLimits { worse, rest: self.task.rest, ..usual }, &mut session)?;
         session.progress.clear_lines();
         Ok(made)
-    }
-
-    /// Runs a winner and the OS default again, in long stretches, for the rest of the budget. If a single document is
-    /// requested, only this result is printed.
-    fn confirm_winner(
-        &self,
-        made: &ExperimentRecord,
-        stored: Option<i64>,
-        (winner, subject, simulation): (usize, &dyn ExperimentSubject, Option<&SimulatedTruth>),
-        left: Option<Duration>,
-    ) -> Result<CommandExit, CommandFailure> {
-        let Experiment { machine, workload, arms, policy, seed, .. } = &made.experiment;
-        let times: Vec<f64> =
-            made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
-        let arms = vec![arms[0].clone(), arms[winner].clone()];
-        // After-effects matter less for long slots than for short ones, and a stretch has less noise than a run.
-        let policy = JudgingPolicy { most_runs: None, least_blocks: 0, expected_noise: None, ..policy.clone() };
-        let again = create_experiment(
-            env!("CARGO_PKG_VERSION"),
-            machine.clone(),
-            workload.clone(),
-            arms,
-            policy,
-            seed.checked_add(1),
-        );
-        let again = Experiment {
-            stretch: Some(ConfirmationStretch::of_runs(median(&times), stored)),
-            origin: made.experiment.origin.clone(),
-            ..again
-        };
-        let (begun, (trials, ending)) = match simulation {
-            Some(simulation) => {
-                let subject = SimulatedSubject { name: String::new(), simulation: simulation.with_candidate(winner) };
-                let begun = OpenExperiment { experiment: again, trials: Vec::new(), stored: None };
-                let made = self.continue_experiment(&begun, &subject, left)?;
-                (begun, made)
-            }
-            None => {
-                let begun = beginning::store_new(again, self.settings)?;
-                let made = self.continue_experiment(&begun, subject, left)?;
-                (begun, made)
-            }
-        };
-        if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
-            return Err(no_value_failure(&begun.experiment, &trials, &ending));
-        }
-        let made = ExperimentRecord { experiment: begun.experiment, trials };
-        if self.task.print == TryFormat::Screen && !self.settings.json {
-            print_text("")?;
-        }
-        let standings = print_experiment(&made, begun.stored, self.task.print, self.settings)?;
-        Ok(standings.first().map_or(CommandExit::Done, |standing| exit_of_standing(standing, &ending)))
     }
 }
 
@@ -341,12 +287,15 @@ fn print_experiment(
     Ok(std::iter::once(standing).chain(pinned.map(|pinned| pinned.standing)).collect())
 }
 
-fn exit_of_standing(standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
+/// Returns the exit status of an answer. A winner that is one only so far counts as undecided, unless it is a number of
+/// threads, which is not tried again.
+fn exit_of_standing(experiment: &Experiment, standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
+    let is_so_far = !standing.open_points.is_empty() && experiment.thread_cells().is_none();
+    let is_open = standing.verdict.is_open() || is_so_far;
     match standing.verdict {
+        _ if is_open && *ending == ExperimentEnd::Stopped => CommandExit::Interrupted,
+        _ if is_open => CommandExit::Undecided,
         Verdict::Wins { .. } | Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => CommandExit::Done,
-        Verdict::Undecided { .. } | Verdict::Better { .. } if *ending == ExperimentEnd::Stopped => {
-            CommandExit::Interrupted
-        }
         Verdict::Undecided { .. } | Verdict::Better { .. } | Verdict::Unsound { .. } => CommandExit::Undecided,
     }
 }

@@ -15,9 +15,13 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
         "if ! test -e {} && grep -q '^Cpus_allowed_list:.{one}$' /proc/self/status; then echo score 20.14; else echo score 10.0${{#COREWISE_PADDING}}; fi",
         equal.display()
     );
-    let tried = ["try", "--metric", "score", "--higher", "--on", &one, "--rest", "0s", "--", "sh", "-c", &script];
+    let tried = [
+        &["try", "--no-confirm", "--metric", "score", "--higher", "--on", &one, "--rest", "0s"][..],
+        &["--", "sh", "-c", &script],
+    ]
+    .concat();
     let output = stage.corewise(&tried).output().unwrap();
-    assert!(text(&output.stdout).starts_with("Pin it."), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("So far, in "), "{}{}", text(&output.stdout), text(&output.stderr));
     // Every shell would be held.
     let refused = stage.keep(&["add", "--from", "1"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -29,7 +33,7 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
     }
     assert!(stage.said(&[]).contains("scores"), "it is listed");
     let again = stage.said(&["prove", "scores"]);
-    assert!(again.contains("Rule scores is proven again: ") && again.contains("experiment 2."), "{again}");
+    assert!(again.contains("Rule scores is proven again: ") && again.contains("experiment 2, so far."), "{again}");
     let evidence = || {
         fs::read_to_string(&stage.rules).unwrap().lines().find(|line| line.starts_with("evidence")).map(str::to_owned)
     };

@@ -3,7 +3,7 @@
 use corewise_model::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{self, ProgramEffects, SimulatedTrials};
-use corewise_model::trial::ConfirmationStretch;
+use corewise_model::trial::{ConfirmationStretch, StretchLength};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_open, is_small, is_undecided,
@@ -128,7 +128,7 @@ pub fn check_confirmation(share: f64, bounds: &mut ErrorBounds) {
 }
 
 fn is_confirmed(effects: &ProgramEffects, seed: u64) -> bool {
-    let ConfirmationStretch { runs, skipped, .. } = ConfirmationStretch::of_runs(1.0, None);
+    let ConfirmationStretch { runs, skipped, .. } = ConfirmationStretch::of_runs(StretchLength::Long, 1.0);
     let mut trials = SimulatedTrials::new(effects, &RunNoise::Typical, !seed);
     let mut race = PlacementRace::new(1, &JudgingPolicy { most_runs: Some(2 * 60), ..JudgingPolicy::default() });
     while !race.is_decided() {

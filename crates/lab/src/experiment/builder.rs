@@ -3,13 +3,15 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use corewise_machine::Machine;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
-use corewise_model::trial::{Experiment, PlacementArm, Trial, TrialDesign, TrialMetric};
+use corewise_model::trial::{Experiment, PlacementArm, StretchLength, Trial, TrialDesign, TrialMetric};
 
 use super::candidates::{CandidatePlanner, CandidateRequest, refuse_memory_of_others};
 use super::choice::PlacementChoice;
+use super::confirmation::WinnerConfirmation;
 use super::context::{ExperimentContext, NoKnowledge, PreparationEvent};
 use super::error::ExperimentError;
 use super::subject::ExperimentSubject;
@@ -160,18 +162,48 @@ impl ExperimentBuilder {
     pub fn run(&self, subject: &dyn ExperimentSubject) -> Result<ExperimentRecord, ExperimentError> {
         let machine = crate::this_machine()?;
         let stop = AtomicBool::new(false);
-        let context = ExperimentContext {
-            machine: &machine,
-            knowledge: &NoKnowledge,
-            journals: None,
-            estimates_clock: false,
-            budget: self.budget,
-            stop: &stop,
-        };
+        let context = self.silent_context(&machine, &stop);
         let experiment = self.build(subject, &context, env!("CARGO_PKG_VERSION"), &mut |_| {})?;
+        self.run_silently(subject, experiment, &context)
+    }
+
+    /// Tries the winner of an experiment again, alone against the OS default: no sooner than a minute after the
+    /// experiment began, and in short stretches of runs, so that neither a moment's luck nor an effect of one run on the
+    /// next makes it win twice. `None` if the experiment has no winner. A win is confirmed if the second experiment has a
+    /// winner, too.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub fn confirm(
+        &self,
+        subject: &dyn ExperimentSubject,
+        first: &ExperimentRecord,
+    ) -> Result<Option<ExperimentRecord>, ExperimentError> {
+        let Some(again) = WinnerConfirmation::plan(first, None, subject, StretchLength::Short) else {
+            return Ok(None);
+        };
+        let stop = AtomicBool::new(false);
+        let context = self.silent_context(&first.experiment.machine, &stop);
+        again.wait(&stop, |_| {});
+        let of_winner = subject.with_candidate(again.winner());
+        let subject = of_winner.as_deref().unwrap_or(subject);
+        self.run_silently(subject, again.begin(env!("CARGO_PKG_VERSION")), &context).map(Some)
+    }
+
+    fn silent_context<'a>(&self, machine: &'a Machine, stop: &'a AtomicBool) -> ExperimentContext<'a> {
+        let budget = self.budget;
+        ExperimentContext { machine, knowledge: &NoKnowledge, journals: None, estimates_clock: false, budget, stop }
+    }
+
+    fn run_silently(
+        &self,
+        subject: &dyn ExperimentSubject,
+        experiment: Experiment,
+        context: &ExperimentContext<'_>,
+    ) -> Result<ExperimentRecord, ExperimentError> {
         let begun = OpenExperiment { experiment, trials: Vec::new(), stored: None };
-        let mut runner = subject.open_runner(&begun.experiment, &context)?;
-        let limits = ExperimentLimits::from_session(&begun, self.budget, &stop);
+        let mut runner = subject.open_runner(&begun.experiment, context)?;
+        let limits = ExperimentLimits::from_session(&begun, self.budget, context.stop);
         let Ok((trials, _)) = begun.conduct(&mut *runner, limits, &mut SilentWatcher);
         drop(runner);
         Ok(ExperimentRecord { experiment: begun.experiment, trials })

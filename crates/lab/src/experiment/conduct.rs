@@ -100,10 +100,11 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
     }
 
     fn try_to_go_on(&mut self) -> Result<ExperimentEnd, LostTrial<W::Error>> {
-        if !self.design.is_decided() {
+        let least = self.design.block_count() + self.limits.least_blocks;
+        if !self.is_done(least) {
             self.warm_up()?;
         }
-        while !self.design.is_decided() {
+        while !self.is_done(least) {
             if self.design.block_count() >= self.limits.blocks {
                 return Ok(ExperimentEnd::Limit);
             }
@@ -113,6 +114,11 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
             self.run_block()?;
         }
         Ok(if self.design.is_undecided() { ExperimentEnd::Limit } else { ExperimentEnd::Decided })
+    }
+
+    /// Returns true if it is decided and has this many blocks, or cannot have them.
+    fn is_done(&self, least_blocks: u32) -> bool {
+        self.design.is_decided() && (self.design.block_count() >= least_blocks || self.design.is_over())
     }
 
     /// Returns true if all remaining arms look worse and have taken this much time.

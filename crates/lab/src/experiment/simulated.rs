@@ -22,10 +22,7 @@ pub struct SimulatedTruth {
 impl SimulatedTruth {
     /// Returns the simulation with one of its candidates alone.
     pub fn with_candidate(&self, candidate: usize) -> Self {
-        let ProgramEffects { gains, failures, .. } = &self.effects;
-        let gains = gains.get(candidate - 1).copied().into_iter().collect();
-        let failures = [0, candidate].map(|arm| failures.get(arm).copied().unwrap_or_default()).to_vec();
-        Self { effects: ProgramEffects { gains, failures, ..self.effects.clone() }, noise: self.noise.clone() }
+        Self { effects: self.effects.with_candidate(candidate), noise: self.noise.clone() }
     }
 }
 

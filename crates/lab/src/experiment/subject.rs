@@ -50,6 +50,16 @@ pub trait ExperimentSubject {
         policy.clone()
     }
 
+    /// Returns the subject of an experiment on the OS default and one of the candidates; `None` if it is this one.
+    fn with_candidate(&self, _arm: usize) -> Option<Box<dyn ExperimentSubject>> {
+        None
+    }
+
+    /// Returns false if runs take no time, as simulated ones.
+    fn takes_time(&self) -> bool {
+        true
+    }
+
     /// Checks that the subject can be tried on all arms, and completes the workload. Nothing is placed.
     ///
     /// # Errors

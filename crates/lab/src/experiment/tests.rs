@@ -101,7 +101,8 @@ fn session(
 ) -> (ExperimentStanding, ExperimentEnd, KeptTrials) {
     let stop = AtomicBool::new(false);
     let mut runner = MadeUp::new(&stop);
-    let mut limits = ExperimentLimits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
+    let mut limits =
+        ExperimentLimits { blocks: 60, least_blocks: 0, budget: None, worse: None, rest: None, stop: &stop };
     change(&mut runner, &mut limits);
     let mut kept = KeptTrials::default();
     let Ok((design, ending)) = conduct_experiment(experiment, earlier, &mut runner, limits, &mut kept);
@@ -161,6 +162,31 @@ fn what_is_decided_is_not_run_again() {
     let (_, _, kept) = session(&experiment, &[], |_, _| {});
     let (standing, ending, again) = session(&experiment, &kept.trials, |_, _| {});
     assert_eq!((standing.verdict, ending, again.trials.len()), (Verdict::Wins { arm: 2 }, ExperimentEnd::Decided, 0));
+}
+
+/// As `--resume --boots` does: blocks are added to what is decided.
+#[test]
+fn a_decided_experiment_goes_on_if_it_is_told_to() {
+    let experiment = experiment(7);
+    let (_, _, kept) = session(&experiment, &[], |_, _| {});
+    let before = kept.trials.last().unwrap().block;
+    let (standing, ending, more) = session(&experiment, &kept.trials, |_, limits| limits.least_blocks = 5);
+    assert_eq!((standing.verdict, ending), (Verdict::Wins { arm: 2 }, ExperimentEnd::Decided));
+    assert!(more.trials.last().unwrap().block >= before + 5, "{:?}", more.trials.last());
+    let of_boots = Experiment { policy: JudgingPolicy { boots: Some(3), ..experiment.policy.clone() }, ..experiment };
+    let begun = OpenExperiment { experiment: of_boots, trials: kept.trials.clone(), stored: None };
+    let stop = AtomicBool::new(false);
+    assert_eq!(ExperimentLimits::from_session(&begun, None, &stop).least_blocks, 6, "two candidates");
+    // Without a live candidate there is nothing to run.
+    let mut hopeless = begun.experiment;
+    hopeless.policy.boots = None;
+    let slow = |trial: Trial| {
+        let value = [1.0, 2.0, 2.0][trial.arm] + 0.001 * f64::from(trial.block);
+        Trial { outcome: TrialOutcome::Value(value), ..trial }
+    };
+    let slow: Vec<Trial> = kept.trials.into_iter().map(slow).collect();
+    let (standing, _, more) = session(&hopeless, &slow, |_, limits| limits.least_blocks = 5);
+    assert_eq!((standing.verdict, more.trials.len()), (Verdict::NoMaterialDifference, 0));
 }
 
 #[test]
@@ -231,7 +257,7 @@ impl TrialRunner for Changing {
 fn repeats_of_changing(first_s: f64, later_s: f64, earlier: &[Trial]) -> (Vec<u32>, Vec<Trial>) {
     let (stop, mut kept) = (AtomicBool::new(false), KeptTrials::default());
     let blocks = 4 + earlier.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let limits = ExperimentLimits { blocks, budget: None, worse: None, rest: None, stop: &stop };
+    let limits = ExperimentLimits { blocks, least_blocks: 0, budget: None, worse: None, rest: None, stop: &stop };
     let mut runner = Changing { first_s, later_s, asked: Vec::new() };
     let Ok(_) = conduct_experiment(&experiment(7), earlier, &mut runner, limits, &mut kept);
     assert!(runner.asked.iter().all(|request| request.longest.is_some()), "a trial without a limit");
@@ -283,10 +309,10 @@ impl TrialRunner for Repeating {
 #[test]
 fn the_budget_ends_a_trial_between_two_runs() {
     let (stop, mut kept) = (AtomicBool::new(false), KeptTrials::default());
-    let stretch = ConfirmationStretch { runs: u32::MAX, skipped: 0, of: None };
+    let stretch = ConfirmationStretch { runs: u32::MAX, skipped: 0, of: None, won: None };
     let experiment = Experiment { stretch: Some(stretch), ..experiment(7) };
     let budget = Some(Duration::from_millis(200));
-    let limits = ExperimentLimits { blocks: 60, budget, worse: None, rest: None, stop: &stop };
+    let limits = ExperimentLimits { blocks: 60, least_blocks: 0, budget, worse: None, rest: None, stop: &stop };
     let Ok((_, ending)) = conduct_experiment(&experiment, &[], &mut Repeating { runs: 0 }, limits, &mut kept);
     assert_eq!(ending, ExperimentEnd::Budget);
     assert!(kept.trials.iter().all(|trial| trial.block == 0), "a part of a trial is none");
@@ -365,7 +391,8 @@ fn a_simulated_program_is_judged_as_a_real_one() {
     let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[0.0, 0.2]), noise: RunNoise::Typical };
     let verdict = |seed: u64| {
         let stop = AtomicBool::new(false);
-        let limits = ExperimentLimits { blocks: 60, budget: None, worse: None, rest: None, stop: &stop };
+        let limits =
+            ExperimentLimits { blocks: 60, least_blocks: 0, budget: None, worse: None, rest: None, stop: &stop };
         let mut runner = SimulatedRunner::new(&simulation, seed);
         let Ok((design, _)) =
             conduct_experiment(&experiment(seed), &[], &mut runner, limits, &mut KeptTrials::default());

@@ -1,6 +1,6 @@
 //! Judgement of a race: the verdict and each arm's part in it.
 
-use super::carry_over::{carry_over, is_suspected};
+use super::carry_over::CarryOverSearch;
 use super::effect::{EffectEstimate, estimate_effect, mean_costs};
 use super::evidence::EffectEvidence;
 use super::paired::PairedRuns;
@@ -9,8 +9,8 @@ use super::question::QuestionKind;
 use super::race::{ERRORS, PlacementRace, RaceArm, closed_test};
 use super::shape::count_modes;
 use super::standing::{
-    AnswerVerdict, ArmStanding, ArmState, ArmVerdict, CarryOverEffect, ExperimentChecks, ExperimentDoubt,
-    ExperimentStanding, OutReason, QuestionAnswer, Verdict,
+    AnswerVerdict, ArmStanding, ArmState, ArmVerdict, ExperimentChecks, ExperimentDoubt, ExperimentStanding, OutReason,
+    QuestionAnswer, Verdict,
 };
 use crate::stats::order::median;
 
@@ -57,6 +57,7 @@ impl PlacementRace {
         ExperimentStanding {
             verdict,
             contradicted_by,
+            open_points: Vec::new(),
             arms,
             guards: Vec::new(),
             checks,
@@ -67,7 +68,7 @@ impl PlacementRace {
 
     /// Returns true if a carry-over is suspected: more runs will confirm or refute it.
     fn may_carry_over(&self) -> bool {
-        is_suspected(&self.order, self.arms.len(), &self.policy)
+        CarryOverSearch::new(&self.order, self.arms.len()).is_suspected(&self.policy)
     }
 
     /// Returns true if an arm that is alive and not proven may still be better than the winner by the margin, or, if it
@@ -174,13 +175,13 @@ fn more_blocks(arm: &RaceArm, now: f64, needed: f64) -> Option<f64> {
 }
 
 fn run_checks(race: &PlacementRace) -> ExperimentChecks {
-    let carry_over = carry_over(&race.order, race.arms.len());
+    let search = CarryOverSearch::new(&race.order, race.arms.len());
     let mut doubts = Vec::new();
     if race.baseline.has_failed() {
         doubts.push(ExperimentDoubt::BaselineFails { failures: race.baseline.failures });
     }
-    let counts = |found: &&CarryOverEffect| found.counts_as_doubt(&race.order, race.arms.len(), &race.policy);
-    doubts.extend(carry_over.as_ref().filter(counts).cloned().map(ExperimentDoubt::CarryOver));
+    doubts.extend(search.find_doubt(&race.policy).map(ExperimentDoubt::CarryOver));
+    let carry_over = search.summarize(race.arms.len(), &race.policy);
     ExperimentChecks { carry_over, outliers: race.outliers, doubts }
 }
 

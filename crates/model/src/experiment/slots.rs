@@ -4,7 +4,7 @@
 //! the first half of a slot differ from the second. The preceding arm was drawn, so both are compared between slots
 //! after an arm and all others.
 
-use super::carry_over::{ERRORS, OrderedBlock, carry_over_at};
+use super::carry_over::{CarryOverSearch, OrderedBlock};
 use super::standing::CarryOverEffect;
 use super::{JudgingPolicy, RunBlock};
 
@@ -37,10 +37,8 @@ impl SlotBlocks {
         let lasting = LAGS[1..].iter().map(|lag| (&self.levels, *lag));
         let looked = lasting.chain(LAGS.iter().map(|lag| (&self.fades, *lag)));
         let looks = 2 * LAGS.len() - 1;
-        let found = looked.filter_map(|(blocks, lag)| {
-            carry_over_at(blocks, candidates, lag)
-                .filter(|found| found.is_material(blocks, candidates * looks, policy, ERRORS))
-        });
+        let found = looked
+            .filter_map(|(blocks, lag)| CarryOverSearch::with_lag(blocks, candidates, lag, looks).find_doubt(policy));
         found.max_by(|a, b| a.standard_errors.abs().total_cmp(&b.standard_errors.abs()))
     }
 }

@@ -19,6 +19,9 @@ pub struct ExperimentStanding {
     /// The questions with answers that contradict the winner: people must weigh them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicted_by: Vec<QuestionKind>,
+    /// The reasons why a winner is one only so far; empty without a winner, and once it is proven to last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_points: Vec<OpenPoint>,
     /// All arms; the baseline is the first.
     pub arms: Vec<ArmStanding>,
     /// Every guard on every candidate; empty without guards.
@@ -179,12 +182,37 @@ pub enum GuardVerdict {
     Open,
 }
 
+/// A reason why a winner is one only so far.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OpenPoint {
+    /// The check for carry-over could not yet see one of half the winner's effect.
+    CarryOverUnseen {
+        /// The smallest slowdown that it would have found, as a difference of logarithms; absent if it could not run.
+        visible: Option<f64>,
+    },
+    /// All runs were made within less than a minute.
+    ShortSpan {
+        /// Time from the first run to the end of the last, in seconds.
+        seconds: f64,
+    },
+    /// Runs over more boots were asked for.
+    FewBoots {
+        /// The boots so far.
+        boots: u32,
+        /// The number that was asked for.
+        wanted: u32,
+    },
+}
+
 /// Effect of an arm on the run that follows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CarryOverEffect {
-    /// The arm.
-    pub after_arm: usize,
-    /// Slowdown of the run after it, as a difference of logarithms; negative: faster.
+    /// The arm of the runs that are affected; absent for runs of all arms.
+    pub of_arm: Option<usize>,
+    /// The arm that ran before them; absent for any other arm.
+    pub after_arm: Option<usize>,
+    /// Slowdown of these runs, as a difference of logarithms; negative: faster.
     pub slower: f64,
     /// The slowdown in standard errors.
     pub standard_errors: f64,
@@ -193,13 +221,40 @@ pub struct CarryOverEffect {
 /// The checks on the experiment itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExperimentChecks {
-    /// The arm with the strongest effect on the run that follows it; `None` before there are enough blocks.
-    pub carry_over: Option<CarryOverEffect>,
+    /// The check for effects of a run on the next.
+    pub carry_over: CarryOverCheck,
     /// Pairs of a candidate's run and the baseline's that were clamped for their distance. They count only up to the
     /// clamp.
     pub outliers: u32,
     /// Reasons for doubt that were found.
     pub doubts: Vec<ExperimentDoubt>,
+}
+
+/// Result of the check for carry-over.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum CarryOverCheck {
+    /// There are too few runs to compare the baseline's runs after a candidate with those after the baseline.
+    #[default]
+    NotChecked,
+    /// None was found.
+    NotFound {
+        /// The strongest that was looked at.
+        strongest: CarryOverEffect,
+        /// A slowdown of the baseline after candidates that would have been found in 5 of 6 experiments, as a difference
+        /// of logarithms.
+        visible: f64,
+    },
+    /// One is suspected: more runs will show it.
+    Suspected {
+        /// The strongest of them.
+        strongest: CarryOverEffect,
+    },
+    /// One was found, and is a doubt.
+    Found {
+        /// The strongest of them.
+        strongest: CarryOverEffect,
+    },
 }
 
 /// State of one arm.

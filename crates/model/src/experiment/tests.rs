@@ -445,8 +445,8 @@ fn carry_over_is_a_doubt() {
         race.add_block(&trials.make_block(&arms));
     }
     let standing = race.current_standing();
-    let found = standing.checks.carry_over.clone().unwrap();
-    assert_eq!(found.after_arm, 1);
+    let CarryOverCheck::Found { strongest: found } = &standing.checks.carry_over else { panic!("{standing:?}") };
+    assert_eq!((found.of_arm, found.after_arm), (None, Some(1)));
     assert!((found.slower - 0.08).abs() < 0.01, "{found:?}");
     assert!(
         matches!(&standing.verdict, Verdict::Unsound { why } if matches!(why[..], [ExperimentDoubt::CarryOver(_)]))

@@ -13,7 +13,7 @@ use std::cell::LazyCell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::carry_over::{OrderedBlock, is_suspected};
+use super::carry_over::{CarryOverSearch, OrderedBlock};
 use super::effect::hodges_lehmann;
 use super::law::{FEWEST_BLOCKS, FEWEST_COUNTS, LawFit, ThroughputRow, fit_scaling_law};
 use super::race::{is_whole, shuffle_arms};
@@ -190,7 +190,7 @@ impl ThreadsRace {
     /// Returns true for each race that continues: undecided, or with a winner while some carry-over is suspected.
     fn needed_races(&self) -> Vec<bool> {
         let candidates = self.cells.len().saturating_sub(1);
-        let suspected = LazyCell::new(|| is_suspected(&self.order, candidates, &self.policy));
+        let suspected = LazyCell::new(|| CarryOverSearch::new(&self.order, candidates).is_suspected(&self.policy));
         let is_needed = |question: &CellsQuestion| {
             !question.race.is_decided() || (judgement::proven_winner(&question.race).is_some() && *suspected)
         };

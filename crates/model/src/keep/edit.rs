@@ -172,8 +172,9 @@ fn format_evidence(evidence: &RuleEvidence) -> String {
     let [low, high] = evidence.interval.map(format_number);
     let environment =
         evidence.environment.iter().map(|(what, is)| format!("{} = {}", quote_text(what), quote_text(is)));
+    let so_far = if evidence.so_far { ", so_far = true" } else { "" };
     format!(
-        "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}, fingerprint = {}, environment = {{ {} }}{} }}",
+        "{{ experiment = {}, effect = {}, interval = [{low}, {high}], error_rate = {}{so_far}, fingerprint = {}, environment = {{ {} }}{} }}",
         evidence.experiment,
         format_number(evidence.effect),
         format_number(evidence.error_rate),

@@ -24,6 +24,9 @@ pub struct RuleEvidence {
     pub interval: [f64; 2],
     /// The false-positive rate.
     pub error_rate: f64,
+    /// True if it was a winner only so far: its runs are of less than a minute, or may affect each other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub so_far: bool,
     /// The machine ([`Machine::fingerprint`]).
     pub fingerprint: String,
     /// The scheduling environment ([`Machine::environment`]).
@@ -58,6 +61,7 @@ impl RuleEvidence {
             effect: share(effect.estimate),
             interval: [effect.low.map_or(f64::NEG_INFINITY, share), effect.high.map_or(f64::INFINITY, share)],
             error_rate: experiment.policy.error_rate,
+            so_far: !conclusions.standing.open_points.is_empty(),
             fingerprint: experiment.machine.fingerprint(),
             environment: experiment.machine.environment(),
             origin: conducted.origin().clone(),

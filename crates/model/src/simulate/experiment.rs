@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::noise::{RunDisturbance, RunNoise};
 use crate::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
 
+/// Separates the draw of a session's luck from that of its noise.
+const SEED_OF_LUCK: u64 = 0x5e55_1011;
+
 /// True effects of placements on a simulated program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramEffects {
@@ -19,15 +22,40 @@ pub struct ProgramEffects {
     /// repeatedly.
     #[serde(default)]
     pub carry_over_left: f64,
+    /// The runs that suffer from it.
+    #[serde(default)]
+    pub carry_over_hits: CarryOverVictims,
+    /// Standard deviation of a candidate's luck in a session: the part of its gain that is drawn anew for each experiment.
+    #[serde(default)]
+    pub session_luck: f64,
     /// The probability that a run fails, by arm, the baseline first; arms beyond its end do not fail.
     #[serde(default)]
     pub failures: Vec<f64>,
+}
+
+/// The runs that suffer from a carry-over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CarryOverVictims {
+    /// All runs.
+    #[default]
+    All,
+    /// The baseline's alone, as if a mask of the candidates outlived them.
+    Baseline,
 }
 
 impl ProgramEffects {
     /// Creates candidates with these gains, without carry-over and failures.
     pub fn from_gains(gains: &[f64]) -> Self {
         Self { gains: gains.to_vec(), ..Self::default() }
+    }
+
+    /// Returns the effects with one of the candidates alone.
+    #[must_use]
+    pub fn with_candidate(&self, candidate: usize) -> Self {
+        let gains = self.gains.get(candidate - 1).copied().into_iter().collect();
+        let failures = [0, candidate].map(|arm| self.failures.get(arm).copied().unwrap_or_default()).to_vec();
+        Self { gains, failures, ..self.clone() }
     }
 }
 
@@ -45,13 +73,17 @@ impl SimulatedTrials {
     pub fn new(effects: &ProgramEffects, noise: &RunNoise, seed: u64) -> Self {
         let mut random = RandomGenerator::new(seed);
         let disturbance = RunDisturbance::new(noise, random.next_bits());
-        Self { effects: effects.clone(), disturbance, random, carried: 0.0 }
+        let mut luck = RandomGenerator::new(seed ^ SEED_OF_LUCK);
+        let mut effects = effects.clone();
+        effects.gains.iter_mut().for_each(|gain| *gain += effects.session_luck * luck.next_normal());
+        Self { effects, disturbance, random, carried: 0.0 }
     }
 
     /// Runs the program once under an arm's placement.
     pub fn run(&mut self, arm: usize) -> BlockRun {
         let gain = if arm == 0 { 0.0 } else { self.effects.gains[arm - 1] };
-        let x = self.disturbance.next_run() + self.carried - gain;
+        let is_hit = arm == 0 || self.effects.carry_over_hits == CarryOverVictims::All;
+        let x = self.disturbance.next_run() + if is_hit { self.carried } else { 0.0 } - gain;
         let left = self.effects.carry_over_left.clamp(0.0, 1.0) * self.carried;
         self.carried = left + if arm > 0 { self.effects.carry_over } else { 0.0 };
         let fails = self.effects.failures.get(arm).is_some_and(|share| self.random.next_unit() < *share);

@@ -5,7 +5,7 @@ use corewise_machine::CpuSet;
 use corewise_machine::generate::one_package_machine;
 use corewise_machine::random::RandomGenerator;
 
-use super::{MODEL, simulate_experiment};
+use super::{CarryOverVictims, MODEL, simulate_experiment};
 use crate::artifact::ArtifactOrigin;
 use crate::experiment::{ExperimentStanding, JudgingPolicy};
 use crate::sample::{MetricKind, MetricSource};
@@ -42,6 +42,8 @@ pub struct SlotsWorld {
     pub gain: f64,
     /// Slowdown of a slot that follows the candidate.
     pub carry_over: f64,
+    /// The slots that suffer from it.
+    pub carry_over_hits: CarryOverVictims,
     /// Slowdown while the candidate stays, and its time constant: it heats the cpus, for all arms.
     pub heat: (f64, f64),
     /// Time constant with which the candidate's gain decays after its mask is gone.
@@ -53,7 +55,16 @@ pub struct SlotsWorld {
 impl SlotsWorld {
     /// Creates a load that changes by a tenth, without after-effects, and slots of 0.3 s.
     pub fn with_load(load: SimulatedLoad, gain: f64) -> Self {
-        Self { load, size: 0.1, gain, carry_over: 0.0, heat: (0.0, 1.0), sticks: 0.0, slot: (0.3, 0.1) }
+        Self {
+            load,
+            size: 0.1,
+            gain,
+            carry_over: 0.0,
+            carry_over_hits: CarryOverVictims::All,
+            heat: (0.0, 1.0),
+            sticks: 0.0,
+            slot: (0.3, 0.1),
+        }
     }
 }
 
@@ -73,6 +84,8 @@ pub struct SimulatedSlots {
     heat: f64,
     stuck: f64,
     before: usize,
+    /// True if each slot is a stretch of them, so that the part that is measured follows slots of its own arm.
+    in_stretches: bool,
 }
 
 impl SimulatedSlots {
@@ -80,14 +93,16 @@ impl SimulatedSlots {
     pub fn new(world: &SlotsWorld, seed: u64) -> Self {
         let mut random = RandomGenerator::new(seed);
         let (state, now_s) = (random.next_normal(), 600.0 * random.next_unit());
-        Self { world: world.clone(), random, now_s, state, heat: 0.0, stuck: 0.0, before: 0 }
+        Self { world: world.clone(), random, now_s, state, heat: 0.0, stuck: 0.0, before: 0, in_stretches: false }
     }
 
     /// Simulates one slot on an arm, 0 or 1, and returns both halves as costs: lower is better.
     pub fn run_slot(&mut self, arm: usize) -> [f64; 2] {
         let (slot_s, wash_out_s) = self.world.slot;
         self.next_slot();
-        let carried = if self.before == 1 { self.world.carry_over } else { 0.0 };
+        let is_hit = arm == 0 || self.world.carry_over_hits == CarryOverVictims::All;
+        let before = if self.in_stretches { arm } else { self.before };
+        let carried = if before == 1 && is_hit { self.world.carry_over } else { 0.0 };
         for _ in 0..(wash_out_s / STEP_S).round() as usize {
             self.step_cost(arm);
         }
@@ -155,10 +170,13 @@ pub fn simulate_slots(
     stretch: Option<ConfirmationStretch>,
 ) -> ExperimentStanding {
     let experiment = slots_experiment(world, seed, policy, stretch);
-    let mut slots = SimulatedSlots::new(&stretch_world(world, stretch), !seed);
+    let world = &stretch_world(world, stretch);
+    let (mut slots, slot_s) = (SimulatedSlots::new(world, !seed), world.slot.0);
+    slots.in_stretches = stretch.is_some();
     simulate_experiment(&experiment, most_blocks, |block, place, arm| {
         let halves = slots.run_slot(arm);
-        let observed = TrialObservations { halves: Some(halves.map(f64::exp)), ..TrialObservations::default() };
+        let (halves_of, wall_s) = (Some(halves.map(f64::exp)), slot_s);
+        let observed = TrialObservations { halves: halves_of, wall_s, ..TrialObservations::default() };
         let outcome = TrialOutcome::Value((halves.iter().sum::<f64>() / 2.0).exp());
         Trial { observed, ..Trial::new(block, place, arm, outcome) }
     })

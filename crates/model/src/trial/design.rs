@@ -4,6 +4,7 @@
 use super::coarseness::{retract_sizes, take_back};
 use super::guards::GuardRecords;
 use super::measurement::MeasurementCheck;
+use super::open_points::RunSpan;
 use super::{Experiment, Trial, TrialMetric, TrialOutcome, block_of, in_blocks};
 use crate::experiment::{
     ArmState, ArmVerdict, ExperimentDoubt, ExperimentStanding, GuardStanding, GuardVerdict, JudgingPolicy, OutReason,
@@ -22,6 +23,8 @@ pub struct TrialDesign {
     /// Check that these measure anything.
     measurement: MeasurementCheck,
     blocks: u32,
+    /// Time over which the runs are spread.
+    span: RunSpan,
     /// After-effects between placements of processes that keep running.
     slots: Option<SlotBlocks>,
 }
@@ -60,6 +63,7 @@ impl TrialDesign {
             values: Vec::new(),
             measurement: MeasurementCheck::new(experiment),
             blocks: 0,
+            span: RunSpan::new(experiment.stretch),
             slots: workload.goes_on().then(SlotBlocks::default),
         };
         in_blocks(trials).iter().for_each(|block| design.add_block(block));
@@ -89,6 +93,7 @@ impl TrialDesign {
             TrialOutcome::Failed { .. } => None,
         }));
         self.measurement.add_block(trials);
+        self.span.add_trials(trials);
         match &mut self.question {
             DesignQuestion::Placements(race) => {
                 let is_whole = race.is_whole(&block);
@@ -119,6 +124,14 @@ impl TrialDesign {
             DesignQuestion::Placements(race) => {
                 race.is_over() || race.is_decided() && race.find_winner().is_none_or(|arm| self.guards.all_pass(arm))
             }
+            DesignQuestion::Threads(threads) => threads.is_decided(),
+        }
+    }
+
+    /// Returns true if nothing more can be run.
+    pub fn is_over(&self) -> bool {
+        match &self.question {
+            DesignQuestion::Placements(race) => race.is_over(),
             DesignQuestion::Threads(threads) => threads.is_decided(),
         }
     }
@@ -175,6 +188,11 @@ impl TrialDesign {
         for pinned in &mut standing.pinned {
             self.without_coarse(&mut pinned.standing, &of_pinned);
         }
+        let carry_over = &standing.checks.carry_over;
+        let counts = standing.counts.iter_mut().map(|counts| &mut counts.standing);
+        for question in counts.chain(standing.pinned.iter_mut().map(|pinned| &mut pinned.standing)) {
+            question.open_points = self.span.list_open_points(question, carry_over, &self.policy);
+        }
         standing
     }
 
@@ -221,6 +239,7 @@ impl TrialDesign {
             standing.checks.doubts.push(ExperimentDoubt::CarryOver(left));
         }
         self.without_coarse(&mut standing, &self.policy);
+        standing.open_points = self.span.list_open_points(&standing, &standing.checks.carry_over, &self.policy);
         standing
     }
 }

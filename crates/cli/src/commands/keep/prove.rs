@@ -56,7 +56,9 @@ pub fn prove_rule(
         )));
     }
     let before = latest_experiment(settings)?.map(|(number, _)| number);
-    let mut words = ["try", "--again", &evidence.experiment.to_string(), "--on", &on].map(str::to_owned).to_vec();
+    // The rule's own evidence was the first try.
+    let mut words =
+        ["try", "--no-confirm", "--again", &evidence.experiment.to_string(), "--on", &on].map(str::to_owned).to_vec();
     // The processes may have been restarted since: the experiment takes the processes that the rule matches now.
     if is_of_slots(evidence.experiment, settings) {
         words.extend(rule.matches.field_texts().into_iter().flat_map(|text| ["--match".to_owned(), text]));
@@ -75,8 +77,9 @@ pub fn prove_rule(
             _ => CommandExit::Unavailable,
         });
     };
-    apply_verdict(&rule, experiment, &made, rules, settings)?;
+    let fate = apply_verdict(&rule, experiment, &made, rules, settings)?;
     Ok(match exit {
+        _ if fate != EvidenceFate::Unchanged => CommandExit::Done,
         Some(0) => CommandExit::Done,
         _ if itself.is_interrupted() => CommandExit::Interrupted,
         _ => CommandExit::Undecided,
@@ -102,10 +105,12 @@ fn apply_verdict(
     made: &ExperimentRecord,
     rules: &RuleFiles,
     settings: &ProgramSettings,
-) -> Result<(), CommandFailure> {
+) -> Result<EvidenceFate, CommandFailure> {
+    let was_so_far = rule.evidence.as_ref().is_some_and(|evidence| evidence.so_far);
+    let renewed = |evidence: RuleEvidence| RuleEvidence { so_far: evidence.so_far && was_so_far, ..evidence };
     let (fate, evidence) = match made.draw_conclusions().standing.verdict {
         Verdict::Wins { .. } => {
-            (EvidenceFate::Renewed, RuleEvidence::of_winner(experiment, made).map(|(_, evidence)| evidence))
+            (EvidenceFate::Renewed, RuleEvidence::of_winner(experiment, made).map(|(_, evidence)| renewed(evidence)))
         }
         Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } => (EvidenceFate::Withdrawn, None),
         Verdict::Undecided { .. } | Verdict::Better { .. } | Verdict::Unsound { .. } => {
@@ -123,5 +128,6 @@ fn apply_verdict(
     let schema = "corewise/keep-prove/1";
     let evidence = evidence.as_ref();
     let document = || KeepProveDocument { schema, rule: &rule.name, experiment, fate, evidence, disabled, reloaded };
-    show_result(settings, document, || screen::draw_proof(&document(), settings.width))
+    show_result(settings, document, || screen::draw_proof(&document(), settings.width))?;
+    Ok(fate)
 }

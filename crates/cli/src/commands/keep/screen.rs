@@ -212,12 +212,14 @@ pub fn describe_changes(rule: &ResolvedRule) -> Option<String> {
     (!changes.is_empty()).then(|| changes.join("; "))
 }
 
-/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12", with a word if it was not measured here.
+/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12", with a word if it was not measured here, and ", so far" if the
+/// winner was not tried again.
 fn format_evidence(evidence: &RuleEvidence) -> String {
     let [low, high] =
         evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
     let elsewhere = evidence.origin.origin_word().map_or_else(String::new, |word| format!(", {word}"));
-    format!("{:+.1} % [{low}, {high}], experiment {}{elsewhere}", 100.0 * evidence.effect, evidence.experiment)
+    let so_far = if evidence.so_far { ", so far" } else { "" };
+    format!("{:+.1} % [{low}, {high}], experiment {}{elsewhere}{so_far}", 100.0 * evidence.effect, evidence.experiment)
 }
 
 /// Returns the result of `keep prove`.
@@ -338,7 +340,11 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
             Some(found) => {
                 format!(
                     "{}: {}, error rate {} %, on machine {}.",
-                    if found.origin.is_measured() { "Proven" } else { "Not proven here" },
+                    match () {
+                        () if !found.origin.is_measured() => "Not proven here",
+                        () if found.so_far => "Won",
+                        () => "Proven",
+                    },
                     format_evidence(found),
                     100.0 * found.error_rate,
                     found.fingerprint

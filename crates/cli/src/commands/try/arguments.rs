@@ -42,15 +42,17 @@ pub const AFTER: &str = "Examples:
     --on 'server=0, load=1' --on 'server=llc:0, load=llc:1' -- ./load
   corewise try --simulate truth.toml             one experiment on a program with known effects
   corewise try --resume                          continues the last experiment; error rate intact
+  corewise try --resume=12 --boots 3             goes on with experiment 12 after a reboot
   corewise try --again 12                        repeats experiment 12 from its beginning
 
 Each block runs the OS default and every placement still in the race once, in random order. Blocks repeat until the \
 verdict is clear. You may stop at any time (Ctrl-C): the verdict so far is valid, however often you look. A placement \
-wins if it is proven better at the error rate and its estimate reaches the margin. docs/statistics.md explains how \
-every number is computed.
+wins if it is proven better at the error rate and its estimate reaches the margin. A winner of less than a minute, or \
+one whose runs may affect the next, is tried again by itself a minute later. docs/statistics.md explains how every \
+number is computed.
 
-Exit status: 0 a placement wins, or none is proven better by the margin; 1 not decided, or nothing can be \
-recommended; 2 wrong usage; 3 not permitted or not available here; 4 internal error; 130 interrupted before a \
+Exit status: 0 a placement wins, or none is proven better by the margin; 1 not decided, a winner that was not tried \
+again or did not win again, or nothing can be recommended; 2 wrong usage; 3 not permitted or not available here; 4 internal error; 130 interrupted before a \
 decision.";
 
 /// Try a program on the placements of this machine, and show which one wins, if any
@@ -193,9 +195,14 @@ pub struct TryArguments {
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub error_rate: Option<f64>,
     /// After a placement has won, run it and the OS default again in long stretches of runs. The first quarter of each
-    /// stretch does not count. This finds effects that build up over several runs, such as heat
+    /// stretch does not count. This finds effects that build up over several runs, such as heat [default: short stretches,
+    /// a minute after the experiment began, unless the winner is proven to last]
     #[arg(help_heading = "How it is judged", long, conflicts_with_all = ["threads", "suite"])]
     pub confirm: bool,
+    /// Do not try a winner again: end with the answer so far. The exit status is then 1, unless the winner is proven to
+    /// last
+    #[arg(help_heading = "How it is judged", long, conflicts_with = "confirm")]
+    pub no_confirm: bool,
     /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, 100 with guards, or 200 if
     /// the mean or slow runs decide]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = parse_budget)]
@@ -204,6 +211,10 @@ pub struct TryArguments {
     /// processes: half of the budget]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = parse_budget, conflicts_with_all = ["threads", "suite"])]
     pub worse_at_most: Option<Duration>,
+    /// With --resume: make more runs in this boot of the machine, also of a decided experiment. A winner is one only so
+    /// far until there are runs in this many boots
+    #[arg(help_heading = "How it ends", long, value_name = "N", requires = "resume", conflicts_with = "suite", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pub boots: Option<u32>,
     /// Maximum number of runs over all sessions; the warm-up of each placement does not count
     #[arg(help_heading = "How it ends", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs_max: Option<u32>,

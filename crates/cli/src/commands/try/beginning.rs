@@ -35,13 +35,11 @@ pub struct SessionStart {
     pub begun: OpenExperiment,
     /// The subject.
     pub subject: Box<dyn ExperimentSubject>,
-    /// The simulation that produces its runs, if any.
-    pub simulation: Option<SimulatedTruth>,
 }
 
 impl SessionStart {
     fn new(begun: OpenExperiment, subject: Box<dyn ExperimentSubject>) -> Self {
-        Self { begun, subject, simulation: None }
+        Self { begun, subject }
     }
 }
 
@@ -212,11 +210,11 @@ fn start_simulation(
     if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
         return Err(told(&"`gains` must be a list of at least one number"));
     }
-    let subject = SimulatedSubject { name: path.display().to_string(), simulation: simulation.clone() };
+    let subject = SimulatedSubject { name: path.display().to_string(), simulation };
     let builder = ExperimentBuilder { policy: policy.clone(), seed, ..ExperimentBuilder::new() };
     let experiment = builder.build(&subject, context, env!("CARGO_PKG_VERSION"), &mut |_| {})?;
     let begun = OpenExperiment { experiment, trials: Vec::new(), stored: None };
-    Ok(SessionStart { begun, subject: Box::new(subject), simulation: Some(simulation) })
+    Ok(SessionStart::new(begun, Box::new(subject)))
 }
 
 /// Opens a stored experiment with its trials, to continue it.

@@ -63,7 +63,9 @@ fn describe_verdict(made: &ExperimentRecord) -> &'static str {
     if !made.trials.iter().any(counts) {
         return "begun only";
     }
-    match experiment_standing(&made.experiment, &made.trials).verdict {
+    let standing = experiment_standing(&made.experiment, &made.trials);
+    match standing.verdict {
+        Verdict::Wins { .. } if !standing.open_points.is_empty() => "won so far",
         Verdict::Wins { .. } => "pin it",
         Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => "leave it",
         Verdict::Better { .. } => "better",

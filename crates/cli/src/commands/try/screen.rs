@@ -6,6 +6,7 @@ mod export;
 mod figures;
 mod further_differences;
 mod gain;
+mod open_points;
 mod partial;
 mod parts;
 mod questions;
@@ -107,6 +108,12 @@ impl ShownExperiment<'_> {
     fn slot_s(&self, live: &LiveWorkload) -> f64 {
         let slots = self.experiment.stretch.map_or(1, |stretch| stretch.runs - stretch.skipped);
         live.slot_s * f64::from(slots)
+    }
+
+    /// Returns an arm's name in a sentence, such as "the OS default" or "cpu 1".
+    fn name_in_sentence(&self, arm: usize) -> String {
+        let name = self.experiment.arms.get(arm).map_or_else(String::new, |arm| printable_name(&arm.spoken_name()));
+        if arm == 0 { format!("the {name}") } else { name }
     }
 
     /// Returns the trials of an arm that count.

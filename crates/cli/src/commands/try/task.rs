@@ -40,12 +40,25 @@ pub struct TryTask {
     pub worse_at_most: Option<Duration>,
     /// True if the clock rate is estimated when cycles cannot be counted.
     pub estimates_clock: bool,
-    /// True if a winner is to be confirmed in long stretches.
-    pub confirms: bool,
+    /// Whether a winner is tried again.
+    pub confirmation: ConfirmationChoice,
+    /// Number of boots over which a winner needs runs.
+    pub boots: Option<u32>,
     /// The output format, unless JSON is requested.
     pub print: TryFormat,
     /// The file for the picture of the scaling with numbers of threads.
     pub svg: Option<PathBuf>,
+}
+
+/// Whether a winner is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfirmationChoice {
+    /// In short stretches, unless it is proven to last.
+    IfOpen,
+    /// In long stretches.
+    InLongStretches,
+    /// It is not.
+    Never,
 }
 
 /// The subject of a session.
@@ -186,10 +199,15 @@ impl TryTask {
         let print = TryFormat::new(typed.csv, typed.markdown);
         let (budget, runs_max, rest, estimates_clock) =
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
-        let (svg, confirms) = (typed.svg.clone(), typed.confirm);
+        let (svg, boots) = (typed.svg.clone(), typed.boots);
+        let confirmation = match (typed.confirm, typed.no_confirm) {
+            (true, _) => ConfirmationChoice::InLongStretches,
+            (false, true) => ConfirmationChoice::Never,
+            (false, false) => ConfirmationChoice::IfOpen,
+        };
         let worse_at_most = typed.worse_at_most;
         let policy = read_policy(&typed)?;
-        if confirms && policy.what == QuestionKind::Tail {
+        if typed.confirm && policy.what == QuestionKind::Tail {
             return Err(super::tail_in_stretches_failure());
         }
         // If a command is given, clap skips this check, because `--suite` conflicts with a command.
@@ -215,7 +233,7 @@ impl TryTask {
         if svg.is_some() && !subject.may_have_threads() {
             return Err(no_threads_failure());
         }
-        Ok(Self { subject, budget, runs_max, rest, worse_at_most, estimates_clock, confirms, print, svg })
+        Ok(Self { subject, budget, runs_max, rest, worse_at_most, estimates_clock, confirmation, boots, print, svg })
     }
 }
 

@@ -68,6 +68,14 @@ impl ExperimentSubject for SimulatedSubject {
         Ok(())
     }
 
+    fn with_candidate(&self, arm: usize) -> Option<Box<dyn ExperimentSubject>> {
+        Some(Box::new(Self { name: self.name.clone(), simulation: self.simulation.with_candidate(arm) }))
+    }
+
+    fn takes_time(&self) -> bool {
+        false
+    }
+
     fn open_runner<'a>(
         &'a self,
         experiment: &Experiment,

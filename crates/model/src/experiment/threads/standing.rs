@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CellsQuestion, ThreadsCell, ThreadsRace, compares_pinned, reference_threads};
-use crate::experiment::carry_over::carry_over;
+use crate::experiment::carry_over::CarryOverSearch;
 use crate::experiment::{ArmVerdict, BlockRun, ExperimentChecks, ExperimentDoubt, ExperimentStanding, Verdict};
 use crate::stats::order::median;
 
@@ -133,15 +133,16 @@ impl ThreadsRace {
     }
 }
 
+impl ThreadsRace {
+    fn search_carry_over(&self) -> CarryOverSearch {
+        CarryOverSearch::new(&self.order, self.cells.len().saturating_sub(1))
+    }
+}
+
 /// Returns doubts about the whole experiment. Each race has its own doubts.
 fn list_doubts(threads: &ThreadsRace) -> Vec<ExperimentDoubt> {
-    let candidates = threads.cells.len().saturating_sub(1);
-    let found = carry_over(&threads.order, candidates);
-    found
-        .filter(|found| found.counts_as_doubt(&threads.order, candidates, &threads.policy))
-        .map(ExperimentDoubt::CarryOver)
-        .into_iter()
-        .collect()
+    let found = threads.search_carry_over().find_doubt(&threads.policy);
+    found.map(ExperimentDoubt::CarryOver).into_iter().collect()
 }
 
 fn add_doubts(mut standing: ExperimentStanding, doubts: &[ExperimentDoubt]) -> ExperimentStanding {
@@ -154,7 +155,7 @@ fn add_doubts(mut standing: ExperimentStanding, doubts: &[ExperimentDoubt]) -> E
 
 fn run_checks(threads: &ThreadsRace, standing: &ThreadsStanding, doubts: Vec<ExperimentDoubt>) -> ExperimentChecks {
     ExperimentChecks {
-        carry_over: carry_over(&threads.order, threads.cells.len().saturating_sub(1)),
+        carry_over: threads.search_carry_over().summarize(threads.cells.len().saturating_sub(1), &threads.policy),
         outliers: standing.question_standings().map(|standing| standing.checks.outliers).sum(),
         doubts,
     }

@@ -1,6 +1,7 @@
 //! Which cells a block has, what each race is fed, and how often anything is claimed that is not there.
 
 use super::*;
+use crate::experiment::CarryOverCheck;
 use crate::experiment::{ArmVerdict, ExperimentDoubt, Verdict};
 use crate::simulate::noise::RunNoise;
 use crate::simulate::{ProgramEffects, SimulatedTrials};
@@ -275,8 +276,9 @@ fn carry_over_is_a_doubt_of_all() {
         threads.add_block(&RunBlock { runs });
     }
     let standing = threads.current_standing();
-    let found = standing.checks.carry_over.clone().unwrap();
-    assert_eq!((found.after_arm, standing.checks.doubts.len()), (5, 1), "{found:?}");
+    let CarryOverCheck::Found { strongest } = &standing.checks.carry_over else { panic!("{standing:?}") };
+    assert_eq!((strongest.of_arm, strongest.after_arm), (None, Some(5)), "{strongest:?}");
+    assert_eq!(standing.checks.doubts.len(), 1);
     assert!(standing.question_standings().all(|standing| matches!(standing.verdict, Verdict::Unsound { .. })));
     assert!(standing.is_open());
 }

@@ -15,6 +15,7 @@ use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm};
 use super::gain::{
     format_bounds, format_gain_in, format_least, format_percent, format_size, format_size_in, interval_words,
 };
+use super::open_points;
 use super::parts;
 use super::questions::{describe_doubts, describe_slow_run, place_of};
 use super::standings::format_significant;
@@ -41,9 +42,19 @@ pub fn draw_verdict(shown: ShownExperiment<'_>) -> StyledLine {
         Verdict::Unsound { why } => draw_unsound(shown, why),
     };
     match (shown.experiment.stretch, &shown.standing.verdict) {
-        (None, _) | (Some(_), Verdict::Undecided { .. } | Verdict::Better { .. }) => answer,
-        (Some(_), Verdict::Wins { .. }) => StyledLine::new().with(TextTone::Good, "Confirmed.").plain(" ").then(answer),
-        (Some(_), _) => StyledLine::new().with(TextTone::Warn, "Not confirmed.").plain(" ").then(answer),
+        (None, _) => answer,
+        (Some(stretch), Verdict::Wins { .. }) => {
+            let again = open_points::describe_confirmation(shown, stretch);
+            StyledLine::new().with(TextTone::Good, "Confirmed.").plain(" ").then(answer).plain(glue_numbers(&again))
+        }
+        (Some(stretch), verdict) => {
+            let (start, gap) = match verdict {
+                Verdict::Undecided { .. } | Verdict::Better { .. } => ("", ""),
+                _ => ("Not confirmed.", " "),
+            };
+            let lost = open_points::describe_loss(shown, stretch);
+            StyledLine::new().with(TextTone::Warn, start).plain(glue_numbers(&format!("{gap}{lost}"))).then(answer)
+        }
     }
 }
 
@@ -58,7 +69,8 @@ fn draw_winner(shown: ShownExperiment<'_>) -> StyledLine {
     );
     let (tone, heading) = draw_heading(shown, standing);
     let but = describe_doubts(shown, standing);
-    StyledLine::new().with(tone, glue_numbers(&heading)).plain(glue_numbers(&format!("{sentence}{but}")))
+    let open = open_points::describe_points(&shown.standing.open_points);
+    StyledLine::new().with(tone, glue_numbers(&heading)).plain(glue_numbers(&format!("{sentence}{but}{open}")))
 }
 
 /// Describes an effect, such as "at least 1.9x faster than the OS default in its typical run, about 2.4x".
@@ -354,12 +366,17 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
             greatest.quantity,
             quote_line(" in ", greatest),
         ),
-        ExperimentDoubt::CarryOver(carry) => format!(
-            "Runs after {} are about {} {}: it leaves an effect behind, such as heat or a full cache.",
-            name(carry.after_arm),
-            format_size(carry.slower),
-            if carry.slower > 0.0 { "worse" } else { "better" },
-        ),
+        ExperimentDoubt::CarryOver(carry) => {
+            let whose = carry.of_arm.map_or_else(String::new, |arm| format!(" of {}", shown.name_in_sentence(arm)));
+            let after = carry.after_arm.map(|arm| shown.name_in_sentence(arm));
+            format!(
+                "Runs{whose} after {} are about {} {}: {} leaves an effect behind, such as heat or a full cache.",
+                after.as_deref().unwrap_or("another placement"),
+                format_size(carry.slower),
+                if carry.slower > 0.0 { "worse" } else { "better" },
+                if after.is_some() { "it" } else { "that one" },
+            )
+        }
         ExperimentDoubt::GuardWorse { guard, arm, what, estimate } => {
             let guards = &shown.experiment.workload.guards;
             let guard = guards.get(*guard).map_or_else(String::new, |guard| printable_name(&guard.name));
@@ -385,8 +402,13 @@ fn quote_line(joint: &str, run: &QuotedQuantity) -> String {
     if run.line.is_empty() { String::new() } else { format!("{joint}\"{}\"", make_printable(&run.line)) }
 }
 
-/// Returns the commands that apply a winner, one line each.
+/// Returns the commands that apply a winner, one line each, and the one that tries it again if it is a winner only so far.
 pub fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
+    let again = open_points::draw_next_command(shown);
+    draw_winners_commands(shown).into_iter().chain(again).collect()
+}
+
+fn draw_winners_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.find_winner()) else {
         return draw_resume(shown).filter(|_| shown.standing.verdict.is_open()).into_iter().collect();
     };

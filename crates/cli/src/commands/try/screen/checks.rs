@@ -1,6 +1,8 @@
 //! The checks on the experiment itself, and its number in the store.
 
-use corewise_model::experiment::{ExpectedNoise, ExperimentDoubt, Verdict, excluded_failure_rate};
+use corewise_model::experiment::{
+    CarryOverCheck, CarryOverEffect, ExpectedNoise, ExperimentDoubt, Verdict, excluded_failure_rate,
+};
 
 use super::ShownExperiment;
 use super::answer::describe_failures;
@@ -18,24 +20,8 @@ pub fn draw_lines(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         let better = if metric.higher_is_better { "more" } else { "less" };
         items.push(format!("{}: {better} is better", printable_name(&metric.name)));
     }
-    let what = if shown.experiment.workload.live.is_some() { "slots" } else { "runs" };
     items.extend(describe_failure_rate(shown));
-    if let Some(carry) = &checks.carry_over {
-        let name = shown
-            .experiment
-            .arms
-            .get(carry.after_arm)
-            .map_or_else(String::new, |arm| printable_name(&arm.spoken_name()));
-        let fires = checks.doubts.iter().any(|doubt| matches!(doubt, ExperimentDoubt::CarryOver(_)));
-        items.push(match fires {
-            true => format!(
-                "{what} right after {name} differed most: {} ({} SE)",
-                format_size(carry.slower),
-                format_decimal(carry.standard_errors.abs(), 1)
-            ),
-            false => format!("no carry-over from {name}"),
-        });
-    }
+    items.extend(describe_carry_over(shown));
     if checks.outliers > 0 {
         items.push(format_count(checks.outliers as usize, "outlier"));
     }
@@ -81,4 +67,40 @@ fn describe_failure_rate(shown: ShownExperiment<'_>) -> Option<String> {
     let rate = format_percent(excluded_failure_rate(runs, shown.experiment.policy.error_rate));
     let what = if shown.experiment.workload.live.is_some() { "slot" } else { "run" };
     Some(format!("no failure in {}: a rate above {rate} is excluded", format_count(runs as usize, what)))
+}
+
+/// Describes the check for effects of a run on the next.
+fn describe_carry_over(shown: ShownExperiment<'_>) -> Option<String> {
+    let what = if shown.experiment.workload.live.is_some() { "slots" } else { "runs" };
+    let checks = &shown.standing.checks;
+    let doubt = checks.doubts.iter().find_map(|doubt| match doubt {
+        ExperimentDoubt::CarryOver(found) => Some(found),
+        _ => None,
+    });
+    Some(match (&checks.carry_over, doubt) {
+        (_, Some(found)) | (CarryOverCheck::Found { strongest: found }, None) => {
+            format!("{what} {} differed most: {}", describe_following(shown, found), describe_size(found))
+        }
+        (CarryOverCheck::Suspected { strongest }, None) => format!(
+            "carry-over suspected: {what} {} differ by {}",
+            describe_following(shown, strongest),
+            describe_size(strongest)
+        ),
+        (CarryOverCheck::NotFound { visible, .. }, None) => {
+            format!("no carry-over ({} would have shown)", format_size(*visible))
+        }
+        // No run that counts follows one of another placement.
+        (CarryOverCheck::NotChecked, None) if shown.experiment.stretch.is_some() => return None,
+        (CarryOverCheck::NotChecked, None) => format!("carry-over not checked: too few {what}"),
+    })
+}
+
+fn describe_following(shown: ShownExperiment<'_>, found: &CarryOverEffect) -> String {
+    let name = |arm: usize| shown.name_in_sentence(arm);
+    let of = found.of_arm.map_or_else(String::new, |arm| format!("of {} ", name(arm)));
+    format!("{of}right after {}", found.after_arm.map_or_else(|| "another placement".to_owned(), name))
+}
+
+fn describe_size(found: &CarryOverEffect) -> String {
+    format!("{} ({} SE)", format_size(found.slower), format_decimal(found.standard_errors.abs(), 1))
 }

@@ -4,7 +4,7 @@ use corewise_machine::suggested_command;
 use corewise_model::experiment::{GuardStanding, GuardVerdict, QuestionKind, Verdict};
 use corewise_model::stats::order::{are_apart, median, median_interval};
 use corewise_model::trial::{
-    ConfirmationStretch, FirstRun, LiveWorkload, Trial, TrialMetric, TrialObservations, TrialOutcome,
+    ConfirmationStretch, FirstRun, LiveWorkload, StretchLength, Trial, TrialMetric, TrialObservations, TrialOutcome,
     compare_first_run, worse_s,
 };
 
@@ -268,7 +268,7 @@ fn describe_slots(shown: ShownExperiment<'_>, live: &LiveWorkload) -> Vec<String
             Verdict::Wins { .. } => {
                 format!(
                     " `--confirm` tries slots that are {} times as long.",
-                    ConfirmationStretch::of_runs(live.slot_s, None).runs
+                    ConfirmationStretch::of_runs(StretchLength::Long, live.slot_s).runs
                 )
             }
             _ => String::new(),

@@ -7,7 +7,7 @@ mod tests;
 use std::fmt::Write as _;
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{ArmVerdict, MeanEffect};
+use corewise_model::experiment::{ArmVerdict, MeanEffect, OpenPoint};
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::BenchmarkSuite;
 use corewise_model::suite::results::{DecidedCounts, ProvenEffect, RowResult, SuiteResults, SuiteRow};
@@ -15,6 +15,7 @@ use corewise_model::trial::Experiment;
 use jiff::tz::TimeZone;
 
 use super::gain::{format_gain, format_interval, format_percent};
+use super::open_points;
 use super::standings::{draw_arrow, format_value};
 use super::winner::describe_condition;
 use super::{ShownExperiment, draw_answer, export};
@@ -120,11 +121,19 @@ fn draw_verdict(shown: &SuiteResults<'_>) -> StyledLine {
                 .collect();
             if but.is_empty() {
                 let text = format!(" {name} is better over all {over}; look at each before you pin it.");
-                let heading = match shown.policy.is_material(mean.effect.low) {
-                    true => "Pin it.".to_owned(),
-                    false => format!("Pin it if {}.", describe_condition(shown.policy.what, mean.effect.low)),
+                let standings = shown.rows.iter().filter_map(SuiteRow::tried_benchmark).map(|tried| &tried.standing);
+                let points: Vec<OpenPoint> = standings.flat_map(|standing| standing.open_points.clone()).collect();
+                let open = open_points::describe_in_several(&points);
+                let (tone, heading) = match () {
+                    () if !open.is_empty() => (TextTone::Warn, "So far:".to_owned()),
+                    () if shown.policy.is_material(mean.effect.low) => (TextTone::Good, "Pin it.".to_owned()),
+                    () => {
+                        let condition = describe_condition(shown.policy.what, mean.effect.low);
+                        (TextTone::Good, format!("Pin it if {condition}."))
+                    }
                 };
-                return StyledLine::new().with(TextTone::Good, glue_numbers(&heading)).plain(glue_numbers(&text));
+                let text = glue_numbers(&format!("{text}{open}"));
+                return StyledLine::new().with(tone, glue_numbers(&heading)).plain(text);
             }
             let text = format!(
                 " {name} is better over {over}, but {}: pin the {} that gain.",

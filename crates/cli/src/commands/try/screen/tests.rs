@@ -1,5 +1,6 @@
 //! Whole screens of experiments whose truth is known.
 
+mod lasting;
 mod live;
 mod wording;
 

@@ -4,6 +4,7 @@ use corewise_model::experiment::{ArmStanding, PairedRuns, QuestionKind};
 
 use super::ShownExperiment;
 use super::gain::{format_gain, format_least};
+use super::open_points;
 use super::questions::format_cap;
 use super::standings::{format_to_digits, needed_digits};
 use crate::draw::number::{format_count, format_decimal};
@@ -29,6 +30,9 @@ pub(super) fn draw_heading(shown: ShownExperiment<'_>, standing: &ArmStanding) -
         }
         () if standing.paired.and_then(|paired| paired.total_gain()).is_some_and(|total| total < 0.0) => {
             (TextTone::Warn, format!("Pin it if {}.", describe_limit(shown)))
+        }
+        () if !shown.standing.open_points.is_empty() => {
+            (TextTone::Warn, open_points::head_sentence(&shown.standing.open_points))
         }
         () if policy.is_material(low) => (TextTone::Good, "Pin it.".to_owned()),
         () => (TextTone::Good, format!("Pin it if {}.", describe_condition(policy.what, low))),

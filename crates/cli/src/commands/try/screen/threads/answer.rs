@@ -12,7 +12,7 @@ use crate::commands::r#try::screen::answer::{
     better_word, describe_doubt, describe_failures, draw_resume, format_better,
 };
 use crate::commands::r#try::screen::gain::{format_gain, format_least, format_percent, format_size, interval_words};
-use crate::commands::r#try::screen::winner;
+use crate::commands::r#try::screen::{open_points, winner};
 use crate::draw::number::format_count;
 use crate::draw::suggestion::{self, quote_word, quote_words};
 use crate::draw::text::{StyledLine, TextTone};
@@ -93,7 +93,12 @@ fn draw_winner(
     effect: Option<BaselineEffect>,
 ) -> StyledLine {
     let place = if is_pinned(report) { "pinned" } else { "OS default" };
-    let start = format!("{}, {place}:", format_threads(threads_of_arm(shown, arm)));
+    let points = report.standing.counts.as_ref().map_or(&[][..], |counts| &counts.standing.open_points);
+    let (so_far, tone) = match points {
+        [] => (String::new(), TextTone::Good),
+        points => (format!("{} ", open_points::head_sentence(points)), TextTone::Warn),
+    };
+    let start = format!("{so_far}{}, {place}:", format_threads(threads_of_arm(shown, arm)));
     let than = format!("{}{}", report.standing.reference, describe_share(report));
     let sentence = format!(
         " {}; proven after {} (error rate {}).",
@@ -101,7 +106,8 @@ fn draw_winner(
         shown.runs_and_boots_of(report.standing.runs),
         format_percent(shown.experiment.policy.error_rate),
     );
-    StyledLine::new().with(TextTone::Good, glue_numbers(&start)).plain(glue_numbers(&sentence))
+    let open = open_points::describe_points(points);
+    StyledLine::new().with(tone, glue_numbers(&start)).plain(glue_numbers(&format!("{sentence}{open}")))
 }
 
 /// Describes an effect, such as "at least 1.9x faster than 8 (one per cpu), about 2.4x".

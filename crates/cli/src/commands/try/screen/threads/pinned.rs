@@ -7,6 +7,7 @@ use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::answer::better_word;
 use crate::commands::r#try::screen::gain::{format_bounds, format_percent};
+use crate::commands::r#try::screen::open_points;
 
 /// The result of pinning at one number of threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,5 +89,11 @@ fn pinned_better(shown: ShownExperiment<'_>, all: &[PinnedStanding]) -> Option<S
             Some(format!("{} by {bounds}", format_threads(pinned.threads)))
         })
         .collect();
-    (!parts.is_empty()).then(|| format!("Pinned it is {}: {}.", better_word(shown), parts.join(", ")))
+    let points = all.iter().find(|pinned| judge_pinning(pinned) == PinnedOutcome::Better);
+    let points = points.map_or(&[][..], |pinned| &pinned.standing.open_points);
+    let (start, open) = match points {
+        [] => ("Pinned".to_owned(), String::new()),
+        points => (format!("{} pinned", open_points::head_sentence(points)), open_points::describe_points(points)),
+    };
+    (!parts.is_empty()).then(|| format!("{start} it is {}: {}.{open}", better_word(shown), parts.join(", ")))
 }
