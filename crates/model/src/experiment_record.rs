@@ -136,7 +136,7 @@ impl ExperimentRecord {
         let is_alike = experiment.machine.fingerprint() == next.machine.fingerprint()
             && experiment.workload.is_measured_like(&next.workload)
             && [experiment, next].iter().all(|each| each.stretch.is_none() && each.thread_cells().is_none());
-        if is_alike && experiment.imported.is_none() {
+        if is_alike && experiment.origin.is_measured() {
             TrialDesign::from_trials(experiment, trials).measure_gain_noise()
         } else {
             None

@@ -130,8 +130,7 @@ impl ExperimentKnowledge for ProgramSettings {
 
     fn expected_noise(&self, experiment: &Experiment) -> Option<ExpectedNoise> {
         let has_noise = |made: &ExperimentRecord| made.noise_for(experiment).is_some();
-        let found = open_if_readable(self)?.latest_artifact(&experiment.machine.fingerprint(), has_noise).ok()?;
-        let (number, made) = found?;
+        let (number, made) = latest_own(&experiment.machine, self, has_noise)?;
         Some(ExpectedNoise { gain_deviation: made.noise_for(experiment)?, experiment: Some(number) })
     }
 }

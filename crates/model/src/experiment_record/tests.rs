@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::experiment::{ExpectedNoise, JudgingPolicy};
-use crate::trial::{ConfirmationStretch, PlacementArm, TrialMetric, TrialOutcome};
+use crate::trial::{ConfirmationStretch, PlacementArm, StretchLength, TrialMetric, TrialOutcome};
 
 fn conducted() -> ExperimentRecord {
     let experiment = Experiment {
@@ -66,10 +66,10 @@ fn noise_is_expected_from_the_same_measurement_on_the_same_machine_alone() {
         change(&mut earlier, &mut next);
         earlier.noise_for(&next)
     };
-    let stretch = Some(ConfirmationStretch::of_runs(1.0, None));
+    let stretch = Some(ConfirmationStretch::of_runs(StretchLength::Long, 1.0));
     let with_stretch = |made: &mut Experiment, stretch| made.stretch = stretch;
     for refused in [
-        none(|earlier, _| earlier.experiment.imported = Some("page.html".into())),
+        none(|earlier, _| earlier.experiment.origin = ArtifactOrigin::Simulated { file: "truth.toml".into() }),
         none(|earlier, _| earlier.trials.truncate(14)),
         none(|earlier, _| earlier.experiment.arms.iter_mut().for_each(|arm| arm.threads = Some(2))),
         none(|_, next| next.machine = corewise_machine::generate::one_package_machine(4, false, &[])),

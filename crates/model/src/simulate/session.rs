@@ -4,7 +4,8 @@ use corewise_machine::CpuSet;
 use corewise_machine::generate::one_package_machine;
 
 use super::noise::RunNoise;
-use super::{ProgramEffects, SimulatedTrials, simulate_experiment};
+use super::{MODEL, ProgramEffects, SimulatedTrials, simulate_experiment};
+use crate::artifact::ArtifactOrigin;
 use crate::experiment::{ExperimentStanding, JudgingPolicy, Verdict};
 use crate::trial::{
     ConfirmationStretch, Experiment, FirstWin, LEAST_SPAN_S, PlacementArm, StretchLength, Trial, TrialMetric,
@@ -95,6 +96,6 @@ fn experiment(
         policy: policy.clone(),
         suite: None,
         stretch,
-        imported: None,
+        origin: ArtifactOrigin::Simulated { file: MODEL.to_owned() },
     }
 }

@@ -85,6 +85,7 @@ pub fn span_of_trials(trials: &[Trial]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::ArtifactOrigin;
     use crate::trial::{
         Experiment, FirstWin, PlacementArm, StretchLength, TrialMetric, TrialOutcome, TriedWorkload,
         experiment_standing,
@@ -101,7 +102,7 @@ mod tests {
             policy: JudgingPolicy::default(),
             suite: None,
             stretch: None,
-            imported: None,
+            origin: ArtifactOrigin::Measured,
         }
     }
 

@@ -138,7 +138,7 @@ fn draw_better(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledLine
     let sentence = format!(
         " {} is proven {}. Whether it reaches {} is open after {} (error rate {}).{}{}",
         printable_name(&arm.spoken_name()),
-        format_at_least(shown, standing.effect.as_ref()),
+        format_at_least(shown, standing),
         format_percent(shown.experiment.policy.margin),
         shown.runs_and_boots(),
         format_percent(shown.experiment.policy.error_rate),
