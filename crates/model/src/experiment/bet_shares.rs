@@ -1,7 +1,15 @@
-//! Shares of the wealth that the bets start with. They are chosen before the first block, so every choice is valid.
+//! Bets on the typical run, and the shares of the wealth that they start with. These are chosen before the first block, so
+//! every choice is valid.
 
-use super::evidence::{BETS, SMALLEST_TILT, TILTS};
-
+/// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
+/// for effects that are small relative to the noise.
+pub(super) const SMALLEST_TILT: f64 = 0.043_75;
+/// Number of tilts: 0.04375, 0.0875, 0.175, 0.35, 0.7, 1.4, 2.8 and 5.6.
+pub(super) const TILTS: usize = 8;
+/// Stakes of the bets on ranks alone, as shares of the wealth.
+pub(super) const RANK_STAKES: [f64; 3] = [0.35, 0.7, 0.97];
+/// Number of bets on the typical run.
+pub(super) const BETS: usize = TILTS + RANK_STAKES.len();
 /// Shares of the wealth, on the tilts and then on the ranks.
 pub(super) type BetShares = [f64; BETS];
 
