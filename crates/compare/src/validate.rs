@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use anyhow::{Result, ensure};
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, Verdict};
+use corewise_model::experiment::{ExperimentStanding, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 
 /// Runs all simulations, or the one of that name, each with a share of its repetitions; returns false if a bound is broken.
@@ -27,7 +27,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
     let mut bounds = ErrorBounds { broken: Vec::new() };
     let trace = unlimited_looks::record_trace();
-    let sections: [Section<'_>; 21] = [
+    let sections: [Section<'_>; 22] = [
         ("looking", &|bounds| unlimited_looks::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::print_scaling(share, bounds)),

@@ -6,8 +6,8 @@ use corewise_model::simulate::{self, ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{ConfirmationStretch, StretchLength};
 
 use super::{
-    ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_open, is_small, is_undecided,
-    is_unsound, is_wrong, log_gains, noise_models, percent_of, repeat_simulation, run_counts,
+    ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_small, is_undecided, is_unsound,
+    is_wrong, log_gains, noise_models, percent_of, repeat_simulation, run_counts,
 };
 
 /// The budget: 50 pairs.
@@ -43,7 +43,7 @@ fn print_row(count: u64, noise: &RunNoise, size: f64, bounds: &mut ErrorBounds) 
         noise.word(),
         percent_of(&standings, is_better),
         percent_of(&standings, is_small),
-        percent_of(&standings, is_open),
+        percent_of(&standings, is_undecided),
         percent_of(&standings, is_unsound),
         holds[0],
         holds[1],

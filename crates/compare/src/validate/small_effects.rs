@@ -7,8 +7,8 @@ use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{self, ProgramEffects};
 
 use super::{
-    ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_open, is_small, is_wrong, log_gains,
-    percent_of, repeat_simulation, run_counts,
+    ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_small, is_undecided, is_wrong,
+    log_gains, percent_of, repeat_simulation, run_counts,
 };
 
 /// Blocks of a session.
@@ -116,7 +116,7 @@ fn print_verdict(row: EffectRow, (word, policy): (&str, &JudgingPolicy), count: 
         percent_of(&standings, is_better),
         percent_of(&standings, is_small),
         percent_of(&standings, is_no_difference),
-        percent_of(&standings, is_open),
+        percent_of(&standings, is_undecided),
     );
     bounds.at_most(&format!("wrong proofs about +{} % at {} % noise", row.size, row.noise), wrong, 5.0);
 }

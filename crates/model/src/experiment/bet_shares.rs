@@ -1,11 +1,22 @@
-//! Shares of the wealth that the bets start with. They are chosen before the first block, so every choice is valid.
+//! Bets on the typical run, and the shares of the wealth that they start with. These are chosen before the first block, so
+//! every choice is valid.
 
-use super::evidence::{BETS, SMALLEST_TILT, TILTS};
+/// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
+/// for effects that are small relative to the noise.
+pub(super) const SMALLEST_TILT: f64 = 0.043_75;
+/// Number of tilts: 0.04375, 0.0875, 0.175, 0.35, 0.7, 1.4, 2.8 and 5.6.
+pub(super) const TILTS: usize = 8;
+/// Stakes of the bets on ranks alone, as shares of the wealth.
+pub(super) const RANK_STAKES: [f64; 3] = [0.35, 0.7, 0.97];
+/// Number of bets on the typical run.
+pub(super) const BETS: usize = TILTS + RANK_STAKES.len();
+/// Shares of the wealth, on the tilts and then on the ranks.
+pub(super) type BetShares = [f64; BETS];
 
-/// Usual shares, on the tilts and then on the ranks. Most of the wealth wins soon if effects are large.
-pub(super) const USUAL_SHARES: [f64; BETS] = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22, 0.07, 0.12, 0.12];
+/// Usual shares. Most of the wealth wins soon if effects are large.
+pub(super) const USUAL_SHARES: BetShares = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22, 0.07, 0.12, 0.12];
 /// Usual shares for experiments of at least twenty blocks: small effects are proven sooner.
-pub(super) const PATIENT_SHARES: [f64; BETS] = [0.06, 0.12, 0.24, 0.26, 0.14, 0.04, 0.01, 0.01, 0.07, 0.03, 0.02];
+pub(super) const PATIENT_SHARES: BetShares = [0.06, 0.12, 0.24, 0.26, 0.14, 0.04, 0.01, 0.01, 0.07, 0.03, 0.02];
 /// Part of the wealth that stays on the usual shares, in case the expected noise is wrong: the evidence is never less than a
 /// tenth of the usual one.
 const USUAL_PART: f64 = 0.1;
@@ -16,7 +27,7 @@ const NORMAL_MEDIAN_CUBED: f64 = 0.307;
 
 /// Returns the shares for an expected standard deviation of a block's gain and a margin above zero, both as logarithms of
 /// ratios.
-pub(super) fn shares_for(noise: f64, margin: f64, usual: &[f64; BETS]) -> [f64; BETS] {
+pub(super) fn shares_for(noise: f64, margin: f64, usual: &BetShares) -> BetShares {
     let mut shares = usual.map(|share| USUAL_PART * share);
     for (margins, part) in EXPECTED_EFFECTS {
         let (lower, upper_part) = place_tilt(fastest_tilt(margins * margin / noise));

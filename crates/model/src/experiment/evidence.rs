@@ -8,18 +8,10 @@
 use std::cmp::Ordering;
 
 use super::JudgingPolicy;
+use super::bet_shares::{BETS, RANK_STAKES, SMALLEST_TILT, TILTS};
 use super::outcome::BlockOutcome;
 use super::question::{BoundedBet, BoundedGain, PlacementQuestion, QuestionKind};
 
-/// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
-/// for effects that are small relative to the noise.
-pub(super) const SMALLEST_TILT: f64 = 0.043_75;
-/// Number of tilts: 0.04375, 0.0875, 0.175, 0.35, 0.7, 1.4, 2.8 and 5.6.
-pub(super) const TILTS: usize = 8;
-/// Stakes of the bets on ranks alone, as shares of the wealth.
-const RANK_STAKES: [f64; 3] = [0.35, 0.7, 0.97];
-/// Number of bets on the typical run.
-pub(super) const BETS: usize = TILTS + RANK_STAKES.len();
 /// Outcomes farther than this many scales from the middle of their pair are clamped to it.
 const CLAMP: f64 = 3.0;
 /// A bet is kept within these bounds, so that no number overflows.

@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::JudgingPolicy;
-use super::bet_shares::{PATIENT_SHARES, USUAL_SHARES, shares_for};
-use super::evidence::BETS;
+use super::bet_shares::{BetShares, PATIENT_SHARES, USUAL_SHARES, shares_for};
 use super::outcome::BlockOutcome;
 
 /// A question about a placement.
@@ -48,7 +47,7 @@ pub(crate) struct PlacementQuestion {
     /// Upper limit of a run's cost, as a multiple of the baseline's median.
     cap: f64,
     /// Shares of the wealth that the bets on the typical run start with.
-    pub(super) shares: [f64; BETS],
+    pub(super) shares: BetShares,
     /// True if it is asked about a guard.
     is_guard: bool,
 }
@@ -96,7 +95,7 @@ impl JudgingPolicy {
     }
 
     /// Returns the shares for the expected noise, and the usual ones if it is unknown or every effect matters.
-    fn choose_shares(&self) -> [f64; BETS] {
+    fn choose_shares(&self) -> BetShares {
         let usual = if self.least_blocks >= PATIENT_BLOCKS { PATIENT_SHARES } else { USUAL_SHARES };
         match (self.expected_noise, self.margin_of(QuestionKind::Typical)) {
             (Some(noise), margin) if margin > 0.0 => shares_for(noise.gain_deviation, margin, &usual),

@@ -68,6 +68,27 @@ fn the_evidence_is_that_of_the_formulas() {
     }
 }
 
+/// The same with shares for an expected noise: the wealth after the last block, by another program from the page.
+#[test]
+fn the_evidence_with_an_expected_noise_is_that_of_the_formulas() {
+    let golden = [
+        (0.05 * 2.0_f64.sqrt(), 0.0, 0.526530452, 0.0604777225),
+        (0.05 * 2.0_f64.sqrt(), 0.03, 0.201897183, 0.106449169),
+        (0.005, 0.0, 0.0468210042, 0.00755636886),
+        (0.005, 0.03, 0.0235505618, 0.00993180253),
+    ];
+    for (gain_deviation, theta, above, below) in golden {
+        let expected_noise = Some(ExpectedNoise { gain_deviation, experiment: None });
+        let policy = JudgingPolicy { expected_noise, ..JudgingPolicy::default() };
+        let mut evidence = EffectEvidence::for_policy(&policy, theta);
+        for outcome in &BLOCKS {
+            evidence.add_outcome(outcome);
+        }
+        let found = [evidence.above().current_wealth(), evidence.below().current_wealth()];
+        assert!((found[0] / above - 1.0).abs() < 1e-8 && (found[1] / below - 1.0).abs() < 1e-8, "{found:?}");
+    }
+}
+
 /// The least that proves: five blocks.
 #[test]
 fn nothing_is_proven_before_the_floor() {
