@@ -156,7 +156,7 @@ mod tests {
             policy: JudgingPolicy { most_runs: Some(99), boots: Some(2), ..JudgingPolicy::default() },
             suite: None,
             stretch: None,
-            imported: None,
+            origin: corewise_model::artifact::ArtifactOrigin::Measured,
         };
         let made = |number: u32| {
             let (block, arm) = (number / 3 + 1, [0, 1, 2, 0, 2, 1][number as usize % 6]);
