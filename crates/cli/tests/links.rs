@@ -81,7 +81,7 @@ fn a_file_of_another_tool_shows_its_groups_and_is_kept() {
     assert!(screen.contains("group:1  3-5") && screen.contains("names them group:0"), "{screen}");
     assert!(screen.contains("stored as map 1"), "{screen}");
     let list = printed(&place, &["history", "--all", "--width", "160"]);
-    assert!(list.contains("15 pairs of 6 cpus (cas), imported from matrix.csv"), "{list}");
+    assert!(list.contains("imported: 15 pairs of 6 cpus (cas), from matrix.csv"), "{list}");
     // What is written is read again, and is the same.
     fs::write(place.path().join("long.csv"), printed(&place, &["history", "show", "1", "--csv"])).unwrap();
     fs::write(place.path().join("full.csv"), printed(&place, &["links", "show", "1", "--format", "matrix"])).unwrap();

@@ -101,7 +101,13 @@ fn what_was_not_measured_here_is_marked_and_the_mark_is_not_cut() {
         let lines = draw_table(&entries, false, Some("86c4f951bb913509"), &TimeZone::UTC, width);
         lines.iter().map(|line| line.to_plain() + "\n").collect::<String>()
     };
-    assert_snapshot!(table(100), @"");
+    assert_snapshot!(table(100), @r"
+    number  kind    made              what                                   kernel  microcode  corewise
+         1  survey  2025-11-21 05:40  32 cpus, 24 rounds in 30 s             6.18.2  0xb404032  0.1.0
+         2  survey  2025-11-21 06:40  imported: 32 cpus, 24 rounds in 30 s…  6.18.2  0xb404032  0.1.0
+         3  survey  2025-11-21 07:40  simulated: 32 cpus, 24 rounds in 30 …  6.18.2  0xb404032  0.1.0
+         4  survey  2025-11-21 08:40  other machine: 32 cpus, 24 rounds in…  6.18.2  0xb404032  0.1.0
+    ");
     for words in ["imported: ", "simulated: ", "other machine: "] {
         assert!(table(40).contains(words), "{}", table(40));
     }
