@@ -54,9 +54,7 @@ fn find_number_access(name: &str, house: &CrateModules) -> Vec<String> {
         let is_fault = |path: &PathSegments| {
             let called = leave_crate(house, at, path).unwrap_or_else(|| path.clone());
             match called.as_slice() {
-                [first, call] if first == "libc" => {
-                    CALLS.iter().any(|(known, modules)| known == call && !may(modules))
-                }
+                [first, call] if first == "libc" => CALLS.iter().any(|(known, modules)| known == call && !may(modules)),
                 [.., last] => last == SET_MASK.0 && !may(&SET_MASK.1),
                 [] => false,
             }
@@ -86,7 +84,10 @@ mod tests {
             ("fn a() { unsafe { libc::kill(7, 9) }; }", "libc::kill"),
             ("use libc as c; fn a() { unsafe { c::tgkill(7, 7, 9) }; }", ""),
             ("use libc::kill as end; fn a() { unsafe { end(7, 9) }; }", "end,libc::kill"),
-            ("fn a() { unsafe { libc::syscall(libc::SYS_sched_setaffinity, 7, 8, words) }; }", "libc::SYS_sched_setaffinity"),
+            (
+                "fn a() { unsafe { libc::syscall(libc::SYS_sched_setaffinity, 7, 8, words) }; }",
+                "libc::SYS_sched_setaffinity",
+            ),
             ("use corewise_sys::affinity; fn a() { affinity::set_affinity(7, &cpus); }", "affinity::set_affinity"),
             ("fn a() { list.iter().for_each(super::set_affinity); }", "crate::set_affinity"),
             ("use libc::*;", "libc::*"),

@@ -83,9 +83,8 @@ fn a_full_disk_leaves_no_process_unplaced_for_good() {
 fn a_file_that_is_mounted_over_a_programs_path_is_not_that_program() {
     let Some(stage) = KeepStage::new() else { return };
     let rules = stage.place.folder("system", 0o700).join("rules.toml");
-    let system = |words: &[&str]| {
-        stage.corewise(&[&["keep", "--system", "--rules", rules.to_str().unwrap()], words].concat())
-    };
+    let system =
+        |words: &[&str]| stage.corewise(&[&["keep", "--system", "--rules", rules.to_str().unwrap()], words].concat());
     let (exe, one) = (format!("exe={}", stage.program.display()), stage.one.to_string());
     assert!(system(&["add", "nap", "--match", &exe, "--on", &one]).status().unwrap().success());
     // The map of worth lies in /run.
@@ -103,7 +102,10 @@ fn a_file_that_is_mounted_over_a_programs_path_is_not_that_program() {
     let nap = stage.nap();
     stage.wait_for_mask(&nap, &stage.one);
     let why = joined(&system(&["why", &covered.0.id().to_string()]).output().unwrap().stdout);
-    assert!(why.contains("No rule in force matches") && why.contains("the file that it executes is not the one"), "{why}");
+    assert!(
+        why.contains("No rule in force matches") && why.contains("the file that it executes is not the one"),
+        "{why}"
+    );
     assert!(affinity::affinity_of(covered.0.id()).unwrap() == stage.all);
     // The rules of a user are about that user's own processes.
     stage.add();
@@ -148,7 +150,10 @@ fn the_keeper_of_the_system_is_named_to_everybody() {
     let others = folder.join("others.toml");
     fs::copy(&rules, &others).unwrap();
     let listed = said_inside(&daemon, &corewise_with(&stage, others.to_str().unwrap()));
-    assert!(listed.contains("These rules are not in force: `corewise keep run") && listed.ends_with("not in force"), "{listed}");
+    assert!(
+        listed.contains("These rules are not in force: `corewise keep run") && listed.ends_with("not in force"),
+        "{listed}"
+    );
     assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), CpuSet::from_cpu(stage.one.lowest().unwrap()));
 }
 
