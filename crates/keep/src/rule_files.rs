@@ -86,7 +86,7 @@ pub enum RuleFilesError {
         source: RulesError,
     },
     /// A rule of the system matches processes only by properties that their users choose.
-    #[error("{}: rule {rule} matches by names and words alone, which every user can choose", .file.display())]
+    #[error("{}: rule {rule} matches by nothing but what every user can choose", .file.display())]
     Untrustworthy {
         /// The file.
         file: PathBuf,
@@ -147,7 +147,9 @@ impl RuleFilesError {
             Self::Shared { file, .. } => {
                 format!("Make file and folder yours alone: {}", files::how_to_make_private(file))
             }
-            Self::Untrustworthy { .. } => "A rule of the system needs exe, user, unit or cgroup too.".to_owned(),
+            Self::Untrustworthy { .. } => {
+                "A rule of the system needs exe, user, unit or cgroup too, with more than wildcards.".to_owned()
+            }
             Self::Repeated { .. } => "Give one of them another name.".to_owned(),
             Self::Missing { .. } => format!("{} lists the rules.", mention(&suggested_command::keep())),
             Self::Exists { rule } => {

@@ -71,6 +71,7 @@ fn a_full_disk_leaves_no_process_unplaced_for_good() {
     let log = BufReader::new(daemon.0.stderr.take().unwrap()).lines().map_while(Result::ok);
     let mut refused = log.filter(|line| line.contains("was not placed"));
     assert!(refused.next().unwrap().contains("No space left"));
+    drop(file);
     let unplaced = late.iter().rfind(|nap| !is_placed(nap)).unwrap();
     fs::remove_file(&filler).unwrap();
     let why = stage.command(&["why", &unplaced.0.id().to_string()]);
@@ -146,12 +147,12 @@ fn the_keeper_of_the_system_is_named_to_everybody() {
     };
     wait_for("the state", || said_inside(&daemon, &as_nobody(&["keep", "why", &id])).contains(&expected).then_some(()));
     let listed = said_inside(&daemon, &as_nobody(&["keep", "--system", "--rules", rules.to_str().unwrap()]));
-    assert!(listed.starts_with("1 thread of 1 process held;") && listed.ends_with("in force"), "{listed}");
+    assert!(listed.starts_with("1 thread of 1 process held;") && listed.contains(" none 0 in force"), "{listed}");
     let others = folder.join("others.toml");
     fs::copy(&rules, &others).unwrap();
     let listed = said_inside(&daemon, &corewise_with(&stage, others.to_str().unwrap()));
     assert!(
-        listed.contains("These rules are not in force: `corewise keep run") && listed.ends_with("not in force"),
+        listed.contains("These rules are not in force: `corewise keep run") && listed.contains(" not in force"),
         "{listed}"
     );
     assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), CpuSet::from_cpu(stage.one.lowest().unwrap()));

@@ -60,7 +60,7 @@ fn metrics_are_whole_and_bounded() {
         Some(read()).filter(|text| text.contains("corewise_keep_threads{rule=\"nap\"} 2\n"))
     });
     let series = || found.lines().filter(|line| !line.starts_with('#'));
-    assert!(series().all(|line| line.starts_with("corewise_keep_")) && series().count() == 8, "{found}");
+    assert!(series().all(|line| line.starts_with("corewise_keep_")) && series().count() == 9, "{found}");
     assert!(found.contains("corewise_keep_unproven{rule=\"nap\"} 1\n"), "{found}");
     stage.said(&["disable", "nap"]);
     wait_for("no threads", || {

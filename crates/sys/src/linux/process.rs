@@ -80,26 +80,39 @@ impl ProcessIdentity {
 
     /// Restricts it, a thread, to cpus, and returns its cpus afterwards.
     ///
+    /// # Errors
+    /// As [`Self::restrict_in_turn`].
+    pub fn restrict_thread(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
+        self.restrict_in_turn(&[cpus])
+    }
+
+    /// Restricts it, a thread, to one set of cpus after the other, and returns its cpus afterwards.
+    ///
     /// The kernel takes a number, so the identity is checked right before and right after: by a handle, which is opened before its start
     /// time is compared, or by its start time alone if there are no handles. If another thread was given the number in the microseconds
     /// between, that one gets back the mask that it inherited.
     ///
     /// # Errors
     /// ESRCH if it has ended ([`affinity::has_ended`]); the kernel's error.
-    pub fn restrict_thread(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
+    pub fn restrict_in_turn(&self, steps: &[&CpuSet]) -> io::Result<CpuSet> {
         let handle = TaskHandle::open_thread(self.id);
+        let has_ended = || handle.as_ref().map_or_else(|_| !self.is_alive(), TaskHandle::has_ended);
         if !self.is_alive() {
             return Err(gone_error());
         }
-        let now = affinity::set_affinity(self.id, cpus).and_then(|()| affinity::affinity_of(self.id));
-        let has_ended = handle.map_or_else(|_| !self.is_alive(), |handle| handle.has_ended());
-        if !has_ended {
-            return now;
+        for cpus in steps {
+            // Asked again although it was alive: a handle answers in a microsecond, in which few numbers are given out.
+            if has_ended() {
+                return Err(gone_error());
+            }
+            let set = affinity::set_affinity(self.id, cpus);
+            if has_ended() {
+                let _ = set.and_then(|()| give_inherited_mask(self.id, cpus));
+                return Err(gone_error());
+            }
+            set?;
         }
-        if let Ok(given) = now {
-            let _ = give_inherited_mask(self.id, &given);
-        }
-        Err(gone_error())
+        affinity::affinity_of(self.id)
     }
 }
 
@@ -107,13 +120,14 @@ fn gone_error() -> io::Error {
     io::Error::from_raw_os_error(libc::ESRCH)
 }
 
-/// Gives the task that has a number now the mask of its creator, if it has the mask `given`. It was started microseconds ago, so the
-/// creator's is what it inherited.
+/// Gives the task that has a number now the mask of its creator, if it has what the kernel gave of the mask `given`. It was started
+/// microseconds ago, so the creator's is what it inherited.
 fn give_inherited_mask(id: u32, given: &CpuSet) -> io::Result<()> {
     let process = process_of(id)?.ok_or_else(gone_error)?;
     let creator = if process == id { ProcessStat::read_stat(id)?.ok_or_else(gone_error)?.parent } else { process };
     let inherited = affinity::affinity_of(creator)?;
-    if affinity::affinity_of(id)? == *given && inherited != *given {
+    let now = affinity::affinity_of(id)?;
+    if now != inherited && now.is_subset(given) {
         affinity::set_affinity(id, &inherited)?;
     }
     Ok(())
@@ -248,7 +262,7 @@ mod tests {
         assert_eq!(affinity::affinity_of(child.id()).unwrap(), all, "its number was given again");
         assert_eq!(process.restrict_thread(&one).unwrap(), one);
         // As if it had been given the number of another one in the moment in which that one's mask was set.
-        give_inherited_mask(child.id(), &all).unwrap();
+        give_inherited_mask(child.id(), &all.difference(&one)).unwrap();
         assert_eq!(affinity::affinity_of(child.id()).unwrap(), one, "it has another mask by now");
         give_inherited_mask(child.id(), &one).unwrap();
         assert_eq!(affinity::affinity_of(child.id()).unwrap(), all);

@@ -105,13 +105,18 @@ impl ProcessIdentity {
         !birth.has_ended && birth.start_ticks == self.start_ticks
     }
 
-    /// Restricts it. It stays open from the check of its identity to the change, so both are of the same one.
     pub fn restrict_thread(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
+        self.restrict_in_turn(&[cpus])
+    }
+
+    /// Restricts it. It stays open from the check of its identity to the last change, so all are of the same one.
+    pub fn restrict_in_turn(&self, steps: &[&CpuSet]) -> io::Result<CpuSet> {
         let opened = OpenedTask::to_place(self.id)?;
         if !self.is_it(opened.read_birth()?) {
             return Err(gone_error());
         }
-        match opened.restrict_to(cpus).and_then(|()| opened.read_mask()) {
+        let restricted = steps.iter().try_for_each(|cpus| opened.restrict_to(cpus));
+        match restricted.and_then(|()| opened.read_mask()) {
             Err(_) if !self.is_it(opened.read_birth()?) => Err(gone_error()),
             other => other,
         }

@@ -158,7 +158,7 @@ fn absence_lines(others: &[KeeperMention]) -> Vec<StyledLine> {
 
 /// Names a keeper by its user and number.
 fn name_keeper(keeper: &KeeperMention) -> String {
-    let run = suggestion::format_mention(&suggested_command::keep_run());
+    let run = suggested_command::keep_run().quoted_line();
     let KeeperMention { process, user, .. } = keeper;
     match keeper.of_system {
         Some(true) => format!("{run} of the system ({process})"),
@@ -301,7 +301,7 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
     let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
     let who = format!("{} ({})", process.name, process.id);
     let is_left = held.is_some_and(KeptProcess::is_left_alone);
-    let is_placed = held.is_some() && !is_left;
+    let is_placed = held.is_some_and(|held| !is_left && held.held_threads() > 0);
     let (run, of_keeper) =
         (suggestion::format_mention(&suggested_command::keep_run()), describe_holder(keeper.as_ref()));
     let because = match (held, waiting, rule) {

@@ -167,11 +167,8 @@ impl ProcessCrew {
         let Some(known) = self.threads.get_mut(&thread) else { return Ok(()) };
         known.given = given.cloned();
         let steps = [&self.halves[0], &self.halves[1], given.unwrap_or(&known.before)];
-        match steps
-            .into_iter()
-            .filter(|cpus| !cpus.is_empty())
-            .try_for_each(|cpus| known.change.thread.restrict_thread(cpus).map(drop))
-        {
+        let steps: Vec<&CpuSet> = steps.into_iter().filter(|cpus| !cpus.is_empty()).collect();
+        match known.change.thread.restrict_in_turn(&steps) {
             Err(error) if !affinity::has_ended(&error) => {
                 let what = format!("cpus of thread {thread}");
                 Err(CrewError::Refused(SysError::Change { what, source: error }))
