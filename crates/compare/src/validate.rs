@@ -1,13 +1,16 @@
-//! Checks the statistics of `corewise try` by simulation, and prints the tables of docs/validation.md.
+//! Checks the statistics of `corewise try`, of surveys and of maps of links by simulation, and prints the tables of docs/validation.md.
 
+mod comparisons;
 mod deceptive_worlds;
 mod lasting;
+mod link_groups;
 mod power;
 mod questions;
 mod race;
 mod rest;
 mod slots;
 mod small_effects;
+mod surveys;
 mod threads;
 mod unlimited_looks;
 mod worlds;
@@ -27,7 +30,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
     let mut bounds = ErrorBounds { broken: Vec::new() };
     let trace = unlimited_looks::record_trace();
-    let sections: [Section<'_>; 22] = [
+    let sections: [Section<'_>; 25] = [
         ("looking", &|bounds| unlimited_looks::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::print_scaling(share, bounds)),
@@ -50,6 +53,9 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("questions", &|bounds| questions::print_table(share, bounds)),
         ("threads", &|bounds| threads::print_tables(share, &trace, bounds)),
         ("law", &|bounds| threads::check_law(share, bounds)),
+        ("surveys", &|bounds| surveys::print_tables(share, bounds)),
+        ("compare", &|bounds| comparisons::print_tables(share, bounds)),
+        ("link-groups", &|bounds| link_groups::print_tables(share, bounds)),
     ];
     let names = || sections.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     ensure!(only.is_none_or(|only| sections.iter().any(|(name, _)| *name == only)), "the simulations are {}", names());

@@ -1,19 +1,13 @@
-//! Differences between two surveys: facts of the machine, and numbers that moved beyond their uncertainty.
+//! Differences between two surveys: facts of the machine, numbers that changed, and the changes that are excluded.
 //!
-//! Two surveys differ by more than the spread over the rounds within one: pages lie elsewhere, the machine is warmer,
-//! other programs run. A number therefore counts as changed only if the 99 % intervals of its median over the rounds do
-//! not overlap after the lower one is raised by two ratios:
+//! Two surveys differ by more than the spread over the rounds within one: the machine is warmer, a neighbour came. So a
+//! number's interval includes the drift that its own values show ([`SessionLevel`]). All numbers of a comparison are one
+//! family: on an unchanged machine, **any** of them is called changed with a probability of at most [`ERROR_RATE`]. The
+//! rate is divided among the quantities; within a quantity, the cpus share the drift, and the noise of their rounds is
+//! divided among them.
 //!
-//! - the usual ratio for the quantity ([`ComparedQuantity::least_ratio`], over [`ComparedQuantity::comparison_floor`]);
-//! - its drift during the survey ([`MedianEstimate::measure_drift`], the larger one of both surveys). A machine that changed
-//!   by a tenth within half a minute may also do so between two surveys, without any cause.
-//!
-//! The intervals are distribution-free ([`median_interval`]). If rounds were independent, an unchanged number would be
-//! called changed once in 6,435 times for 8 rounds, and at most once in 3,700 for up to 200 rounds. (This counts the
-//! orders of the values of both.) Rounds do depend on each other; on simulated machines with noise that persists
-//! between rounds, fewer than 1 in 400 numbers are wrongly called changed.
-//!
-//! If a survey has too few rounds for an interval, no change is claimed, and a gap says so.
+//! A change counts from [`ComparedQuantity::least_ratio`] on. Of each quantity the numbers without one have a bound: none
+//! of them changed by more ([`ExcludedChange`]). If a survey has too few rounds, no change is claimed, and a gap says so.
 
 mod cpus;
 mod links;
@@ -25,11 +19,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::links::CpuRelation;
-use crate::stats::order::{median, median_interval};
+#[cfg(doc)]
+use crate::stats::session::SessionLevel;
 pub use surveys::compare_surveys;
 
-/// The confidence of each interval.
-pub const CONFIDENCE: f64 = 0.99;
+/// The error rate of all claims of a comparison together, and of each interval.
+pub const ERROR_RATE: f64 = 0.05;
 
 /// Differences between two surveys; lists are empty if nothing changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,12 +37,12 @@ pub struct SurveyComparison {
     pub gone: CpuSet,
     /// Facts about machine, system and measurement that differ.
     pub facts: Vec<FactChange>,
-    /// Numbers that moved beyond their uncertainty and the usual ratio, by quantity, then by cpu or relation.
+    /// Numbers that changed, by quantity, then by cpu or relation.
     pub numbers: Vec<NumberChange>,
     /// Number of comparable numbers, changed or not.
     pub compared: u64,
-    /// The quantities of these numbers.
-    pub quantities: Vec<ComparedQuantity>,
+    /// The changes that are excluded for the numbers that are not among those that changed, by quantity.
+    pub excluded: Vec<ExcludedChange>,
     /// Comparisons that were not possible, with reasons.
     pub gaps: Vec<Gap>,
 }
@@ -65,7 +60,7 @@ pub struct FactChange {
     pub after: Option<String>,
 }
 
-/// A number that moved beyond its uncertainty and the usual ratio.
+/// A number that changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NumberChange {
     /// The quantity; its unit is [`ComparedQuantity::unit`].
@@ -79,6 +74,20 @@ pub struct NumberChange {
     /// The later median over the earlier; `None` if one of them is zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// The ends of the ratio's 95 % interval; `None` without a ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+}
+
+/// The changes of a quantity that two surveys exclude.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExcludedChange {
+    /// The quantity.
+    pub quantity: ComparedQuantity,
+    /// Number of its numbers that did not change.
+    pub numbers: u64,
+    /// No such number changed by more than this ratio, up or down (95 %): at least 1.
+    pub beyond: f64,
 }
 
 /// The cpu or links that a number belongs to.
@@ -115,6 +124,14 @@ pub enum ComparedQuantity {
 }
 
 impl ComparedQuantity {
+    /// Number of quantities.
+    const COUNT: usize = 6;
+
+    /// Returns its share of the error rate of all claims.
+    const fn error_rate() -> f64 {
+        ERROR_RATE / Self::COUNT as f64
+    }
+
     /// Returns the name for people.
     pub const fn quantity_name(self) -> &'static str {
         match self {
@@ -137,19 +154,28 @@ impl ComparedQuantity {
         }
     }
 
-    /// Returns the ratio up to which two surveys usually differ without any change; only more counts as a change.
+    /// Returns the smallest ratio that counts as a change, even if a smaller one is certain.
     ///
-    /// Clock rate and the work that follows it drift by a few percent with temperature and turbo budget: 5 %. A p99.9
-    /// rests on a few rare stalls: 25 %. The time lost to stalls depends on the same few and on their length: 50 %.
-    /// Interrupts follow the activity of other programs: a factor of 2. The same link measured by another process lies
-    /// on other pages and comes out up to 15 % apart on a quiet machine: 15 %.
+    /// 2 % of the speed matters. A p99.9 rests on a few rare stalls: 25 %. The time lost to stalls depends on the same
+    /// few and on their length: 50 %. Interrupts follow the activity of other programs: a factor of 2. The same link
+    /// measured by another process lies on other pages and comes out up to 15 % apart on a quiet machine: 15 %.
     pub const fn least_ratio(self) -> f64 {
         match self {
-            Self::P50 | Self::Frequency => 1.05,
+            Self::P50 | Self::Frequency => 1.02,
             Self::P99_9 => 1.25,
             Self::Lost => 1.5,
             Self::InterruptRate => 2.0,
             Self::LinkCost => 1.15,
+        }
+    }
+
+    /// Returns the ratio from which changes must be excluded before a quantity is called unchanged.
+    pub const fn exclusion_limit(self) -> f64 {
+        match self {
+            Self::P50 | Self::Frequency => 1.05,
+            Self::LinkCost => 1.15,
+            Self::P99_9 => 1.5,
+            Self::Lost | Self::InterruptRate => 2.0,
         }
     }
 
@@ -163,11 +189,12 @@ impl ComparedQuantity {
     }
 
     /// Returns the amount added to both sides before the comparison, in the quantity's unit. A loss of one part in
-    /// 10,000 of the time is negligible, so the ratio of smaller losses is meaningless.
+    /// 10,000 of the time is negligible, and so is an interrupt a second: ratios of smaller numbers are meaningless.
     pub const fn comparison_floor(self) -> f64 {
         match self {
             Self::Lost => 0.01,
-            Self::P50 | Self::P99_9 | Self::Frequency | Self::InterruptRate | Self::LinkCost => 0.0,
+            Self::InterruptRate => 1.0,
+            Self::P50 | Self::P99_9 | Self::Frequency | Self::LinkCost => 0.0,
         }
     }
 }
@@ -175,47 +202,36 @@ impl ComparedQuantity {
 /// A median with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MedianEstimate {
-    /// The median over the rounds (for links, over the visits).
+    /// The median over the rounds (for links, over the pairs).
     pub median: f64,
-    /// The lower end of its 99 % interval.
+    /// The lower end of its 95 % interval, the drift between surveys included.
     pub low: f64,
-    /// The upper end of its 99 % interval.
+    /// The upper end of it.
     pub high: f64,
-    /// Number of rounds or visits.
+    /// Number of rounds or pairs.
     pub count: u64,
-    /// Drift during the survey: the greatest over the least of the medians of its quarters in order of time (of halves
-    /// or thirds, if a quarter would have fewer than 4 rounds); 1 without drift.
-    pub drift: f64,
 }
 
 impl MedianEstimate {
-    /// Computes the estimate from values in order of time; `None` for too few of them. For drift, `none` is added to
-    /// all values: an amount that is negligible in this quantity.
-    fn from_values(values: &[f64], none: f64) -> Option<Self> {
-        let (low, high) = median_interval(values, CONFIDENCE)?;
-        let drift = measure_drift(values, none);
-        Some(Self { median: median(values), low, high, count: values.len() as u64, drift })
-    }
-
-    /// Returns true if the whole interval lies above the other even after that is raised by `ratio`; the floor is added
-    /// to both.
-    fn is_above(&self, other: &Self, ratio: f64, floor: f64) -> bool {
-        self.low + floor > (other.high + floor) * ratio
-    }
-
-    fn scale_by(self, by: f64) -> Self {
-        Self { median: self.median * by, low: self.low * by, high: self.high * by, ..self }
+    /// Creates an estimate whose interval reaches so far on the logarithmic scale.
+    fn new(median: f64, reach: f64, count: usize) -> Self {
+        let [low, high] = [-reach, reach].map(|reach| median * reach.exp());
+        Self { median, low, high, count: count as u64 }
     }
 }
 
-fn measure_drift(values: &[f64], none: f64) -> f64 {
-    let count = values.len();
-    let parts = (count / 4).clamp(1, 4);
-    let medians = (0..parts).map(|part| median(&values[part * count / parts..(part + 1) * count / parts]));
-    let (least, greatest) = medians.fold((f64::INFINITY, 0.0_f64), |(least, greatest), median| {
-        (least.min(median + none), greatest.max(median + none))
-    });
-    if greatest > least { greatest / least } else { 1.0 }
+/// A number in both surveys.
+struct ComparedNumber {
+    quantity: ComparedQuantity,
+    subject: ComparedSubject,
+    before: MedianEstimate,
+    after: MedianEstimate,
+    /// Logarithm of the ratio, with the floor added to both sides.
+    difference: f64,
+    /// Reach of its 95 % interval.
+    reach: f64,
+    /// Reach within which it may differ by chance, among all numbers of the comparison.
+    family_reach: f64,
 }
 
 impl SurveyComparison {
@@ -224,23 +240,25 @@ impl SurveyComparison {
         self.facts.is_empty() && self.numbers.is_empty() && self.appeared.is_empty() && self.gone.is_empty()
     }
 
-    /// Judges two estimates of one number by the rule of this module.
-    fn judge_change(
-        &mut self,
-        quantity: ComparedQuantity,
-        subject: ComparedSubject,
-        before: MedianEstimate,
-        after: MedianEstimate,
-    ) {
+    /// Adds a number to those that changed, or to the bound of its quantity.
+    fn judge_change(&mut self, number: &ComparedNumber) {
+        let ComparedNumber { quantity, subject, before, after, difference, reach, family_reach } = *number;
         self.compared += 1;
-        if !self.quantities.contains(&quantity) {
-            self.quantities.push(quantity);
-        }
-        let (least, floor) = (quantity.least_ratio() * before.drift.max(after.drift), quantity.comparison_floor());
-        let apart = after.is_above(&before, least, floor) || before.is_above(&after, least, floor);
-        if apart && (after.median - before.median).abs() >= quantity.least_difference() {
+        let is_certain = difference.abs() > family_reach;
+        let is_material = difference.abs() >= quantity.least_ratio().ln()
+            && (after.median - before.median).abs() >= quantity.least_difference();
+        if is_certain && is_material {
             let ratio = (before.median > 0.0 && after.median > 0.0).then(|| after.median / before.median);
-            self.numbers.push(NumberChange { quantity, subject, before, after, ratio });
+            let interval = ratio.map(|ratio| [-reach, reach].map(|reach| ratio * reach.exp()));
+            return self.numbers.push(NumberChange { quantity, subject, before, after, ratio, interval });
+        }
+        let beyond = (difference.abs() + reach).exp();
+        match self.excluded.iter_mut().find(|excluded| excluded.quantity == quantity) {
+            Some(excluded) => {
+                excluded.numbers += 1;
+                excluded.beyond = excluded.beyond.max(beyond);
+            }
+            None => self.excluded.push(ExcludedChange { quantity, numbers: 1, beyond }),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod map;
 mod matrix;
 mod modes;
 mod pair;
+pub mod pair_spread;
 pub mod predict;
 mod rows;
 pub mod structure;

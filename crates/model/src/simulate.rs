@@ -16,7 +16,7 @@ use crate::artifact::ArtifactOrigin;
 use crate::clock::ClockRecord;
 use crate::experiment::ExperimentStanding;
 use crate::histogram::TickHistogram;
-use crate::links::{CpuRelation, LinkFindings, LinkPair};
+use crate::links::{CpuRelation, LinkFindings, LinkMap, LinkPair};
 use crate::survey::{
     CoreFrequency, CpuObservation, CpuRound, FrequencySource, ProbeWork, SurveyProvenance, SurveyScope, TailSummary,
     WorkKind,
@@ -70,10 +70,13 @@ pub enum MachineNoise {
     Outliers,
     /// The first visits are 8 % faster, and it wears off.
     Thermal,
+    /// A neighbour sits on one cpu, and moves to another before one round in six: visits there are 5 % slower, with twenty times the
+    /// stalls.
+    Neighbour,
 }
 
 impl MachineNoise {
-    /// All kinds of noise.
+    /// All kinds of noise that strike any cpu alike within a round.
     pub const ALL: [Self; 5] = [Self::Quiet, Self::Walk, Self::Sticky, Self::Outliers, Self::Thermal];
 }
 
@@ -84,11 +87,31 @@ struct NoiseState {
     visits: u32,
     walk: f64,
     mode: f64,
+    /// Index of the cpu that a neighbour sits on.
+    taken: Option<usize>,
 }
 
 impl NoiseState {
-    /// Returns the logarithms of the next visit's slowdown, and of the factor for its stalls.
-    fn next(&mut self) -> (f64, f64) {
+    fn new(noise: MachineNoise, seed: u64) -> Self {
+        Self { noise, random: RandomGenerator::new(seed), visits: 0, walk: 0.0, mode: 0.0, taken: None }
+    }
+
+    /// Begins a round over some cpus.
+    fn begin_round(&mut self, cpus: usize) {
+        if self.noise != MachineNoise::Neighbour || cpus == 0 {
+            return;
+        }
+        self.taken = match self.taken {
+            None => Some(self.random.next_below(cpus)),
+            Some(taken) if cpus > 1 && self.random.next_below(6) == 0 => {
+                Some((taken + 1 + self.random.next_below(cpus - 1)) % cpus)
+            }
+            taken => taken,
+        };
+    }
+
+    /// Returns the logarithms of the slowdown of the next visit, to the cpu at `index`, and of the factor for its stalls.
+    fn next_visit(&mut self, index: usize) -> (f64, f64) {
         let step = if self.noise == MachineNoise::Walk { 0.006 } else { 0.001 };
         self.walk += step * self.random.next_normal();
         self.visits += 1;
@@ -99,8 +122,10 @@ impl NoiseState {
         let outlier = if struck { 0.3 * self.random.next_unit() } else { 0.0 };
         let cooling =
             if self.noise == MachineNoise::Thermal { -0.08 * (-f64::from(self.visits) / 15.0).exp() } else { 0.0 };
-        let slower = self.walk + self.mode + outlier + cooling + 0.002 * self.random.next_normal();
-        (slower, if struck { 3.0 } else { 0.0 })
+        let is_taken = self.taken == Some(index);
+        let beside = if is_taken { 0.05 } else { 0.0 };
+        let slower = self.walk + self.mode + outlier + cooling + beside + 0.002 * self.random.next_normal();
+        (slower, if struck || is_taken { 3.0 } else { 0.0 })
     }
 }
 
@@ -112,7 +137,7 @@ pub fn simulate_survey(
     noise: MachineNoise,
     truth: impl Fn(u32) -> CpuTruth,
 ) -> Survey {
-    let mut weather = NoiseState { noise, random: RandomGenerator::new(seed), visits: 0, walk: 0.0, mode: 0.0 };
+    let mut weather = NoiseState::new(noise, seed);
     let mut cpus: Vec<CpuObservation> = machine
         .allowed
         .iter()
@@ -121,8 +146,9 @@ pub fn simulate_survey(
     for round in 0..rounds {
         let mut order: Vec<usize> = (0..cpus.len()).collect();
         weather.random.shuffle(&mut order);
+        weather.begin_round(order.len());
         for (place, &index) in order.iter().enumerate() {
-            let visit = simulate_visit(truth(cpus[index].cpu), &mut weather);
+            let visit = simulate_visit(truth(cpus[index].cpu), index, &mut weather);
             cpus[index].rounds.push(CpuRound { round, place: place as u32, ..visit });
         }
     }
@@ -147,8 +173,8 @@ pub fn simulate_survey(
     }
 }
 
-fn simulate_visit(truth: CpuTruth, weather: &mut NoiseState) -> CpuRound {
-    let (slower, stalls) = weather.next();
+fn simulate_visit(truth: CpuTruth, index: usize, weather: &mut NoiseState) -> CpuRound {
+    let (slower, stalls) = weather.next_visit(index);
     let random = &mut weather.random;
     let p50_ns = truth.piece_ns * slower.exp();
     let lost = truth.lost * (stalls + 0.2 * random.next_normal()).exp();
@@ -186,16 +212,38 @@ fn simulate_visit(truth: CpuTruth, weather: &mut NoiseState) -> CpuRound {
 
 /// Simulates links between all pairs of a machine's allowed cpus: eight visits each, with noise of 2 %.
 pub fn simulate_links(machine: &Machine, seed: u64, one_way_ns: impl Fn(CpuRelation) -> f64) -> LinkFindings {
+    simulate_lucky_links(machine, seed, 0.0, |_, _, relation| one_way_ns(relation))
+}
+
+/// Simulates links of which all visits to a pair share its luck, of this standard deviation. `one_way_ns` gets the pair
+/// and its relation.
+pub fn simulate_lucky_links(
+    machine: &Machine,
+    seed: u64,
+    luck: f64,
+    one_way_ns: impl Fn(u32, u32, CpuRelation) -> f64,
+) -> LinkFindings {
     let mut random = RandomGenerator::new(seed);
     let cpus: Vec<u32> = machine.allowed.iter().collect();
     let mut pairs = Vec::new();
     for (place, &a) in cpus.iter().enumerate() {
         for &b in &cpus[place + 1..] {
             let Some(relation) = CpuRelation::between_cpus(machine, a, b) else { continue };
-            let cost = one_way_ns(relation);
+            let luck = if luck > 0.0 { luck * random.next_normal() } else { 0.0 };
+            let cost = one_way_ns(a, b, relation) * luck.exp();
             let visits_ns = (0..8).map(|_| cost * (0.02 * random.next_normal()).exp()).collect();
             pairs.push(LinkPair::new(a, b, visits_ns));
         }
     }
     LinkFindings { possible_pairs: pairs.len() as u64, pairs, gaps: Vec::new() }
+}
+
+/// Simulates a map of links with the luck of pairs.
+pub fn simulate_link_map(
+    machine: &Machine,
+    seed: u64,
+    luck: f64,
+    one_way_ns: impl Fn(u32, u32, CpuRelation) -> f64,
+) -> LinkMap {
+    LinkMap::of_pairs(machine.clone(), simulate_lucky_links(machine, seed, luck, one_way_ns).pairs)
 }

@@ -3,4 +3,6 @@
 pub mod blocks;
 pub mod normal;
 pub mod order;
+pub mod runs;
+pub mod session;
 pub mod student;

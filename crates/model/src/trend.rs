@@ -43,6 +43,21 @@ mod tests {
         assert!(low.unwrap() < followed[0].value && followed[0].value < high.unwrap());
     }
 
+    /// Of equal cpus the worst is the one with bad luck: its interval holds the value that all have.
+    #[test]
+    fn the_interval_of_the_worst_cpu_holds_the_truth() {
+        let truth = |_| CpuTruth { piece_ns: 260.0, interrupts_per_s: 40.0, lost: 0.001 };
+        for noise in MachineNoise::ALL {
+            let holds = |seed| {
+                let survey = simulate_survey(one_package_machine(16, false, &[]), 24, seed, noise, truth);
+                let [low, high] = survey.trend_values()[0].interval.unwrap();
+                low.unwrap() <= 286.0 && 286.0 <= high.unwrap()
+            };
+            let held = (0..50).filter(|&seed| holds(seed)).count();
+            assert!(held >= 47, "{noise:?}: {held} of 50");
+        }
+    }
+
     #[test]
     fn an_experiment_is_followed_by_its_effects_and_only_with_its_command() {
         let of = |command: &str| {

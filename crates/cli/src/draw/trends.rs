@@ -77,8 +77,8 @@ fn find_value<'a>(moment: &'a ResultMoment, (quantity, of): FollowedLine<'_>) ->
 fn draw_now(whose: FollowedLine<'_>, name: &str, moments: &[ResultMoment]) -> Option<StyledLine> {
     let (last, before) = moments.split_last()?;
     let latest = find_value(last, whose)?;
-    let earlier: Vec<f64> = before.iter().filter_map(|moment| Some(find_value(moment, whose)?.value)).collect();
-    let ends = [f64::min, f64::max].map(|end| earlier.iter().copied().reduce(end));
+    let earlier: Vec<&TrendValue> = before.iter().filter_map(|moment| find_value(moment, whose)).collect();
+    let ends = [f64::min, f64::max].map(|end| earlier.iter().map(|value| value.value).reduce(end));
     let [low, high] = ends.map(|end| format_brief(end.unwrap_or(f64::NAN)));
     let range = if low == high { low } else { format!("{low} to {high}") };
     let (quantity, of) = whose;
@@ -90,7 +90,18 @@ fn draw_now(whose: FollowedLine<'_>, name: &str, moments: &[ResultMoment]) -> Op
     } else {
         format!("the {} before", format_count(earlier.len(), name))
     };
-    Some(line.plain(format!(" in {name} {}, {range} in {before}", last.number)))
+    let proven = if is_apart(latest, &earlier) { "" } else { "; no change is proven" };
+    Some(line.plain(format!(" in {name} {}, {range} in {before}{proven}", last.number)))
+}
+
+/// Returns true if the value's interval is on one side of all earlier intervals.
+fn is_apart(latest: &TrendValue, earlier: &[&TrendValue]) -> bool {
+    let ends = |value: &TrendValue| {
+        value.interval.map(|ends| (ends[0].unwrap_or(f64::NEG_INFINITY), ends[1].unwrap_or(f64::INFINITY)))
+    };
+    let Some((low, high)) = ends(latest) else { return false };
+    let is_on = |side: &dyn Fn((f64, f64)) -> bool| earlier.iter().all(|value| ends(value).is_some_and(side));
+    is_on(&|earlier| earlier.1 < low) || is_on(&|earlier| earlier.0 > high)
 }
 
 fn line_figure(
@@ -132,8 +143,8 @@ fn line_figure(
     StoryFigure::from_plot(
         "values",
         plot,
-        "The bar around a dot is the interval of the value, if it has one. Values with overlapping bars may differ by chance. \
-         A dashed line marks a change of the system. All steps are equally wide, whatever the time between them.",
+        "The bar around a dot is the 95 % interval of the value, if it has one; that of a survey includes the drift between \
+         surveys. Values with overlapping bars may differ by chance. A dashed line marks a change of the system. All steps are equally wide, whatever the time between them.",
     )
 }
 
@@ -207,6 +218,16 @@ mod tests {
         }
         // Three intervals along the second axis, each with two ends.
         assert_eq!(svg.matches("h10").count(), 6);
+    }
+
+    #[test]
+    fn a_value_within_an_earlier_interval_proves_no_change() {
+        let answer = |values: &[f64]| {
+            compose_story("survey", &moments(values), &TimeZone::UTC).unwrap().answer_sentences()[0].clone()
+        };
+        assert!(answer(&[100.0, 104.0, 101.0]).ends_with("in the 2 surveys before; no change is proven"));
+        assert!(answer(&[100.0, 104.0, 102.0]).ends_with("no change is proven"), "between both is no change either");
+        assert!(answer(&[100.0, 104.0, 107.0]).ends_with("in the 2 surveys before"));
     }
 
     #[test]

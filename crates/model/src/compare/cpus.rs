@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use corewise_machine::counts::EventCounts;
 use corewise_machine::{CpuSet, Gap};
 
-use super::{ComparedQuantity, ComparedSubject, MedianEstimate, SurveyComparison};
+use super::{ComparedNumber, ComparedQuantity, ComparedSubject, ERROR_RATE, MedianEstimate, SurveyComparison};
 use crate::Survey;
+use crate::stats::order::median;
+use crate::stats::session::{ROUNDS_ENOUGH, SessionLevel};
 use crate::survey::{CpuObservation, CpuRound, FrequencySource};
 
 const OF_A_CPU: [ComparedQuantity; 5] = [
@@ -20,10 +22,13 @@ const OF_A_CPU: [ComparedQuantity; 5] = [
 /// Reasons why numbers of a cpu cannot be compared, each with the quantities and their cpus.
 type ComparisonFailures = BTreeMap<&'static str, BTreeMap<ComparedQuantity, CpuSet>>;
 
-const FEW_ROUNDS: &str = "one of the surveys has too few rounds for a 99 % interval (8 are needed)";
+const FEW_ROUNDS: &str = "one of the surveys has too few rounds (8 are needed)";
 const OTHER_WORK: &str = "the surveys timed different work, or used different clocks";
 const OTHER_SOURCE: &str = "the surveys measured it in different ways";
 const NOT_COUNTED: &str = "one of the surveys counted no interrupts at all";
+
+/// A quantity of one cpu in one survey, in order of time.
+type CpuSeries = Vec<f64>;
 
 /// Adds the changes on the cpus of both surveys.
 pub(super) fn compare_cpus(before: &Survey, after: &Survey, comparison: &mut SurveyComparison) {
@@ -31,19 +36,46 @@ pub(super) fn compare_cpus(before: &Survey, after: &Survey, comparison: &mut Sur
     let mut failures = ComparisonFailures::new();
     for quantity in OF_A_CPU {
         let whole = find_obstacle(quantity, before, after);
+        let mut series = Vec::<(u32, [CpuSeries; 2])>::new();
         for earlier in &before.cpus {
             let Some(later) = later.get(&earlier.cpu) else { continue };
-            let result = whole.map_or_else(|| estimate_both(quantity, earlier, later), Err);
-            match result {
-                Ok(Some((a, b))) => comparison.judge_change(quantity, ComparedSubject::Cpu(earlier.cpu), a, b),
-                Ok(None) => {}
+            match whole.map_or_else(|| series_of_both(quantity, earlier, later), Err) {
+                Ok(both) => series.extend(both.map(|both| (earlier.cpu, both))),
                 Err(why) => {
                     failures.entry(why).or_default().entry(quantity).or_default().insert(earlier.cpu);
                 }
             }
         }
+        compare_series(quantity, &series, comparison);
     }
     comparison.gaps.extend(failures.into_iter().flat_map(|(why, cpus)| list_gaps(why, cpus)));
+}
+
+/// Judges a quantity on all cpus that have enough rounds in both surveys.
+fn compare_series(quantity: ComparedQuantity, series: &[(u32, [CpuSeries; 2])], comparison: &mut SurveyComparison) {
+    let floor = quantity.comparison_floor();
+    let levels = [0, 1].map(|survey| {
+        let logarithms = |(_, both): &(u32, [CpuSeries; 2])| {
+            both[survey].iter().map(|value| (value + floor).max(f64::MIN_POSITIVE).ln()).collect()
+        };
+        SessionLevel::from_series(&series.iter().map(logarithms).collect::<Vec<CpuSeries>>())
+    });
+    for (index, (cpu, both)) in series.iter().enumerate() {
+        let [Some(before), Some(after)] = [0, 1].map(|survey| levels[survey][index]) else { continue };
+        let estimate = |values: &CpuSeries, level: SessionLevel| {
+            MedianEstimate::new(median(values), level.reach(ERROR_RATE, 1), values.len())
+        };
+        let [earlier, later] = [0, 1].map(|survey| (median(&both[survey]) + floor).max(f64::MIN_POSITIVE));
+        comparison.judge_change(&ComparedNumber {
+            quantity,
+            subject: ComparedSubject::Cpu(*cpu),
+            before: estimate(&both[0], before),
+            after: estimate(&both[1], after),
+            difference: (later / earlier).ln(),
+            reach: before.reach_to(after, ERROR_RATE, 1),
+            family_reach: before.reach_to(after, ComparedQuantity::error_rate(), series.len()),
+        });
+    }
 }
 
 /// Returns the reason why a quantity cannot be compared on any cpu.
@@ -64,26 +96,22 @@ fn counts_interrupts(survey: &Survey) -> bool {
     survey.cpus.iter().flat_map(|cpu| &cpu.rounds).any(|round| round.interrupts.is_some())
 }
 
-type CpuEstimates = Option<(MedianEstimate, MedianEstimate)>;
-
-/// Returns both surveys' estimates of a quantity; `None` if neither survey has it.
-fn estimate_both(
+/// Returns both surveys' values of a quantity; `None` if neither survey has it.
+fn series_of_both(
     quantity: ComparedQuantity,
     before: &CpuObservation,
     after: &CpuObservation,
-) -> Result<CpuEstimates, &'static str> {
+) -> Result<Option<[CpuSeries; 2]>, &'static str> {
     if quantity == ComparedQuantity::Frequency && frequency_sources(before) != frequency_sources(after) {
         return Err(OTHER_SOURCE);
     }
-    let values =
-        |cpu: &CpuObservation| cpu.rounds.iter().filter_map(|round| value_of(quantity, round)).collect::<Vec<_>>();
-    let (before, after) = (values(before), values(after));
-    if before.is_empty() && after.is_empty() {
-        return Ok(None);
+    let both = [before, after]
+        .map(|cpu| cpu.rounds.iter().filter_map(|round| value_of(quantity, round)).collect::<CpuSeries>());
+    match both.each_ref().map(Vec::len) {
+        [0, 0] => Ok(None),
+        counts if counts.iter().any(|count| *count < ROUNDS_ENOUGH) => Err(FEW_ROUNDS),
+        _ => Ok(Some(both)),
     }
-    let none = quantity.least_difference().max(quantity.comparison_floor());
-    let estimate = |values: &[f64]| MedianEstimate::from_values(values, none).ok_or(FEW_ROUNDS);
-    Ok(Some((estimate(&before)?, estimate(&after)?)))
 }
 
 fn frequency_sources(cpu: &CpuObservation) -> Vec<FrequencySource> {

@@ -1,4 +1,8 @@
-//! Changes between two link maps: pairs beyond their intervals, and the change of each class.
+//! Changes between two link maps: pairs that changed, and the change of each class.
+//!
+//! The pairs of a way to talk are one family: if nothing changed, **any** pair is called changed with a probability of at
+//! most [`ERROR_RATE`]. A pair changed if its own intervals are disjoint, and its ratio is beyond the largest that the
+//! luck of pairs gives ([`PairSpread`]), which is taken to be log-normal.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::conclude::{FilledSeries, LinkConclusions, PairTiers};
 use super::map::{LinkMap, LinkSeries};
+use super::pair_spread::PairSpread;
 use super::{LinkPair, TalkWay, in_both};
-use crate::finding::FindingEffect;
-use crate::stats::order::{median, median_interval, value_range};
+use crate::finding::{self, FindingEffect};
+use crate::stats::order::{median, median_interval};
 
 /// Assumed relative uncertainty of a cost without an interval: pairs with fewer than eight visits, or imported without
 /// visits. The cost of one pair of cores through other siblings differs by as much in published matrices.
 const UNKNOWN: f64 = 0.05;
+/// The error rate of all pairs of a way to talk together.
+pub const ERROR_RATE: f64 = 0.05;
 /// The confidence of each pair's interval; a change needs disjoint intervals.
 const CONFIDENCE: f64 = 0.99;
 /// Maximum number of most changed pairs to list.
@@ -28,9 +35,12 @@ pub struct LinkComparison {
     pub pairs: u64,
     /// Number of pairs that each map measured, the earlier first.
     pub measured: [u64; 2],
-    /// Number of common pairs that cost more, beyond both intervals.
+    /// The smallest ratio, up or down, that counts as a pair's change: chance gives any pair more with a probability of
+    /// 5 %.
+    pub least_ratio: f64,
+    /// Number of common pairs that cost more, beyond chance.
     pub dearer: u64,
-    /// Number of common pairs that cost less, beyond both intervals.
+    /// Number of common pairs that cost less, beyond chance.
     pub cheaper: u64,
     /// The same by class of the earlier map, nearest first.
     pub classes: Vec<ClassChange>,
@@ -45,7 +55,7 @@ pub struct ClassChange {
     pub words: String,
     /// Number of pairs that both maps measured.
     pub pairs: u64,
-    /// Number of pairs that changed beyond their intervals.
+    /// Number of pairs that changed beyond chance.
     pub changed: u64,
     /// The median cost before, in nanoseconds.
     pub before_ns: f64,
@@ -94,6 +104,12 @@ fn compare_series(
         let Some(tier) = places.map(|(i, j)| tiers.tier_of(i, j)) else { continue };
         by_class.entry(tier).or_default().push((change, is_beyond(pair, other)));
     }
+    let spread = spread_of_pairs(&by_class);
+    // Of a pair with two costs the one that changed more is looked at, so each pair counts twice.
+    let reach = spread.reach_of_any(2 * by_class.values().map(Vec::len).sum::<usize>(), ERROR_RATE);
+    for (change, beyond) in by_class.values_mut().flatten() {
+        *beyond &= change.ratio.ln().abs() > reach;
+    }
     let changes: Vec<(PairChange, bool)> = by_class.values().flatten().copied().collect();
     let changed =
         |up: bool| changes.iter().filter(|(change, beyond)| *beyond && (change.ratio > 1.0) == up).count() as u64;
@@ -101,11 +117,21 @@ fn compare_series(
         what: earlier.what,
         pairs: changes.len() as u64,
         measured: [earlier, later].map(|series| all_pairs(series).count() as u64),
+        least_ratio: reach.exp(),
         dearer: changed(true),
         cheaper: changed(false),
-        classes: by_class.iter().map(|(class, changes)| class_change(tiers.tier_name(*class), changes)).collect(),
+        classes: by_class
+            .iter()
+            .map(|(class, changes)| class_change(tiers.tier_name(*class), changes, spread))
+            .collect(),
         most: largest_changes(&changes),
     }
+}
+
+fn spread_of_pairs(by_class: &BTreeMap<usize, Vec<(PairChange, bool)>>) -> PairSpread {
+    let ratios = |changes: &Vec<(PairChange, bool)>| changes.iter().map(|(change, _)| change.ratio.ln()).collect();
+    let classes: Vec<Vec<f64>> = by_class.values().map(ratios).collect();
+    PairSpread::from_classes(classes.iter().map(Vec::as_slice))
 }
 
 /// Returns the change of a pair's cost. If it has two costs, the way that changed more counts, its first cpu first.
@@ -129,9 +155,14 @@ fn all_pairs(series: &LinkSeries) -> impl Iterator<Item = &LinkPair> {
     series.links.pairs.iter().chain(&series.held_out)
 }
 
-fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
+fn class_change(words: &str, changes: &[(PairChange, bool)], spread: PairSpread) -> ClassChange {
     let ratios: Vec<f64> = changes.iter().map(|(change, _)| change.ratio).collect();
-    let (low, high) = median_interval(&ratios, crate::finding::CONFIDENCE).unwrap_or_else(|| value_range(&ratios));
+    let middle = median(&ratios);
+    let by_spread = || {
+        let reach = spread.reach_of_median(ratios.len(), 1.0 - finding::CONFIDENCE).exp();
+        (middle / reach, middle * reach)
+    };
+    let (low, high) = median_interval(&ratios, finding::CONFIDENCE).unwrap_or_else(by_spread);
     let costs = |of: fn(&PairChange) -> f64| median(&changes.iter().map(|(change, _)| of(change)).collect::<Vec<_>>());
     ClassChange {
         words: words.to_owned(),
@@ -142,7 +173,7 @@ fn class_change(words: &str, changes: &[(PairChange, bool)]) -> ClassChange {
         effect: FindingEffect {
             quantity: "cost".into(),
             against: "before".into(),
-            ratio: median(&ratios),
+            ratio: middle,
             low,
             high,
             p_value: None,

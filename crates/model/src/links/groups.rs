@@ -17,8 +17,16 @@ use crate::stats::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
 use linkage::ClusterMerge;
 
-/// Minimum ratio of the cost to the nearest other group to the cost inside.
-const STEP: f64 = 1.25;
+/// Minimum ratio of the cost to the nearest other group to the cost inside, by the number of cpus. The fewer pairs there
+/// are, the larger steps their luck makes: of equal cpus with luck of up to 20 % a pair, fewer than 1 % have a larger one.
+const fn least_step(cpus: usize) -> f64 {
+    match cpus {
+        0..=4 => 2.1,
+        5..=8 => 1.5,
+        9..=16 => 1.35,
+        _ => 1.25,
+    }
+}
 /// The same if most cpus are in no group, which also needs two groups: random groups do not differ by a factor of two.
 const STEP_OF_FEW: f64 = 2.0;
 /// Maximum share of the pairs on the wrong side, inside and between counted separately.
@@ -46,8 +54,14 @@ pub struct GroupLevel {
     pub misplaced: f64,
 }
 
-/// Minimum ratio of the costs inside a dear group to the costs with all others.
-const DEAR_STEP: f64 = 1.1;
+/// Minimum ratio of the costs inside a dear group to the costs with all others, by the number of cpus, likewise.
+const fn least_dear_step(cpus: usize) -> f64 {
+    match cpus {
+        0..=4 => 1.8,
+        5..=6 => 1.5,
+        _ => 1.1,
+    }
+}
 /// Minimum size of a dear group: a random pair is no cluster.
 const DEAR_LEAST: usize = 3;
 /// Minimum ratio of the rest's cost to that of a cheaper part.
@@ -133,7 +147,7 @@ pub fn dear_groups(measured: &CostMatrix) -> Option<GroupLevel> {
         let mut several = groups.iter().filter(|group| group.len() > 1).peekable();
         let are_some = several.peek().is_some() && several.all(|group| group.len() >= DEAR_LEAST);
         let sides = GroupSides::from_groups(&turned, &groups, None).filter(|_| are_some)?;
-        let is_level = sides.smallest_step() >= DEAR_STEP && sides.misplaced_share() <= MISPLACED;
+        let is_level = sides.smallest_step() >= least_dear_step(measured.len()) && sides.misplaced_share() <= MISPLACED;
         is_level.then(|| sides.build_level(measured, &groups))
     };
     candidate_partitions(&linkage::average_linkage(&turned), measured.len()).find_map(judge)
@@ -308,7 +322,7 @@ fn judge_groups(matrix: &CostMatrix, groups: &[Vec<usize>], below: Option<&Group
     }
     let sides = GroupSides::from_groups(matrix, groups, below)?;
     let step = sides.smallest_step();
-    let least = if is_of_most { STEP } else { STEP_OF_FEW };
+    let least = if is_of_most { least_step(matrix.len()) } else { STEP_OF_FEW };
     if step.is_nan() || step < least {
         return None;
     }

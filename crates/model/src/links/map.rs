@@ -54,13 +54,12 @@ pub const MOST_CPUS: usize = 2048;
 /// way take half.
 pub(super) const MOST_BYTES: usize = 128 << 20;
 
-#[cfg(test)]
 impl LinkMap {
-    /// A map of a machine as if it had been measured by compare-and-swap.
-    pub fn of_pairs(machine: Machine, pairs: Vec<super::LinkPair>) -> Self {
+    /// Creates a map of a machine as if it had been measured by compare-and-swap.
+    pub(crate) fn of_pairs(machine: Machine, pairs: Vec<super::LinkPair>) -> Self {
         let provenance = LinkMapProvenance {
             origin: ArtifactOrigin::Measured,
-            corewise: "test".into(),
+            corewise: "simulated".into(),
             started_unix_ms: 0,
             elapsed_s: 1.0,
             budget_s: 60.0,

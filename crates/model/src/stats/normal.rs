@@ -14,6 +14,16 @@ pub fn upper_tail(z: f64) -> f64 {
     sum * (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt()
 }
 
+/// Returns the deviate beyond which a standard normal number is with a probability of `alpha`, on both sides together.
+pub fn two_sided_deviate(alpha: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 10.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if 2.0 * upper_tail(middle) > alpha { low = middle } else { high = middle }
+    }
+    high
+}
+
 /// Returns the share of a bootstrap's draws to cut off on each side for an interval of 95 % from few values (at least
 /// two). It is the normal tail beyond `t sqrt(n / (n - 1))`, with `t` Student's two-sided 5 % point (Hesterberg's
 /// expanded percentile interval, "What teachers should know about the bootstrap", 2015).

@@ -1,6 +1,6 @@
 //! Medians, quantiles, and intervals that hold for any distribution.
 
-use super::normal::upper_tail;
+use super::normal::two_sided_deviate;
 
 /// Standard deviations of a normal distribution in one median absolute deviation.
 const NORMAL: f64 = 1.4826;
@@ -77,7 +77,7 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let count = sorted.len();
     if count > EXACT {
         // Far from both ends the binomial is normal, with the continuity correction of a half.
-        let depth = (count as f64 - two_sided_deviate(confidence) * (count as f64).sqrt()) / 2.0 - 0.5;
+        let depth = (count as f64 - two_sided_deviate(1.0 - confidence) * (count as f64).sqrt()) / 2.0 - 0.5;
         let k = depth.floor() as usize;
         return Some((sorted[k], sorted[count - 1 - k]));
     }
@@ -97,16 +97,6 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
 
 /// Maximum number of values for exact binomial probabilities; beyond about a thousand the first of them underflows.
 const EXACT: usize = 500;
-
-/// Returns the two-sided normal deviate for a confidence.
-fn two_sided_deviate(confidence: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 10.0);
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if 2.0 * upper_tail(middle) > 1.0 - confidence { low = middle } else { high = middle }
-    }
-    high
-}
 
 fn sort_values(values: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();

@@ -3,6 +3,8 @@
 mod artifact;
 mod causes;
 mod cpus;
+mod episode;
+mod family;
 mod first_cpu;
 mod formats;
 mod groups;
@@ -19,10 +21,12 @@ use serde::{Deserialize, Serialize};
 use crate::finding::Finding;
 use crate::links::LinkClass;
 use crate::{Survey, links};
+use episode::RoundEpisode;
+use quantity::CpuQuantity;
 pub use quantity::interrupts_per_second;
 
-/// The error rate of each test over all cpus at once: among equal cpus, a quantity is called different on any of them
-/// with at most this probability.
+/// The error rate of all tests on cpus together: among equal cpus, any quantity of any cpu, last-level cache or kind is
+/// called different with at most this probability.
 pub const ERROR_RATE: f64 = 0.01;
 
 /// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
@@ -37,8 +41,9 @@ pub fn conclude(survey: &Survey) -> SurveyConclusions {
         quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
         first_cpu: None,
     };
-    cpus::conclude_cpus(survey, &mut conclusions);
-    groups::conclude_groups(survey, &mut conclusions);
+    let tests = family::SurveyTests::run(survey);
+    cpus::conclude_cpus(survey, &tests, &mut conclusions);
+    groups::conclude_groups(survey, &tests, &mut conclusions);
     talk::conclude_talk(survey, &mut conclusions);
     stolen::conclude_stolen(survey, &mut conclusions);
     causes::conclude_causes(survey, &mut conclusions);
@@ -74,6 +79,16 @@ impl SurveyConclusions {
         let Some(needs_s) = needs_s else { return self.no_difference.push(sentence) };
         self.undecided.push(format!("{sentence}; {} should tell", formats::format_about(needs_s)));
         self.need_seconds(needs_s);
+    }
+
+    /// Adds a difference that came and went: whether `who` differs when it has gone, another survey tells.
+    fn add_episode(&mut self, who: &str, quantity: CpuQuantity, episode: &RoundEpisode, survey: &Survey) {
+        let (name, against) = (quantity.quantity_name(), &episode.effect.against);
+        let (times, rounds) = (formats::format_ratio(episode.ratio()), episode.describe_rounds());
+        let sentence = format!(
+            "{name}: {who} differed from {against} ({times}x) in {rounds} only: an episode, no property of the cpu"
+        );
+        self.add_unfound(sentence, Some(2.0 * survey.provenance.elapsed_s));
     }
 
     /// Raises the length of a decisive survey to this, in seconds.

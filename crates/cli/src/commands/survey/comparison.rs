@@ -1,11 +1,12 @@
-//! The changes between two surveys, beyond the usual differences between two surveys of one machine.
+//! The changes between two surveys, and the changes that they exclude.
 
 use corewise_machine::CpuSet;
 use corewise_machine::suggested_command;
 use corewise_model::Survey;
 use corewise_model::compare::{
-    ComparedQuantity, ComparedSubject, FactChange, MedianEstimate, NumberChange, SurveyComparison, compare_surveys,
+    ComparedQuantity, ComparedSubject, ExcludedChange, FactChange, NumberChange, SurveyComparison, compare_surveys,
 };
+use corewise_model::stats::order::median;
 use corewise_model::survey::WorkKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,9 +26,9 @@ use crate::draw::wrap::glue_numbers;
 
 /// The output of `corewise history compare --json` for two surveys.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "corewise/comparison/1")]
+#[schemars(title = "corewise/comparison/2")]
 pub struct ComparisonDocument<'a> {
-    #[schemars(extend("const" = "corewise/comparison/1"))]
+    #[schemars(extend("const" = "corewise/comparison/2"))]
     schema: &'static str,
     /// The number of the earlier survey.
     before: i64,
@@ -60,7 +61,7 @@ pub fn print_comparison(
     let story = mark_together(compose_story(&comparison, numbers), numbers.into_iter().zip(surveys));
     let sentences = || SentencesDocument::new(&story);
     let document = || ComparisonDocument {
-        schema: "corewise/comparison/1",
+        schema: "corewise/comparison/2",
         before,
         after,
         sentences: sentences(),
@@ -82,30 +83,101 @@ fn compose_story(comparison: &SurveyComparison, [before, after]: [i64; 2]) -> St
     } else {
         title.with(TextTone::Warn, "  these are different machines, or the machine's cpus have changed")
     };
-    let unchanged = comparison
-        .is_empty()
-        .then(|| StyledLine::new().plain(glue_numbers(&describe_unchanged(comparison))).into_paragraph(2));
+    let line = |text: String| StyledLine::new().plain(glue_numbers(&text)).into_paragraph(2);
     Story::new(suggested_command::history_compare([before, after]))
         .with(Head, vec![title.into_paragraph(2)])
-        .with(Answer, unchanged.into_iter().collect())
+        .with(Answer, describe_answer(comparison).into_iter().map(line).collect())
         .with(Answer, compose_cpus(comparison))
         .with(Evidence, compose_facts(&comparison.facts))
         .with(Evidence, compose_numbers(&comparison.numbers))
         .with(Notes, compose_remarks(comparison))
 }
 
-/// Describes that nothing changed, and names the quantities that could not be compared.
-fn describe_unchanged(comparison: &SurveyComparison) -> String {
+/// Describes what changed, which changes are excluded, and which are not.
+fn describe_answer(comparison: &SurveyComparison) -> Vec<String> {
     let open: Vec<&str> = comparison.gaps.iter().map(|gap| gap.what.as_str()).collect();
-    match (comparison.compared, open.is_empty()) {
-        (0, true) => "No number could be compared: these surveys have no cpu and no link in common.".to_owned(),
-        (0, false) => {
-            format!("Cannot tell whether anything changed: no number could be compared ({}).", open.join("; "))
+    if comparison.compared == 0 {
+        return vec![match open.is_empty() {
+            true => "No number could be compared: these surveys have no cpu and no link in common.".to_owned(),
+            false => {
+                format!("Cannot tell whether anything changed: no number could be compared ({}).", open.join("; "))
+            }
+        }];
+    }
+    let is_excluded = |change: &&ExcludedChange| change.beyond < change.quantity.exclusion_limit();
+    let (excluded, possible): (Vec<_>, Vec<_>) = comparison.excluded.iter().partition(is_excluded);
+    let list = |changes: Vec<&ExcludedChange>| {
+        let parts = changes
+            .into_iter()
+            .map(|change| format!("{} in {}", format_bound(change.beyond), change.quantity.quantity_name()));
+        parts.collect::<Vec<String>>().join(", ")
+    };
+    let changed = !comparison.numbers.is_empty();
+    let mut sentences: Vec<String> = describe_changed(&comparison.numbers).into_iter().collect();
+    if !excluded.is_empty() {
+        let scope = if changed { "Elsewhere no change of more than" } else { "No change of more than" };
+        sentences.push(format!("{scope} {} (95 %).", list(excluded)));
+    }
+    if !possible.is_empty() {
+        let scope = if changed { "Elsewhere cannot be excluded" } else { "Cannot be excluded" };
+        sentences.push(format!("{scope}: a change of up to {} (95 %).", list(possible)));
+    }
+    if !open.is_empty() {
+        sentences.push(format!("Not compared: {}.", open.join("; ")));
+    }
+    sentences
+}
+
+/// Names the quantities that changed, each with its cpus: "Changed: p50 rose on cpus 0-15, by 4.5 % in the middle."
+fn describe_changed(numbers: &[NumberChange]) -> Option<String> {
+    let direction = |change: &NumberChange| (change.quantity, change.after.median > change.before.median);
+    let mut groups: Vec<Vec<&NumberChange>> = Vec::new();
+    for change in numbers {
+        match groups.iter_mut().find(|group| direction(group[0]) == direction(change)) {
+            Some(group) => group.push(change),
+            None => groups.push(vec![change]),
         }
-        (_, true) => "Nothing changed beyond its uncertainty.".to_owned(),
-        (_, false) => {
-            format!("Nothing that could be compared changed beyond its uncertainty. Not compared: {}.", open.join("; "))
-        }
+    }
+    let parts: Vec<String> = groups.iter().map(|group| describe_group(group)).collect();
+    (!parts.is_empty()).then(|| format!("Changed: {}.", parts.join("; ")))
+}
+
+fn describe_group(group: &[&NumberChange]) -> String {
+    let (first, rose) = (group[0], group[0].after.median > group[0].before.median);
+    let cpus: CpuSet = group.iter().filter_map(|change| cpu_of(change.subject)).collect();
+    let relations: Vec<String> = group
+        .iter()
+        .filter(|change| cpu_of(change.subject).is_none())
+        .map(|change| format_subject(change.subject))
+        .collect();
+    let subject = match (cpus.len(), relations.is_empty()) {
+        (0, _) => format!("between cpus of {}", relations.join(", ")),
+        (1, _) => format!("on cpu {cpus}"),
+        _ => format!("on cpus {cpus}"),
+    };
+    let sizes: Vec<f64> = group.iter().filter_map(|change| change.ratio.map(|ratio| ratio.max(1.0 / ratio))).collect();
+    let size = match (sizes.len(), median(&sizes)) {
+        (0, _) => String::new(),
+        (1, size) => format!(", by {}", format_bound(size)),
+        (_, size) => format!(", by {} in the middle", format_bound(size)),
+    };
+    let verb = if rose { "rose" } else { "fell" };
+    format!("{} {verb} {subject}{size}", first.quantity.quantity_name())
+}
+
+fn cpu_of(subject: ComparedSubject) -> Option<u32> {
+    match subject {
+        ComparedSubject::Cpu(cpu) => Some(cpu),
+        ComparedSubject::Links(_) => None,
+    }
+}
+
+/// Formats a ratio of at least 1: "2.1 %", "1.4x".
+fn format_bound(ratio: f64) -> String {
+    match ratio {
+        _ if ratio < 1.2 => format!("{:.1} %", ((ratio - 1.0) * 100.0).max(0.1)),
+        _ if ratio < 9.95 => format!("{ratio:.1}x"),
+        _ => format!("{ratio:.0}x"),
     }
 }
 
@@ -139,32 +211,30 @@ fn compose_numbers(numbers: &[NumberChange]) -> Vec<StoryPart> {
         GridColumn::text("number", 0),
         GridColumn::text("of", 0),
         GridColumn::number("times", "", 1),
-        GridColumn::number("before", "", 2),
-        GridColumn::text("[99 %]", 4).with_name("interval before"),
-        GridColumn::number("after", "", 2),
-        GridColumn::text("[99 %]", 4).with_name("interval after"),
-        GridColumn::text("unit", 3),
+        GridColumn::text("[95 %]", 2).with_name("interval"),
+        GridColumn::number("before", "", 3),
+        GridColumn::number("after", "", 3),
+        GridColumn::text("unit", 4),
     ]);
     for change in numbers {
-        let figure = |value: f64| format_figure(change.quantity, value);
-        let interval =
-            |of: &MedianEstimate| StyledLine::new().faint(format!("[{}, {}]", figure(of.low), figure(of.high)));
-        let times = change.ratio.map_or_else(|| ABSENT.to_owned(), |ratio| format!("{}x", format_decimal(ratio, 2)));
+        let figure = |value: f64| StyledLine::new().plain(format_figure(change.quantity, value));
+        let decimal = |ratio: f64| format_decimal(ratio, 2);
+        let times = change.ratio.map_or_else(|| ABSENT.to_owned(), |ratio| format!("{}x", decimal(ratio)));
+        let interval = change.interval.map(|[low, high]| format!("[{}, {}]", decimal(low), decimal(high)));
         grid.add_row(vec![
             StyledLine::new().plain(label_quantity(change.quantity)),
             StyledLine::new().strong(format_subject(change.subject)),
             StyledLine::new().with(change_tone(change), times),
-            StyledLine::new().plain(figure(change.before.median)),
-            interval(&change.before),
-            StyledLine::new().plain(figure(change.after.median)),
-            interval(&change.after),
+            StyledLine::new().faint(interval.unwrap_or_default()),
+            figure(change.before.median),
+            figure(change.after.median),
             StyledLine::new().faint(change.quantity.unit()),
         ]);
     }
     vec![grid.into()]
 }
 
-/// Returns a label that leaves room for two intervals in a table of 80 columns.
+/// Returns a short label.
 fn label_quantity(quantity: ComparedQuantity) -> &'static str {
     if quantity == ComparedQuantity::Lost { "time lost" } else { quantity.quantity_name() }
 }
@@ -191,11 +261,9 @@ fn change_tone(change: &NumberChange) -> TextTone {
 }
 
 fn compose_remarks(comparison: &SurveyComparison) -> Vec<StoryPart> {
-    let quantities: Vec<&str> = comparison.quantities.iter().map(|quantity| quantity.quantity_name()).collect();
-    let quantities = if quantities.is_empty() { String::new() } else { format!(" ({})", quantities.join(", ")) };
     let text = format!(
-        "{} numbers compared{quantities}. A number counts as changed if its 99 % intervals lie further apart than two \
-            surveys of one machine usually do, and further than it drifted in between.",
+        "{} numbers compared. If nothing changed, any of them is called changed with a probability of at most 5 %. \
+            Intervals include the drift between surveys, by what each survey drifted within itself.",
         format_whole(comparison.compared)
     );
     let mut lines = vec![StyledLine::new().faint(glue_numbers(&text)).into_paragraph(0)];

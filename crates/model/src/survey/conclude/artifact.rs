@@ -3,7 +3,8 @@
 use super::{SurveyConclusions, conclude};
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::finding::CONFIDENCE;
-use crate::stats::order::{median, median_interval};
+use crate::stats::order::median;
+use crate::stats::session::SessionLevel;
 use crate::survey::{CpuObservation, SurveyProvenance};
 use crate::trend::TrendValue;
 use crate::{Survey, links};
@@ -55,13 +56,18 @@ impl Artifact for Survey {
     /// Returns the worst cpu's value, and the median cpu's; surveys of another piece of work have another quantity.
     fn trend_values(&self) -> Vec<TrendValue> {
         let quantity = format!("99.9th percentile of a piece of `{}`, ns", self.work.kind.name());
-        let mut cpus: Vec<(f64, Option<(f64, f64)>)> = self.cpus.iter().filter_map(of_cpu).collect();
+        let mut cpus = cpu_levels(self);
         cpus.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let of = |name: &str, at: usize| cpus.get(at).map(|cpu| TrendValue::new(&quantity, name, cpu.0, cpu.1));
+        let value = |name: &str, at: usize, interval| TrendValue::new(&quantity, name, cpus[at].0, interval);
         match cpus.len() {
-            0 | 1 => of("its cpu", 0).into_iter().collect(),
-            cpus => {
-                [of("the worst cpu", cpus - 1), of("the median cpu", (cpus - 1) / 2)].into_iter().flatten().collect()
+            0 => Vec::new(),
+            1 => vec![value("its cpu", 0, interval_of(&cpus[0], 1))],
+            count => {
+                let middle = (count - 1) / 2;
+                vec![
+                    value("the worst cpu", count - 1, interval_of_worst(&cpus)),
+                    value("the median cpu", middle, interval_of(&cpus[middle], count)),
+                ]
             }
         }
     }
@@ -84,8 +90,31 @@ fn check_clocks(survey: &Survey) -> Result<(), String> {
     }
 }
 
-/// Returns the median over a cpu's rounds of the 99.9th percentile, with its interval; `None` without timed rounds.
-fn of_cpu(seen: &CpuObservation) -> Option<(f64, Option<(f64, f64)>)> {
-    let rounds: Vec<f64> = seen.rounds.iter().map(|round| round.tail.p99_9_ns).filter(|ns| *ns > 0.0).collect();
-    (!rounds.is_empty()).then(|| (median(&rounds), median_interval(&rounds, CONFIDENCE)))
+/// The median over a cpu's rounds of the 99.9th percentile, and its level with the drift between surveys; no level after
+/// too few rounds.
+type CpuLevel = (f64, Option<SessionLevel>);
+
+/// Returns the levels of all cpus with timed rounds.
+fn cpu_levels(survey: &Survey) -> Vec<CpuLevel> {
+    let timed = |seen: &CpuObservation| -> Vec<f64> {
+        seen.rounds.iter().map(|round| round.tail.p99_9_ns).filter(|ns| *ns > 0.0).collect()
+    };
+    let rounds: Vec<Vec<f64>> = survey.cpus.iter().map(timed).filter(|rounds| !rounds.is_empty()).collect();
+    let logarithms: Vec<Vec<f64>> = rounds.iter().map(|rounds| rounds.iter().map(|ns| ns.ln()).collect()).collect();
+    rounds.iter().map(|rounds| median(rounds)).zip(SessionLevel::from_series(&logarithms)).collect()
+}
+
+/// Returns the 95 % interval of a cpu's value, chosen by its place among so many.
+fn interval_of((value, level): &CpuLevel, chosen_among: usize) -> Option<(f64, f64)> {
+    let reach = (*level)?.reach(1.0 - CONFIDENCE, chosen_among).exp();
+    Some((value / reach, value * reach))
+}
+
+/// Returns the 95 % interval of the largest true value of all cpus. It is not above the highest of all upper ends, each
+/// of which holds by itself, and not below the highest of all lower ends, which hold together.
+fn interval_of_worst(cpus: &[CpuLevel]) -> Option<(f64, f64)> {
+    let highest = |ends: Vec<Option<f64>>| ends.into_iter().try_fold(0.0, |highest: f64, end| Some(highest.max(end?)));
+    let lower = highest(cpus.iter().map(|cpu| interval_of(cpu, cpus.len()).map(|ends| ends.0)).collect())?;
+    let upper = highest(cpus.iter().map(|cpu| interval_of(cpu, 1).map(|ends| ends.1)).collect())?;
+    Some((lower, upper))
 }

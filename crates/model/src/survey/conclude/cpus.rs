@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 
 use super::SurveyConclusions;
+use super::family::{PeerTest, SurveyTests};
 use super::first_cpu::{self, QuantityAnswer};
 use super::formats;
-use super::quantity::{self, CpuQuantity, QuantityTest, ROUNDS_ENOUGH};
+use super::quantity::{self, CpuQuantity, ROUNDS_ENOUGH};
 use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::stats::order::median;
 use corewise_machine::suggested_command;
@@ -15,23 +16,22 @@ use corewise_machine::suggested_command;
 use crate::Survey;
 
 /// Adds findings about single cpus.
-pub fn conclude_cpus(survey: &Survey, conclusions: &mut SurveyConclusions) {
+pub fn conclude_cpus(survey: &Survey, tests: &SurveyTests, conclusions: &mut SurveyConclusions) {
     let mut by_cpu = BTreeMap::<u32, Vec<(CpuQuantity, FindingEffect)>>::new();
     let asked = first_cpu::asked_cpu(survey);
     let mut of_asked = Vec::new();
-    for quantity in CpuQuantity::ALL {
-        let tests: Vec<(Vec<u32>, QuantityTest)> = quantity::peer_groups(survey)
-            .into_iter()
-            .filter_map(|group| test_group(survey, quantity, &group).map(|tested| (group, tested)))
-            .collect();
-        for (group, tested) in &tests {
+    for (quantity, tests) in &tests.of_peers {
+        for PeerTest { group, tested } in tests {
             for (column, effect) in &tested.differing {
-                by_cpu.entry(group[*column]).or_default().push((quantity, effect.clone()));
+                by_cpu.entry(group[*column]).or_default().push((*quantity, effect.clone()));
+            }
+            for (column, episode) in &tested.episodes {
+                conclusions.add_episode(&format!("cpu {}", group[*column]), *quantity, episode, survey);
             }
             let place = asked.and_then(|cpu| group.iter().position(|member| *member == cpu));
             of_asked.extend(place.map(|column| QuantityAnswer::new(survey, tested, column)));
         }
-        without_finding(survey, quantity, &tests, conclusions);
+        without_finding(survey, *quantity, tests, conclusions);
     }
     for (&cpu, effects) in &by_cpu {
         if is_spoilt(effects) && others_ran(survey, cpu).is_none() {
@@ -90,19 +90,6 @@ fn joined_finding(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
     Finding { topic: alike[0].1.topic, cpus, statement, advice: advice.to_owned(), command, effects }
 }
 
-fn test_group(survey: &Survey, quantity: CpuQuantity, group: &[u32]) -> Option<QuantityTest> {
-    let columns: Vec<Vec<u32>> = group.iter().map(|&cpu| vec![cpu]).collect();
-    let name = |columns: &[usize]| {
-        let others: CpuSet = columns.iter().map(|&column| group[column]).collect();
-        if others.len() == 1 {
-            formats::format_cpus(&others)
-        } else {
-            format!("the median of {}", formats::format_cpus(&others))
-        }
-    };
-    quantity::test_columns(quantity, survey, &columns, &name)
-}
-
 /// Returns true if the cpu is worse than its peers for work that must not be interrupted.
 fn is_spoilt(effects: &[(CpuQuantity, FindingEffect)]) -> bool {
     effects.iter().any(|(quantity, effect)| *quantity != CpuQuantity::Median && effect.ratio > 1.0)
@@ -110,36 +97,32 @@ fn is_spoilt(effects: &[(CpuQuantity, FindingEffect)]) -> bool {
 
 /// Adds a sentence for a quantity in which no cpu of any group differs by the margin, unless there were no peers. If
 /// differences are not excluded, it says so, with the length of a decisive survey.
-fn without_finding(
-    survey: &Survey,
-    quantity: CpuQuantity,
-    tests: &[(Vec<u32>, QuantityTest)],
-    conclusions: &mut SurveyConclusions,
-) {
-    let Some(rounds) = tests.iter().map(|(_, tested)| tested.rounds).min() else { return };
-    if tests.iter().any(|(_, tested)| !tested.differing.is_empty()) {
+fn without_finding(survey: &Survey, quantity: CpuQuantity, tests: &[PeerTest], conclusions: &mut SurveyConclusions) {
+    let Some(rounds) = tests.iter().map(|test| test.tested.rounds).min() else { return };
+    if tests.iter().any(|test| !test.tested.differing.is_empty() || !test.tested.episodes.is_empty()) {
         return;
     }
     let words = quantity.quantity_name();
-    let needs_s = tests.iter().filter_map(|(_, tested)| tested.needs_s(survey)).max_by(f64::total_cmp);
-    let immaterial = tests.iter().filter_map(|(group, tested)| {
+    let needs_s = tests.iter().filter_map(|test| test.tested.needs_s(survey)).max_by(f64::total_cmp);
+    let immaterial = tests.iter().filter_map(|PeerTest { group, tested }| {
         let (column, effect) = tested.largest_immaterial()?;
         Some((group[*column], effect))
     });
     let immaterial = immaterial.max_by(|(_, a), (_, b)| a.effect_size().total_cmp(&b.effect_size()));
-    let beyond = tests.iter().filter_map(|(_, tested)| tested.excluded_beyond()).fold(f64::NAN, f64::max);
+    let beyond = tests.iter().filter_map(|test| test.tested.excluded_beyond()).fold(f64::NAN, f64::max);
     let beyond_words = quantity.ratio_words(beyond);
+    let peers = if tests.len() > 1 { "the others of its last-level cache or kind" } else { "its peers" };
     let sentence = match immaterial {
         _ if rounds < ROUNDS_ENOUGH => {
             let are = if rounds == 1 { "round is" } else { "rounds are" };
             format!("{words}: {rounds} comparable {are} too few to compare cpus ({ROUNDS_ENOUGH} needed)")
         }
         Some((cpu, effect)) => format!("{words}: {}", no_finding(quantity, cpu, effect)),
-        None if beyond.is_nan() => format!("{words}: no cpu differs from its peers"),
+        None if beyond.is_nan() => format!("{words}: no cpu differs from {peers}"),
         None if needs_s.is_some() => {
             format!("{words}: no difference was found, but differences up to {beyond_words} are not excluded")
         }
-        None => format!("{words}: no cpu differs from its peers; differences beyond {beyond_words} are excluded"),
+        None => format!("{words}: no cpu differs from {peers}; differences beyond {beyond_words} are excluded"),
     };
     conclusions.add_unfound(sentence, needs_s);
 }

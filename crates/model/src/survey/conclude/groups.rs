@@ -1,29 +1,24 @@
 //! Findings about groups of cpus: kinds of core and last-level caches that are faster or slower at the same work.
 
-use std::collections::BTreeMap;
-
-use corewise_machine::{CpuSet, Level};
+use corewise_machine::CpuSet;
 
 use super::SurveyConclusions;
+use super::family::SurveyTests;
 use super::formats;
-use super::quantity::{self, CpuQuantity};
+use super::quantity::CpuQuantity;
 use crate::Survey;
 use crate::finding::{Finding, FindingEffect, FindingTopic};
 use crate::stats::order::median;
 
 /// Adds findings about groups of cpus.
-pub fn conclude_groups(survey: &Survey, conclusions: &mut SurveyConclusions) {
-    let groups = named_groups(survey);
-    if groups.len() < 2 {
-        return;
+pub fn conclude_groups(survey: &Survey, tests: &SurveyTests, conclusions: &mut SurveyConclusions) {
+    let Some(tested) = &tests.of_groups else { return };
+    let groups: Vec<(&String, &Vec<u32>)> = tests.groups.iter().collect();
+    for (column, episode) in &tested.episodes {
+        let who =
+            format!("{} ({})", groups[*column].0, formats::format_cpus(&groups[*column].1.iter().copied().collect()));
+        conclusions.add_episode(&who, CpuQuantity::Median, episode, survey);
     }
-    let columns: Vec<Vec<u32>> = groups.values().cloned().collect();
-    let names: Vec<&String> = groups.keys().collect();
-    let name = |others: &[usize]| match others {
-        [one] => names[*one].clone(),
-        _ => "the others".to_owned(),
-    };
-    let Some(tested) = quantity::test_columns(CpuQuantity::Median, survey, &columns, &name) else { return };
     if tested.differing.is_empty() {
         let what = "p50 of last-level caches and kinds";
         let beyond = tested.excluded_beyond().map(|beyond| CpuQuantity::Median.ratio_words(beyond));
@@ -35,28 +30,10 @@ pub fn conclude_groups(survey: &Survey, conclusions: &mut SurveyConclusions) {
         };
         conclusions.add_unfound(sentence, needs_s);
     }
-    for (column, effect) in tested.differing {
-        let cpus: CpuSet = columns[column].iter().copied().collect();
-        conclusions.findings.push(group_finding(survey, names[column], cpus, effect));
+    for (column, effect) in &tested.differing {
+        let cpus: CpuSet = groups[*column].1.iter().copied().collect();
+        conclusions.findings.push(group_finding(survey, groups[*column].0, cpus, effect.clone()));
     }
-}
-
-/// Returns the groups by name: "performance", "llc:1", or "llc:1 efficiency" if caches and kinds cut across each other.
-fn named_groups(survey: &Survey) -> BTreeMap<String, Vec<u32>> {
-    let machine = &survey.machine;
-    let mut groups = BTreeMap::<String, Vec<u32>>::new();
-    for seen in &survey.cpus {
-        let llc = machine.index_of(Level::Llc, seen.cpu).filter(|_| machine.llcs.len() > 1);
-        let kind = machine.kind_of(seen.cpu).map(|kind| kind.core_type.word());
-        let name = match (llc, kind) {
-            (Some(llc), Some(kind)) => format!("llc:{llc} {kind}"),
-            (Some(llc), None) => format!("llc:{llc}"),
-            (None, Some(kind)) => kind.to_owned(),
-            (None, None) => continue,
-        };
-        groups.entry(name).or_default().push(seen.cpu);
-    }
-    groups
 }
 
 /// Describes the median clocks of the group and of all other cpus, if both are known: " (5.69 GHz against 5.54)".

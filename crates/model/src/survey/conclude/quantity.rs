@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::Level;
 use corewise_machine::counts::EventCounts;
 use corewise_machine::facts::CoreType;
+use corewise_machine::{CpuSet, Level};
 
-use super::{ERROR_RATE, formats};
+use super::episode::RoundEpisode;
+use super::formats;
 use crate::Survey;
 use crate::finding::{CONFIDENCE, FindingEffect};
-use crate::stats::blocks::{column_ratios, differing_columns};
+use crate::stats::blocks::{DifferingColumn, RoundTable, column_ratios};
 use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;
 
@@ -121,8 +122,8 @@ pub fn peer_groups(survey: &Survey) -> Vec<Vec<u32>> {
     finest.into_iter().find(|groups| !groups.is_empty()).unwrap_or_else(|| group(&|_| (None, None)))
 }
 
-/// Returns the interrupts per second over some visits to a cpu: the median over visits with counts, as [`test_columns`]
-/// compares it; NaN without any. A mean would follow one burst.
+/// Returns the interrupts per second over some visits to a cpu: the median over visits with counts, as the tests
+/// compare it; NaN without any. A mean would follow one burst.
 pub fn interrupts_per_second<'a>(rounds: impl IntoIterator<Item = &'a CpuRound>) -> f64 {
     let counted = rounds.into_iter().filter_map(|round| round.interrupts.as_ref());
     median(&counted.map(EventCounts::per_second).collect::<Vec<_>>())
@@ -130,9 +131,10 @@ pub fn interrupts_per_second<'a>(rounds: impl IntoIterator<Item = &'a CpuRound>)
 
 /// Builds a table of logarithms: a row for each round in which every column was visited, a column for each group of
 /// cpus (the median over the group's cpus; groups may have one cpu).
-fn logarithm_table(survey: &Survey, quantity: CpuQuantity, columns: &[Vec<u32>]) -> Vec<Vec<f64>> {
+fn logarithm_table(survey: &Survey, quantity: CpuQuantity, columns: &[Vec<u32>]) -> RoundTable {
+    let wanted: CpuSet = columns.iter().flatten().copied().collect();
     let mut by_round = BTreeMap::<u32, BTreeMap<u32, f64>>::new();
-    for seen in &survey.cpus {
+    for seen in survey.cpus.iter().filter(|seen| wanted.contains(seen.cpu)) {
         for round in &seen.rounds {
             by_round.entry(round.round).or_default().insert(seen.cpu, quantity.logarithm_of(round));
         }
@@ -158,6 +160,8 @@ pub struct QuantityTest {
     pub differing: Vec<(usize, FindingEffect)>,
     /// Columns that certainly differ, but by less than the margin, or by an uncertain amount.
     pub immaterial: Vec<(usize, FindingEffect)>,
+    /// Columns that differed for a while only, by at least the margin.
+    pub episodes: Vec<(usize, RoundEpisode)>,
     /// Columns that do not differ, each with its ratio to the others of them. A single one is compared with all
     /// columns.
     pub alike: Vec<(usize, FindingEffect)>,
@@ -165,7 +169,7 @@ pub struct QuantityTest {
     pub rounds: usize,
 }
 
-/// Minimum number of rounds to show a difference between two cpus at [`ERROR_RATE`].
+/// Minimum number of rounds for a test. In more rounds, smaller differences are found, and those of two cpus alone.
 pub const ROUNDS_ENOUGH: usize = 8;
 
 impl QuantityTest {
@@ -174,10 +178,12 @@ impl QuantityTest {
     pub fn effect_of(&self, column: usize) -> Option<(&FindingEffect, bool)> {
         let is_alone = self.alike.len() == 1 && !self.differing.is_empty();
         let parts = [(&self.differing, true), (&self.immaterial, false), (&self.alike, is_alone)];
-        parts.into_iter().find_map(|(columns, is_found)| {
+        let found = parts.into_iter().find_map(|(columns, is_found)| {
             let found = columns.iter().find(|(other, _)| *other == column);
             found.map(|(_, effect)| (effect, is_found))
-        })
+        });
+        let episode = || self.episodes.iter().find(|(other, _)| *other == column);
+        found.or_else(|| episode().map(|(_, episode)| (&episode.effect, false)))
     }
 
     /// Returns the effect with the farthest end of its interval, among the effects without a finding.
@@ -240,40 +246,64 @@ pub fn settles_s(effect: &FindingEffect, limit: f64, survey: &Survey) -> Option<
     Some(survey.provenance.elapsed_s * (reach / room.max(LEAST_ROOM)).powi(2).max(2.0))
 }
 
-/// Tests whether any column of a table differs; `name` names columns in effects. `None` if this survey could not
-/// observe the quantity, at any length.
-pub fn test_columns(
+/// A quantity of several columns in each round.
+pub struct QuantityTable {
     quantity: CpuQuantity,
-    survey: &Survey,
-    columns: &[Vec<u32>],
-    name: &dyn Fn(&[usize]) -> String,
-) -> Option<QuantityTest> {
-    if !quantity.is_observed(survey) {
-        return None;
+    columns: usize,
+    rows: RoundTable,
+}
+
+impl QuantityTable {
+    /// Builds the table of a quantity; `None` if this survey could not observe it, at any length.
+    pub fn new(quantity: CpuQuantity, survey: &Survey, columns: &[Vec<u32>]) -> Option<Self> {
+        let rows = || logarithm_table(survey, quantity, columns);
+        quantity.is_observed(survey).then(|| Self { quantity, columns: columns.len(), rows: rows() })
     }
-    let rows = logarithm_table(survey, quantity, columns);
-    if rows.len() < ROUNDS_ENOUGH {
-        let (differing, immaterial, alike) = (Vec::new(), Vec::new(), Vec::new());
-        return Some(QuantityTest { quantity, differing, immaterial, alike, rounds: rows.len() });
+
+    /// Returns the rows to test; none if they are too few.
+    pub fn tested_rows(&self) -> RoundTable {
+        if self.rows.len() < ROUNDS_ENOUGH { Vec::new() } else { self.rows.clone() }
     }
-    let found = differing_columns(&rows, ERROR_RATE, survey.provenance.seed);
-    let effect = |column: usize, others: &[usize], p_value: Option<f64>| {
-        let ratios = column_ratios(&rows, column, others);
-        let (low, high) = median_interval(&ratios, CONFIDENCE)?;
-        let (quantity, against) = (quantity.quantity_name().to_owned(), name(others));
-        Some((column, FindingEffect { quantity, against, ratio: median(&ratios), low, high, p_value }))
-    };
-    let is_material = |(_, effect): &(usize, FindingEffect)| {
-        effect.effect_size() >= quantity.material_margin() && (effect.low > 1.0 || effect.high < 1.0)
-    };
-    let alike: Vec<usize> =
-        (0..columns.len()).filter(|column| found.iter().all(|differing| differing.column != *column)).collect();
-    let (differing, immaterial) = found
-        .iter()
-        .filter_map(|differing| effect(differing.column, &alike, Some(differing.p_value)))
-        .partition(is_material);
-    let pool: Vec<usize> = if alike.len() > 1 { alike.clone() } else { (0..columns.len()).collect() };
-    let others = |column: usize| pool.iter().copied().filter(|&other| other != column).collect::<Vec<usize>>();
-    let alike = alike.iter().filter_map(|&column| effect(column, &others(column), None)).collect();
-    Some(QuantityTest { quantity, differing, immaterial, alike, rounds: rows.len() })
+
+    /// Sorts the columns by the result of the test, which found that some differ; `name` names columns in effects.
+    pub fn sort_columns(&self, found: &[DifferingColumn], name: &dyn Fn(&[usize]) -> String) -> QuantityTest {
+        let mut tested = QuantityTest {
+            quantity: self.quantity,
+            differing: Vec::new(),
+            immaterial: Vec::new(),
+            episodes: Vec::new(),
+            alike: Vec::new(),
+            rounds: self.rows.len(),
+        };
+        if self.rows.len() < ROUNDS_ENOUGH {
+            return tested;
+        }
+        let (all, is_found) = (0..self.columns, |column: &usize| found.iter().any(|found| found.column == *column));
+        let alike: Vec<usize> = all.clone().filter(|column| !is_found(column)).collect();
+        for differing in found {
+            let column = differing.column;
+            let ratios = column_ratios(&self.rows, column, &alike);
+            let Some(effect) = self.effect_of(&ratios, name(&alike), Some(differing.p_value)) else { continue };
+            let is_apart = effect.low > 1.0 || effect.high < 1.0;
+            let is_material = effect.effect_size() >= self.quantity.material_margin() && is_apart;
+            match RoundEpisode::find(&ratios, &effect, self.quantity.material_margin()).filter(|_| is_material) {
+                Some(episode) => tested.episodes.push((column, episode)),
+                None if is_material => tested.differing.push((column, effect)),
+                None => tested.immaterial.push((column, effect)),
+            }
+        }
+        let pool: Vec<usize> = if alike.len() > 1 { alike.clone() } else { all.collect() };
+        tested.alike.extend(alike.into_iter().filter_map(|column| {
+            let others: Vec<usize> = pool.iter().copied().filter(|&other| other != column).collect();
+            let ratios = column_ratios(&self.rows, column, &others);
+            self.effect_of(&ratios, name(&others), None).map(|effect| (column, effect))
+        }));
+        tested
+    }
+
+    fn effect_of(&self, ratios: &[f64], against: String, p_value: Option<f64>) -> Option<FindingEffect> {
+        let (low, high) = median_interval(ratios, CONFIDENCE)?;
+        let quantity = self.quantity.quantity_name().to_owned();
+        Some(FindingEffect { quantity, against, ratio: median(ratios), low, high, p_value })
+    }
 }

@@ -29,7 +29,7 @@ fn compose_kind(comparison: &LinkComparison) -> Vec<StoryPart> {
     let verdict = if comparison.pairs == 0 {
         "no pair is in both maps".to_owned()
     } else if changed == 0 {
-        format!("none of {} changed beyond its interval", format_count(comparison.pairs as usize, "pair"))
+        format!("none of {} changed", format_count(comparison.pairs as usize, "pair"))
     } else {
         let of = |number: u64, words: &str| (number > 0).then(|| format!("{} {words}", format_whole(number)));
         let parts: Vec<String> =
@@ -42,6 +42,10 @@ fn compose_kind(comparison: &LinkComparison) -> Vec<StoryPart> {
     if comparison.pairs == 0 {
         return lines;
     }
+    let least = format_decimal(comparison.least_ratio, 2);
+    let rule =
+        format!("A pair counts as changed from {least}x on: with a probability of 95 % chance gives no pair more.");
+    lines.push(StyledLine::new().faint(crate::draw::wrap::glue_numbers(&rule)).into_paragraph(2));
     let mut grid = TextGrid::new(vec![
         GridColumn::text("pairs of cpus", 0).shrinking_to(10),
         GridColumn::number("before", "ns", 0),

@@ -2,7 +2,7 @@
 
 use corewise_machine::{CpuSet, Gap};
 use corewise_model::compare::{
-    ComparedQuantity, ComparedSubject, FactChange, MedianEstimate, NumberChange, SurveyComparison,
+    ComparedQuantity, ComparedSubject, ExcludedChange, FactChange, MedianEstimate, NumberChange, SurveyComparison,
 };
 use corewise_model::links::CpuRelation;
 use insta::assert_snapshot;
@@ -11,9 +11,20 @@ use super::compose_story;
 use crate::draw::fixtures::hostile;
 use crate::draw::story::forms::check_forms;
 
+/// Small changes of speed and links are excluded, of stalls and interrupts not.
+fn excluded() -> Vec<ExcludedChange> {
+    let of = |quantity, beyond| ExcludedChange { quantity, numbers: 32, beyond };
+    vec![
+        of(ComparedQuantity::P50, 1.021),
+        of(ComparedQuantity::P99_9, 1.62),
+        of(ComparedQuantity::Frequency, 1.018),
+        of(ComparedQuantity::InterruptRate, 2.31),
+        of(ComparedQuantity::LinkCost, 1.09),
+    ]
+}
+
 fn changed() -> SurveyComparison {
-    let estimate =
-        |median: f64| MedianEstimate { median, low: median * 0.99, high: median * 1.01, count: 24, drift: 1.0 };
+    let estimate = |median: f64| MedianEstimate { median, low: median * 0.99, high: median * 1.01, count: 24 };
     let fact = |what: &str, before: &str, after: &str| FactChange {
         what: what.into(),
         before: Some(before.into()),
@@ -25,6 +36,7 @@ fn changed() -> SurveyComparison {
         before: estimate(before),
         after: estimate(after),
         ratio: Some(after / before),
+        interval: Some([0.97 * after / before, 1.03 * after / before]),
     };
     SurveyComparison {
         same_machine: true,
@@ -37,20 +49,13 @@ fn changed() -> SurveyComparison {
             number(ComparedQuantity::LinkCost, ComparedSubject::Links(CpuRelation::OtherLlc), 80.0, 104.0),
         ],
         compared: 163,
-        quantities: vec![
-            ComparedQuantity::P50,
-            ComparedQuantity::P99_9,
-            ComparedQuantity::Lost,
-            ComparedQuantity::Frequency,
-            ComparedQuantity::InterruptRate,
-            ComparedQuantity::LinkCost,
-        ],
+        excluded: excluded(),
         ..SurveyComparison::default()
     }
 }
 
 #[test]
-fn what_changed_stands_with_both_intervals() {
+fn what_changed_stands_with_its_interval_and_what_is_excluded() {
     assert_snapshot!(compose_story(&changed(), [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7
 
@@ -96,7 +101,7 @@ fn what_changed_stands_with_both_intervals() {
     machine usually do, and further than it
     drifted in between.
     ");
-    let nothing = SurveyComparison { compared: 131, ..SurveyComparison::default() };
+    let nothing = SurveyComparison { compared: 131, excluded: excluded(), ..SurveyComparison::default() };
     assert_snapshot!(compose_story(&nothing, [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7  these are different machines, or the machine's cpus
       have changed
