@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use corewise_lab::experiment::ExperimentTime;
-use corewise_model::experiment::{ExperimentStanding, Verdict};
+use corewise_model::experiment::ExperimentStanding;
 use corewise_model::trial::{Experiment, Trial, TrialDesign, TrialOutcome};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 

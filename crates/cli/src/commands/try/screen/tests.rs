@@ -1,6 +1,7 @@
 //! Whole screens of experiments whose truth is known.
 
 mod live;
+mod proven;
 
 use corewise_machine::CpuSet;
 use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
