@@ -5,8 +5,8 @@
 
 use corewise_machine::random::RandomGenerator;
 use corewise_model::experiment::{
-    BlockOutcome, BlockRun, EffectEvidence, ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock,
-    Verdict,
+    ArmVerdict, BlockOutcome, BlockRun, EffectEvidence, ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace,
+    RunBlock, Verdict,
 };
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{
@@ -254,6 +254,31 @@ fn failing_does_not_win() {
         );
         assert!(standing.arms[1].paired_failures == [0, 0] || !wins(&standing, 1));
     }
+}
+
+/// The shares of 200 experiments with an arm that is called failed, and with a winner, if so many runs of the baseline and
+/// of the candidate fail.
+fn failed_and_won(failures: [f64; 2], gain: f64) -> [f64; 2] {
+    let effects = ProgramEffects { failures: failures.to_vec(), ..ProgramEffects::from_gains(&[gain]) };
+    let policy = JudgingPolicy { most_runs: Some(120), ..JudgingPolicy::default() };
+    let standings: Vec<ExperimentStanding> =
+        (0..200).map(|seed| run_experiment(&effects, &RunNoise::Typical, seed, &policy)).collect();
+    for standing in &standings {
+        let [own, of_baseline] = standing.arms[1].paired_failures;
+        assert!(own <= of_baseline || !wins(standing, 1), "{standing:?}");
+    }
+    let is_failed = |standing: &ExperimentStanding| standing.arms[1].verdict == Some(ArmVerdict::Failed);
+    [share(&standings, is_failed), share(&standings, |standing| wins(standing, 1))]
+}
+
+/// Equal rates of failures call no arm failed and leave most wins; a much higher one is proven.
+#[test]
+fn failures_are_compared_by_proof() {
+    let [failed, won] = failed_and_won([0.05, 0.05], 0.1);
+    // 5 %, and three standard errors of 200.
+    assert!(failed <= 0.096 && won >= 0.75, "{failed} {won}");
+    let [failed, won] = failed_and_won([0.0, 0.5], 0.1);
+    assert!(failed >= 0.8 && won <= 0.096, "{failed} {won}");
 }
 
 #[test]

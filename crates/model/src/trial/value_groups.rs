@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use crate::stats::order::median;
 
 /// Minimum number of values.
-const FEWEST_VALUES: usize = 12;
+const FEWEST_VALUES: usize = 10;
 /// Minimum number of groups; two may be two modes of the program.
 const FEWEST_GROUPS: usize = 3;
 /// Largest width of a group, as a share of the smallest gap between two.
-const WIDEST: f64 = 0.25;
-/// Minimum share of the values in groups of at least two.
-const GROUPED: f64 = 0.9;
+const WIDEST: f64 = 0.15;
+/// Minimum share of the values in groups of at least two, and minimum number of such groups.
+const GROUPED: f64 = 0.7;
+const FEWEST_LARGE_GROUPS: usize = 2;
 /// Largest distance of a group from its place, as a share of the step.
-const OUT_OF_PLACE: f64 = 0.1;
+const OUT_OF_PLACE: f64 = 0.07;
 
 /// Returns the step between the values of arms, as a share of their median, if they fall into narrow groups at equal
 /// distances of at least `least`, a share of the median. Only arms with values in two groups count: others may differ by
@@ -61,8 +62,9 @@ impl ValueGroup {
 /// Returns the step of which all distances between narrow groups are multiples.
 fn common_step(groups: &[ValueGroup]) -> Option<f64> {
     let all: usize = groups.iter().map(|group| group.count).sum();
-    let grouped: usize = groups.iter().map(|group| group.count).filter(|count| *count > 1).sum();
-    if groups.len() < FEWEST_GROUPS || (grouped as f64) < GROUPED * all as f64 {
+    let large: Vec<usize> = groups.iter().map(|group| group.count).filter(|count| *count > 1).collect();
+    let is_grouped = large.iter().sum::<usize>() as f64 >= GROUPED * all as f64;
+    if groups.len() < FEWEST_GROUPS || large.len() < FEWEST_LARGE_GROUPS || !is_grouped {
         return None;
     }
     let widest = groups.iter().map(|group| group.high - group.low).fold(0.0, f64::max);
@@ -103,7 +105,7 @@ mod tests {
         };
         let step = find_jittered_step(&values(40), 0.015).unwrap();
         assert!((step - 0.1).abs() < 0.003, "{step}");
-        assert!(find_jittered_step(&values(10), 0.015).is_none(), "too few");
+        assert!(find_jittered_step(&values(9), 0.015).is_none(), "too few");
         let share = share_with_steps(40, jittered);
         assert!(share >= 0.9, "{share}");
     }
@@ -111,7 +113,7 @@ mod tests {
     #[test]
     fn noise_modes_and_effects_are_no_steps() {
         let noise = |size: f64, random: &mut RandomGenerator| (size * random.next_normal()).exp();
-        for runs in [12, 20, 40, 120] {
+        for runs in [10, 20, 40, 120] {
             for size in [0.002, 0.01, 0.03, 0.1] {
                 let plain = share_with_steps(runs, |_, random| noise(size, random));
                 let modes = share_with_steps(runs, |_, random| {
@@ -122,7 +124,11 @@ mod tests {
                     noise(size, random) * mode / [1.0, 1.05][arm]
                 });
                 let apart = share_with_steps(runs, |arm, random| noise(size, random) * [1.0, 1.2][arm]);
-                let all = [plain, modes, shifted, apart];
+                let struck = share_with_steps(runs, |_, random| {
+                    let outlier = if random.next_unit() < 0.05 { 1.0 - 0.3 * random.next_unit().ln() } else { 1.0 };
+                    noise(size, random) * outlier
+                });
+                let all = [plain, modes, shifted, apart, struck];
                 assert!(all.iter().all(|share| *share <= 0.02), "{runs} runs, noise {size}: {all:?}");
             }
         }

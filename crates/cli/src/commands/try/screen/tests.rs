@@ -2,6 +2,7 @@
 
 mod lasting;
 mod live;
+mod proven;
 mod wording;
 
 use corewise_machine::CpuSet;
