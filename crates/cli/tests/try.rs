@@ -676,7 +676,7 @@ fn suite() -> TryOutcome {
     };
     let on = format!("--on={first}");
     let told = said(&mut trying(&[&on, "--margin", "20%", "--error-rate", "10%"]), 0)?;
-    let (one, same_row) = (format!("cpu {first}: better by 20 % or more in 1 of 2 benchmarks"), "geometric mean of 2");
+    let (one, same_row) = (format!("cpu {first}: proven better in 1 of 2 benchmarks"), "geometric mean of 2");
     contains(&told, &[&one, same_row, "missing (not installed)", "broken (failed)", "exit status 3 no luck"])?;
     contains(&told, &["Not installed: no-such-program.", "Stored as experiments 1 to 2"])?;
     same("the clean-up was run", place.path().join("cleaned").exists(), true)?;
@@ -773,7 +773,7 @@ fn hard_benchmarks() -> TryOutcome {
             "its set-up left 1 running process behind, which corewise ended",
             "elsewhere (failed)",
             "nowhere: No such file",
-            &format!("cpu {first}: better by 3 % or more in 0 of "),
+            &format!("cpu {first}: proven better in 0 of "),
             "failed in 1",
         ],
     )?;
