@@ -94,6 +94,5 @@ fn format_runs(shown: ShownExperiment<'_>, runs: u32) -> String {
 
 /// Formats a span in whole seconds, or in milliseconds if it is shorter.
 fn format_span(seconds: f64) -> String {
-    let whole = if seconds >= 1.0 { seconds.round() } else { seconds };
-    format_duration(whole * 1e9)
+    if seconds >= 1.0 { format!("{seconds:.0} s") } else { format_duration(seconds * 1e9) }
 }
