@@ -52,7 +52,7 @@ pub fn describe_in_several(points: &[OpenPoint]) -> &'static str {
 pub fn describe_confirmation(shown: ShownExperiment<'_>, stretch: ConfirmationStretch) -> String {
     stretch.won.map_or_else(String::new, |won| {
         format!(
-            " It had won {} in {}, {} before.",
+            " It had won before: {} in {}, begun {} earlier.",
             format_runs(shown, won.runs),
             format_span(won.span_s),
             format_span(won.after_s)
