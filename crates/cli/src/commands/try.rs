@@ -103,8 +103,10 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
         beginning::begin_session(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
     begun.experiment.policy.boots = task.boots;
-    if let ExperimentSource::Stored(_) = which {
-        confirming::describe_resumption(&begun, task).iter().for_each(|note| print_message(note));
+    if let ExperimentSource::Stored(_) = which
+        && let Some(note) = confirming::describe_resumption(&begun, task)
+    {
+        print_message(&note);
     }
     if task.confirmation == ConfirmationChoice::InLongStretches && begun.experiment.policy.what == QuestionKind::Tail {
         return Err(tail_in_stretches_failure());

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, generate};
-use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, PlacementRace, Verdict};
-use corewise_model::trial::{ConfirmationStretch, TrialMetric};
+use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, Verdict};
+use corewise_model::trial::{ConfirmationStretch, TrialMetric, experiment_standing};
 
 use super::*;
 
@@ -129,11 +129,7 @@ fn a_clear_winner_ends_it() {
 fn the_trials_alone_give_the_standing() {
     let experiment = experiment(7);
     let (standing, _, kept) = session(&experiment, &[], |_, _| {});
-    let mut race = PlacementRace::new(2, &experiment.policy);
-    corewise_model::trial::trial_blocks(&kept.trials, &experiment.workload.metric)
-        .iter()
-        .for_each(|block| race.add_block(block));
-    assert_eq!(race.current_standing(), standing);
+    assert_eq!(experiment_standing(&experiment, &kept.trials), standing);
 }
 
 #[test]
@@ -148,11 +144,7 @@ fn a_session_that_was_cut_off_goes_on() {
         let blocks: Vec<u32> = second.trials.iter().map(|trial| trial.block).filter(|block| *block > 0).collect();
         assert!(blocks.iter().all(|block| *block > last_of_first), "a block is not mended later: {blocks:?}");
         let all = [first.trials, second.trials].concat();
-        let mut race = PlacementRace::new(2, &experiment.policy);
-        corewise_model::trial::trial_blocks(&all, &experiment.workload.metric)
-            .iter()
-            .for_each(|block| race.add_block(block));
-        assert_eq!(race.current_standing(), standing, "cut at {cut}");
+        assert_eq!(experiment_standing(&experiment, &all), standing, "cut at {cut}");
     }
 }
 
@@ -177,16 +169,10 @@ fn a_decided_experiment_goes_on_if_it_is_told_to() {
     let begun = OpenExperiment { experiment: of_boots, trials: kept.trials.clone(), stored: None };
     let stop = AtomicBool::new(false);
     assert_eq!(ExperimentLimits::from_session(&begun, None, &stop).least_blocks, 6, "two candidates");
-    // Without a live candidate there is nothing to run.
-    let mut hopeless = begun.experiment;
-    hopeless.policy.boots = None;
-    let slow = |trial: Trial| {
-        let value = [1.0, 2.0, 2.0][trial.arm] + 0.001 * f64::from(trial.block);
-        Trial { outcome: TrialOutcome::Value(value), ..trial }
-    };
-    let slow: Vec<Trial> = kept.trials.into_iter().map(slow).collect();
-    let (standing, _, more) = session(&hopeless, &slow, |_, limits| limits.least_blocks = 5);
-    assert_eq!((standing.verdict, more.trials.len()), (Verdict::NoMaterialDifference, 0));
+    let mut full = begun.experiment;
+    full.policy.most_runs = Some(kept.trials.iter().filter(|trial| trial.block > 0).count() as u32);
+    let (_, _, more) = session(&full, &kept.trials, |_, limits| limits.least_blocks = 5);
+    assert_eq!(more.trials.len(), 0, "no run is left");
 }
 
 #[test]

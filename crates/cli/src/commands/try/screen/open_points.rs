@@ -52,7 +52,7 @@ pub fn describe_in_several(points: &[OpenPoint]) -> &'static str {
 pub fn describe_confirmation(shown: ShownExperiment<'_>, stretch: ConfirmationStretch) -> String {
     stretch.won.map_or_else(String::new, |won| {
         format!(
-            " It had won {} in {}, {} before.",
+            " It had won before: {} in {}, begun {} earlier.",
             format_runs(shown, won.runs),
             format_span(won.span_s),
             format_span(won.after_s)
@@ -94,6 +94,5 @@ fn format_runs(shown: ShownExperiment<'_>, runs: u32) -> String {
 
 /// Formats a span in whole seconds, or in milliseconds if it is shorter.
 fn format_span(seconds: f64) -> String {
-    let whole = if seconds >= 1.0 { seconds.round() } else { seconds };
-    format_duration(whole * 1e9)
+    if seconds >= 1.0 { format!("{seconds:.0} s") } else { format_duration(seconds * 1e9) }
 }

@@ -119,12 +119,13 @@ impl MadeExperiment {
 fn a_winner_comes_with_the_commands_that_apply_it() {
     let made = made(&[0.0, 0.01, -0.05, 0.88], &RunNoise::Typical, 42, 60);
     assert_snapshot!(made.at(110), @r"
-    Pin it. cpu 1 is at least 2.0x faster than the OS default in its typical run, about 2.4x; proven after 20 runs
-    (error rate 5 %).
+    So far, in 25 s: cpu 1 is at least 2.0x faster than the OS default in its typical run, about 2.4x; proven
+    after 20 runs (error rate 5 %). Whether one run affects the next is not checked: too few runs.
         corewise run --on 1 -- ./app --level 3
         taskset -c 1 ./app --level 3
         AllowedCPUs=1    (systemd)
         start /affinity 4    (Windows)
+        corewise try --resume=3    (tries it again)
 
     placement     cpus  runs  median   vs OS       interval                 verdict
                                       paired
@@ -136,16 +137,18 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
 
     Also different, per run: moves to another cpu 1,200 → 0
 
-    Checks: 7 blocks, seed 42 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 7 blocks, seed 42 · stored as experiment 3
     ");
     assert_snapshot!(made.at(60), @r"
-    Pin it. cpu 1 is at least 2.0x faster than the OS default in
-    its typical run, about 2.4x; proven after 20 runs (error
-    rate 5 %).
+    So far, in 25 s: cpu 1 is at least 2.0x faster than the OS
+    default in its typical run, about 2.4x; proven after 20 runs
+    (error rate 5 %). Whether one run affects the next is not
+    checked: too few runs.
         corewise run --on 1 -- ./app --level 3
         taskset -c 1 ./app --level 3
         AllowedCPUs=1    (systemd)
         start /affinity 4    (Windows)
+        corewise try --resume=3    (tries it again)
 
     placement     median   vs OS       interval  verdict
                           paired
@@ -158,7 +161,8 @@ fn a_winner_comes_with_the_commands_that_apply_it() {
 
     Also different, per run: moves to another cpu 1,200 → 0
 
-    Checks: 7 blocks, seed 42 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 7 blocks,
+      seed 42 · stored as experiment 3
     ");
 }
 
@@ -249,7 +253,7 @@ fn no_difference_is_an_answer() {
     vcache          16     5   1.3 s  +0.3 %  ≈  [-0.9, 1.0]     ├───●─┤  no difference
     all - core:0    30     5   1.3 s  -0.5 %  ≈  [-1.6, 0.0]   ├───●┤     no difference
 
-    Checks: 7 blocks, seed 1 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 7 blocks, seed 1 · stored as experiment 3
     ");
 }
 
@@ -266,7 +270,7 @@ fn what_is_not_decided_says_what_would_decide_it() {
     all - core:0    30     4   1.2 s  +6.4 %  ?    […, …]  ────────────●  undecided
     vcache          16     4   1.2 s  +2.7 %  ?    […, …]  ─────────●───  behind, given up
 
-    Checks: 4 blocks, seed 5 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 4 blocks, seed 5 · stored as experiment 3
     ");
 }
 
@@ -287,7 +291,7 @@ fn failures_are_shown_with_what_was_written() {
         cannot allocate
         out of memory
 
-    Checks: 5 blocks, seed 5 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 5 blocks, seed 5 · stored as experiment 3
     ");
 }
 
@@ -393,7 +397,8 @@ fn coarse_numbers_leave_an_arm_open_in_every_form() {
     all - core:0    30     5    61.0   0.0 %  ?    [0.0, 0.0]        ●  numbers too coarse
     vcache          16     5    30.0   0.50x  ↓  [0.50, 0.51]  ●     │  worse
 
-    Checks: fps: more is better · 8 blocks, seed 1 · stored as experiment 3
+    Checks: fps: more is better · carry-over not checked: too few runs · 8 blocks, seed 1 · stored as
+      experiment 3
     ");
     let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
     let shown = ShownExperiment { experiment, trials, standing, threads: None, stored: None };

@@ -81,7 +81,8 @@ fn a_row_a_benchmark_and_means_of_categories() {
         [110, 60].map(|width| compose_story(shown).screen_at_width(width).to_plain())
     });
     assert_snapshot!(screens[0], @r"
-    Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
+    So far: all - core:0 is better over all 3 benchmarks; look at each before you pin it. Whether one run affects
+      the next is not checked, or the runs are of less than a minute: try a winner alone.
     all - core:0: better by 3 % or more in 3 of 3 benchmarks, worse in 0; geometric mean +8.3 % [7.3, 9.4].
     vcache: better by 3 % or more in 0 of 3 benchmarks, worse in 2; geometric mean -9.8 % [-10.7, -8.5].
 
@@ -105,8 +106,10 @@ fn a_row_a_benchmark_and_means_of_categories() {
     Stored as experiments 7 to 9; each row's error rate is 5 %.
     ");
     assert_snapshot!(screens[1], @r"
-    Pin it. all - core:0 is better over all 3 benchmarks; look
-      at each before you pin it.
+    So far: all - core:0 is better over all 3 benchmarks; look
+      at each before you pin it. Whether one run affects the
+      next is not checked, or the runs are of less than a
+      minute: try a winner alone.
     all - core:0: better by 3 % or more in 3 of 3 benchmarks,
       worse in 0; geometric mean +8.3 % [7.3, 9.4].
     vcache: better by 3 % or more in 0 of 3 benchmarks, worse in
@@ -261,7 +264,7 @@ fn other_programs_can_read_it() {
         [markdown::write_story(&compose_story(shown), None), write_csv(shown, &compose_story(shown).note_sentences())]
     });
     assert_snapshot!(text, @r"
-    Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
+    So far: all - core:0 is better over all 3 benchmarks; look at each before you pin it. Whether one run affects the next is not checked, or the runs are of less than a minute: try a winner alone.
 
     all - core:0: better by 3 % or more in 3 of 3 benchmarks, worse in 0; geometric mean +8.3 % [7.3, 9.4].
 

@@ -74,7 +74,7 @@ fn boots_that_were_asked_for_are_counted() {
 fn a_winner_that_was_tried_again_is_confirmed_or_not() {
     let won = answer(&confirmation(0.3));
     assert!(won.starts_with("Confirmed. Pin it. all - core:0 is at least"), "{won}");
-    assert!(won.contains("It had won 10 runs in 12 s, 60 s before."), "{won}");
+    assert!(won.contains("It had won before: 10 runs in 12 s, begun 60 s earlier."), "{won}");
     let lost = answer(&confirmation(0.0));
     assert!(lost.starts_with("Not confirmed. It won 10 runs in 12 s, and not again afterwards. Leave it"), "{lost}");
     let mut short = confirmation(0.0);

@@ -178,8 +178,8 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
     One thread keeps its cpu busy (100 %; 100 % to 100 % in 8 runs): more threads than cpus cannot gain by filling
       waits.
 
-    Checks: no carry-over from 64 threads · two questions, pinned or not and how many, with an error rate of 5 %
-      each · 8 blocks, seed 42 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · two questions, pinned or not and how many, with an error rate
+      of 5 % each · 8 blocks, seed 42 · stored as experiment 3
     ");
 }
 
@@ -222,9 +222,9 @@ fn a_narrow_screen_hides_columns_and_says_so() {
       runs): more threads than cpus cannot gain by filling
       waits.
 
-    Checks: no carry-over from 64 threads · two questions,
-      pinned or not and how many, with an error rate of 5 % each
-      · 8 blocks, seed 42 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · two
+      questions, pinned or not and how many, with an error rate
+      of 5 % each · 8 blocks, seed 42 · stored as experiment 3
     ");
 }
 
@@ -256,7 +256,7 @@ fn markdown_has_every_column() {
 
     ### Checks and notes
 
-    - Checks: no carry-over from 64 threads · two questions, pinned or not and how many, with an error rate of 5 % each · 8 blocks, seed 42 · stored as experiment 3
+    - Checks: carry-over not checked: too few runs · two questions, pinned or not and how many, with an error rate of 5 % each · 8 blocks, seed 42 · stored as experiment 3
 
     Make it again:
 
@@ -269,8 +269,8 @@ fn more_threads_than_cpus_may_win() {
     let does = |cell: ThreadsCell| lawful(cell) + if cell.threads == 64 { 0.12 } else { 0.0 };
     let truth = ProgramTruth { does, busy: 0.78, failing: None };
     assert_snapshot!(made(&mut cells(&[1, 8, 16, 32, 64], &[false]), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
-    64 threads, OS default: 12.1 % [11.5, 13.0] faster than 32 (one per cpu), proven after 40 runs
-    (error rate 5 %).
+    So far: 64 threads, OS default: 12.1 % [11.5, 13.0] faster than 32 (one per cpu), proven after 40
+    runs (error rate 5 %). Whether one run affects the next is not checked: too few runs.
         OMP_NUM_THREADS=64 ./app --jobs=64
 
     threads      OS  speed-up  against 32         interval
@@ -296,7 +296,7 @@ fn more_threads_than_cpus_may_win() {
       8 runs) and waits for the rest: about 1.3 threads per cpu could keep the cpus busy (41 threads on
       32 cpus).
 
-    Checks: no carry-over from 16 threads · 8 blocks, seed 1 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 8 blocks, seed 1 · stored as experiment 3
     ");
 }
 
@@ -312,8 +312,9 @@ fn pinning_may_be_better_at_some_counts() {
     let does = |cell: ThreadsCell| f64::from(cell.threads.min(4)).ln() + pinned(cell);
     let truth = ProgramTruth { does, ..USUAL };
     assert_snapshot!(made(&mut cells(&[1, 2, 4, 8], &BOTH), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
-    Leave it at 8 threads: no other number is 3 % faster. Pinned it is faster: 4 threads by
-    16.1 % [14.7, 17.2]. Pinning makes no difference at 1 and 2 threads. At 8 threads, pinned is worse.
+    Leave it at 8 threads: no other number is 3 % faster. So far: pinned it is faster: 4 threads by
+    16.1 % [14.7, 17.2]. Whether one run affects the next is not checked: too few runs. Pinning makes no
+    difference at 1 and 2 threads. At 8 threads, pinned is worse.
         OMP_NUM_THREADS=8 ./app --jobs=8
 
     threads     OS  speed-up  against 8         interval  pinned  speed-up  against OS          interval
@@ -342,8 +343,8 @@ fn pinning_may_be_better_at_some_counts() {
     Note: 4 threads on spread(4, llc) was better than that by 16.2 % in the blocks that had both, but
       this experiment does not test that pair.
 
-    Checks: no carry-over from 4 threads · 1 outlier · two questions, pinned or not and how many, with
-      an error rate of 5 % each · 8 blocks, seed 1 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 1 outlier · two questions, pinned or not and how
+      many, with an error rate of 5 % each · 8 blocks, seed 1 · stored as experiment 3
     ");
 }
 
@@ -370,8 +371,8 @@ fn what_is_open_is_said() {
     How it scales: no law is fitted, because that needs four numbers of threads up to the number of cpus
       (32); there are 3.
 
-    Checks: two questions, pinned or not and how many, with an error rate of 5 % each · 3 blocks, seed 5
-      · stored as experiment 3
+    Checks: carry-over not checked: too few runs · two questions, pinned or not and how many, with an
+      error rate of 5 % each · 3 blocks, seed 5 · stored as experiment 3
     ");
 }
 
@@ -409,7 +410,7 @@ fn failures_are_said() {
     2 failed runs of 64 threads: exit status 1
         no memory
 
-    Checks: no carry-over from 1 thread · 8 blocks, seed 5 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 8 blocks, seed 5 · stored as experiment 3
     ");
 }
 
@@ -427,13 +428,14 @@ fn one_count_and_pinned_alone_are_tables_too() {
     let does = |cell: ThreadsCell| if cell.pinned { 0.2 } else { 0.0 };
     let one = made(&mut cells(&[4], &BOTH), &ProgramTruth { does, ..USUAL }, &RunNoise::Quiet, 5, 60);
     assert_snapshot!(one.at(100), @r"
-    Pinned it is faster: 4 threads by 22.1 % [20.9, 27.2].
+    So far: pinned it is faster: 4 threads by 22.1 % [20.9, 27.2]. Whether one run affects the next is
+    not checked: too few runs.
         OMP_NUM_THREADS=4 corewise run --on 0-3 -- ./app --jobs=4
 
     threads    OS  speed-up  pinned  speed-up  against OS         interval
           4  10 s     1.00x   8.2 s     1.00x     +22.1 %  ↑  [20.9, 27.2]
 
-    Checks: 5 blocks, seed 5 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 5 blocks, seed 5 · stored as experiment 3
     ");
     let pinned = made(&mut cells(&[1, 4, 16, 32], &[true]), &USUAL, &RunNoise::Quiet, 5, 60);
     assert_snapshot!(pinned.at(100), @r"
@@ -459,7 +461,7 @@ fn one_count_and_pinned_alone_are_tables_too() {
     One thread keeps its cpu busy (99 %; 99 % to 100 % in 8 runs): more threads than cpus cannot gain by
       filling waits.
 
-    Checks: no carry-over from 1 thread on spread(1, llc) · 8 blocks, seed 5 · stored as experiment 3
+    Checks: carry-over not checked: too few runs · 8 blocks, seed 5 · stored as experiment 3
     ");
 }
 
