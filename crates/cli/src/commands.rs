@@ -7,6 +7,7 @@ pub mod history;
 pub mod irq;
 pub mod keep;
 pub mod links;
+pub mod man;
 pub mod memory;
 pub mod place;
 pub mod record;
@@ -97,6 +98,7 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
             list_command::<report::arguments::ReportArguments>().with_history(),
             list_command::<record::RecordArguments>(),
             list_command::<completions::CompletionsArguments>(),
+            list_command::<man::ManArguments>(),
             list_command::<schema::SchemaArguments>(),
         ],
     ),
