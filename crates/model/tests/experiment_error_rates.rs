@@ -5,8 +5,8 @@
 
 use corewise_machine::random::RandomGenerator;
 use corewise_model::experiment::{
-    ArmVerdict, BlockOutcome, BlockRun, EffectEvidence, ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace,
-    RunBlock, Verdict,
+    ArmVerdict, BlockOutcome, BlockRun, EffectEvidence, ExpectedNoise, ExperimentStanding, JudgingPolicy,
+    PlacementRace, RunBlock, Verdict,
 };
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{

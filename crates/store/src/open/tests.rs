@@ -94,7 +94,7 @@ fn a_store_of_more_results_than_a_list_has_room_for_is_refused() {
     let mut store = ArtifactStore::open(&path).unwrap();
     add_rows(&path, MOST_ARTIFACTS, 0);
     let reader = ArtifactStore::open_to_read(&path).unwrap().unwrap();
-    assert_eq!(reader.list_entries(None).unwrap().len(), MOST_ARTIFACTS as usize);
+    assert_eq!(reader.list_entries().unwrap().len(), MOST_ARTIFACTS as usize);
     let refused = store.add_artifact(&sample_survey(2, 1)).unwrap_err();
     assert!(matches!(refused, StoreError::TooLarge { .. }), "the next would make it unreadable: {refused}");
     add_rows(&path, 1, 0);
@@ -109,9 +109,9 @@ fn a_list_of_long_texts_is_refused() {
     let path = folder.path().join("history.db");
     let store = ArtifactStore::open(&path).unwrap();
     add_rows(&path, 63, 1 << 20);
-    assert_eq!(store.list_entries(None).unwrap().len(), 63);
+    assert_eq!(store.list_entries().unwrap().len(), 63);
     add_rows(&path, 1, 1 << 20);
-    assert!(matches!(store.list_entries(None), Err(StoreError::TooLarge { .. })));
+    assert!(matches!(store.list_entries(), Err(StoreError::TooLarge { .. })));
 }
 
 #[test]
