@@ -21,7 +21,6 @@ const EXCEPTIONS: [ArtifactException; 8] = [
         &["Survey", "LinkMap", "MemoryMap"],
         "tells the placement language what was measured",
     ),
-    allow("crate::app::user_store", &["Survey"], "finds the latest survey, which four commands ask for"),
     allow("crate::draw::findings", &["Survey"], "is on the screens of `survey` and `tail`"),
     allow("crate::draw::latency", &["Survey"], "is on the screens of `survey` and `tail`"),
     allow("crate::draw::repeat_survey", &["Survey"], "is suggested by `survey` and `tail`"),

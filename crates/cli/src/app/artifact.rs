@@ -92,6 +92,7 @@ pub trait PrintedArtifact: Artifact + Clone {
             let numbers = [pair[0].0, pair[1].0];
             let story = mark_together(
                 Self::compose_changes(numbers, [&pair[0].1, &pair[1].1])?,
+                Self::TITLE,
                 pair.iter().map(|(number, artifact)| (*number, artifact)),
             );
             let [before, after] = numbers;

@@ -2,7 +2,6 @@
 
 use corewise_model::Artifact;
 
-use super::artifact::PrintedArtifact;
 use super::machine::this_machine;
 use crate::draw::story::{Story, StoryBlock, StoryPart, StoryRole};
 use crate::draw::text::{StyledLine, TextTone};
@@ -24,13 +23,14 @@ pub fn mark_story<T: Artifact>(story: Story, artifact: &T) -> Story {
     with_sentences(story, describe_origin(artifact).map(|why| format_sentence("This result", &why)))
 }
 
-/// Adds a sentence for each of several numbered artifacts to a story about them together.
-pub fn mark_together<'a, T: PrintedArtifact + 'a>(
+/// Adds a sentence for each of several numbered artifacts of a title, such as "Survey", to a story about them together.
+pub fn mark_together<'a, T: Artifact + 'a>(
     story: Story,
+    title: &str,
     several: impl IntoIterator<Item = (i64, &'a T)>,
 ) -> Story {
     let of = |(number, artifact): (i64, &T)| {
-        describe_origin(artifact).map(|why| format_sentence(&format!("{} {number}", T::TITLE), &why))
+        describe_origin(artifact).map(|why| format_sentence(&format!("{title} {number}"), &why))
     };
     with_sentences(story, several.into_iter().filter_map(of))
 }

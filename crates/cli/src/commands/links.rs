@@ -246,7 +246,8 @@ fn print_comparison(
     let story =
         comparison::compose_story(&kinds, LinkMapSource::suggest_comparison([before, after]), [&names[0], &names[1]]);
     let stored = [before, after].into_iter().zip(maps);
-    let story = mark_together(story, stored.filter_map(|(source, map)| Some((source.stored_number()?, map))));
+    let story =
+        mark_together(story, LinkMap::TITLE, stored.filter_map(|(source, map)| Some((source.stored_number()?, map))));
     show_story(settings, || LinksComparisonDocument::new(names, &story, &kinds), &story)
 }
 

@@ -168,7 +168,7 @@ impl PrintedArtifact for MemoryMap {
         }
         let changes = compare_memory_maps(before, after);
         let story = screen::compose_comparison(numbers, &changes);
-        let story = mark_together(story, numbers.into_iter().zip(artifacts));
+        let story = mark_together(story, Self::TITLE, numbers.into_iter().zip(artifacts));
         show_story(settings, || MemoryComparisonDocument::new(numbers, &story, &changes), &story)
     }
 }

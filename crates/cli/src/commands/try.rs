@@ -222,7 +222,7 @@ impl PrintedArtifact for ExperimentRecord {
         }
         let table = |(session, parts): (String, Vec<&(i64, Self)>)| {
             let story = screen::suite::stored_story(&parts).filter(|_| parts.len() > 1)?;
-            let story = mark_together(story, parts.iter().map(|(number, part)| (*number, part)));
+            let story = mark_together(story, Self::TITLE, parts.iter().map(|(number, part)| (*number, part)));
             Some(PageSection::new(format!("suite-{}", parts[0].0), session, story))
         };
         sessions.into_iter().filter_map(table).collect()

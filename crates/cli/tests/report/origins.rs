@@ -52,7 +52,7 @@ fn a_survey_of_a_stranger_with_this_machines_fingerprint_is_not_its_latest() {
     };
     let before = speeds();
     let mut data = json(&place, &store, &["history", "show", "1"])["observed"].clone();
-    assert_eq!(data["provenance"]["origin"]["from"], "measured", "the page claims it");
+    data["provenance"]["origin"] = serde_json::json!({ "from": "measured" });
     for round in data["cpus"][0]["rounds"].as_array_mut().unwrap() {
         let tail = round["tail"].as_object_mut().unwrap();
         tail.values_mut()

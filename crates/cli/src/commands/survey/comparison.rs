@@ -11,6 +11,7 @@ use corewise_model::survey::WorkKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::app::artifact::PrintedArtifact as _;
 use crate::app::document::SentencesDocument;
 use crate::app::failure::CommandFailure;
 use crate::app::origin::mark_together;
@@ -58,7 +59,7 @@ pub fn print_comparison(
         )));
     }
     let comparison = compare_surveys(surveys[0], surveys[1]);
-    let story = mark_together(compose_story(&comparison, numbers), numbers.into_iter().zip(surveys));
+    let story = mark_together(compose_story(&comparison, numbers), Survey::TITLE, numbers.into_iter().zip(surveys));
     let sentences = || SentencesDocument::new(&story);
     let document = || ComparisonDocument {
         schema: "corewise/comparison/2",
