@@ -13,7 +13,14 @@ use crate::walls::{CrateModules, LONGEST_CHAIN, ModuleUses, PathSegments, read_c
 /// The crates that may open files: `sys`, and crates that are not shipped.
 const WITH_FILES: [&str; 4] = ["sys", "compare", "rig", "xtask"];
 /// Modules of `sys` that make, change or remove files, with the files.
-const MAKERS: [(&str, &str); 1] = [("crate::output", "")];
+const MAKERS: [(&str, &str); 6] = [
+    ("crate::cgroup", "control groups"),
+    ("crate::irq::mover", "affinities of interrupts"),
+    ("crate::linux::events::ftrace", "instances in tracefs"),
+    ("crate::linux::files", "folders of this user alone"),
+    ("crate::windows::files", "folders of this user alone"),
+    ("crate::windows::folder_handle", "files by a handle of their folder"),
+];
 /// Modules of `sys` whose readers count their bytes themselves.
 const COUNTING_READERS: [&str; 1] = ["crate::input"];
 /// Functions that only read.

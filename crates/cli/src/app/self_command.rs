@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anstream::ColorChoice;
+use corewise_sys::input::JSON_BYTES;
 use corewise_sys::signals::HeldSignals;
 use corewise_sys::spawn;
 use serde_json::Value;
@@ -68,7 +69,7 @@ impl<'a> SelfCommand<'a> {
         environment: &BTreeMap<String, String>,
     ) -> Result<(Option<i32>, Value), CommandFailure> {
         let internal = |error| CommandFailure::new(CommandExit::Internal, error);
-        let (mut reader, writer) = io::pipe().map_err(internal)?;
+        let (reader, writer) = io::pipe().map_err(internal)?;
         let mut command = self.build_command(words)?;
         command.envs(environment);
         if self.settings.json {
@@ -81,7 +82,7 @@ impl<'a> SelfCommand<'a> {
             let document = scope.spawn(|| {
                 let mut text = String::new();
                 // Unreadable output counts as no document.
-                let _ = if self.settings.json { reader.read_to_string(&mut text) } else { Ok(0) };
+                let _ = if self.settings.json { reader.take(JSON_BYTES).read_to_string(&mut text) } else { Ok(0) };
                 serde_json::from_str(&text).unwrap_or(Value::Null)
             });
             let end = CommandSupervisor { held: &self.held, child }

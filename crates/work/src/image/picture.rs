@@ -1,6 +1,6 @@
 //! The analysed image: drawn, or read from a file.
 
-use std::io::{Cursor, Read as _};
+use std::io::Cursor;
 use std::path::Path;
 
 use corewise_machine::random::RandomGenerator;
@@ -64,9 +64,8 @@ impl GreyPicture {
     pub fn read_png(path: &Path) -> Result<Self, WorkError> {
         let what = path.display().to_string();
         let wrong = |why: String| WorkError::Input { what: what.clone(), why };
-        let mut packed = Vec::new();
-        let file = InputFile::open(path, InputKind::WorkloadPicture).map_err(|error| wrong(error.to_string()));
-        file?.read_to_end(&mut packed).map_err(|error| wrong(error.to_string()))?;
+        let packed = InputFile::open(path, InputKind::WorkloadPicture).and_then(InputFile::read_bytes);
+        let packed = packed.map_err(|error| wrong(error.to_string()))?;
         let mut decoder = Decoder::new(Cursor::new(packed));
         decoder.set_transformations(Transformations::normalize_to_color8());
         let mut reader = decoder.read_info().map_err(|error| wrong(error.to_string()))?;

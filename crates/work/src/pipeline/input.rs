@@ -1,6 +1,5 @@
 //! Input lines of the pipeline.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,10 +43,8 @@ impl PipelineInput {
     pub fn read_file(path: &Path, stop: &AtomicBool) -> Result<Self, WorkError> {
         let name = path.display().to_string();
         let input_error = |why: String| WorkError::Input { what: name.clone(), why };
-        let mut text = Vec::new();
-        let mut file =
-            InputFile::open(path, InputKind::WorkloadLines).map_err(|error| input_error(error.to_string()))?;
-        file.read_to_end(&mut text).map_err(|error| input_error(error.to_string()))?;
+        let text = InputFile::open(path, InputKind::WorkloadLines).and_then(InputFile::read_bytes);
+        let text = text.map_err(|error| input_error(error.to_string()))?;
         let input = Self::new(text, Some(name))?;
         for line in 0..input.line_count() {
             parse(input.line_at(line)).map_err(|error| input.broken_line(line, &error))?;
