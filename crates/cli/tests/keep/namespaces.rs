@@ -67,14 +67,16 @@ fn a_full_disk_leaves_no_process_unplaced_for_good() {
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
     let late: Vec<RunningActor> = (0..30).map(|_| stage.nap()).collect();
-    let is_placed = |nap: &RunningActor| affinity::affinity_of(nap.0.id()).unwrap() == stage.one;
     let log = BufReader::new(daemon.0.stderr.take().unwrap()).lines().map_while(Result::ok);
     let mut refused = log.filter(|line| line.contains("was not placed"));
-    assert!(refused.next().unwrap().contains("No space left"));
+    let line = refused.next().unwrap();
+    assert!(line.contains("No space left"), "{line}");
     drop(file);
-    let unplaced = late.iter().rfind(|nap| !is_placed(nap)).unwrap();
+    let (_, unplaced) = line.split_once(": thread ").unwrap();
+    let unplaced = unplaced.split(' ').next().unwrap();
+    assert_eq!(affinity::affinity_of(unplaced.parse().unwrap()).unwrap(), stage.all);
     fs::remove_file(&filler).unwrap();
-    let why = stage.command(&["why", &unplaced.0.id().to_string()]);
+    let why = stage.command(&["why", unplaced]);
     late.iter().for_each(|nap| stage.wait_for_mask(nap, &stage.one));
     wait_for("why", || said_inside(&daemon, &why).contains("all its threads are placed now").then_some(()));
 }
