@@ -103,7 +103,9 @@ fn moving_neighbour(share: f64, bounds: &mut ErrorBounds) {
             conclusions.undecided.iter().any(|sentence| sentence.contains("an episode"))
         });
         println!("| {} | {count} | {found:.1} | {episode:.1} |", shape.describe());
-        bounds.at_most(&format!("a moving neighbour is a finding: {}", shape.describe()), found, 10.0);
+        // Of two cpus one has it in most rounds of many surveys: a few rounds without it prove nothing.
+        let bound = if shape.cpus == 2 { 12.0 } else { 6.0 };
+        bounds.at_most(&format!("a moving neighbour is a finding: {}", shape.describe()), found, bound);
     }
 }
 

@@ -3,11 +3,13 @@
 use corewise_machine::CpuSet;
 
 use crate::finding::FindingEffect;
-use crate::stats::order::median;
+use crate::stats::order::{median, quantile};
 use crate::stats::runs::bunching_probability;
 
 /// The probability that rounds in random order are called an episode.
 const ERROR_RATE: f64 = 0.05;
+/// Quantile of the ratios that counts as the largest one.
+const LARGEST: f64 = 0.9;
 
 /// A column that differed from the others for a while, and did not in other rounds.
 #[derive(Clone, Debug)]
@@ -22,11 +24,12 @@ pub struct RoundEpisode {
 }
 
 impl RoundEpisode {
-    /// Returns the episode behind a difference: if the rounds in which the column differs more than halfway are bunched,
-    /// and in the others it does not differ by the margin.
+    /// Returns the episode behind a difference: if the rounds in which the column differs more than halfway to its largest
+    /// ratios are bunched, and in the others it does not differ by the margin.
     pub fn find(ratios: &[f64], effect: &FindingEffect, margin: f64) -> Option<Self> {
         let size = |ratio: f64| if effect.ratio < 1.0 { 1.0 / ratio } else { ratio };
-        let is_high = |ratio: &f64| size(*ratio) >= effect.effect_size().sqrt();
+        let halfway = quantile(&ratios.iter().map(|ratio| size(*ratio)).collect::<Vec<f64>>(), LARGEST).sqrt();
+        let is_high = |ratio: &f64| size(*ratio) >= halfway;
         let low: Vec<f64> = ratios.iter().filter(|ratio| !is_high(ratio)).map(|ratio| size(*ratio)).collect();
         let is_bunched = bunching_probability(&ratios.iter().map(is_high).collect::<Vec<bool>>()) <= ERROR_RATE;
         if low.is_empty() || median(&low) >= margin || !is_bunched {

@@ -330,7 +330,7 @@ fn a_neighbour_that_moves_on_is_an_episode() {
         .iter()
         .filter_map(|conclusions| conclusions.undecided.iter().find(|sentence| is_episode(sentence)))
         .collect();
-    assert!(found <= 6 && episodes.len() >= 20, "{found} found and {} episodes of 60", episodes.len());
+    assert!(found <= 5 && episodes.len() >= 20, "{found} found and {} episodes of 60", episodes.len());
     insta::assert_snapshot!(episodes[0], @"");
 }
 
