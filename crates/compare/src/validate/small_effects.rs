@@ -28,21 +28,21 @@ struct EffectRow {
     noise: f64,
 }
 
-const fn one(size: f64, noise: f64) -> EffectRow {
+const fn one_candidate(size: f64, noise: f64) -> EffectRow {
     EffectRow { candidates: 1, size, noise }
 }
 
 const ROWS: [EffectRow; 10] = [
-    one(3.0, 1.2),
-    one(3.0, 5.0),
-    one(3.0, 10.0),
-    one(5.0, 5.0),
-    one(10.0, 10.0),
-    one(2.0, 2.0),
+    one_candidate(3.0, 1.2),
+    one_candidate(3.0, 5.0),
+    one_candidate(3.0, 10.0),
+    one_candidate(5.0, 5.0),
+    one_candidate(10.0, 10.0),
+    one_candidate(2.0, 2.0),
     EffectRow { candidates: 7, size: 5.0, noise: 1.2 },
-    one(0.0, 1.2),
-    one(0.0, 5.0),
-    one(0.0, 10.0),
+    one_candidate(0.0, 1.2),
+    one_candidate(0.0, 5.0),
+    one_candidate(0.0, 10.0),
 ];
 
 impl EffectRow {

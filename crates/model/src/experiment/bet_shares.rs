@@ -21,7 +21,7 @@ pub(super) const PATIENT_SHARES: BetShares = [0.06, 0.12, 0.24, 0.26, 0.14, 0.04
 /// tenth of the usual one.
 const USUAL_PART: f64 = 0.1;
 /// Effects that the rest is for, in margins, each with its part.
-const EXPECTED_EFFECTS: [(f64, f64); 4] = [(0.5, 0.2), (1.0, 0.3), (2.0, 0.25), (4.0, 0.25)];
+const EXPECTED_EFFECTS: [(f64, f64); 4] = [(0.5, 0.2), (1.0, 0.25), (2.0, 0.25), (4.0, 0.3)];
 /// Cube of the median size of a standard normal number.
 const NORMAL_MEDIAN_CUBED: f64 = 0.307;
 
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn shares_are_those_of_the_formula() {
         let shares = shares_for(0.05 * 2.0_f64.sqrt(), 0.03_f64.ln_1p(), &USUAL_SHARES);
-        let expected = [0.003, 0.05656, 0.18587, 0.21757, 0.18679, 0.05721, 0.23359, 0.02841, 0.007, 0.012, 0.012];
+        let expected = [0.003, 0.05656, 0.17647, 0.18197, 0.18679, 0.05721, 0.27731, 0.02969, 0.007, 0.012, 0.012];
         for (share, expected) in shares.iter().zip(expected) {
             assert!((share - expected).abs() < 1e-5, "{shares:?}");
         }
