@@ -264,8 +264,9 @@ fn failed_and_won(failures: [f64; 2], gain: f64) -> [f64; 2] {
     let standings: Vec<ExperimentStanding> =
         (0..200).map(|seed| run_experiment(&effects, &RunNoise::Typical, seed, &policy)).collect();
     for standing in &standings {
-        let [own, of_baseline] = standing.arms[1].paired_failures;
-        assert!(own <= of_baseline || !wins(standing, 1), "{standing:?}");
+        let arm = &standing.arms[1];
+        let [own, of_baseline] = arm.paired_failures;
+        assert!(own <= of_baseline || arm.e_fails_little >= 20.0 || !wins(standing, 1), "{standing:?}");
     }
     let is_failed = |standing: &ExperimentStanding| standing.arms[1].verdict == Some(ArmVerdict::Failed);
     [share(&standings, is_failed), share(&standings, |standing| wins(standing, 1))]
@@ -321,7 +322,7 @@ fn a_change_of_any_rule_shows() {
         (0, 15, 8, "wins 1"),
         (49, 15, 7, "wins 1"),
     ];
-    for (seed, runs, blocks, expected) in EXPECTED {
+    let found = EXPECTED.map(|(seed, ..)| {
         let standing = mixed(seed);
         let verdict = match &standing.verdict {
             Verdict::Wins { arm } => format!("wins {arm}"),
@@ -331,8 +332,9 @@ fn a_change_of_any_rule_shows() {
             Verdict::Undecided { .. } => "undecided".into(),
             Verdict::Unsound { .. } => "unsound".into(),
         };
-        assert_eq!((standing.runs, standing.blocks, verdict.as_str()), (runs, blocks, expected), "seed {seed}");
-    }
+        (seed, standing.runs, standing.blocks, verdict)
+    });
+    assert_eq!(found, EXPECTED.map(|(seed, runs, blocks, verdict)| (seed, runs, blocks, verdict.to_owned())));
 }
 
 /// An experiment with 1, 2, 3 or 7 candidates, under any noise, with some carry-over, some failures, and a block that lacks

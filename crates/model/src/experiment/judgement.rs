@@ -130,7 +130,7 @@ pub(super) fn arm_verdict(race: &PlacementRace, arm: &RaceArm) -> ArmVerdict {
     match () {
         () if matches!(arm.state, ArmState::Out { why: OutReason::Failures, .. }) => ArmVerdict::Failed,
         () if proven && not_better => ArmVerdict::RealButBelowMargin,
-        () if proven && arm.failing.is_more() => ArmVerdict::FailsMore,
+        () if proven && may_fail_more(race, arm) => ArmVerdict::FailsMore,
         () if proven && reaches => ArmVerdict::Wins,
         () if proven => ArmVerdict::Better,
         () if not_better && not_worse => ArmVerdict::NoMaterialDifference,
@@ -140,13 +140,19 @@ pub(super) fn arm_verdict(race: &PlacementRace, arm: &RaceArm) -> ArmVerdict {
     }
 }
 
+/// Returns true if an arm failed more often than the baseline, and is not proven to do so by less than the margin of
+/// guards.
+fn may_fail_more(race: &PlacementRace, arm: &RaceArm) -> bool {
+    arm.failing.is_more() && arm.fails_little_of_all < race.policy.needed_evidence()
+}
+
 /// Forecasts the number of runs that decide the race if the evidence keeps growing at its rate. Ends when an arm that
 /// reaches the margin is proven better, or when all are proven not to be.
 fn more_runs(race: &PlacementRace) -> Option<u32> {
     let enough = race.policy.needed_evidence();
     let margin = race.policy.margin_of(race.policy.what);
     let reaches =
-        |arm: &RaceArm| arm.estimate.is_some_and(|estimate| estimate.value >= margin) && !arm.failing.is_more();
+        |arm: &RaceArm| arm.estimate.is_some_and(|estimate| estimate.value >= margin) && !may_fail_more(race, arm);
     let to_win = |arm: &RaceArm| more_blocks(arm, arm.equal.above().current_wealth(), enough * race.arms.len() as f64);
     let to_lose = |arm: &RaceArm| more_blocks(arm, arm.better_by_margin.below().current_wealth(), enough);
     let alive = || race.alive_arms().map(|arm| race.arm(arm));
@@ -232,6 +238,7 @@ fn baseline_standing(race: &PlacementRace) -> ArmStanding {
         failures: race.baseline.failures,
         paired_failures: [0; 2],
         e_fails_more: 1.0,
+        e_fails_little: 1.0,
         median: (!values.is_empty()).then(|| median(values)),
         effect: None,
         e_better: 1.0,
@@ -257,6 +264,7 @@ fn candidate_standing(race: &PlacementRace, number: usize, answers: Vec<Question
         failures: arm.failures,
         paired_failures: arm.failing.counts,
         e_fails_more: arm.fails_more_of_all,
+        e_fails_little: arm.fails_little_of_all,
         median: (!values.is_empty()).then(|| median(&values)),
         effect: answers.iter().find(|answer| answer.what == race.policy.what).and_then(|answer| answer.effect),
         e_better: arm.equal.above().current_wealth(),

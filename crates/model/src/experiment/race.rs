@@ -59,6 +59,8 @@ pub(super) struct RaceArm {
     pub(super) failing: FailureEvidence,
     /// Its e-value, closed over all candidates.
     pub(super) fails_more_of_all: f64,
+    /// The e-value against "fails more often by the margin of guards", closed likewise.
+    pub(super) fails_little_of_all: f64,
     pub(super) estimate: Option<EffectEstimate>,
 }
 
@@ -75,10 +77,9 @@ impl PlacementRace {
     /// Creates a race between `candidates` arms and the baseline. Candidates count from 1, the least restrictive first:
     /// of equal winners the first wins.
     pub fn new(candidates: usize, policy: &JudgingPolicy) -> Self {
-        let margin = policy.margin_of(policy.what);
         Self {
             policy: policy.clone(),
-            arms: (0..candidates).map(|_| RaceArm::new(&policy.deciding_question(), margin)).collect(),
+            arms: (0..candidates).map(|_| RaceArm::new(policy)).collect(),
             baseline: RaceBaseline { runs: 0, failures: 0, values: Vec::new() },
             order: Vec::new(),
             blocks: 0,
@@ -176,9 +177,12 @@ impl PlacementRace {
 
     fn close_block(&mut self) {
         let better = self.close_evidence(|arm| arm.equal.above().current_wealth());
-        let failing = self.close_evidence(|arm| arm.failing.current_wealth());
-        for (arm, (better, failing)) in self.arms.iter_mut().zip(better.into_iter().zip(failing)) {
-            (arm.better_of_all, arm.fails_more_of_all) = (better, failing);
+        let fails_more = self.close_evidence(|arm| arm.failing.current_wealth());
+        let fails_little = self.close_evidence(|arm| arm.failing.tolerance_wealth());
+        for (index, arm) in self.arms.iter_mut().enumerate() {
+            arm.better_of_all = better[index];
+            arm.fails_more_of_all = fails_more[index];
+            arm.fails_little_of_all = fails_little[index];
         }
     }
 
@@ -333,7 +337,8 @@ pub(super) fn shuffle_arms(mut arms: Vec<usize>, seed: u64, blocks: u32) -> Vec<
 }
 
 impl RaceArm {
-    fn new(question: &PlacementQuestion, margin: f64) -> Self {
+    fn new(policy: &JudgingPolicy) -> Self {
+        let (question, margin) = (&policy.deciding_question(), policy.margin_of(policy.what));
         Self {
             state: ArmState::Alive,
             runs: 0,
@@ -345,8 +350,9 @@ impl RaceArm {
             better_by_margin: EffectEvidence::for_question(question, margin),
             worse_by_margin: EffectEvidence::for_question(question, -margin),
             better_of_all: 1.0,
-            failing: FailureEvidence::new(),
+            failing: FailureEvidence::new(policy),
             fails_more_of_all: 1.0,
+            fails_little_of_all: 1.0,
             estimate: None,
         }
     }

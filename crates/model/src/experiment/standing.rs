@@ -266,10 +266,13 @@ pub struct ArmStanding {
     pub runs: u32,
     /// Number of its failed runs.
     pub failures: u32,
-    /// Failures in the blocks that it was in, its own and the baseline's: it cannot win while its own are more.
+    /// Failures in the blocks that it was in, its own and the baseline's.
     pub paired_failures: [u32; 2],
     /// The e-value for "fails more often than the baseline", closed over all candidates: it is out at `1 / error rate`.
     pub e_fails_more: f64,
+    /// The e-value against "fails more often by the margin of guards or more", a share of all runs, closed likewise: an arm
+    /// with more failures than the baseline wins only at `1 / error rate`.
+    pub e_fails_little: f64,
     /// Median of [`super::Run::x`] over its successful runs in whole blocks.
     pub median: Option<f64>,
     /// Effect relative to the baseline; absent for the baseline, without blocks, and if most runs failed.
@@ -391,7 +394,7 @@ pub enum ArmVerdict {
     /// Proven better; the estimate is below the margin, but the margin is not excluded.
     Better,
     /// Proven better, and perhaps by the margin, but it failed more often than the baseline in the same blocks. It wins
-    /// once the baseline has failed as often.
+    /// once the baseline has failed as often, or once it is proven to fail more often by less than the margin of guards.
     FailsMore,
     /// Proven to be neither better nor worse by the margin.
     NoMaterialDifference,

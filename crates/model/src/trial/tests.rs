@@ -226,7 +226,7 @@ fn coarse_numbers_with_jitter_prove_no_equality() {
     let standing = experiment_standing(&experiment, &(1..=20).flat_map(coarse).collect::<Vec<_>>());
     let Verdict::Unsound { why } = standing.verdict else { panic!("{:?}", standing.verdict) };
     assert!(matches!(why[..], [ExperimentDoubt::CoarseMetric { step }] if (step - 0.1).abs() < 0.001), "{why:?}");
-    let modes = |block: u32| pair(block, if block % 3 == 0 { 9.0 } else { 10.0 });
+    let modes = |block: u32| pair(block, if block.is_multiple_of(3) { 9.0 } else { 10.0 });
     let standing = experiment_standing(&experiment, &(1..=20).flat_map(modes).collect::<Vec<_>>());
     assert_eq!(standing.verdict, Verdict::NoMaterialDifference, "two modes may be the program's own");
 }
