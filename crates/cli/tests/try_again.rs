@@ -76,7 +76,10 @@ fn a_decided_experiment_says_what_resuming_does_and_goes_on_over_boots() {
     let before = stage.runs();
     let again = stage.resumes(&["--no-confirm"]);
     let said = words(&again.stderr);
-    assert!(said.contains("experiment 1 is decided: nothing more is run. `corewise try --resume=1 --boots 3"), "{said}");
+    assert!(
+        said.contains("experiment 1 is decided: nothing more is run. `corewise try --resume=1 --boots 3"),
+        "{said}"
+    );
     assert_eq!(stage.runs(), before);
     // Runs of one boot are not tried again before there are more: nothing waits for a minute.
     let more = stage.resumes(&["--boots", "2"]);
