@@ -146,7 +146,13 @@ fn goes_on() -> TryThreadsOutcome {
     };
     same("runs of the first", order(&first).len(), 6)?;
     same("the orders", order(&second), order(&whole))?;
-    same("the verdict", &second["conclusions"]["threads"]["counts"], &whole["conclusions"]["threads"]["counts"])?;
+    // The time that the runs took is another one.
+    let counts = |document: &Value| {
+        let mut counts = document["conclusions"]["threads"]["counts"].clone();
+        counts["standing"]["open_points"] = Value::Null;
+        counts
+    };
+    same("the verdict", counts(&second), counts(&whole))?;
     Ok(Completion::Completed)
 }
 

@@ -26,7 +26,8 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
     let refused = stage.keep(&["add", "--from", "1"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("which runs many programs"), "{}", text(&refused.stderr));
-    stage.said(&["add", "scores", "--from", "1", "--match", "argv=*score*"]);
+    let added = stage.keep(&["add", "scores", "--from", "1", "--match", "argv=*score*"]);
+    assert!(added.status.success() && text(&added.stderr).contains("a winner only so far"), "{}", text(&added.stderr));
     let rule = fs::read_to_string(&stage.rules).unwrap();
     for words in ["experiment = 1", &format!("on = \"{one}\"")] {
         assert!(rule.contains(words), "{words}: {rule}");

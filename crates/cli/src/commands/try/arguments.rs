@@ -52,8 +52,8 @@ one whose runs may affect the next, is tried again by itself a minute later. doc
 number is computed.
 
 Exit status: 0 a placement wins, or none is proven better by the margin; 1 not decided, a winner that was not tried \
-again or did not win again, or nothing can be recommended; 2 wrong usage; 3 not permitted or not available here; 4 internal error; 130 interrupted before a \
-decision.";
+again or did not win again, or nothing can be recommended; 2 wrong usage; 3 not permitted or not available here; \
+4 internal error; 130 interrupted before a decision.";
 
 /// Try a program on the placements of this machine, and show which one wins, if any
 #[derive(Clone, Debug, Parser)]

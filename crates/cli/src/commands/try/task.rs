@@ -210,7 +210,12 @@ impl TryTask {
         if typed.confirm && policy.what == QuestionKind::Tail {
             return Err(super::tail_in_stretches_failure());
         }
-        // If a command is given, clap skips this check, because `--suite` conflicts with a command.
+        // If a command is given, clap skips these checks, because `--suite` and `--resume` conflict with a command.
+        if typed.boots.is_some() && typed.resume.is_none() {
+            return Err(CommandFailure::usage_error("--boots needs --resume").with_hint(suggestion::format_typed(
+                &suggested_command::try_resume_over_boots(12, typed.boots.unwrap_or(3)),
+            )));
+        }
         if typed.install && typed.suite.is_none() {
             return Err(CommandFailure::usage_error("--install needs --suite")
                 .with_hint(suggestion::format_typed(&suggested_command::try_suite_install())));
