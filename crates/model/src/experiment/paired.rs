@@ -74,16 +74,16 @@ mod tests {
         let outcomes = [
             pair(Some(1.0), Some(2.0)),
             pair(Some(9.0), Some(2.0)),
-            pair(Some(3.0), Some(3.0)),
+            pair(Some(2.5), Some(2.5)),
             pair(None, Some(2.0)),
             pair(Some(5.0), None),
         ];
         let found = PairedRuns::from_outcomes(&outcomes, 1.5);
         assert_eq!([found.pairs, found.better, found.equal, found.finished], [5, 2, 1, 3]);
-        // 13 s against 7 s, no run is capped.
+        // 12.5 s against 6.5 s, no run is capped.
         let [candidate, baseline] = found.means.unwrap().map(f64::exp);
-        assert!((candidate - 13.0 / 3.0).abs() < 1e-12 && (baseline - 7.0 / 3.0).abs() < 1e-12, "{found:?}");
-        assert!((found.total_gain().unwrap() - (7.0_f64 / 13.0).ln()).abs() < 1e-12);
+        assert!((candidate - 12.5 / 3.0).abs() < 1e-12 && (baseline - 6.5 / 3.0).abs() < 1e-12, "{found:?}");
+        assert!((found.total_gain().unwrap() - (6.5_f64 / 12.5).ln()).abs() < 1e-12);
         // 9 s and 5 s are more than 1.5 times 2 s, and one failed.
         assert_eq!((found.slow, found.unseen_slow_share(0.05)), (3, None));
         assert_eq!(PairedRuns::from_outcomes(&[], 1.5), PairedRuns::default());

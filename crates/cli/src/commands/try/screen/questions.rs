@@ -20,7 +20,7 @@ pub(super) fn place_of(shown: ShownExperiment<'_>, what: QuestionKind) -> String
             Some(repeats) => format!("in its typical mean of {repeats}"),
         },
         QuestionKind::Mean => {
-            format!("in the mean, with each run capped at {} the OS default's median", format_cap(shown))
+            format!("in the mean (each run capped at {} the OS default's median)", format_cap(shown))
         }
         QuestionKind::Tail => "in its slow runs".to_owned(),
     }

@@ -81,10 +81,11 @@ fn a_row_a_benchmark_and_means_of_categories() {
         [110, 60].map(|width| compose_story(shown).screen_at_width(width).to_plain())
     });
     assert_snapshot!(screens[0], @r"
-    So far: all - core:0 is better over all 3 benchmarks; look at each before you pin it. Whether one run affects
-      the next is not checked, or the runs are of less than a minute: try a winner alone.
-    all - core:0: better by 3 % or more in 3 of 3 benchmarks, worse in 0; geometric mean +8.3 % [7.3, 9.4].
-    vcache: better by 3 % or more in 0 of 3 benchmarks, worse in 2; geometric mean -9.8 % [-10.7, -8.5].
+    Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
+    all - core:0: proven better in 3 of 3 benchmarks, worse in 0, each by about 3 % or more; geometric mean
+      +8.3 % [7.3, 9.4].
+    vcache: proven better in 0 of 3 benchmarks, worse in 2, each by about 3 % or more; geometric mean
+      -9.8 % [-10.7, -8.5].
 
                                runs  OS default  all - core:0                   vcache
     encoding
@@ -106,14 +107,13 @@ fn a_row_a_benchmark_and_means_of_categories() {
     Stored as experiments 7 to 9; each row's error rate is 5 %.
     ");
     assert_snapshot!(screens[1], @r"
-    So far: all - core:0 is better over all 3 benchmarks; look
-      at each before you pin it. Whether one run affects the
-      next is not checked, or the runs are of less than a
-      minute: try a winner alone.
-    all - core:0: better by 3 % or more in 3 of 3 benchmarks,
-      worse in 0; geometric mean +8.3 % [7.3, 9.4].
-    vcache: better by 3 % or more in 0 of 3 benchmarks, worse in
-      2; geometric mean -9.8 % [-10.7, -8.5].
+    Pin it. all - core:0 is better over all 3 benchmarks; look
+      at each before you pin it.
+    all - core:0: proven better in 3 of 3 benchmarks, worse in
+      0, each by about 3 % or more; geometric mean
+      +8.3 % [7.3, 9.4].
+    vcache: proven better in 0 of 3 benchmarks, worse in 2, each
+      by about 3 % or more; geometric mean -9.8 % [-10.7, -8.5].
 
                                all - core:0      vcache
     encoding
@@ -266,9 +266,9 @@ fn other_programs_can_read_it() {
     assert_snapshot!(text, @r"
     So far: all - core:0 is better over all 3 benchmarks; look at each before you pin it. Whether one run affects the next is not checked, or the runs are of less than a minute: try a winner alone.
 
-    all - core:0: better by 3 % or more in 3 of 3 benchmarks, worse in 0; geometric mean +8.3 % [7.3, 9.4].
+    all - core:0: proven better in 3 of 3 benchmarks, worse in 0, each by about 3 % or more; geometric mean +8.3 % [7.3, 9.4].
 
-    vcache: better by 3 % or more in 0 of 3 benchmarks, worse in 2; geometric mean -9.8 % [-10.7, -8.5].
+    vcache: proven better in 0 of 3 benchmarks, worse in 2, each by about 3 % or more; geometric mean -9.8 % [-10.7, -8.5].
 
     ### Benchmarks
 
@@ -336,7 +336,7 @@ fn a_placement_that_fails_is_not_pinned() {
     });
     assert_snapshot!(told, @r"
     It depends on the program. all - core:0 is better over 2 benchmarks, but fails in 1: pin the 2 that gain.
-    all - core:0: better by 3 % or more in 2 of 3 benchmarks, worse in 0, failed in 1; geometric mean of the 2 finished +34.9 % [33.7, 36.3].
+    all - core:0: proven better in 2 of 3 benchmarks, worse in 0, each by about 3 % or more, failed in 1; geometric mean of the 2 finished +34.9 % [33.7, 36.3].
     ");
 }
 

@@ -116,7 +116,7 @@ fn a_mean_names_its_cap_and_runs_in_a_row_their_number() {
     let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);
     made.experiment.policy.what = QuestionKind::Mean;
     made.experiment.policy.cap = 2.5;
-    assert_says(&made, "in the mean, with each run capped at 2.5x the OS default's median, about");
+    assert_says(&made, "in the mean (each run capped at 2.5x the OS default's median), about");
     made.experiment.policy.what = QuestionKind::Typical;
     made.trials.iter_mut().for_each(|trial| trial.repeats = 10);
     assert_says(&made, "faster than the OS default in its typical mean of 10 runs, about");
