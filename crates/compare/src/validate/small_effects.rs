@@ -135,11 +135,10 @@ fn print_proofs(share: f64, bounds: &mut ErrorBounds) {
     );
     println!("|---|---|---|---|--:|--:|--:|--:|--:|");
     for row in ROWS {
-        let mean =
-            |blocks: &dyn Fn(u64) -> u32| (0..count).map(|seed| f64::from(blocks(seed))).sum::<f64>() / count as f64;
-        let (first, later) = (JudgingPolicy::default(), row.later_policy());
-        let least = mean(&|seed| count_least_blocks(row, seed));
-        let [later, first] = [later, first].map(|policy| mean(&|seed| count_blocks(row, &policy, seed)));
+        let mean = |blocks: Vec<u32>| blocks.into_iter().map(f64::from).sum::<f64>() / count as f64;
+        let least = mean(repeat_simulation(count, |seed| count_least_blocks(row, seed)));
+        let [later, first] = [row.later_policy(), JudgingPolicy::default()]
+            .map(|policy| mean(repeat_simulation(count, |seed| count_blocks(row, &policy, seed))));
         println!(
             "{} {} | {least:.1} | {later:.1} | {:.2} | {first:.1} | {:.2} |",
             row.label(),
