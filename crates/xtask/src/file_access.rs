@@ -125,9 +125,8 @@ fn is_access(path: &[String]) -> bool {
 /// Returns true if a path of `std::fs` makes, changes or removes a file, or can open one to be written to.
 fn is_making(path: &[String]) -> bool {
     let [_, _, name, rest @ ..] = path else { return false };
-    is_access(path)
-        && !READS.contains(&name.as_str())
-        && !(name == "File" && rest.first().is_some_and(|made| made == "open"))
+    let is_made = rest.first().is_some_and(|how| how.starts_with("create") || how == "options");
+    is_access(path) && !READS.contains(&name.as_str()) && (name != "File" || is_made)
 }
 
 #[cfg(test)]

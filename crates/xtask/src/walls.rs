@@ -205,7 +205,8 @@ impl<'ast> Visit<'ast> for ModuleReader<'_> {
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         let name = call.method.to_string();
-        if READS_TO_THE_END.contains(&name.as_str()) && !is_limited(&call.receiver) {
+        // Those of the standard library fill a buffer.
+        if READS_TO_THE_END.contains(&name.as_str()) && !call.args.is_empty() && !is_limited(&call.receiver) {
             self.module.unlimited_reads.insert(name.clone());
         }
         self.module.methods.insert(name);
