@@ -61,8 +61,11 @@ mod tests {
 
     #[test]
     fn the_end_of_a_process_and_of_a_thread_is_seen() {
+        if TaskHandle::open_process(std::process::id()).is_err() {
+            return println!("skipped: no handles here");
+        }
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let Ok(handle) = TaskHandle::open_process(child.id()) else { return println!("skipped: no handles here") };
+        let handle = TaskHandle::open_process(child.id()).unwrap();
         assert!(!handle.has_ended());
         child.kill().unwrap();
         while !handle.has_ended() {

@@ -325,7 +325,7 @@ fn why_a_process_is_where_it_is() {
 
 #[test]
 fn no_process_steers_or_hides() {
-    for name in hostile::names() {
+    for (number, name) in hostile::names().into_iter().enumerate() {
         let state = held(&name);
         let mut rules = resolved();
         rules[0].problem = Some(name.clone());
@@ -338,7 +338,7 @@ fn no_process_steers_or_hides() {
             hostile::check_screen(&list(&rules, Some(&state), width), width);
             hostile::check_screen(&screen::draw_plan(&planned, &unreadable, width), width);
             hostile::check_screen(&list(&rules, Some(&crowded(&name)), width), width);
-            if width == 40 {
+            if width == 40 && number % 10 == 0 {
                 hostile::check_screen(&screen::draw_list(&absent, width), width);
                 hostile::check_screen(&list(&rules, Some(&refused(&name)), width), width);
             }
