@@ -15,7 +15,7 @@ const MODEL: &str = "model";
 /// Where artifacts are known: the rooms of commands.
 const ROOMS: &str = "crate::commands";
 /// Modules elsewhere, with what lies in them, that may name an artifact's type.
-const EXCEPTIONS: [ArtifactException; 8] = [
+const EXCEPTIONS: [ArtifactException; 7] = [
     allow(
         "crate::app::placement",
         &["Survey", "LinkMap", "MemoryMap"],
