@@ -41,7 +41,7 @@ pub struct SurveyComparison {
     pub numbers: Vec<NumberChange>,
     /// Number of comparable numbers, changed or not.
     pub compared: u64,
-    /// The changes that are excluded for the numbers that are not among those that changed, by quantity.
+    /// The changes that are excluded for the unchanged numbers, by quantity.
     pub excluded: Vec<ExcludedChange>,
     /// Comparisons that were not possible, with reasons.
     pub gaps: Vec<Gap>,
@@ -240,7 +240,7 @@ impl SurveyComparison {
         self.facts.is_empty() && self.numbers.is_empty() && self.appeared.is_empty() && self.gone.is_empty()
     }
 
-    /// Adds a number to those that changed, or to the bound of its quantity.
+    /// Adds a number to the changed ones, or to the bound of its quantity.
     fn judge_change(&mut self, number: &ComparedNumber) {
         let ComparedNumber { quantity, subject, before, after, difference, reach, family_reach } = *number;
         self.compared += 1;

@@ -279,7 +279,7 @@ impl ArtifactStore {
         let sql = format!(
             "SELECT id, kind, started_unix_ms, fingerprint, deleted_unix_ms,
                     (SELECT count(*) FROM trial WHERE artifact = artifact.id), summary
-             FROM artifact WHERE {condition} ORDER BY started_unix_ms, id"
+             FROM artifact WHERE {condition}"
         );
         let listed = self.run_query(|connection| {
             let mut statement = connection.prepare(&sql)?;
@@ -290,6 +290,8 @@ impl ArtifactStore {
                 room = left;
                 entries.push(read_entry(row)?);
             }
+            // SQLite would copy all texts to sort them.
+            entries.sort_unstable_by_key(|entry: &StoredEntry| (entry.started_unix_ms, entry.number));
             Ok(Some(entries))
         })?;
         let what = || format!("the list of its results takes more than {} MiB", MOST_LISTED_BYTES >> 20);

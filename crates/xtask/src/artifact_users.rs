@@ -18,7 +18,7 @@ const ROOMS: &str = "crate::commands";
 const EXCEPTIONS: [ArtifactException; 7] = [
     allow(
         "crate::app::placement",
-        &["Survey", "LinkMap", "MemoryMap"],
+        &["ExperimentRecord", "Survey", "LinkMap", "MemoryMap"],
         "tells the placement language what was measured",
     ),
     allow("crate::draw::findings", &["Survey"], "is on the screens of `survey` and `tail`"),

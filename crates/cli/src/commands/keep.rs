@@ -392,7 +392,7 @@ fn explain_process(id: u32, rules: &RuleFiles, settings: &ProgramSettings) -> Re
     let held = state.and_then(|state| state.status.processes.get(&id));
     let waiting = state.and_then(|state| state.status.waiting.get(&id));
     let named = held.map(|held| &held.rule).or(waiting.map(|waiting| &waiting.rule));
-    // The rules of the one that holds it explain its cpus, whatever rules were asked about.
+    // The rules of its holder explain its cpus, whatever rules were asked about.
     let others = state.filter(|state| !state.keeps_rules(rules));
     let other_rules = others.map(|state| RuleFiles { place: state.rules.clone().into(), of_system: state.of_system });
     let resolved = other_rules

@@ -168,7 +168,7 @@ fn runs_to_size(race: &PlacementRace, arm: usize) -> Option<u32> {
     promise_runs(race, more_blocks(arm, now, race.policy.needed_evidence()).filter(|_| arm.state == ArmState::Alive)?)
 }
 
-/// Returns the runs of so many blocks; `None` if they are too many for a forecast.
+/// Returns the runs of this number of blocks; `None` if they are too many for a forecast.
 fn promise_runs(race: &PlacementRace, blocks: f64) -> Option<u32> {
     let runs = blocks.max(1.0).ceil() * race.next_members().len() as f64;
     (runs <= MOST_PROMISED).then_some(runs as u32)

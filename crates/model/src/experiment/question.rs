@@ -67,7 +67,7 @@ const fn bounded_bet(stake: f64, share: f64) -> BoundedBet {
 /// Bets on a mean and on slow runs: differences in either direction are usual.
 const BOUNDED_BETS: [BoundedBet; 3] = [bounded_bet(0.8, 0.65), bounded_bet(0.4, 0.25), bounded_bet(0.15, 0.1)];
 /// Bets on a guard's slow runs. Usually none is slow, and a tenth is to be excluded soon: 35 runs without a slow one are
-/// enough, or 56 with a single one.
+/// enough, or 57 with a single one.
 const GUARD_BETS: [BoundedBet; 2] = [bounded_bet(0.85, 0.85), bounded_bet(0.35, 0.15)];
 
 /// Evidence of a block on a mean, at a hypothesis: the gain, the largest possible loss, and the largest possible gain.

@@ -134,7 +134,7 @@ impl KeptProcess {
         Some((1 + refused.count(), first))
     }
 
-    /// Returns the number of its threads that its rule holds: without those that could not be placed.
+    /// Returns the number of its threads that its rule holds: without threads that could not be placed.
     pub fn held_threads(&self) -> usize {
         self.threads.len() - self.refusal().map_or(0, |(count, _)| count)
     }

@@ -9,7 +9,7 @@ use crate::stats::student::t_value;
 
 /// Standard deviations of a normal distribution in one median absolute deviation.
 const NORMAL: f64 = 1.4826;
-/// Efficiency of the median absolute deviation: so many degrees of freedom has each value.
+/// Efficiency of the median absolute deviation: the degrees of freedom of each value.
 const EFFICIENCY: f64 = 0.37;
 /// Minimum number of ratios beyond their classes' medians to know their spread.
 const FEWEST: usize = 5;
@@ -44,13 +44,13 @@ impl PairSpread {
         Self { deviation, free: Some(EFFICIENCY * beyond as f64) }
     }
 
-    /// Returns how far the ratio of any of so many pairs deviates by chance, with a probability of `alpha` for all
+    /// Returns how far the ratio of any of the pairs deviates by chance, with a probability of `alpha` for all
     /// together.
     pub fn reach_of_any(self, pairs: usize, alpha: f64) -> f64 {
         self.deviate(alpha / pairs.max(1) as f64) * self.deviation
     }
 
-    /// Returns how far the median ratio of so many pairs deviates by chance.
+    /// Returns how far the median ratio of the pairs deviates by chance.
     pub fn reach_of_median(self, pairs: usize, alpha: f64) -> f64 {
         self.deviate(alpha) * self.deviation * (OF_MEDIAN / pairs.max(1) as f64).sqrt()
     }

@@ -74,7 +74,7 @@ pub fn column_ratios(rows: &[Vec<f64>], column: usize, others: &[usize]) -> Vec<
         .collect()
 }
 
-/// A table, its columns without those that were found, and its largest deviation in each exchange so far.
+/// A table, its columns that were not found yet, and its largest deviation in each exchange so far.
 struct ExchangedTable<'a> {
     rows: Vec<&'a Vec<f64>>,
     columns: Vec<usize>,

@@ -104,7 +104,7 @@ fn cpu_levels(survey: &Survey) -> Vec<CpuLevel> {
     rounds.iter().map(|rounds| median(rounds)).zip(SessionLevel::from_series(&logarithms)).collect()
 }
 
-/// Returns the 95 % interval of a cpu's value, chosen by its place among so many.
+/// Returns the 95 % interval of a cpu's value, chosen by its place among several.
 fn interval_of((value, level): &CpuLevel, chosen_among: usize) -> Option<(f64, f64)> {
     let reach = (*level)?.reach(1.0 - CONFIDENCE, chosen_among).exp();
     Some((value / reach, value * reach))

@@ -402,7 +402,7 @@ fn quote_line(joint: &str, run: &QuotedQuantity) -> String {
     if run.line.is_empty() { String::new() } else { format!("{joint}\"{}\"", make_printable(&run.line)) }
 }
 
-/// Returns the commands that apply a winner, one line each, and the one that tries it again if it is a winner only so far.
+/// Returns the commands that apply a winner, one line each, and the command that tries an unconfirmed winner again.
 pub fn draw_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let again = open_points::draw_next_command(shown);
     draw_winners_commands(shown).into_iter().chain(again).collect()

@@ -69,7 +69,7 @@ pub fn interval_words(what: QuestionKind, effect: &BaselineEffect) -> String {
     }
 }
 
-/// Formats the proven lower bound of a gain; `None` if none is proven, or one that would print as zero.
+/// Formats the proven lower bound of a gain; `None` if none is proven, or if it would print as zero.
 pub fn format_least(what: QuestionKind, low: Option<f64>) -> Option<String> {
     low.filter(|low| *low > 0.0).map(|low| format_size_in(what, low)).filter(|text| !text.starts_with("0.0"))
 }

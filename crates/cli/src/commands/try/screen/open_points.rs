@@ -1,4 +1,4 @@
-//! A winner that is one only so far, and one that was tried again, in words.
+//! Sentences about winners that are not confirmed, and about their confirmation.
 
 use corewise_machine::suggested_command;
 use corewise_model::experiment::{OpenPoint, Verdict};
@@ -85,7 +85,7 @@ pub fn draw_next_command(shown: ShownExperiment<'_>) -> Option<StyledLine> {
         Some(wanted) => (suggested_command::try_resume_over_boots(number, wanted), "after a reboot"),
         None => (suggested_command::try_resume(number), "tries it again"),
     };
-    Some(StyledLine::new().plain("    ").strong(suggestion::format_typed(&command)).faint(format!("    ({why})")))
+    Some(StyledLine::new().plain("    ").strong(format!("{}    ({why})", suggestion::format_typed(&command))))
 }
 
 fn format_runs(shown: ShownExperiment<'_>, runs: u32) -> String {
