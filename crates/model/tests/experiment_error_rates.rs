@@ -308,7 +308,7 @@ fn an_experiment_is_the_same_every_time() {
 #[test]
 fn a_change_of_any_rule_shows() {
     const EXPECTED: [(u64, u32, u32, &str); 13] = [
-        (1, 30, 14, "wins 2"),
+        (1, 132, 65, "wins 2"),
         (2, 19, 7, "wins 2"),
         (3, 28, 8, "wins 6"),
         (4, 10, 5, "wins 1"),

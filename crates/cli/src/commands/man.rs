@@ -13,8 +13,7 @@ use crate::app::settings::ProgramSettings;
 use crate::draw::printable::make_printable;
 
 const EXAMPLES: &str = "Examples:
-  corewise man | man -l -        the page of the program
-  corewise man try | man -l -    the page of a command
+  corewise man > corewise.1            the page of the program; `man ./corewise.1` shows it
   corewise man try > ~/.local/share/man/man1/corewise-try.1";
 
 /// Print a manual page
@@ -45,7 +44,7 @@ fn write_page(command_name: Option<&str>) -> Option<io::Result<String>> {
     let mut definition = build_definition();
     definition.build();
     let definition = match command_name {
-        Some(name) => definition.find_subcommand(name)?.clone(),
+        Some(name) => definition.find_subcommand(name)?.clone().version(env!("CARGO_PKG_VERSION")),
         None => definition,
     };
     Some(render_page(&definition))

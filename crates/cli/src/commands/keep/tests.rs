@@ -347,7 +347,9 @@ fn no_process_steers_or_hides() {
             let origin =
                 MaskOrigin { process: (1, name.clone()), parent: Some((2, name.clone(), CpuSet::first_cpus(2))) };
             let reasons = reasons(&process, held, Some(&rules[0]), Some("x"));
-            let reasons = KeepWhyDocument { keeper: others.first().cloned(), unknown: others, ..reasons };
+            let (keeper, unknown) =
+                if number % 10 == 0 { (others.first().cloned(), others) } else { (None, Vec::new()) };
+            let reasons = KeepWhyDocument { keeper, unknown, ..reasons };
             hostile::check_screen(&screen::draw_explanation(&reasons, &TimeZone::UTC, width), width);
             let reasons = KeepWhyDocument { origin: Some(origin), held: None, ..reasons };
             hostile::check_screen(&screen::draw_explanation(&reasons, &TimeZone::UTC, width), width);

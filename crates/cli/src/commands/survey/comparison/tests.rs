@@ -59,58 +59,79 @@ fn what_changed_stands_with_its_interval_and_what_is_excluded() {
     assert_snapshot!(compose_story(&changed(), [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7
 
+    Changed: p99.9 rose on cpu 0, by 7.1x; time lost to stalls rose on cpu 0, by
+      4.4x; frequency rose on cpu 8, by 6.8 %; link cost rose between cpus of other
+      llc, by 1.3x.
+    Elsewhere no change of more than 2.1 % in p50, 1.8 % in frequency, 9.0 % in link
+      cost (95 %).
+    Elsewhere cannot be excluded: a change of up to 1.6x in p99.9, 2.3x in interrupt
+      rate (95 %).
+
     cpus that are gone: 31
 
     fact                 before  after
     kernel               6.17.9  6.18.2
     other programs used  1 %     77 %
 
-    number     of         times  before  [99 %]        after  [99 %]          unit
-    p99.9      cpu 0      7.06x     271  [268, 274]    1,912  [1,893, 1,931]  ns
-    time lost  cpu 0      4.41x    0.41  [0.41, 0.41]   1.81  [1.79, 1.83]    %
-    frequency  cpu 8      1.07x    5.33  [5.28, 5.38]   5.69  [5.63, 5.75]    GHz
-    link cost  other llc  1.30x      80  [79, 81]        104  [103, 105]      ns
+    number     of         times  [95 %]        before  after  unit
+    p99.9      cpu 0      7.06x  [6.84, 7.27]     271  1,912  ns
+    time lost  cpu 0      4.41x  [4.28, 4.55]    0.41   1.81  %
+    frequency  cpu 8      1.07x  [1.04, 1.10]    5.33   5.69  GHz
+    link cost  other llc  1.30x  [1.26, 1.34]      80    104  ns
 
-    163 numbers compared (p50, p99.9, time lost to stalls, frequency, interrupt
-    rate, link cost). A number counts as changed if its 99 % intervals lie further
-    apart than two surveys of one machine usually do, and further than it drifted in
-    between.
+    163 numbers compared. If nothing changed, any of them is called changed with a
+    probability of at most 5 %. Intervals include the drift between surveys, by what
+    each survey drifted within itself.
     ");
     assert_snapshot!(compose_story(&changed(), [3, 7]).screen_at_width(40).to_plain(), @r"
     From survey 3 to survey 7
 
+    Changed: p99.9 rose on cpu 0, by 7.1x;
+      time lost to stalls rose on cpu 0, by
+      4.4x; frequency rose on cpu 8, by
+      6.8 %; link cost rose between cpus of
+      other llc, by 1.3x.
+    Elsewhere no change of more than 2.1 %
+      in p50, 1.8 % in frequency, 9.0 % in
+      link cost (95 %).
+    Elsewhere cannot be excluded: a change
+      of up to 1.6x in p99.9, 2.3x in
+      interrupt rate (95 %).
+
     cpus that are gone: 31
 
     fact                 before  after
     kernel               6.17.9  6.18.2
     other programs used  1 %     77 %
 
-    number     of         times  before
-    p99.9      cpu 0      7.06x     271
-    time lost  cpu 0      4.41x    0.41
-    frequency  cpu 8      1.07x    5.33
-    link cost  other llc  1.30x      80
-    Hidden at this width: interval before,
-      after, interval after, unit
+    number     of         times
+    p99.9      cpu 0      7.06x
+    time lost  cpu 0      4.41x
+    frequency  cpu 8      1.07x
+    link cost  other llc  1.30x
+    Hidden at this width: interval, before,
+      after, unit
 
-    163 numbers compared (p50, p99.9, time
-    lost to stalls, frequency, interrupt
-    rate, link cost). A number counts as
-    changed if its 99 % intervals lie
-    further apart than two surveys of one
-    machine usually do, and further than it
-    drifted in between.
+    163 numbers compared. If nothing
+    changed, any of them is called changed
+    with a probability of at most 5 %.
+    Intervals include the drift between
+    surveys, by what each survey drifted
+    within itself.
     ");
     let nothing = SurveyComparison { compared: 131, excluded: excluded(), ..SurveyComparison::default() };
     assert_snapshot!(compose_story(&nothing, [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7  these are different machines, or the machine's cpus
       have changed
 
-    Nothing changed beyond its uncertainty.
+    No change of more than 2.1 % in p50, 1.8 % in frequency, 9.0 % in link cost
+      (95 %).
+    Cannot be excluded: a change of up to 1.6x in p99.9, 2.3x in interrupt rate
+      (95 %).
 
-    131 numbers compared. A number counts as changed if its 99 % intervals lie
-    further apart than two surveys of one machine usually do, and further than it
-    drifted in between.
+    131 numbers compared. If nothing changed, any of them is called changed with a
+    probability of at most 5 %. Intervals include the drift between surveys, by what
+    each survey drifted within itself.
     ");
 }
 
@@ -122,12 +143,11 @@ fn what_could_not_be_compared_is_not_called_unchanged() {
     assert_snapshot!(compose_story(&some, [3, 7]).screen_at_width(80).to_plain(), @r"
     From survey 3 to survey 7
 
-    Nothing that could be compared changed beyond its uncertainty. Not compared:
-      p50, p99.9, frequency of cpus 0-3.
+    Not compared: p50, p99.9, frequency of cpus 0-3.
 
-    1 numbers compared. A number counts as changed if its 99 % intervals lie further
-    apart than two surveys of one machine usually do, and further than it drifted in
-    between.
+    1 numbers compared. If nothing changed, any of them is called changed with a
+    probability of at most 5 %. Intervals include the drift between surveys, by what
+    each survey drifted within itself.
     Not compared: p50, p99.9, frequency of cpus 0-3 (one of the surveys has too few
       rounds).
     ");

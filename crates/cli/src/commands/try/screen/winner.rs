@@ -122,6 +122,7 @@ mod tests {
     fn heading(what: QuestionKind, low: Option<f64>, estimate: f64, total: f64) -> String {
         let policy = JudgingPolicy { what, margin: what.usual_margin(), ..JudgingPolicy::default() };
         let mut made = made_by(policy, &ProgramEffects::from_gains(&[0.2]), &RunNoise::Quiet, 42, 8);
+        made.standing.open_points.clear();
         let standing = &mut made.standing.arms[1];
         standing.answers.clear();
         standing.effect = Some(BaselineEffect { estimate, low, high: None });

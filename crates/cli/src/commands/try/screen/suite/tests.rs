@@ -81,7 +81,8 @@ fn a_row_a_benchmark_and_means_of_categories() {
         [110, 60].map(|width| compose_story(shown).screen_at_width(width).to_plain())
     });
     assert_snapshot!(screens[0], @r"
-    Pin it. all - core:0 is better over all 3 benchmarks; look at each before you pin it.
+    So far: all - core:0 is better over all 3 benchmarks; look at each before you pin it. Whether one run affects
+      the next is not checked, or the runs are of less than a minute: try a winner alone.
     all - core:0: proven better in 3 of 3 benchmarks, worse in 0, each by about 3 % or more; geometric mean
       +8.3 % [7.3, 9.4].
     vcache: proven better in 0 of 3 benchmarks, worse in 2, each by about 3 % or more; geometric mean
@@ -107,8 +108,10 @@ fn a_row_a_benchmark_and_means_of_categories() {
     Stored as experiments 7 to 9; each row's error rate is 5 %.
     ");
     assert_snapshot!(screens[1], @r"
-    Pin it. all - core:0 is better over all 3 benchmarks; look
-      at each before you pin it.
+    So far: all - core:0 is better over all 3 benchmarks; look
+      at each before you pin it. Whether one run affects the
+      next is not checked, or the runs are of less than a
+      minute: try a winner alone.
     all - core:0: proven better in 3 of 3 benchmarks, worse in
       0, each by about 3 % or more; geometric mean
       +8.3 % [7.3, 9.4].

@@ -65,6 +65,7 @@ fn a_total_that_differs_from_the_typical_run_stands_beside_it() {
 #[test]
 fn a_bound_of_zero_is_no_number() {
     let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);
+    made.standing.open_points.clear();
     for low in [Some(0.000_2), Some(0.0), None] {
         made.standing.arms[1].effect = Some(BaselineEffect { estimate: 0.197, low, high: None });
         let text = text_of(&made);

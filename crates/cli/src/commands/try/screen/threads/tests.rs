@@ -270,8 +270,8 @@ fn more_threads_than_cpus_may_win() {
     let does = |cell: ThreadsCell| lawful(cell) + if cell.threads == 64 { 0.12 } else { 0.0 };
     let truth = ProgramTruth { does, busy: 0.78, failing: None };
     assert_snapshot!(made(&mut cells(&[1, 8, 16, 32, 64], &[false]), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
-    64 threads, OS default: at least 11.5 % faster than 32 (one per cpu), about 12.1 %; proven after 40
-    runs (error rate 5 %).
+    So far: 64 threads, OS default: at least 11.5 % faster than 32 (one per cpu), about 12.1 %; proven
+    after 40 runs (error rate 5 %). Whether one run affects the next is not checked: too few runs.
     In 8 blocks: 4.71 s against 5.28 s with 32 threads; faster in 8 of 8 pairs. None of 8 was slow, so
     up to 31 of 100 may be.
         OMP_NUM_THREADS=64 ./app --jobs=64
@@ -315,9 +315,9 @@ fn pinning_may_be_better_at_some_counts() {
     let does = |cell: ThreadsCell| f64::from(cell.threads.min(4)).ln() + pinned(cell);
     let truth = ProgramTruth { does, ..USUAL };
     assert_snapshot!(made(&mut cells(&[1, 2, 4, 8], &BOTH), &truth, &RunNoise::Quiet, 1, 60).at(100), @r"
-    Leave it at 8 threads: no other number is 3 % faster. Pinned it is faster: 4 threads by at least
-    14.7 % (about 16.1 %). Pinning changes less than 3 % at 1 and 2 threads. At 8 threads, pinned is
-    worse.
+    Leave it at 8 threads: no other number is 3 % faster. So far: pinned it is faster: 4 threads by at
+    least 14.7 % (about 16.1 %). Whether one run affects the next is not checked: too few runs. Pinning
+    changes less than 3 % at 1 and 2 threads. At 8 threads, pinned is worse.
         OMP_NUM_THREADS=8 ./app --jobs=8
 
     threads     OS  speed-up  against 8         interval  pinned  speed-up  against OS          interval
@@ -431,7 +431,8 @@ fn one_count_and_pinned_alone_are_tables_too() {
     let does = |cell: ThreadsCell| if cell.pinned { 0.2 } else { 0.0 };
     let one = made(&mut cells(&[4], &BOTH), &ProgramTruth { does, ..USUAL }, &RunNoise::Quiet, 5, 60);
     assert_snapshot!(one.at(100), @r"
-    Pinned it is faster: 4 threads by at least 20.9 % (about 22.1 %).
+    So far: pinned it is faster: 4 threads by at least 20.9 % (about 22.1 %). Whether one run affects
+    the next is not checked: too few runs.
         OMP_NUM_THREADS=4 corewise run --on 0-3 -- ./app --jobs=4
 
     threads    OS  speed-up  pinned  speed-up  against OS         interval
