@@ -1,7 +1,7 @@
 //! Results that were made elsewhere are shown with a mark, and count nowhere as this machine's own.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Output;
 
 use corewise_machine::{CpuSet, Machine};
@@ -26,7 +26,7 @@ fn write_page(place: &TestPlace, schema: &str, data: &Value) -> &'static str {
     "stranger.html"
 }
 
-fn json(place: &TestPlace, store: &PathBuf, words: &[&str]) -> Value {
+fn json(place: &TestPlace, store: &Path, words: &[&str]) -> Value {
     serde_json::from_str(&printed(place, store, &[words, &["--json"]].concat())).unwrap()
 }
 

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(found(&pairs(40, 0.3, |block| block % 3 == 0, |block| block % 3 == 1)), None, "two modes of both");
         assert_eq!(found(&pairs(40, 0.0, |_| false, |_| false)), None);
         assert_eq!(found(&pairs(40, 0.3, |block| block < 2, |_| false)), None, "two runs are none");
-        let often = |every: u32| move |block: u32| block % every == 0;
+        let often = |every: u32| move |block: u32| block.is_multiple_of(every);
         assert_eq!(found(&pairs(60, 0.3, often(3), |block| block % 4 == 1)), None, "20 against 15 is chance");
         assert_eq!(found(&[]), None);
     }

@@ -338,7 +338,7 @@ fn no_process_steers_or_hides() {
             hostile::check_screen(&list(&rules, Some(&state), width), width);
             hostile::check_screen(&screen::draw_plan(&planned, &unreadable, width), width);
             hostile::check_screen(&list(&rules, Some(&crowded(&name)), width), width);
-            if width == 40 && number % 10 == 0 {
+            if width == 40 && number.is_multiple_of(10) {
                 hostile::check_screen(&screen::draw_list(&absent, width), width);
                 hostile::check_screen(&list(&rules, Some(&refused(&name)), width), width);
             }
@@ -348,7 +348,7 @@ fn no_process_steers_or_hides() {
                 MaskOrigin { process: (1, name.clone()), parent: Some((2, name.clone(), CpuSet::first_cpus(2))) };
             let reasons = reasons(&process, held, Some(&rules[0]), Some("x"));
             let (keeper, unknown) =
-                if number % 10 == 0 { (others.first().cloned(), others) } else { (None, Vec::new()) };
+                if number.is_multiple_of(10) { (others.first().cloned(), others) } else { (None, Vec::new()) };
             let reasons = KeepWhyDocument { keeper, unknown, ..reasons };
             hostile::check_screen(&screen::draw_explanation(&reasons, &TimeZone::UTC, width), width);
             let reasons = KeepWhyDocument { origin: Some(origin), held: None, ..reasons };

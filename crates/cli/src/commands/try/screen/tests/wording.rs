@@ -52,7 +52,9 @@ fn a_winner_comes_with_its_totals_and_its_pairs() {
 #[test]
 fn a_total_that_differs_from_the_typical_run_stands_beside_it() {
     let slow = |every: u32| {
-        move |block: u32, arm: usize, value: f64| value * if arm == 1 && block % every == 0 { 2.0 } else { 1.0 }
+        move |block: u32, arm: usize, value: f64| {
+            value * if arm == 1 && block.is_multiple_of(every) { 2.0 } else { 1.0 }
+        }
     };
     let mostly_worse = changed(0.06, 60, slow(10));
     let text = text_of(&mostly_worse);
