@@ -31,7 +31,8 @@ pub const SCENARIOS: &[Scenario] = &[
 /// `corewise try` on the first cpu and on all others, with a script.
 fn trying(first: u32, others: &str, script: &str) -> String {
     format!(
-        "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9.]+)' --higher --on {first} --on {others} -- sh -c '{script}'"
+        "COREWISE_REST=0s corewise try --no-store --no-confirm --seed 7 --json --metric 'score=score ([0-9.]+)' --higher --on {first} \
+         --on {others} -- sh -c '{script}'; [ $? -le 1 ]"
     )
 }
 
@@ -77,8 +78,8 @@ fn parts(guest: &mut RigGuest) -> ScenarioOutcome {
         cpus::format_list(second)
     );
     let tried = format!(
-        "COREWISE_REST=0s corewise try --no-store --seed 7 --json --metric 'score=score ([0-9.]+)' --higher --start server='{server}' \
-         --on 'server=package:0@bind:0, load=package:1' -- sh -c '{load}'"
+        "COREWISE_REST=0s corewise try --no-store --no-confirm --seed 7 --json --metric 'score=score ([0-9.]+)' --higher \
+         --start server='{server}' --on 'server=package:0@bind:0, load=package:1' -- sh -c '{load}'; [ $? -le 1 ]"
     );
     let document = json(guest, &tried);
     guest.run("rm -f /tmp/its /tmp/bound")?;
