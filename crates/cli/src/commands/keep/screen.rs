@@ -1,12 +1,12 @@
 //! The screens of `keep`: the rules and their processes, the plan, and the reason for a process's cpus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
 use corewise_machine::suggested_command;
 use corewise_model::keep::{
-    ChargedUser, KeptProcess, LONGEST_PAUSE, MAX_HELD_THREADS, ObservedProcess, ProcessStanding, ResolvedRule,
-    RuleEvidence, RuleStrength, UnprovenPolicy, WaitingProcess,
+    ChargedUser, KeptProcess, LONGEST_PAUSE, MAX_HELD_THREADS, ObservedProcess, OriginalMask, ProcessStanding,
+    ResolvedRule, RuleEvidence, RuleStrength, UnprovenPolicy, WaitingProcess,
 };
 use jiff::tz::TimeZone;
 
@@ -331,32 +331,7 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
     if let Some((count, why)) = held.and_then(KeptProcess::refusal) {
         say(StyledLine::new().with(TextTone::Warn, "Not placed: ").plain(format!("{}.", describe_refusal(count, why))));
     }
-    if let Some(rule) = rule {
-        say(StyledLine::new().plain(match &rule.rule.evidence {
-            None => format!(
-                "Evidence: none. It was never measured whether this helps; {} would.",
-                suggestion::format_mention(&suggested_command::try_placement(&rule.rule.on.0.to_string()))
-            ),
-            Some(found) => {
-                format!(
-                    "{}: {}, error rate {} %, on machine {}.",
-                    match () {
-                        () if !found.origin.is_measured() => "Not proven here",
-                        () if found.so_far => "Won",
-                        () => "Proven",
-                    },
-                    format_evidence(found),
-                    100.0 * found.error_rate,
-                    found.fingerprint
-                )
-            }
-        }));
-        for change in &rule.changes {
-            say(StyledLine::new()
-                .with(TextTone::Warn, "Unproven since: ")
-                .plain(format!("{} was {}, is {}.", change.what, change.was, change.is)));
-        }
-    }
+    rule.iter().flat_map(|rule| draw_evidence(rule)).for_each(&mut say);
     if let Some(waiting) = waiting {
         let at = made.since_unix_ms.unwrap_or_default() + waiting.since.as_millis() as i64;
         say(StyledLine::new().faint(format!("{}  ", format_exact_time(at, zone))).plain(describe_waiting(waiting)));
@@ -375,24 +350,51 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
         if own > 0 {
             say(StyledLine::new().plain(format!("{} set cpus of their own inside.", format_count(own, "thread"))));
         }
-        let originals: std::collections::BTreeSet<String> = held
-            .threads
-            .values()
-            .filter(|thread| thread.given.is_some())
-            .map(|thread| match &thread.original {
-                corewise_model::keep::OriginalMask::All => "all of its control group".to_owned(),
-                corewise_model::keep::OriginalMask::Only(cpus) => cpus.to_string(),
-            })
-            .collect();
-        if !originals.is_empty() {
-            say(StyledLine::new().plain(format!("Before: {}.", originals.into_iter().collect::<Vec<_>>().join("; "))));
-        }
+        draw_originals(held).into_iter().for_each(&mut say);
     }
     if let Some(owner) = limited_by {
         say(StyledLine::new()
             .plain(format!("{owner} lets {} use cpus {}; corewise stays inside.", process.cgroup, process.reachable)));
     }
     screen
+}
+
+/// Returns the evidence of a rule, and what changed since.
+fn draw_evidence(rule: &ResolvedRule) -> Vec<StyledLine> {
+    let evidence = match &rule.rule.evidence {
+        None => format!(
+            "Evidence: none. It was never measured whether this helps; {} would.",
+            suggestion::format_mention(&suggested_command::try_placement(&rule.rule.on.0.to_string()))
+        ),
+        Some(found) => {
+            let proven = match () {
+                () if !found.origin.is_measured() => "Not proven here",
+                () if found.so_far => "Won",
+                () => "Proven",
+            };
+            let (effect, rate) = (format_evidence(found), 100.0 * found.error_rate);
+            format!("{proven}: {effect}, error rate {rate} %, on machine {}.", found.fingerprint)
+        }
+    };
+    let changes = rule.changes.iter().map(|change| {
+        StyledLine::new()
+            .with(TextTone::Warn, "Unproven since: ")
+            .plain(format!("{} was {}, is {}.", change.what, change.was, change.is))
+    });
+    std::iter::once(StyledLine::new().plain(evidence)).chain(changes).collect()
+}
+
+/// Returns the masks that the threads of a process had before they were placed.
+fn draw_originals(held: &KeptProcess) -> Option<StyledLine> {
+    let given = held.threads.values().filter(|thread| thread.given.is_some());
+    let originals: BTreeSet<String> = given
+        .map(|thread| match &thread.original {
+            OriginalMask::All => "all of its control group".to_owned(),
+            OriginalMask::Only(cpus) => cpus.to_string(),
+        })
+        .collect();
+    let before = originals.into_iter().collect::<Vec<_>>().join("; ");
+    (!before.is_empty()).then(|| StyledLine::new().plain(format!("Before: {before}.")))
 }
 
 /// Names the keeper of a process behind the name of its rule.
