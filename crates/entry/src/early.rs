@@ -1,10 +1,13 @@
 //! The entry, and the decision which way the program goes.
 
+mod system_call;
+mod words;
+
 use core::arch::naked_asm;
 use core::mem::MaybeUninit;
 
-use crate::system_call::{EACCES, ENOENT, ENOTDIR, MASK_WORDS, execute, get_mask, set_mask};
-use crate::words::{byte_at, is_word, pack_letters, read_cpus, starts_with};
+use system_call::{EACCES, ENOENT, ENOTDIR, MASK_WORDS, execute, get_mask, set_mask};
+use words::{byte_at, is_word, pack_letters, read_cpus, starts_with};
 
 /// Maximum length of a path, with its zero byte (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;

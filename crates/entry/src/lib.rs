@@ -1,7 +1,7 @@
 //! The first instructions of the program: `corewise run --on LIST|MASK -- COMMAND` without starting corewise.
 //!
 //! Half of the time that such a small program takes goes to relocations, libc and `main`. So the program's ELF entry (the linker option `-e`,
-//! in the build script of the program) is [`corewise_entry`]. For exactly these words it sets the mask, reads it back and executes the
+//! in the build script of the program) is `corewise_entry`. For exactly these words it sets the mask, reads it back and executes the
 //! command. In every other case, also if the kernel refuses something, it undoes what it did and jumps to `_start`, so that the ordinary way
 //! gives the answer or the message.
 //!
@@ -13,10 +13,3 @@
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod early;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod system_call;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod words;
-
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use early::corewise_entry;

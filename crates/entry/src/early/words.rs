@@ -1,6 +1,6 @@
 //! Words of the command line: comparison, and the cpus of a list or mask.
 
-use crate::system_call::MASK_WORDS;
+use super::system_call::MASK_WORDS;
 
 /// Reads a byte of a word.
 ///
