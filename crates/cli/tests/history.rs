@@ -26,6 +26,20 @@ fn surveys_are_stored_listed_shown_and_compared() {
 }
 
 #[test]
+fn a_page_of_results_that_are_here_adds_none() {
+    let place = with_three();
+    let page = place.path().join("page.html").display().to_string();
+    printed(&place, &["report", "1", "2", "-o", &page]);
+    let said = printed(&place, &["history", "import", &page]);
+    assert!(said.contains("2 results in the history already: 1, 2") && !said.contains("imported"), "{said}");
+    let mine = place.path().join("mine.txt");
+    std::fs::write(&mine, "my own words").unwrap();
+    let refused = refused(&place, &["report", "1", "-o", &mine.display().to_string()], 3);
+    assert!(refused.contains("it exists, and no report is in it"), "{refused}");
+    printed(&place, &["report", "2", "-o", &page]);
+}
+
+#[test]
 fn a_number_that_does_not_exist_is_told_with_those_that_do() {
     let place = TestPlace::new();
     assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());

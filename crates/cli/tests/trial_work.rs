@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         trial("a_first_run_that_did_all_the_work_is_said", busy_first),
         trial("an_expression_that_is_too_large_is_refused", large_expression),
         trial("the_budget_ends_a_search_that_takes_long", slow_search),
+        trial("the_budget_ends_the_first_run_and_no_empty_experiment_is_left", long_run),
+        trial("a_program_that_is_not_there_is_never_stored", missing_program),
         trial("a_metric_is_found_in_megabytes", much_output),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -92,6 +94,22 @@ fn slow_search() -> TrialWorkOutcome {
     let script = "printf x=; head -c 2000000 /dev/zero | tr '\\0' ' ' | sed 's/ /x= /g'; sleep 1";
     let words = words_of(&mut try_script(&place, &metric, script)?, &[3])?;
     contains(&words, "the budget ended before the first run finished")?;
+    Ok(Completion::Completed)
+}
+
+fn long_run() -> TrialWorkOutcome {
+    let place = TestPlace::new();
+    let words = words_of(&mut try_script(&place, &["--budget", "1s"], "sleep 8; echo > ended")?, &[3])?;
+    contains(&words, "the budget ended before the first run finished, which was cut off")?;
+    contains(&words_of(&mut place.corewise(&["history"]), &[0])?, "Nothing is stored")?;
+    if place.path().join("ended").exists() { Err("it ran to its end".into()) } else { Ok(Completion::Completed) }
+}
+
+fn missing_program() -> TrialWorkOutcome {
+    let place = TestPlace::new();
+    let words = words_of(&mut place.corewise(&["try", "--", "./no-such-program"]), &[3])?;
+    contains(&words, "./no-such-program cannot be started: no such program")?;
+    contains(&words_of(&mut place.corewise(&["history"]), &[0])?, "Nothing is stored")?;
     Ok(Completion::Completed)
 }
 

@@ -124,6 +124,10 @@ impl<W: ExperimentObserver> ExperimentObserver for TrialCollector<'_, W> {
         Ok(())
     }
 
+    fn show_forecast(&mut self, forecast: &SessionForecast) {
+        self.watcher.show_forecast(forecast);
+    }
+
     fn show_standing(&mut self, design: &TrialDesign) {
         self.watcher.show_standing(design);
     }
@@ -177,14 +181,19 @@ pub struct TrialRequest {
     pub trial: u64,
     /// After this time no further run begins, and the trial has only the earlier runs. `None` if all are needed.
     pub longest: Option<Duration>,
-    /// End of the budget, `None` without one. After it no further run begins, and there is no trial.
+    /// End of the budget, `None` without one. It ends a run that is not finished, and there is no trial.
     pub until: Option<Instant>,
 }
 
 impl TrialRequest {
+    /// Returns the time to the end of the budget, `None` without one.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
     /// Checks whether the budget is spent.
     pub fn is_out_of_time(&self) -> bool {
-        self.until.is_some_and(|until| until <= Instant::now())
+        self.time_left().is_some_and(|left| left.is_zero())
     }
 
     /// Decides whether a trial that began at `began` gets another run after `made` runs.
@@ -238,6 +247,9 @@ pub trait ExperimentObserver {
     /// If it could not be stored.
     fn keep_trial(&mut self, trial: &Trial) -> Result<(), Self::Error>;
 
+    /// Called after a warm-up with what the earliest verdict takes.
+    fn show_forecast(&mut self, _forecast: &SessionForecast) {}
+
     /// Called after each block. Evaluating the design costs more than the call, so an implementation does that only if
     /// needed.
     fn show_standing(&mut self, design: &TrialDesign);
@@ -252,6 +264,9 @@ pub struct ExperimentLimits<'a> {
     pub least_blocks: u32,
     /// Maximum time of this session; `None` for no limit.
     pub budget: Option<Duration>,
+    /// Time beyond the budget that is used if the earliest verdict needs it. The session ends after the warm-up if both
+    /// together are too short for a verdict. `None`: it goes on in any case.
+    pub reserve: Option<Duration>,
     /// Maximum time on placements that look worse, including earlier sessions. Applies if all remaining ones look
     /// worse.
     pub worse: Option<Duration>,
@@ -277,7 +292,7 @@ impl<'a> ExperimentLimits<'a> {
         let worse = budget.filter(|_| is_live).map(|budget| budget / 2);
         let Experiment { policy, arms, .. } = &begun.experiment;
         let least_blocks = policy.boots.map_or(0, |_| policy.blocks_of_a_win(arms.len() - 1));
-        Self { blocks: done + most, least_blocks, budget, worse, rest: None, stop }
+        Self { blocks: done + most, least_blocks, budget, reserve: None, worse, rest: None, stop }
     }
 }
 
@@ -292,8 +307,28 @@ pub struct ExperimentTime {
     pub left: Option<Duration>,
 }
 
+/// What a session takes at least, known after its warm-up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SessionForecast {
+    /// Longest of the latest runs.
+    pub run: Duration,
+    /// Trials before a verdict is possible.
+    pub trials: u32,
+    /// Time of these trials with their rests.
+    pub earliest: Duration,
+    /// Remaining budget; `None` without one.
+    pub left: Option<Duration>,
+}
+
+impl SessionForecast {
+    /// Returns true if a verdict is possible within the budget.
+    pub fn fits_budget(&self) -> bool {
+        self.left.is_none_or(|left| self.earliest <= left)
+    }
+}
+
 /// Reason why an experiment's session ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ExperimentEnd {
     /// More runs would not change the verdict.
     Decided,
@@ -301,6 +336,8 @@ pub enum ExperimentEnd {
     Limit,
     /// The time was up.
     Budget,
+    /// The earliest verdict takes longer than the budget and its reserve.
+    TooShort(SessionForecast),
     /// Enough time was spent on placements that look worse.
     Worse,
     /// It was asked to stop.

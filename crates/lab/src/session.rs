@@ -64,6 +64,11 @@ impl<'a> SessionBudget<'a> {
         self.limit.map(|limit| limit.saturating_sub(self.elapsed_time()))
     }
 
+    /// Adds time to the limit.
+    pub fn extend_limit(&mut self, time: Duration) {
+        self.limit = self.limit.map(|limit| limit + time);
+    }
+
     /// Counts a visit.
     pub fn count_visit(&mut self) {
         self.visits += 1;

@@ -10,7 +10,7 @@ use corewise_machine::Machine;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::suite::results::RowResult;
 use corewise_model::suite::{BUILT_IN, BenchmarkSuite, SuiteBenchmark, SuitePart};
-use corewise_model::trial::{self, Experiment, PlacementArm, Trial, TriedWorkload, race_of_trials};
+use corewise_model::trial::{self, Experiment, PlacementArm, Trial, TrialOutcome, TriedWorkload, race_of_trials};
 use corewise_sys::file_place::FileOrigin;
 use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::installed::is_installed;
@@ -32,14 +32,15 @@ pub trait SuiteHost {
     /// If it cannot be stored.
     fn keep_experiment(&mut self, experiment: Experiment) -> Result<OpenExperiment, Self::Error>;
 
-    /// Continues an experiment in the current folder, within a budget. Returns all trials, including the earlier ones.
+    /// Continues an experiment in the current folder, within its share of a budget. Returns all trials, including the
+    /// earlier ones.
     ///
     /// # Errors
     /// If its trials cannot be made or stored.
     fn continue_experiment(
         &mut self,
         begun: &OpenExperiment,
-        budget: Option<Duration>,
+        share: Option<BudgetShare>,
     ) -> Result<(Vec<Trial>, ExperimentEnd), Self::Error>;
 
     /// Called when a script of a benchmark failed without deciding its result.
@@ -47,6 +48,15 @@ pub trait SuiteHost {
 
     /// Called when a benchmark that was begun is over; they count from 0.
     fn end_benchmark(&mut self, number: usize, benchmark: &SuiteBenchmark, result: &RowResult);
+}
+
+/// A benchmark's share of a suite's budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetShare {
+    /// Equal part of the remaining time.
+    pub budget: Duration,
+    /// The rest of it, used only if a verdict needs it.
+    pub reserve: Duration,
 }
 
 /// Suite, and the parameters of trying it.
@@ -273,8 +283,7 @@ impl<K: SuiteHost> SuiteSession<'_, '_, K> {
             }
             return Ok(known_row(known));
         }
-        let share = self.time_share(number);
-        let result = self.conduct_benchmark(number, benchmark, known, folder.folder_path(), share);
+        let result = self.conduct_benchmark(number, benchmark, known, folder.folder_path());
         // It undoes the set-up's work elsewhere, so Ctrl-C must not end it.
         if let Some(script) = &benchmark.cleanup
             && let Err(RowResult::Failed { why, .. }) = run_script("clean-up", script, &AtomicBool::new(false))
@@ -290,18 +299,32 @@ impl<K: SuiteHost> SuiteSession<'_, '_, K> {
         benchmark: &SuiteBenchmark,
         known: Option<OpenExperiment>,
         folder: &Path,
-        share: Option<Duration>,
     ) -> Result<RowResult, K::Error> {
         let mut begun = match known {
             Some(begun) => begun,
             None => self.begin_experiment(number, benchmark, folder)?,
         };
         begun.experiment.policy.most_runs = self.plan.most_runs;
+        let share = self.time_share(number).map(|budget| BudgetShare {
+            budget,
+            reserve: self.budget.time_left().unwrap_or_default().saturating_sub(budget),
+        });
         let (trials, ending) = self.keeper.continue_experiment(&begun, share)?;
-        if trials.is_empty() || (ending == ExperimentEnd::Stopped && trials.iter().all(|trial| trial.block == 0)) {
-            return Ok(RowResult::NotTried);
+        if trials.iter().any(|trial| trial.block > 0 || matches!(trial.outcome, TrialOutcome::Failed { .. })) {
+            return Ok(RowResult::from_trials(begun.experiment, trials, begun.stored));
         }
-        Ok(RowResult::from_trials(begun.experiment, trials, begun.stored))
+        let dropped = |why: String| RowResult::Dropped { why };
+        Ok(match (ending, share) {
+            (ExperimentEnd::TooShort(forecast), _) => {
+                let seconds = forecast.earliest.as_secs_f64();
+                dropped(format!("a verdict takes {seconds:.0} s at least, more than is left of the budget"))
+            }
+            (ExperimentEnd::Budget, Some(BudgetShare { budget, .. })) => {
+                let seconds = budget.as_secs_f64();
+                dropped(format!("one run on each placement takes longer than its part of the budget, {seconds:.0} s"))
+            }
+            _ => RowResult::NotTried,
+        })
     }
 
     fn begin_experiment(

@@ -3,6 +3,7 @@
 pub mod device;
 pub mod near;
 pub mod plan;
+pub mod spread;
 
 /// Returns the plain name of an interrupt source of [`crate::counts::Count`]: "timer" for "LOC", "virtio1-req.0" for "36 virtio1-req.0".
 /// Unknown names are returned unchanged.

@@ -227,6 +227,7 @@ suggestions! {
         corewise_command("try").with_options(options.iter().cloned()).with_program(program);
     try_placement(place: &str = "llc:0") => corewise_command("try").with_option("--on", place).with_program(&COMMAND);
     place_help() => corewise_command("place --help");
+    place_who(cpus: &str = "llc:0") => corewise_command("place").with_argument(cpus).with_flag("--who");
     place_json() => corewise_command("place EXPR --json");
     place_from(options: &[String] = &["--from".to_owned(), "taskset".to_owned()], text: &[String] = &["-c".to_owned(), "0-3".to_owned()]) =>
         corewise_command("place").with_options(options.iter().cloned()).with_program(text);
@@ -264,6 +265,9 @@ suggestions! {
     irq_see_away_from(cpus: &str = "3") => corewise_command("irq").with_option("--away-from", cpus).with_flag("--dry-run");
     irq_near(device: &str = "eth0") => corewise_command("irq").with_option("--near", device);
     irq_see_near(device: &str = "eth0") => corewise_command("irq").with_option("--near", device).with_flag("--dry-run");
+    irq_spread(device: &str = "eth0") => corewise_command("irq").with_option("--spread", device);
+    irq_spread_over(device: &str = "eth0", cpus: &str = "node:1") => corewise_command("irq").with_option("--spread", device).with_option("--over", cpus);
+    irq_set(cpus: &str = "45=2") => cpus.split_whitespace().fold(corewise_command("irq --set"), |command, one| command.with_argument(one));
     undo() => corewise_command("undo");
 
     // Records

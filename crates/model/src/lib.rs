@@ -16,6 +16,7 @@ pub mod device_findings;
 pub mod experiment;
 pub mod experiment_record;
 pub mod finding;
+pub mod forecast;
 pub mod histogram;
 pub mod keep;
 pub mod links;

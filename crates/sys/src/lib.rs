@@ -25,6 +25,7 @@ pub mod input;
 pub mod installed;
 pub mod interrupts;
 pub mod irq;
+pub mod isolation;
 pub mod lock;
 mod logical_processors;
 pub mod output;

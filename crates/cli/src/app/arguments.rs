@@ -38,7 +38,7 @@ pub struct CommonArguments {
         hide_default_value = true
     )]
     pub color: ColorWhen,
-    /// Fit the output to this many columns [default: the terminal's width, or 80]
+    /// Fit the output to this many columns [default: the terminal's width; without one nothing is cut]
     #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
 }

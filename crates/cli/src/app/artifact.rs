@@ -8,7 +8,7 @@ use clap::Args;
 use corewise_machine::Machine;
 use corewise_machine::SuggestedCommand;
 use corewise_model::Artifact;
-use corewise_model::artifact::{ArtifactCircumstances, PAGE_FORMAT};
+use corewise_model::artifact::{ArtifactCircumstances, ArtifactOrigin, PAGE_FORMAT};
 use corewise_store::{ArtifactStore, StoreResult, StoredEntry};
 use corewise_sys::input;
 use jiff::tz::TimeZone;
@@ -138,8 +138,8 @@ pub struct ArtifactKind {
     pub report: fn(&ArtifactStore, &[i64], &ProgramSettings) -> SectionsResult,
     /// Reads an artifact from JSON and prints it in every form. An import thus proves that it can be shown.
     pub rehearse: fn(&mut dyn Read, &ProgramSettings) -> Result<(), String>,
-    /// Reads an artifact from the JSON of a file of this name and adds it to a store. Returns its number there.
-    pub import: fn(&mut ArtifactStore, &mut dyn Read, &str) -> Result<i64, String>,
+    /// Reads an artifact from the JSON of a file of this name and adds it to a store that lacks it.
+    pub import: fn(&mut ArtifactStore, &mut dyn Read, &str) -> Result<ImportedResult, String>,
     /// Name of its JSON documents.
     pub schema: &'static str,
     /// Command that makes one.
@@ -308,12 +308,40 @@ fn build_moment<T: Artifact>(number: i64, artifact: &T) -> ResultMoment {
     ResultMoment { number, started_unix_ms, environment, values: artifact.trend_values() }
 }
 
+/// Number of an imported result.
+pub struct ImportedResult {
+    /// The number in the history.
+    pub number: i64,
+    /// False if the history had it before.
+    pub is_new: bool,
+}
+
 fn import_artifact<T: PrintedArtifact>(
     store: &mut ArtifactStore,
     data: &mut dyn Read,
     file: &str,
-) -> Result<i64, String> {
-    store.add_artifact(&read_artifact::<T>(data, file)?).map_err(|error| error.to_string())
+) -> Result<ImportedResult, String> {
+    let artifact = read_artifact::<T>(data, file)?;
+    let found = match find_same(store, &artifact)? {
+        Some(number) => Ok(ImportedResult { number, is_new: false }),
+        None => store.add_artifact(&artifact).map(|number| ImportedResult { number, is_new: true }),
+    };
+    found.map_err(|error| error.to_string())
+}
+
+/// Finds a stored artifact that differs from this one in its origin at most.
+fn find_same<T: PrintedArtifact>(store: &ArtifactStore, artifact: &T) -> Result<Option<i64>, String> {
+    let text = |artifact: &T| {
+        let mut artifact = artifact.clone();
+        *artifact.origin_mut() = ArtifactOrigin::Measured;
+        serde_json::to_string(&artifact).ok()
+    };
+    let (wanted, started) = (text(artifact), artifact.circumstances().started_unix_ms);
+    let entries = store.list_entries().map_err(|error| error.to_string())?.into_iter();
+    let may_be =
+        entries.filter(|entry| entry.kind == T::KIND && entry.started_unix_ms == started && !entry.is_deleted());
+    let mut numbers = may_be.map(|entry| entry.number);
+    Ok(numbers.find(|number| store.get_artifact::<T>(*number).is_ok_and(|stored| text(&stored) == wanted)))
 }
 
 /// Reads an artifact of a page. It is imported, whatever the page says of its origin.

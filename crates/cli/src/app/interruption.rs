@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use corewise_machine::suggested_command;
 use corewise_sys::signals;
@@ -10,6 +11,9 @@ use corewise_sys::signals;
 use super::failure::{CommandExit, CommandFailure};
 use super::output::print_message;
 use crate::draw::suggestion;
+
+/// Time in which several signals are one interruption: one to the whole process group comes once more from a parent that passes it on.
+const ONE_INTERRUPTION: Duration = Duration::from_millis(300);
 
 /// Watcher for SIGINT, SIGTERM and SIGHUP during measuring.
 #[derive(Clone, Debug)]
@@ -30,8 +34,10 @@ impl InterruptionWatch {
         let watch = Self { stop: Arc::new(AtomicBool::new(false)) };
         let seen = watch.clone();
         // A first signal after the measuring changes nothing: the complete result is stored and printed.
+        let mut first = None;
         let handler = move || {
-            if seen.stop.swap(true, Ordering::SeqCst) {
+            let first = *first.get_or_insert_with(Instant::now);
+            if seen.stop.swap(true, Ordering::SeqCst) && first.elapsed() >= ONE_INTERRUPTION {
                 exit_at_once();
             }
         };

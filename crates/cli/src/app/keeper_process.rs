@@ -14,10 +14,12 @@ pub struct RunningKeeper {
     pub user: u32,
 }
 
-/// Returns true if a process runs and is a `keep run`: it executes this program's file by name, with these arguments.
+/// Returns true if a process runs and is a `keep run`: it executes this program's file by name, with these arguments. A system that does not
+/// report the arguments of processes (Wine 8) leaves the name alone.
 pub fn is_keeper(keeper: ProcessIdentity) -> bool {
     let facts = ProcessFacts::read_facts(keeper.id).ok().flatten();
-    facts.is_some_and(|facts| facts.process == keeper && runs_keeper(&facts))
+    let is_named = |facts: &ProcessFacts| facts.arguments.is_empty() && is_this_program(facts);
+    facts.is_some_and(|facts| facts.process == keeper && (runs_keeper(&facts) || is_named(&facts)))
 }
 
 /// Returns each `keep run` of these users.

@@ -9,9 +9,7 @@ use corewise_sys::{files, process};
 
 use super::arguments::{ColorWhen, CommonArguments};
 use super::failure::CommandFailure;
-
-/// Width of output without a terminal.
-const PAGE_WIDTH: usize = 80;
+use crate::draw::wrap::UNBOUNDED_WIDTH;
 
 /// Values that corewise takes from its environment; read once, so that the rest is a function of them.
 #[derive(Clone, Debug, Default)]
@@ -215,7 +213,7 @@ fn is_utf8(locale: &str) -> bool {
 
 fn choose_width(common: &CommonArguments, environment: &ProgramEnvironment) -> usize {
     let columns = || environment.columns.as_ref()?.parse().ok().filter(|columns| (20..=1000).contains(columns));
-    common.width.map(usize::from).or(environment.terminal_width).or_else(columns).unwrap_or(PAGE_WIDTH)
+    common.width.map(usize::from).or(environment.terminal_width).or_else(columns).unwrap_or(UNBOUNDED_WIDTH)
 }
 
 /// A relative XDG_DATA_HOME is ignored, as the XDG base directory specification requires.
@@ -280,7 +278,7 @@ mod tests {
         assert_eq!(width("corewise --width 40", Some(120), Some("100")), 40);
         assert_eq!(width("corewise", Some(120), Some("100")), 120);
         assert_eq!(width("corewise", None, Some("100")), 100);
-        assert_eq!(width("corewise", None, Some("wide")), 80);
+        assert_eq!(width("corewise", None, Some("wide")), UNBOUNDED_WIDTH);
     }
 
     #[test]

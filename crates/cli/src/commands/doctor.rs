@@ -1,6 +1,7 @@
 //! `corewise doctor`: lists facts that this machine, kernel or user hides from a survey, and how to change that.
 
 pub mod document;
+mod isolation;
 
 pub mod screen;
 #[cfg(test)]
@@ -37,13 +38,21 @@ const RESTLESS_LOAD: f64 = 0.25;
 /// List what cannot be measured here, why, and how to change that
 #[derive(Clone, Debug, Parser)]
 #[command(name = "doctor")]
-pub struct DoctorArguments {}
+pub struct DoctorArguments {
+    /// Examine what disturbs isolated cpus, or these: kernel settings, interrupts, kernel threads, timers, idle states
+    #[arg(long, value_name = "EXPR", num_args = 0..=1, default_missing_value = "isolated")]
+    pub isolation: Option<String>,
+}
 
 impl RunnableCommand for DoctorArguments {
-    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<DoctorDocument<'_>>(&["doctor"])];
+    const DOCUMENTS: &'static [CommandDocument] =
+        &[command_document::<DoctorDocument<'_>>(&["doctor", "doctor --isolation all"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let machine = this_machine()?;
+        if let Some(expression) = &self.isolation {
+            return isolation::run(expression, &machine, settings);
+        }
         let (clock, counts) = (TickClock::calibrate_best(), KernelCounts::read_now());
         let found = DoctorFindings {
             uncounted: CountKind::ALL.into_iter().filter_map(|kind| Some((kind, counts.counting_gap(kind)?))).collect(),

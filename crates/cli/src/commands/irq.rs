@@ -24,7 +24,7 @@ use crate::app::settings::ProgramSettings;
 use crate::app::user_store::latest_own;
 use crate::draw::suggestion;
 use arguments::IrqArguments;
-use document::{InterruptListing, IrqDocument};
+use document::{InterruptListing, IrqDocument, SurveyedCosts};
 use screen::draw_screen;
 use task::IrqTask;
 
@@ -70,10 +70,9 @@ fn run(task: &IrqTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
         // A machine that cannot be read has no history.
         let names =
             |survey: &Survey| survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
-        let named = topology::read_machine(&root)
-            .ok()
-            .and_then(|machine| latest_own(&machine, settings, names).map(|(_, survey)| survey));
-        listing.costs = named.map(|survey| device_costs(&survey));
+        let named = topology::read_machine(&root).ok().and_then(|machine| latest_own(&machine, settings, names));
+        listing.costs =
+            named.map(|(number, survey)| SurveyedCosts { survey: number, by_number: device_costs(&survey) });
     }
     show_result(settings, || IrqDocument::new(&listing, None), || draw_screen(&listing, settings.width))?;
     Ok(CommandExit::Done)

@@ -68,6 +68,9 @@ impl RunnableCommand for KeepArguments {
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let of_system = self.system || settings.is_root && !self.user;
         let rules = find_rules(self.rules.as_deref(), of_system, settings)?;
+        if let (Some(named), false) = (&self.rules, matches!(self.command, Some(KeepCommand::Add(_)))) {
+            refuse_missing(named)?;
+        }
         match self.command {
             None => list_rules(&rules, settings),
             Some(KeepCommand::Add(typed)) => add_rule(typed, &rules, settings),
@@ -97,6 +100,16 @@ impl RunnableCommand for KeepArguments {
         }
         .map(|()| CommandExit::Done)
     }
+}
+
+/// Refuses a missing file of rules that was named: it may be a mistake in its name.
+fn refuse_missing(named: &Path) -> Result<(), CommandFailure> {
+    if named.exists() {
+        return Ok(());
+    }
+    let add = suggestion::format_mention(&suggested_command::keep_add());
+    Err(CommandFailure::usage_error(format!("--rules {}: there is no such file or folder", named.display()))
+        .with_hint(format!("{add} writes one.")))
 }
 
 fn list_rules(rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), CommandFailure> {

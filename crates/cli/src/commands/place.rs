@@ -6,6 +6,7 @@ pub mod document;
 pub mod candidates;
 pub mod screen;
 pub mod task;
+mod who;
 
 use corewise_machine::Machine;
 use corewise_machine::placement::notation::{self, Notation, NotationLine, NotationReading};
@@ -29,6 +30,7 @@ impl RunnableCommand for PlaceArguments {
             "place --candidates --machine 2990wx",
             "place --candidates --threads 100",
         ]),
+        command_document::<who::TenantsDocument>(&["place all --who"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
@@ -41,6 +43,9 @@ impl RunnableCommand for PlaceArguments {
 
 fn run(request: &PlaceRequest, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let ChosenMachine { machine, description } = machine::read_machine(&request.machine)?;
+    if request.shows_tenants {
+        return who::run(request, &machine, settings);
+    }
     let (expression, read) = parse_written(request, &machine)?;
     let resolution = match request.machine {
         MachineChoice::Here => resolve_here(&expression, &machine, settings)?,

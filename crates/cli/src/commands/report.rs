@@ -9,6 +9,7 @@ use corewise_machine::Machine;
 use corewise_machine::suggested_command;
 use corewise_model::keep::Rule;
 use corewise_store::ArtifactStore;
+use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::output::{self, OutputPlace};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,6 +29,9 @@ use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
 use arguments::ReportArguments;
 use page::ReportPage;
+
+/// End of a Markdown file, by which a later report may replace it.
+const MARKDOWN_MARK: &str = "\n<!-- corewise report -->\n";
 
 /// The output of `corewise report --json`.
 #[derive(Serialize, JsonSchema)]
@@ -55,8 +59,15 @@ impl RunnableCommand for ReportArguments {
         let output = self.output.unwrap_or_else(|| usual.into());
         let is_piped = output == Path::new("-");
         let file = if is_piped { None } else { Some(reach_place("--output", &output)?) };
+        if file.is_some() {
+            refuse_foreign_file(&output)?;
+        }
         let page = make_page(&store, &numbers, settings)?;
-        let text = if self.markdown { page.to_markdown() } else { page.to_html() };
+        let text = match (self.markdown, is_piped) {
+            (true, true) => page.to_markdown(),
+            (true, false) => page.to_markdown() + MARKDOWN_MARK,
+            (false, _) => page.to_html(),
+        };
         let figures = self.figures.as_deref().map(|folder| write_figures(&page, folder)).transpose()?;
         let Some(file) = file else {
             print_form(text.trim_end())?;
@@ -89,6 +100,21 @@ impl RunnableCommand for ReportArguments {
         show_result(settings, document, screen)?;
         Ok(CommandExit::Done)
     }
+}
+
+/// Refuses to replace a file that is no report.
+fn refuse_foreign_file(path: &Path) -> Result<(), CommandFailure> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let text = InputFile::open(path, InputKind::ReportPage).and_then(InputFile::read_text);
+    let is_report = |text: String| text.ends_with(MARKDOWN_MARK) || text.contains(&page::generator_mark());
+    if text.is_ok_and(is_report) {
+        return Ok(());
+    }
+    let what = format!("cannot write {}: it exists, and no report is in it", path.display());
+    Err(CommandFailure::unavailable_error(what)
+        .with_hint("Only an earlier report is replaced: choose another name with --output, or remove the file."))
 }
 
 /// Checks that a file can be written there, without creating it.

@@ -62,8 +62,12 @@ fn measure_tails(measure: &MeasureTask, settings: &ProgramSettings) -> Result<Co
             CommandFailure::unavailable_error(what).with_hint("Leave out --fifo, or allow this process another cpu.")
         );
     }
-    // Before measuring: a minute later is too late to report that the file cannot be written.
+    // Before measuring: a minute later is too late to report that a file cannot be written.
     let record = measure.record.as_deref().map(recording::create_file).transpose()?;
+    let histograms = measure.histograms.as_deref();
+    histograms
+        .map(|folder| output::make_folder(folder).map_err(|error| explain_unwritten(folder, &error)))
+        .transpose()?;
     let plan = SurveyPlan {
         budget: measure.budget_for(cpus.len()),
         cpus,
@@ -90,11 +94,13 @@ fn measure_tails(measure: &MeasureTask, settings: &ProgramSettings) -> Result<Co
         }
         return Err(explain_nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
     }
+    let kept = store_artifact(&survey, settings);
+    // Whatever becomes of the files, the result is printed and stored.
+    let shown = show_survey(&survey, &kept, histograms, settings);
     if let (Some((_, file)), Some(recording)) = (record, &recording) {
         recording::write_recording(file, recording)?;
     }
-    let kept = store_artifact(&survey, settings);
-    show_survey(&survey, &kept, measure.histograms.as_deref(), settings)?;
+    shown?;
     Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
 }
 
@@ -116,12 +122,13 @@ fn show_survey(
     histograms: Option<&Path>,
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
-    if let Some(folder) = histograms {
-        write_histograms(survey, folder).map_err(|error| {
-            CommandFailure::unavailable_error(format!("cannot write the histograms to {}: {error}", folder.display()))
-        })?;
-    }
-    artifact::print_artifact(survey, kept, settings)
+    artifact::print_artifact(survey, kept, settings)?;
+    let write = |folder| write_histograms(survey, folder).map_err(|error| explain_unwritten(folder, &error));
+    histograms.map_or(Ok(()), write)
+}
+
+fn explain_unwritten(folder: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure::unavailable_error(format!("cannot write the histograms to {}: {error}", folder.display()))
 }
 
 /// Writes a file for each cpu, and one with all.

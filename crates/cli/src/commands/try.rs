@@ -18,7 +18,7 @@ use clap::CommandFactory as _;
 
 use corewise_lab::experiment::{
     BUDGET_OF_SLOTS, ExperimentContext, ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentSubject,
-    ExperimentTime, OpenExperiment,
+    ExperimentTime, OpenExperiment, SessionForecast,
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
@@ -99,6 +99,7 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
         return plan::show_plan(new, &context, settings);
     }
     let sessions = TrySessions { task, context, settings };
+    let preparing = Instant::now();
     let SessionStart { mut begun, subject } =
         beginning::begin_session(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
@@ -112,9 +113,13 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
         return Err(tail_in_stretches_failure());
     }
     let is_live = begun.experiment.workload.live.is_some();
-    let until = task.budget.or(is_live.then_some(BUDGET_OF_SLOTS)).map(|budget| Instant::now() + budget);
-    let (trials, ending) = sessions.continue_experiment(&begun, &*subject, task.budget)?;
+    let until = task.budget.or(is_live.then_some(BUDGET_OF_SLOTS)).map(|budget| preparing + budget);
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let (trials, ending) = sessions.continue_experiment(&begun, &*subject, left, None)?;
     if trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
+        if trials.is_empty() {
+            beginning::forget_empty(&begun, settings);
+        }
         return Err(no_value_failure(&begun.experiment, &trials, &ending));
     }
     if ending == ExperimentEnd::Worse {
@@ -159,13 +164,16 @@ impl TrySessions<'_> {
         begun: &OpenExperiment,
         subject: &dyn ExperimentSubject,
         budget: Option<Duration>,
+        reserve: Option<Duration>,
     ) -> Result<(Vec<Trial>, ExperimentEnd), CommandFailure> {
         let mut session = TrialStore::new(begun, self.settings)?;
+        let opening = Instant::now();
         let mut runner = subject.open_runner(&begun.experiment, &self.context)?;
+        let budget = budget.map(|budget| budget.saturating_sub(opening.elapsed()));
         let usual = ExperimentLimits::from_session(begun, budget, self.context.stop);
         let worse = self.task.worse_at_most.or(usual.worse);
-        let made =
-            begun.conduct(&mut *runner, ExperimentLimits { worse, rest: self.task.rest, ..usual }, &mut session)?;
+        let limits = ExperimentLimits { reserve, worse, rest: self.task.rest, ..usual };
+        let made = begun.conduct(&mut *runner, limits, &mut session)?;
         session.progress.clear_lines();
         Ok(made)
     }
@@ -313,7 +321,7 @@ fn no_value_failure(experiment: &Experiment, trials: &[Trial], ending: &Experime
             ExperimentEnd::Gone(why) => return CommandFailure::unavailable_error(format!("nothing was tried: {why}")),
             ExperimentEnd::Stopped => "nothing was tried: it was ended before the first run finished",
             ExperimentEnd::Limit => "nothing was tried: --runs-max is smaller than one block",
-            _ => "nothing was tried: the budget ended before the first run finished",
+            _ => "nothing was tried: the budget ended before the first run finished, which was cut off",
         };
         return CommandFailure::new(
             if *ending == ExperimentEnd::Stopped { CommandExit::Interrupted } else { CommandExit::Unavailable },
@@ -382,6 +390,10 @@ impl ExperimentObserver for TrialStore<'_> {
             self.progress.warn_first_failure(trial);
         }
         Ok(())
+    }
+
+    fn show_forecast(&mut self, forecast: &SessionForecast) {
+        self.progress.show_forecast(forecast);
     }
 
     fn show_standing(&mut self, design: &TrialDesign) {

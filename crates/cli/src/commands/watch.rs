@@ -57,6 +57,12 @@ impl RunnableCommand for WatchArguments {
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+        if self.once && !self.command.is_empty() {
+            return Err(CommandFailure::usage_error(
+                "--once shows one moment, and a command that just started has none",
+            )
+            .with_hint("Leave out --once; or start the command first, and name it by --pid or --match."));
+        }
         match &self.replay {
             Some(path) => replay_recording(path, self.once, settings),
             None => watch_live(&self, settings),

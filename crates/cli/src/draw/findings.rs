@@ -4,6 +4,7 @@ use corewise_machine::Gap;
 use corewise_machine::suggested_command;
 use corewise_model::Survey;
 use corewise_model::finding::Finding;
+use corewise_model::forecast;
 use corewise_model::survey::conclude::{PendingAnswer, SurveyConclusions};
 
 use super::printable::printable_prefix;
@@ -56,19 +57,11 @@ pub fn compose_findings(survey: &Survey, conclusions: &SurveyConclusions) -> Vec
         lines.push(StyledLine::new().faint(" =  ").faint(glue_numbers(sentence)).into_paragraph(4));
     }
     if let Some(seconds) = conclusions.longer_s {
-        let command = suggestion::format_typed(&repeat_survey(survey, &format_duration_option(seconds)));
-        lines.push(StyledLine::new().plain("    To decide what is open:  ").strong(command).into_paragraph(8));
+        let command =
+            suggestion::format_typed(&repeat_survey(survey, &forecast::format_estimate_option(seconds as f64)));
+        lines.push(StyledLine::new().plain("    To decide all that is open:  ").strong(command).into_paragraph(8));
     }
     lines
-}
-
-/// Formats a duration as options take it.
-fn format_duration_option(seconds: u64) -> String {
-    match (seconds % 3600, seconds % 60) {
-        (0, _) => format!("{}h", seconds / 3600),
-        (_, 0) => format!("{}m", seconds / 60),
-        _ => format!("{seconds}s"),
-    }
 }
 
 /// Composes the meaning of a map: the remark, its findings, and the properties that were tested and do not differ.

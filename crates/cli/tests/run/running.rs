@@ -34,7 +34,7 @@ impl RunningStage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_corewise"));
         command.args(words).arg("--journal").arg(self.journals.path().join("journals")).env("NO_COLOR", "1");
         // Where a line is broken depends on how many digits the number of a process has.
-        command.env("COLUMNS", "1000");
+        command.env("COLUMNS", "999");
         command
     }
 

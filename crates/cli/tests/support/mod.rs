@@ -66,7 +66,8 @@ impl TestPlace {
             .env("COREWISE_LOCK", self.path())
             .env("COREWISE_REST", "0s")
             .current_dir(self.path());
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env("COLUMNS", "80");
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
         command

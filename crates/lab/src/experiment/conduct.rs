@@ -7,8 +7,8 @@ use corewise_model::trial::{Experiment, LONGEST_TRIAL, Trial, TrialDesign, Trial
 use corewise_sys::process::boot_id;
 
 use super::{
-    ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentTime, PAUSE_STEP, RunnerEnd, TrialRequest,
-    TrialResult, TrialRunner,
+    ExperimentEnd, ExperimentLimits, ExperimentObserver, ExperimentTime, PAUSE_STEP, RunnerEnd, SessionForecast,
+    TrialRequest, TrialResult, TrialRunner,
 };
 use crate::session::{SessionBudget, unix_ms};
 
@@ -103,6 +103,7 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
         let least = self.design.block_count() + self.limits.least_blocks;
         if !self.is_done(least) {
             self.warm_up()?;
+            self.weigh_budget()?;
         }
         while !self.is_done(least) {
             if self.design.block_count() >= self.limits.blocks {
@@ -139,6 +140,35 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
         self.runner.begin_block(0);
         let cold = if self.runner.is_running() { Vec::new() } else { self.design.alive_arms() };
         cold.into_iter().try_for_each(|arm| self.run_trial(0, arm as u32, arm, 1).map(drop))
+    }
+
+    /// Passes on what the earliest verdict takes. With a reserve, extends the budget to it, or ends the session if it cannot.
+    fn weigh_budget(&mut self) -> Result<(), LostTrial<W::Error>> {
+        let Some(forecast) = self.forecast_verdict() else { return Ok(()) };
+        let (Some(reserve), Some(left)) = (self.limits.reserve, forecast.left) else {
+            self.watcher.show_forecast(&forecast);
+            return Ok(());
+        };
+        let missing = forecast.earliest.saturating_sub(left);
+        if missing > reserve {
+            return Err(LostTrial::Over(ExperimentEnd::TooShort(forecast)));
+        }
+        self.budget.extend_limit(missing);
+        Ok(())
+    }
+
+    /// Estimates the earliest verdict by the runs of the warm-up; `None` if there were none, or enough blocks before.
+    fn forecast_verdict(&mut self) -> Option<SessionForecast> {
+        let arms = self.design.alive_arms();
+        let policy = &self.experiment.policy;
+        let needed = policy.blocks_of_a_win(self.experiment.arms.len() - 1).max(policy.least_blocks);
+        let blocks = needed.checked_sub(self.design.block_count()).filter(|blocks| *blocks > 0)?;
+        let run = arms.iter().filter_map(|arm| self.latest[*arm]).max()?;
+        let repeats = self.plan_repeats(&arms) + self.skipped_runs();
+        let rest = self.limits.rest.unwrap_or_else(|| self.runner.pause_before(run));
+        let of_block: Duration = arms.iter().map(|arm| self.run_times[*arm] * repeats + rest).sum();
+        let trials = blocks * arms.len() as u32;
+        Some(SessionForecast { run, trials, earliest: of_block * blocks, left: self.budget.time_left() })
     }
 
     /// Returns the number of runs in a row for the trials of the next block. It is the same for all arms, so that they

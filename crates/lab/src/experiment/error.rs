@@ -91,6 +91,9 @@ pub enum ExperimentError {
     /// Running processes are placed through a journal, and the context has none.
     #[error("there is no folder for the journal of changes")]
     NoJournal,
+    /// The program of the command is not there, or is no program.
+    #[error("{0} cannot be started: no such program")]
+    NotInstalled(String),
     /// The current folder cannot be found.
     #[error("the current folder: {0}")]
     Folder(io::Error),
@@ -169,6 +172,7 @@ impl ExperimentError {
             Self::Workload(_)
             | Self::FullSpeed(_)
             | Self::NoJournal
+            | Self::NotInstalled(_)
             | Self::Folder(_)
             | Self::NotBegun(_)
             | Self::Service(ScriptError::Interrupted) => return None,

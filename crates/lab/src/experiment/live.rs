@@ -51,7 +51,7 @@ pub struct LiveRunner<'a> {
     crew: ProcessCrew,
     names: RolePatterns,
     reader: SourceReader<'a>,
-    /// End of the budget, which also ends a slot of several in a row.
+    /// End of the budget, which also ends a slot.
     until: Option<Instant>,
     stop: &'a AtomicBool,
 }
@@ -397,7 +397,7 @@ impl TrialRunner for LiveRunner<'_> {
     fn run(&mut self, arm: &PlacementArm, _: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         let repeats = request.repeats.max(1);
         let length = Duration::from_secs_f64(self.live.slot_s) * repeats;
-        self.until = request.until.filter(|_| repeats > 1);
+        self.until = request.until;
         let begun = Instant::now();
         let names = self.names.clone();
         let stand = names.places_on(arm, &[REST]);

@@ -112,7 +112,7 @@ impl<'a> ProcessRunner<'a> {
             cpus: arm.cpus_of(LOAD),
             memory: policy.as_ref(),
             at_full_speed: arm.at_full_speed,
-            timeout: self.timeout,
+            timeout: self.timeout.into_iter().chain(request.time_left()).min(),
             follow: self.workload.follow.as_deref(),
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
             ..CommandExecution::new(&program, &arguments, &stops)
@@ -248,8 +248,11 @@ impl ProcessRunner<'_> {
             }
             match once {
                 Ok((executed, _)) if executed.was_held && may_fail => return Some(TrialAttempt::Held),
-                // The budget has ended its search.
-                Ok((_, found)) if found.contains(&FoundMetric::Unknown) && request.is_out_of_time() => {
+                // The budget has ended the run, or its search.
+                Ok((executed, found))
+                    if request.is_out_of_time()
+                        && (executed.end == ExecutionEnd::TimedOut || found.contains(&FoundMetric::Unknown)) =>
+                {
                     return Some(TrialAttempt::Ended(Err(RunnerEnd::OutOfTime)));
                 }
                 Ok((executed, found)) => sum.add_executed(&executed, &found, self),

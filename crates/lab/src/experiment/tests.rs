@@ -74,6 +74,7 @@ struct KeptTrials {
     trials: Vec<Trial>,
     begun: u32,
     standings: u32,
+    forecasts: Vec<SessionForecast>,
 }
 
 impl ExperimentObserver for KeptTrials {
@@ -86,6 +87,10 @@ impl ExperimentObserver for KeptTrials {
     fn keep_trial(&mut self, trial: &Trial) -> Result<(), Infallible> {
         self.trials.push(trial.clone());
         Ok(())
+    }
+
+    fn show_forecast(&mut self, forecast: &SessionForecast) {
+        self.forecasts.push(*forecast);
     }
 
     fn show_standing(&mut self, _: &TrialDesign) {
@@ -101,8 +106,15 @@ fn session(
 ) -> (ExperimentStanding, ExperimentEnd, KeptTrials) {
     let stop = AtomicBool::new(false);
     let mut runner = MadeUp::new(&stop);
-    let mut limits =
-        ExperimentLimits { blocks: 60, least_blocks: 0, budget: None, worse: None, rest: None, stop: &stop };
+    let mut limits = ExperimentLimits {
+        blocks: 60,
+        least_blocks: 0,
+        budget: None,
+        reserve: None,
+        worse: None,
+        rest: None,
+        stop: &stop,
+    };
     change(&mut runner, &mut limits);
     let mut kept = KeptTrials::default();
     let Ok((design, ending)) = conduct_experiment(experiment, earlier, &mut runner, limits, &mut kept);
@@ -122,6 +134,27 @@ fn a_clear_winner_ends_it() {
             kept.trials.iter().filter(|trial| trial.block == block).map(|trial| trial.place).collect();
         assert_eq!(places, (0..places.len() as u32).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn a_budget_too_short_for_a_verdict_is_announced_extended_or_not_spent() {
+    let second = Duration::from_secs(1);
+    let short =
+        |reserve| session(&experiment(7), &[], |_, limits| (limits.budget, limits.reserve) = (Some(second), reserve));
+    let (_, ending, kept) = short(None);
+    let [forecast] = kept.forecasts[..] else { panic!("one forecast: {:?}", kept.forecasts) };
+    assert!(!forecast.fits_budget() && forecast.trials == 18, "six blocks of three: {forecast:?}");
+    assert!(
+        forecast.earliest > 10 * second && ending == ExperimentEnd::Decided,
+        "made-up runs take no time: {forecast:?}"
+    );
+    let (_, ending, kept) = short(Some(second));
+    assert!(
+        matches!(ending, ExperimentEnd::TooShort(_)) && kept.trials.iter().all(|trial| trial.block == 0),
+        "{ending:?}"
+    );
+    let (_, ending, kept) = short(Some(60 * second));
+    assert!(ending == ExperimentEnd::Decided && kept.forecasts.is_empty(), "{ending:?}");
 }
 
 /// The verdict is a function of the stored trials: whoever reads them finds the same.
@@ -243,7 +276,8 @@ impl TrialRunner for Changing {
 fn repeats_of_changing(first_s: f64, later_s: f64, earlier: &[Trial]) -> (Vec<u32>, Vec<Trial>) {
     let (stop, mut kept) = (AtomicBool::new(false), KeptTrials::default());
     let blocks = 4 + earlier.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let limits = ExperimentLimits { blocks, least_blocks: 0, budget: None, worse: None, rest: None, stop: &stop };
+    let limits =
+        ExperimentLimits { blocks, least_blocks: 0, budget: None, reserve: None, worse: None, rest: None, stop: &stop };
     let mut runner = Changing { first_s, later_s, asked: Vec::new() };
     let Ok(_) = conduct_experiment(&experiment(7), earlier, &mut runner, limits, &mut kept);
     assert!(runner.asked.iter().all(|request| request.longest.is_some()), "a trial without a limit");
@@ -298,7 +332,8 @@ fn the_budget_ends_a_trial_between_two_runs() {
     let stretch = ConfirmationStretch { runs: u32::MAX, skipped: 0, of: None, won: None };
     let experiment = Experiment { stretch: Some(stretch), ..experiment(7) };
     let budget = Some(Duration::from_millis(200));
-    let limits = ExperimentLimits { blocks: 60, least_blocks: 0, budget, worse: None, rest: None, stop: &stop };
+    let limits =
+        ExperimentLimits { blocks: 60, least_blocks: 0, budget, reserve: None, worse: None, rest: None, stop: &stop };
     let Ok((_, ending)) = conduct_experiment(&experiment, &[], &mut Repeating { runs: 0 }, limits, &mut kept);
     assert_eq!(ending, ExperimentEnd::Budget);
     assert!(kept.trials.iter().all(|trial| trial.block == 0), "a part of a trial is none");
@@ -377,8 +412,15 @@ fn a_simulated_program_is_judged_as_a_real_one() {
     let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[0.0, 0.2]), noise: RunNoise::Typical };
     let verdict = |seed: u64| {
         let stop = AtomicBool::new(false);
-        let limits =
-            ExperimentLimits { blocks: 60, least_blocks: 0, budget: None, worse: None, rest: None, stop: &stop };
+        let limits = ExperimentLimits {
+            blocks: 60,
+            least_blocks: 0,
+            budget: None,
+            reserve: None,
+            worse: None,
+            rest: None,
+            stop: &stop,
+        };
         let mut runner = SimulatedRunner::new(&simulation, seed);
         let Ok((design, _)) =
             conduct_experiment(&experiment(seed), &[], &mut runner, limits, &mut KeptTrials::default());

@@ -30,28 +30,19 @@ pub fn plan_moves_near(
             (InterruptMobility::PerCpu, ..) => {}
             (InterruptMobility::Movable, Some(allowed), Some(now)) if is_near(allowed) => {
                 if !is_near(now) {
-                    plan.waiting.push(build_move(interrupt, allowed, allowed.clone()));
+                    plan.waiting.push(InterruptMove::new(interrupt, allowed, allowed.clone(), None));
                 }
             }
             (InterruptMobility::Movable, Some(allowed), _) => {
                 let kept = allowed.intersection(&target);
                 let to = if kept.is_empty() { target.clone() } else { kept };
-                plan.moves.push(build_move(interrupt, allowed, to));
+                plan.moves.push(InterruptMove::new(interrupt, allowed, to, None));
             }
             (_, _, Some(now)) if is_near(now) => {}
-            (mobility, _, now) => plan.staying.push(StayingInterrupt {
-                number: interrupt.number,
-                name: interrupt.joined_handlers(),
-                cpus: now.cloned().unwrap_or_default(),
-                mobility,
-            }),
+            _ => plan.staying.push(StayingInterrupt::new(interrupt)),
         }
     }
     Ok(plan)
-}
-
-fn build_move(interrupt: &DeviceInterrupt, from: &CpuSet, to: CpuSet) -> InterruptMove {
-    InterruptMove { number: interrupt.number, name: interrupt.joined_handlers(), from: from.clone(), to, reason: None }
 }
 
 #[cfg(test)]

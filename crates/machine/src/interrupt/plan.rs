@@ -33,7 +33,7 @@ pub struct InterruptMove {
 }
 
 impl InterruptMove {
-    fn new(interrupt: &DeviceInterrupt, from: &CpuSet, to: CpuSet, reason: Option<String>) -> Self {
+    pub(super) fn new(interrupt: &DeviceInterrupt, from: &CpuSet, to: CpuSet, reason: Option<String>) -> Self {
         Self { number: interrupt.number, name: interrupt.joined_handlers(), from: from.clone(), to, reason }
     }
 
@@ -55,6 +55,17 @@ pub struct StayingInterrupt {
     pub cpus: CpuSet,
     /// Reason why it cannot be moved.
     pub mobility: InterruptMobility,
+}
+
+impl StayingInterrupt {
+    pub(super) fn new(interrupt: &DeviceInterrupt) -> Self {
+        Self {
+            number: interrupt.number,
+            name: interrupt.joined_handlers(),
+            cpus: interrupt.handling_cpus().cloned().unwrap_or_default(),
+            mobility: interrupt.mobility,
+        }
+    }
 }
 
 /// No online cpu would be left to handle interrupts, except perhaps isolated ones.
@@ -79,20 +90,13 @@ pub fn plan_moves_away(
     let places = InterruptPlaces::new(away, machine)?;
     let mut plan = InterruptPlan::default();
     for interrupt in interrupts.iter().filter(|interrupt| interrupt.concerns_cpus(away)) {
-        match (interrupt.mobility, &interrupt.allowed, interrupt.handling_cpus()) {
-            (InterruptMobility::PerCpu, ..) => {}
-            (InterruptMobility::Movable, Some(allowed), _) if allowed.is_disjoint(away) => {
+        match (interrupt.mobility, &interrupt.allowed) {
+            (InterruptMobility::PerCpu, _) => {}
+            (InterruptMobility::Movable, Some(allowed)) if allowed.is_disjoint(away) => {
                 plan.waiting.push(InterruptMove::new(interrupt, allowed, allowed.clone(), None));
             }
-            (InterruptMobility::Movable, Some(allowed), _) => {
-                plan.moves.push(places.move_interrupt(interrupt, allowed))
-            }
-            (_, _, cpus) => plan.staying.push(StayingInterrupt {
-                number: interrupt.number,
-                name: interrupt.joined_handlers(),
-                cpus: cpus.cloned().unwrap_or_default(),
-                mobility: interrupt.mobility,
-            }),
+            (InterruptMobility::Movable, Some(allowed)) => plan.moves.push(places.move_interrupt(interrupt, allowed)),
+            _ => plan.staying.push(StayingInterrupt::new(interrupt)),
         }
     }
     Ok(plan)

@@ -51,6 +51,11 @@ pub enum RowResult {
         /// The experiment's number in the store, if runs were made.
         stored: Option<i64>,
     },
+    /// The budget is too short for its verdict.
+    Dropped {
+        /// The reason, with the time that it takes.
+        why: String,
+    },
     /// The time ended before its turn.
     NotTried,
 }

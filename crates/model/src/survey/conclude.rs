@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
 use crate::links::LinkClass;
-use crate::{Survey, links};
+use crate::{Survey, forecast, links};
 use episode::RoundEpisode;
 use quantity::CpuQuantity;
 pub use quantity::interrupts_per_second;
@@ -77,7 +77,7 @@ impl SurveyConclusions {
     /// Adds a sentence that is no finding: undecided if a longer survey, of `needs_s` seconds, is needed.
     fn add_unfound(&mut self, sentence: String, needs_s: Option<f64>) {
         let Some(needs_s) = needs_s else { return self.no_difference.push(sentence) };
-        self.undecided.push(format!("{sentence}; {} should tell", formats::format_about(needs_s)));
+        self.undecided.push(format!("{sentence}; {} should tell", forecast::format_about(needs_s)));
         self.need_seconds(needs_s);
     }
 
@@ -93,7 +93,7 @@ impl SurveyConclusions {
 
     /// Raises the length of a decisive survey to this, in seconds.
     fn need_seconds(&mut self, seconds: f64) {
-        self.longer_s = self.longer_s.max(formats::enough_s(seconds));
+        self.longer_s = self.longer_s.max(forecast::enough_s(seconds));
     }
 }
 

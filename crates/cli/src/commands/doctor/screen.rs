@@ -24,18 +24,23 @@ impl CheckState {
 
 /// Returns the list of checks: gaps first, then notes, then the rest.
 pub fn draw_screen(checks: &[DoctorCheck], width: usize) -> TextScreen {
-    let mut screen = TextScreen::new();
-    for state in [CheckState::Gap, CheckState::Note, CheckState::Good] {
-        for check in checks.iter().filter(|check| check.state == state) {
-            screen.extend(draw_check(check, width));
-        }
-    }
     let gaps = checks.iter().filter(|check| check.state == CheckState::Gap).count();
     let summary = match gaps {
         0 => "corewise can measure everything here.".to_owned(),
         1 => "One thing cannot be measured here; a survey lists it as not measured.".to_owned(),
         _ => format!("{gaps} things cannot be measured here; a survey lists them as not measured."),
     };
+    draw_checks(checks, &summary, width)
+}
+
+/// Returns checks, those that need something done first, and a sentence at the end.
+pub fn draw_checks(checks: &[DoctorCheck], summary: &str, width: usize) -> TextScreen {
+    let mut screen = TextScreen::new();
+    for state in [CheckState::Gap, CheckState::Note, CheckState::Good] {
+        for check in checks.iter().filter(|check| check.state == state) {
+            screen.extend(draw_check(check, width));
+        }
+    }
     screen.add_block(wrap_line(&StyledLine::new().plain(summary), width, 0));
     screen
 }

@@ -37,6 +37,8 @@ pub struct ImportDocument {
     schema: &'static str,
     /// The new numbers of the results in this history.
     numbers: Vec<i64>,
+    /// The numbers of those that were in it before, which are not stored again.
+    known: Vec<i64>,
 }
 
 /// Imports the results of a page into this user's history. Imports nothing if one of them is broken, unknown, or too large to show.
@@ -72,15 +74,22 @@ pub fn import_page(file: &Path, settings: &ProgramSettings) -> Result<(), Comman
             ))
         })
     };
-    let numbers = find_elements(&page).map(stored).collect::<Result<Vec<i64>, CommandFailure>>()?;
+    let results = find_elements(&page).map(stored).collect::<Result<Vec<_>, CommandFailure>>()?;
+    let (new, known): (Vec<_>, Vec<_>) = results.into_iter().partition(|result| result.is_new);
+    let [numbers, known] = [new, known].map(|results| results.iter().map(|result| result.number).collect::<Vec<i64>>());
     let screen = || {
-        let listed: Vec<String> = numbers.iter().map(i64::to_string).collect();
-        let what = format!("{} imported: {}", format_count(numbers.len(), "result"), listed.join(", "));
         let mut screen = TextScreen::new();
-        screen.extend(wrap_line(&StyledLine::new().plain(what), settings.width, 2));
+        for (what, numbers) in [("imported", &numbers), ("in the history already", &known)] {
+            if !numbers.is_empty() {
+                let listed: Vec<String> = numbers.iter().map(i64::to_string).collect();
+                let line = format!("{} {what}: {}", format_count(numbers.len(), "result"), listed.join(", "));
+                screen.extend(wrap_line(&StyledLine::new().plain(line), settings.width, 2));
+            }
+        }
         screen
     };
-    show_result(settings, || ImportDocument { schema: "corewise/import/1", numbers: numbers.clone() }, screen)
+    let (numbers, known) = (numbers.clone(), known.clone());
+    show_result(settings, || ImportDocument { schema: "corewise/import/1", numbers, known }, screen)
 }
 
 fn find_kind(schema: &str) -> Result<&'static ArtifactKind, String> {

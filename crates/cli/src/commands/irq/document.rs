@@ -24,6 +24,8 @@ pub struct IrqDocument<'a> {
     /// The cost of each interrupt, by number, to the cpu that lost most to it, in the latest survey that named
     /// causes; null without one.
     costs: Option<&'a BTreeMap<u32, DeviceCost>>,
+    /// The number of that survey; null without one.
+    costs_survey: Option<i64>,
     /// The interrupts of devices, as they were before any move.
     interrupts: &'a [DeviceInterrupt],
     /// The interrupts that were moved, or would be; null if they are only shown.
@@ -35,16 +37,20 @@ impl<'a> IrqDocument<'a> {
     pub fn new(listing: &'a InterruptListing, away: Option<&'a AwayReport>) -> Self {
         let InterruptListing { counted_s, costs, irqbalance, interrupts } = listing;
         let (counted_s, irqbalance) = (*counted_s, *irqbalance);
-        Self { schema: "corewise/irq/1", counted_s, costs: costs.as_ref(), irqbalance, interrupts, away }
+        let costs_survey = costs.as_ref().map(|costs| costs.survey);
+        let costs = costs.as_ref().map(|costs| &costs.by_number);
+        Self { schema: "corewise/irq/1", counted_s, costs, costs_survey, irqbalance, interrupts, away }
     }
 }
 
 /// The result of moving interrupts away from some cpus, or near their device.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AwayReport {
-    /// The expression or device as typed.
+    /// The kind of move.
+    pub aim: MoveKind,
+    /// The expression, device or interrupts as typed.
     pub expression: String,
-    /// The device, if its interrupts were to go to the cpus; absent if interrupts were to go away from the cpus.
+    /// The device whose interrupts were to move; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Why these cpus are near the device, and any doubt; absent without a device.
@@ -65,6 +71,20 @@ pub struct AwayReport {
     pub moves: Vec<MoveReport>,
     /// The interrupts that cannot be moved.
     pub staying: Vec<StayingInterrupt>,
+}
+
+/// Kind of move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MoveKind {
+    /// Away from cpus.
+    AwayFrom,
+    /// To the cpus near a device.
+    Near,
+    /// To a cpu for each interrupt of a device.
+    Spread,
+    /// To the cpus that were named for each interrupt.
+    Named,
 }
 
 /// An interrupt that was to be moved, and the result.
@@ -98,14 +118,22 @@ pub enum MoveFate {
     Refused,
 }
 
+/// The costs of interrupts in a survey.
+#[derive(Clone, Debug)]
+pub struct SurveyedCosts {
+    /// The number of the survey.
+    pub survey: i64,
+    /// The cost of each interrupt, by number, to the cpu that lost most to it.
+    pub by_number: BTreeMap<u32, DeviceCost>,
+}
+
 /// The interrupts of a machine's devices.
 #[derive(Clone, Debug)]
 pub struct InterruptListing {
     /// Seconds for which they were counted; `None` if they were not.
     pub counted_s: Option<f64>,
-    /// The cost of each interrupt, by number, to the cpu that lost most to it, in the latest survey that named
-    /// causes; `None` without one.
-    pub costs: Option<BTreeMap<u32, DeviceCost>>,
+    /// The costs of interrupts in the latest survey that named causes; `None` without one.
+    pub costs: Option<SurveyedCosts>,
     /// The process number of irqbalance, if it runs.
     pub irqbalance: Option<u32>,
     /// The interrupts, in order of their numbers.

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
 use corewise_machine::device::{self, NearCpus};
-use corewise_machine::interrupt::near;
+use corewise_machine::facts::PciDevice;
 use corewise_machine::interrupt::plan::{InterruptMove, InterruptPlan, NoCpuLeft, plan_moves_away};
+use corewise_machine::interrupt::{near, spread};
 use corewise_machine::placement::{ExcludedCpus, PlacementExpression, ResolvedExpression};
 use corewise_machine::suggested_command;
 use corewise_model::device_findings;
@@ -39,9 +40,12 @@ pub fn run(
     here: &MachineInterrupts,
     settings: &ProgramSettings,
 ) -> Result<CommandExit, CommandFailure> {
+    let device = moving.aim.names_device().then_some(moving.text.as_str());
     let PlannedMoves { plan, cpus, left_out, near } = match &moving.aim {
         MoveAim::AwayFrom(expression) => plan_away(expression, moving, task, here, settings)?,
         MoveAim::Near => plan_near_device(&moving.text, task, here, settings)?,
+        MoveAim::Spread(over) => plan_spread_device(&moving.text, over.as_ref(), task, here, settings)?,
+        MoveAim::Named(named) => plan_named_interrupts(named, here)?,
     };
     let mut moves = match moving.dry_run {
         true => plan.moves.iter().map(|step| report_move(step, MoveFate::WouldMove)).collect(),
@@ -53,7 +57,8 @@ pub fn run(
     let spared = here.machine.isolated.union(&here.machine.nohz_full);
     let report = AwayReport {
         expression: moving.text.clone(),
-        device: near.is_some().then(|| moving.text.clone()),
+        aim: moving.aim.kind(),
+        device: device.map(str::to_owned),
         near,
         command: moving.suggest_command(),
         to_ban: cpus.union(&spared),
@@ -84,14 +89,23 @@ fn plan_away(
     here: &MachineInterrupts,
     settings: &ProgramSettings,
 ) -> Result<PlannedMoves, CommandFailure> {
-    let resolution = match task.machine {
-        // Interrupts also go to cpus outside of our cpuset: a shell may be confined to keep these cpus free.
-        MachineChoice::Here => resolve_for_all(expression, &here.machine, settings)?,
-        _ => resolve_elsewhere(expression, &here.machine)?,
-    };
+    let resolution = resolve_for_interrupts(expression, task, here, settings)?;
     let plan = plan_moves_away(&here.listing.interrupts, &resolution.cpus, &here.machine)
         .map_err(|error| explain_refusal(moving, &resolution, error))?;
     Ok(PlannedMoves { plan, cpus: resolution.cpus, left_out: resolution.left_out, near: None })
+}
+
+/// Resolves an expression. Interrupts also go to cpus outside of our cpuset: a shell may be confined to keep these cpus free.
+fn resolve_for_interrupts(
+    expression: &PlacementExpression,
+    task: &IrqTask,
+    here: &MachineInterrupts,
+    settings: &ProgramSettings,
+) -> Result<ResolvedExpression, CommandFailure> {
+    match task.machine {
+        MachineChoice::Here => resolve_for_all(expression, &here.machine, settings),
+        _ => resolve_elsewhere(expression, &here.machine),
+    }
 }
 
 fn plan_near_device(
@@ -103,10 +117,7 @@ fn plan_near_device(
     let unavailable = |what: &str| CommandFailure::unavailable_error(format!("near({}): {what}", printable_name(name)));
     let device = device::find_device(&here.machine, name)
         .map_err(|error| unavailable(&error.what).with_hint(shorten_message(&error.hint)))?;
-    let near = match task.machine {
-        MachineChoice::Here => device::cpus_near(device, &with_memory_costs(here.machine.clone(), settings)),
-        _ => device::cpus_near(device, &here.machine),
-    };
+    let near = find_near(device, task, here, settings);
     if !near.is_known {
         let doubt = near.doubt.unwrap_or(near.reason);
         return Err(unavailable(&format!("it is not known where it is: {doubt}"))
@@ -114,15 +125,81 @@ fn plan_near_device(
     }
     let own = device_findings::interrupts_of(device, &here.listing.interrupts);
     if own.is_empty() {
-        return Err(unavailable("no interrupts of it are known").with_hint(format!(
-            "{} lists the interrupts; older controllers do not report their devices.",
-            suggestion::format_mention(&suggested_command::irq())
-        )));
+        return Err(no_interrupts_failure(name));
     }
     let plan = near::plan_moves_near(&own, &near.cpus, &here.machine).map_err(|error| {
         unavailable(&format!("{error} ({})", near.cpus)).with_hint("Isolated cpus are given no interrupts.")
     })?;
     Ok(PlannedMoves { plan, cpus: near.cpus.clone(), left_out: Vec::new(), near: Some(near) })
+}
+
+fn find_near(device: &PciDevice, task: &IrqTask, here: &MachineInterrupts, settings: &ProgramSettings) -> NearCpus {
+    match task.machine {
+        MachineChoice::Here => device::cpus_near(device, &with_memory_costs(here.machine.clone(), settings)),
+        _ => device::cpus_near(device, &here.machine),
+    }
+}
+
+fn no_interrupts_failure(name: &str) -> CommandFailure {
+    let what = format!("no interrupts of {} are known", printable_name(name));
+    CommandFailure::unavailable_error(what).with_hint(format!(
+        "{} lists the interrupts; older controllers do not report their devices.",
+        suggestion::format_mention(&suggested_command::irq())
+    ))
+}
+
+/// Plans a cpu for each interrupt of a device. Without its address, its interrupts are those whose handlers begin with its name.
+fn plan_spread_device(
+    name: &str,
+    over: Option<&PlacementExpression>,
+    task: &IrqTask,
+    here: &MachineInterrupts,
+    settings: &ProgramSettings,
+) -> Result<PlannedMoves, CommandFailure> {
+    let all = &here.listing.interrupts;
+    let device = device::find_device(&here.machine, name).ok();
+    let mut own = device.map_or_else(Vec::new, |device| device_findings::interrupts_of(device, all));
+    if own.is_empty() {
+        let is_named = |handler: &String| {
+            handler.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
+        };
+        own = all.iter().filter(|interrupt| interrupt.handlers.iter().any(is_named)).collect();
+    }
+    if own.is_empty() {
+        return Err(no_interrupts_failure(name));
+    }
+    let near = device.map(|device| find_near(device, task, here, settings)).filter(|near| near.is_known);
+    let (wanted, left_out) = match over {
+        Some(over) => {
+            let resolution = resolve_for_interrupts(over, task, here, settings)?;
+            (resolution.cpus, resolution.left_out)
+        }
+        None => (here.machine.online.clone(), Vec::new()),
+    };
+    let turn = spread::cpus_in_turn(&wanted, near.as_ref().map_or(&wanted, |near| &near.cpus), &here.machine);
+    let plan = spread::plan_spread(&own, &turn).map_err(|_| {
+        CommandFailure::usage_error(format!("no cpu of {wanted} is online and not isolated"))
+            .with_hint("Isolated cpus are given no interrupts.")
+    })?;
+    let cpus = plan.moves.iter().fold(CpuSet::new(), |all, step| all.union(&step.to));
+    Ok(PlannedMoves { plan, cpus, left_out, near })
+}
+
+fn plan_named_interrupts(named: &[(u32, CpuSet)], here: &MachineInterrupts) -> Result<PlannedMoves, CommandFailure> {
+    let find = |(number, cpus): &(u32, CpuSet)| {
+        let interrupt = here.listing.interrupts.iter().find(|interrupt| interrupt.number == *number);
+        let interrupt = interrupt.ok_or_else(|| {
+            CommandFailure::usage_error(format!("--set {number}={cpus}: no device has interrupt {number}"))
+                .with_hint(format!("{} lists them.", suggestion::format_mention(&suggested_command::irq())))
+        })?;
+        if cpus.is_disjoint(&here.machine.online) {
+            return Err(CommandFailure::usage_error(format!("--set {number}={cpus}: none of these cpus is online")));
+        }
+        Ok((interrupt, cpus.clone()))
+    };
+    let wanted = named.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let cpus = wanted.iter().fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus));
+    Ok(PlannedMoves { plan: spread::plan_named(&wanted), cpus, left_out: Vec::new(), near: None })
 }
 
 /// Returns `Done` if an interrupt was moved or there was none to move, otherwise `Unavailable`.

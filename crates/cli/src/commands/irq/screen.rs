@@ -31,6 +31,11 @@ pub fn draw_screen(listing: &InterruptListing, width: usize) -> TextScreen {
         Some(seconds) => format!(", counted for {} s", format_decimal(seconds, 1)),
         None => ", counted since boot".to_owned(),
     };
+    let lost = listing
+        .costs
+        .as_ref()
+        .map_or(String::new(), |costs| format!("; what is lost to each: survey {}", costs.survey));
+    let counted = counted + &lost;
     screen.extend(wrap_line(&StyledLine::new().strong("Device interrupts").plain(glue_numbers(&counted)), width, 2));
     screen.add_block(draw_table(listing, width));
     screen.add_block(describe_words(&listing.interrupts, width));
@@ -146,7 +151,7 @@ fn format_most_struck(by_cpu: &BTreeMap<u32, f64>) -> String {
 /// Returns the largest time that a cpu lost to one of them.
 fn format_cost(listing: &InterruptListing, members: &[&DeviceInterrupt]) -> String {
     let Some(costs) = &listing.costs else { return String::new() };
-    let most = members.iter().filter_map(|member| costs.get(&member.number)).map(|cost| cost.lost_us_per_s);
+    let most = members.iter().filter_map(|member| costs.by_number.get(&member.number)).map(|cost| cost.lost_us_per_s);
     most.reduce(f64::max).map_or_else(|| ABSENT.to_owned(), format_brief)
 }
 

@@ -12,6 +12,7 @@ const EXAMPLES: &str = "Examples:
   corewise place --machine fx-8150 'spread(4, cluster)'
   corewise place --as windows 'vcache - 0'           for start /affinity
   corewise place --from taskset 55                   the cpus of another tool's notation
+  corewise place llc:1 --who                         which processes may run there, and who did just now
   corewise place --candidates --threads 4            placements worth trying with 4 threads";
 
 /// Returns the end of `place --help`: the placement language in one screen, and examples.
@@ -38,6 +39,9 @@ pub struct PlaceArguments {
     /// Read EXPR in the notation of another tool, such as `place --from taskset 55`; put the tool's options after `--`
     #[arg(long, value_name = "NOTATION", value_parser = notation_names(false), ignore_case = true, hide_possible_values = true)]
     pub from: Option<String>,
+    /// Show which processes and rules may run there, and who did in the last second
+    #[arg(long, conflicts_with_all = ["candidates", "notation", "from", "machine"])]
+    pub who: bool,
     /// The machine to use.
     #[command(flatten)]
     pub machine: MachineArguments,

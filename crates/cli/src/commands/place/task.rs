@@ -15,6 +15,8 @@ pub struct PlaceRequest {
     pub from: Option<Notation>,
     /// The one notation to print, instead of the screen.
     pub alone: Option<Notation>,
+    /// True if the processes that may run there are shown.
+    pub shows_tenants: bool,
     /// The machine.
     pub machine: MachineChoice,
 }
@@ -48,6 +50,7 @@ impl PlaceRequest {
             |name: &str| name.parse::<Notation>().map_err(|error| CommandFailure::new(CommandExit::Usage, error));
         Ok(Self {
             text: arguments.expression.join(" "),
+            shows_tenants: arguments.who,
             from: arguments.from.as_deref().map(notation).transpose()?,
             alone: arguments.notation.as_deref().map(notation).transpose()?,
             machine: MachineChoice::new(&arguments.machine)?,

@@ -17,6 +17,8 @@ use crate::draw::{markdown, page};
 /// The style sheet, for windows of any width, dark mode, and paper.
 const STYLE: &str = include_str!("page.css");
 
+/// Name and begin of the element that says what made a page.
+const GENERATOR: (&str, &str) = ("generator", "corewise ");
 const RULES: &str = "Rules that keep placements";
 
 /// The content of a page.
@@ -25,6 +27,11 @@ pub struct ReportPage {
     pub sections: Vec<PageSection>,
     /// The rules of this user, and the machine as it is now; `None` if the report does not cover this machine.
     pub rules: Option<(Vec<Rule>, Machine)>,
+}
+
+/// Returns the text by which a page is recognised as a report.
+pub fn generator_mark() -> String {
+    format!("<meta name=\"{}\" content=\"{}", GENERATOR.0, GENERATOR.1)
 }
 
 impl ReportPage {
@@ -38,7 +45,7 @@ impl ReportPage {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                    meta name="generator" content=(format!("corewise {}", env!("CARGO_PKG_VERSION")));
+                    meta name=(GENERATOR.0) content=(format!("{}{}", GENERATOR.1, env!("CARGO_PKG_VERSION")));
                     title { (title) }
                     style { (PreEscaped(STYLE)) }
                 }

@@ -85,6 +85,15 @@ fn start_experiment(
     Ok(SessionStart::new(store_new(experiment, settings)?, subject))
 }
 
+/// Deletes an experiment without a run from the history.
+pub fn forget_empty(begun: &OpenExperiment, settings: &ProgramSettings) {
+    if let (HistoryPlace::At(path), Some(number)) = (&settings.history, begun.stored)
+        && let Ok(mut store) = to_write(path, settings)
+    {
+        let _ = store.delete_artifacts(&[number]);
+    }
+}
+
 fn build_experiment(
     builder: &ExperimentBuilder,
     subject: &dyn ExperimentSubject,

@@ -143,7 +143,7 @@ impl TrySessions<'_> {
         };
         let of_winner = first.subject.with_candidate(again.winner());
         let subject = of_winner.as_deref().unwrap_or(first.subject);
-        let (trials, ending) = self.continue_experiment(&begun, subject, first.time_left())?;
+        let (trials, ending) = self.continue_experiment(&begun, subject, first.time_left(), None)?;
         let is_stopped = ending == ExperimentEnd::Stopped;
         if !is_stopped && trials.iter().all(|trial| matches!(trial.outcome, TrialOutcome::Failed { .. })) {
             return Err(no_value_failure(&begun.experiment, &trials, &ending));

@@ -3,19 +3,23 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use corewise_lab::experiment::ExperimentTime;
+use corewise_lab::experiment::{ExperimentTime, SessionForecast};
 use corewise_model::experiment::ExperimentStanding;
+use corewise_model::forecast;
 use corewise_model::trial::{Experiment, Trial, TrialDesign, TrialOutcome};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::screen::{ShownExperiment, draw_standings, draw_table};
 use crate::app::output::print_message;
 use crate::app::settings::ProgramSettings;
+use crate::draw::number::{format_count, format_duration};
 use crate::draw::printable::{last_lines, printable_name};
 use crate::draw::text::StyledLine;
 
 /// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
+/// Shortest time to a verdict that is announced.
+const LONG_FORECAST: Duration = Duration::from_secs(30);
 
 /// The progress display. It is redrawn only when a method is called: a drawing thread could disturb the runs.
 pub struct SessionProgress<'a> {
@@ -68,6 +72,13 @@ impl<'a> SessionProgress<'a> {
         StyledLine::new().plain(text).cut_to(self.width).to_plain()
     }
 
+    /// Says what the earliest verdict takes, if that is long, and what to do if the budget is too short for it.
+    pub fn show_forecast(&self, forecast: &SessionForecast) {
+        if let Some(line) = describe_forecast(forecast) {
+            self.display.suspend(|| print_message(&line));
+        }
+    }
+
     /// Shows the standing after a block. Computes nothing if the display is hidden.
     pub fn show_standing(&self, design: &TrialDesign) {
         if self.display.is_hidden() {
@@ -109,6 +120,25 @@ impl<'a> SessionProgress<'a> {
     pub fn clear_lines(&self) {
         let _ = self.display.clear();
     }
+}
+
+/// Describes a verdict that takes long or does not fit into the budget: "warning: one run takes 100 s, so a verdict takes 10 runs and
+/// about 17 min, longer than the budget. …".
+fn describe_forecast(expected: &SessionForecast) -> Option<String> {
+    let SessionForecast { run, trials, earliest, .. } = expected;
+    let (run, about) = (format_duration(run.as_nanos() as f64), forecast::format_about(earliest.as_secs_f64()));
+    let what = format!(
+        "one run takes {run}, so the earliest verdict takes {} and {about}",
+        format_count(*trials as usize, "trial")
+    );
+    if expected.fits_budget() {
+        return (*earliest >= LONG_FORECAST).then(|| format!("note: {what}"));
+    }
+    let budget = forecast::format_estimate_option(2.0 * earliest.as_secs_f64());
+    Some(format!(
+        "warning: {what}, longer than the budget. Ctrl-C, and give it longer (--budget {budget}), fewer placements (--on) or a shorter \
+         command; or let it go on, and continue it later (--resume)."
+    ))
 }
 
 fn more_runs(standing: &ExperimentStanding) -> Option<u32> {

@@ -3,11 +3,10 @@
 pub mod document;
 
 use std::path::Path;
-use std::time::Duration;
 
 use corewise_lab::experiment::{CommandSubject, ExperimentContext, ExperimentEnd, OpenExperiment};
 use corewise_lab::session::SessionBudget;
-use corewise_lab::suite::{self, SuiteHost, SuitePlan, SuiteSource, missing_programs};
+use corewise_lab::suite::{self, BudgetShare, SuiteHost, SuitePlan, SuiteSource, missing_programs};
 use corewise_machine::Machine;
 use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
@@ -122,9 +121,11 @@ impl SuiteHost for SuiteHistory<'_> {
     fn continue_experiment(
         &mut self,
         begun: &OpenExperiment,
-        budget: Option<Duration>,
+        share: Option<BudgetShare>,
     ) -> Result<(Vec<Trial>, ExperimentEnd), CommandFailure> {
-        self.sessions.continue_experiment(begun, &CommandSubject::from_workload(&begun.experiment.workload), budget)
+        let subject = CommandSubject::from_workload(&begun.experiment.workload);
+        let (budget, reserve) = (share.map(|share| share.budget), share.map(|share| share.reserve));
+        self.sessions.continue_experiment(begun, &subject, budget, reserve)
     }
 
     fn warn_of_script(&mut self, benchmark: &SuiteBenchmark, why: &str, output: &str) {
@@ -161,7 +162,7 @@ fn exit_of_suite(rows: &[SuiteRow<'_>], interruption: &InterruptionWatch) -> Com
     let is_open = |tried: &TriedBenchmark| {
         tried.standing.verdict.is_open() || matches!(tried.standing.verdict, Verdict::Unsound { .. })
     };
-    let left = rows.iter().any(|row| matches!(row.result, RowResult::NotTried));
+    let left = rows.iter().any(|row| matches!(row.result, RowResult::NotTried | RowResult::Dropped { .. }));
     match () {
         () if interruption.was_seen() && (left || tried().any(is_open)) => CommandExit::Interrupted,
         () if tried().next().is_none() => CommandExit::Unavailable,

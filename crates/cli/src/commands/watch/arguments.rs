@@ -37,7 +37,7 @@ pub struct WatchArguments {
     #[arg(long, value_name = "DURATION", value_parser = duration_between("100ms", "1h"), default_value = "500ms", hide_default_value = false)]
     pub interval: Duration,
     /// Print one moment, and end
-    #[arg(long, conflicts_with = "command")]
+    #[arg(long)]
     pub once: bool,
     /// Write each moment into this file, which must not exist
     #[arg(long, value_name = "FILE")]

@@ -42,7 +42,7 @@ pub fn compose_longest(survey: &Survey) -> Vec<StoryPart> {
     lines
 }
 
-/// Lists the important parts in order: "timer 5.1 (after 7.2 on its way)".
+/// Lists the important parts in order, and the sum of the others: "timer 5.1", "entry to nvme0q1 7.2", "rest 1.3".
 fn format_parts(one: &StallTimeline) -> Vec<String> {
     let is_told =
         |part: &&StallPart| part.cause != StallCause::Work && part.length_ns as f64 >= LITTLE * one.length_ns as f64;
@@ -57,6 +57,10 @@ fn format_parts(one: &StallTimeline) -> Vec<String> {
             Some((last, length_ns)) if *last == name => *length_ns += part.length_ns,
             _ => told.push((name, part.length_ns)),
         }
+    }
+    let rest_ns = one.length_ns.saturating_sub(told.iter().map(|(_, length_ns)| length_ns).sum());
+    if rest_ns as f64 >= LITTLE * one.length_ns as f64 {
+        told.push(("rest".to_owned(), rest_ns));
     }
     told.into_iter().map(|(name, length_ns)| format!("{name} {}", format_brief(length_ns as f64 / 1e3))).collect()
 }

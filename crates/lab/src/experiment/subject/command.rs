@@ -5,11 +5,12 @@ use std::time::Duration;
 use corewise_machine::CpuSet;
 use corewise_model::trial::{Experiment, FolderText, PlacementArm, TrialMetric, TriedWorkload};
 use corewise_sys::cpuset;
+use corewise_sys::installed::is_installed;
 
 use super::ExperimentSubject;
 use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
-use crate::experiment::context::ExperimentContext;
+use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::process::ProcessRunner;
 
@@ -79,6 +80,16 @@ impl ExperimentSubject for CommandSubject {
         Ok(arms)
     }
 
+    /// Refuses a program that is not installed, before anything is stored.
+    fn prepare(
+        &self,
+        experiment: &mut Experiment,
+        _: &ExperimentContext<'_>,
+        _: &mut dyn FnMut(PreparationEvent),
+    ) -> Result<(), ExperimentError> {
+        check_installed(&experiment.workload.command)
+    }
+
     fn open_runner<'a>(
         &'a self,
         experiment: &Experiment,
@@ -89,6 +100,12 @@ impl ExperimentSubject for CommandSubject {
         let estimates = context.estimates_clock && !experiment.workload.tells_of_tails();
         Ok(Box::new(if estimates { runner.with_clock_estimates() } else { runner }))
     }
+}
+
+/// Refuses a command if its program is not a file that can be run.
+pub(super) fn check_installed(command: &[String]) -> Result<(), ExperimentError> {
+    let Some((program, path)) = command.first().zip(std::env::var_os("PATH")) else { return Ok(()) };
+    if is_installed(program, Some(&path)) { Ok(()) } else { Err(ExperimentError::NotInstalled(program.clone())) }
 }
 
 /// Opens the runner of an experiment's command.

@@ -70,8 +70,9 @@ impl ExperimentSubject for ServicesSubject {
         &self,
         experiment: &mut Experiment,
         context: &ExperimentContext<'_>,
-        _events: &mut dyn FnMut(PreparationEvent),
+        events: &mut dyn FnMut(PreparationEvent),
     ) -> Result<(), ExperimentError> {
+        self.load.prepare(experiment, context, events)?;
         self.open_services(experiment, context)?.check_services().map_err(ExperimentError::Service)
     }
 

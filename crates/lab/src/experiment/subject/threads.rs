@@ -5,7 +5,7 @@ use corewise_model::trial::{Experiment, PlacementArm, TrialMetric, TriedWorkload
 use super::{CommandSubject, ExperimentSubject};
 use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest, ThreadCounts};
-use crate::experiment::context::ExperimentContext;
+use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
 
 /// A command that is tried with several numbers of threads, pinned or left to the operating system.
@@ -36,6 +36,15 @@ impl ExperimentSubject for ThreadsSubject {
         planner: &mut CandidatePlanner<'_>,
     ) -> Result<Vec<PlacementArm>, ExperimentError> {
         planner.arms_of_threads(&self.threads)
+    }
+
+    fn prepare(
+        &self,
+        experiment: &mut Experiment,
+        context: &ExperimentContext<'_>,
+        events: &mut dyn FnMut(PreparationEvent),
+    ) -> Result<(), ExperimentError> {
+        self.command.prepare(experiment, context, events)
     }
 
     fn open_runner<'a>(

@@ -2,8 +2,8 @@
 
 use super::quantity::{CpuQuantity, QuantityTest, settles_s};
 use super::{FirstCpu, PendingAnswer, formats};
-use crate::Survey;
 use crate::finding::FindingEffect;
+use crate::{Survey, forecast};
 
 /// Returns the cpu in question: the first of the machine, if it was visited.
 pub fn asked_cpu(survey: &Survey) -> Option<u32> {
@@ -49,7 +49,7 @@ impl QuantityAnswer {
     fn open(&self) -> Option<String> {
         let (needs_s, effect) = (self.needs_s?, self.effect.as_ref()?);
         let (name, beyond) = (self.quantity.quantity_name(), self.quantity.ratio_words(effect.high));
-        Some(format!("{name} up to {beyond} is not excluded ({} should tell)", formats::format_about(needs_s)))
+        Some(format!("{name} up to {beyond} is not excluded ({} should tell)", forecast::format_about(needs_s)))
     }
 
     /// Describes the largest difference that is possible.
@@ -89,5 +89,5 @@ fn too_few_rounds(asked: &[QuantityAnswer]) -> Option<String> {
     let few: Vec<&QuantityAnswer> = asked.iter().filter(|asked| asked.effect.is_none()).collect();
     let needs_s = few.iter().filter_map(|asked| asked.needs_s).max_by(f64::total_cmp)?;
     let names: Vec<&str> = few.iter().map(|asked| asked.quantity.quantity_name()).collect();
-    Some(format!("too few rounds for {} ({} would be enough)", names.join(", "), formats::format_about(needs_s)))
+    Some(format!("too few rounds for {} ({} would be enough)", names.join(", "), forecast::format_about(needs_s)))
 }

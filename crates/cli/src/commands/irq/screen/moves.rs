@@ -4,7 +4,7 @@ use corewise_machine::interrupt::plan::StayingInterrupt;
 use corewise_machine::placement::format_list;
 use corewise_machine::suggested_command;
 
-use super::super::document::{AwayReport, InterruptListing, MoveFate, MoveReport};
+use super::super::document::{AwayReport, InterruptListing, MoveFate, MoveKind, MoveReport};
 use super::groups::{InterruptGroup, NamedInterrupt, group_interrupts};
 use super::{describe_mobilities, format_cpus};
 use crate::draw::grid::{GridColumn, TextGrid};
@@ -70,10 +70,14 @@ pub fn draw_screen(listing: &InterruptListing, report: &AwayReport, width: usize
 fn draw_title(report: &AwayReport) -> StyledLine {
     let noun = if report.cpus.len() == 1 { "cpu" } else { "cpus" };
     let cpus = format!("{noun} {}", report.cpus);
+    let each = if report.aim == MoveKind::Spread { ", one each" } else { "" };
     if let Some(device) = &report.device {
         return StyledLine::new()
             .strong(format!("Interrupts of {}", printable::printable_name(device)))
-            .plain(format!(" to {cpus}"));
+            .plain(format!(" to {cpus}{each}"));
+    }
+    if report.aim == MoveKind::Named {
+        return StyledLine::new().strong("Interrupts").plain(format!(" to {cpus}"));
     }
     let line = StyledLine::new().strong("Interrupts away from").plain(format!(" {cpus}"));
     let is_written = report.expression != report.cpus.to_string();
@@ -168,6 +172,7 @@ fn draw_summary(report: &AwayReport, width: usize) -> Vec<StyledLine> {
     if report.moves.is_empty() && report.staying.is_empty() {
         let why = match report.device {
             Some(_) => "Nothing to move: all of its interrupts go to these cpus.",
+            None if report.aim == MoveKind::Named => "Nothing to move: they go there.",
             None => "Nothing to move: no device interrupt goes there.",
         };
         return wrap_line(&StyledLine::new().plain(why), width, 2);
@@ -208,7 +213,7 @@ fn describe_irqbalance(process: u32, report: &AwayReport, width: usize) -> Vec<S
     }
     let warned = |text: String| StyledLine::new().with(TextTone::Warn, "irqbalance").plain(text);
     let first = report.moves.iter().map(|moved| moved.planned.number).next().unwrap_or_default();
-    if report.device.is_some() {
+    if report.aim != MoveKind::AwayFrom {
         let text =
             format!(" (process {process}) is running and may move them back. To keep it from them, one option each:  ");
         return wrap_line(&warned(text).strong(glue_words(&format!("irqbalance --banirq={first}"))), width, 2);

@@ -6,7 +6,7 @@ use corewise_machine::interrupt::plan::{InterruptMove, StayingInterrupt};
 use corewise_machine::placement::{ExcludedCpus, ExclusionReason};
 use insta::assert_snapshot;
 
-use super::super::document::{AwayReport, IrqDocument, MoveFate, MoveReport};
+use super::super::document::{AwayReport, IrqDocument, MoveFate, MoveKind, MoveReport};
 use super::*;
 use crate::draw::fixtures::fabricated::list;
 use crate::draw::fixtures::hostile;
@@ -194,6 +194,7 @@ fn moved(interrupt: &DeviceInterrupt, to: &str, fate: MoveFate, now: &str) -> Mo
 fn report(expression: &str, cpus: &str, moves: Vec<MoveReport>, staying: Vec<StayingInterrupt>) -> AwayReport {
     let (cpus, to_ban, left_out) = (list(cpus), list(cpus), vec![]);
     AwayReport {
+        aim: MoveKind::AwayFrom,
         expression: expression.into(),
         device: None,
         near: None,
@@ -227,8 +228,15 @@ fn near_a_device_the_reason_and_the_doubt_are_shown() {
         is_known: true,
     };
     let (device, command) = (Some("eth0".to_owned()), "corewise irq --near eth0".to_owned());
-    let report =
-        AwayReport { expression: "eth0".into(), cpus: list("4-7"), device, near: Some(near), command, ..report };
+    let report = AwayReport {
+        aim: MoveKind::Near,
+        expression: "eth0".into(),
+        cpus: list("4-7"),
+        device,
+        near: Some(near),
+        command,
+        ..report
+    };
     let listing = InterruptListing { irqbalance: Some(812), ..listing };
     assert_snapshot!(away(&listing, &report, 80), @r"
     Interrupts of eth0 to cpus 4-7

@@ -33,7 +33,7 @@ fn what_is_not_decided_is_said_with_what_it_would_take() {
         not excluded; about 4 min should tell
      =  No cpu is interrupted more often than its peers.
      =  No cpu's p50 differs from its peers' by more than its uncertainty.
-        To decide what is open:  corewise survey --budget 4m
+        To decide all that is open:  corewise survey --budget 4m
     ");
 }
 

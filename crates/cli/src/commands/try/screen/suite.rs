@@ -204,6 +204,7 @@ fn draw_benchmark(shown: &SuiteResults<'_>, row: &SuiteRow<'_>) -> Vec<StyledLin
         let why = match &row.result {
             RowResult::Missing(_) => "not installed",
             RowResult::Failed { .. } => "failed",
+            RowResult::Dropped { .. } => "dropped",
             _ => "not tried",
         };
         cells[0] = plain(format!("  {}", printable_name(&row.benchmark.name))).faint(format!(" ({why})"));
@@ -264,6 +265,9 @@ fn draw_notes(shown: &SuiteResults<'_>) -> Vec<StyledLine> {
                 lines.push(StyledLine::new().with(TextTone::Warn, "failed").plain(format!(" {name}: {why}")));
                 let last = last_lines(output, SHOWN_LINES);
                 lines.extend(last.iter().map(|line| StyledLine::new().faint(format!("    {line}"))));
+            }
+            RowResult::Dropped { why } => {
+                lines.push(StyledLine::new().with(TextTone::Warn, "dropped").plain(format!(" {name}: {why}")));
             }
             RowResult::Tried(tried) if row.sound_benchmark().is_none() => {
                 lines.push(

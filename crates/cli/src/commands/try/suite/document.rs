@@ -44,6 +44,7 @@ impl<'a> SuiteDocument<'a> {
             experiment: row.tried_benchmark().map(experiment),
             missing: if let RowResult::Missing(programs) = &row.result { programs } else { &[] },
             failure: if let RowResult::Failed { why, .. } = &row.result { Some(why) } else { None },
+            dropped: if let RowResult::Dropped { why } = &row.result { Some(why) } else { None },
             output: if let RowResult::Failed { output, .. } = &row.result { Some(output) } else { None },
             failed: if let RowResult::Failed { stored, .. } = &row.result { *stored } else { None },
         };
@@ -79,6 +80,8 @@ pub struct SuiteEntry<'a> {
     missing: &'a [String],
     /// Why there is no value or no run at all; null if a run gave a value, and if none was tried.
     failure: Option<&'a str>,
+    /// Why the budget is too short for its verdict; null if it is not.
+    dropped: Option<&'a str>,
     /// The last lines of output of the failure; null without a failure.
     output: Option<&'a str>,
     /// The number of the stored experiment, if all its runs failed; null otherwise.
