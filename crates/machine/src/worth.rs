@@ -1,8 +1,8 @@
 //! Worth of each cpu now: its speed times the share of it that a new thread would get.
 //!
 //! The speed is that of the latest survey, relative to the fastest cpu of the machine. The share is what fair scheduling gives one more
-//! thread. It is the larger of two: the idle share, or half of what interrupts, the host and real-time tasks leave. Nothing here depends on
-//! an operating system: [`WorthTable::update_records`] takes counters as they were read.
+//! thread. It is the larger of two: the idle share, or half of what interrupts, the host and real-time tasks leave. A busy sibling of the
+//! same core takes [`SIBLING_LOSS`] of the speed. Nothing here depends on an operating system: [`WorthTable::update_records`] takes counters as they were read.
 
 mod now;
 mod record;
@@ -15,7 +15,12 @@ pub use record::{
     WorthRecord, WorthShares,
 };
 
-use crate::{Level, Machine};
+use crate::{CpuSet, Level, Machine};
+
+/// Share of a cpu's speed that a busy sibling of the same core takes. Two threads of a core do together about 1.2 times the work of one
+/// (Tuck and Tullsen, "Initial observations of the simultaneous multithreading Pentium 4 processor", 2003); measured values are between 1
+/// and 1.5.
+pub const SIBLING_LOSS: f32 = 0.4;
 
 /// Time of a cpu since boot by use, in the system's ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +88,8 @@ fn ranked_speed(machine: &Machine, cpu: u32) -> CpuSpeed {
 pub struct WorthTable {
     speeds: Vec<CpuSpeed>,
     places: Vec<(Option<u16>, Option<u16>, Option<u8>)>,
+    /// Cores of several cpus.
+    cores: Vec<CpuSet>,
     before: Vec<Option<CpuTicks>>,
     records: Vec<WorthRecord>,
 }
@@ -99,15 +106,16 @@ impl WorthTable {
         };
         let places = (0..speeds.len() as u32).map(place).collect();
         let records = vec![WorthRecord::default(); speeds.len()];
-        Self { before: vec![None; speeds.len()], speeds, places, records }
+        let cores = machine.objects_of(Level::Core).into_iter().filter(|core| core.len() > 1).collect();
+        Self { before: vec![None; speeds.len()], speeds, places, cores, records }
     }
 
     /// Replaces the speeds, and the machine, which may have other cpus. Earlier counters stay.
     pub fn replace_speeds(&mut self, machine: &Machine, speeds: Vec<CpuSpeed>) {
-        let Self { speeds, places, .. } = Self::new(machine, speeds);
+        let Self { speeds, places, cores, .. } = Self::new(machine, speeds);
         self.before.resize(speeds.len(), None);
         self.records.resize(speeds.len(), WorthRecord::default());
-        (self.speeds, self.places) = (speeds, places);
+        (self.speeds, self.places, self.cores) = (speeds, places, cores);
     }
 
     /// Returns the records, by cpu number.
@@ -139,10 +147,25 @@ impl WorthTable {
                 node,
                 kind,
                 confidence,
+                sibling: 0.0,
             };
             // Unchanged counters do not begin a new stretch.
             if now.is_none() || seen.is_some() || self.before[index].is_none() {
                 self.before[index] = now;
+            }
+        }
+        self.count_siblings();
+    }
+
+    /// Reduces the worth of each cpu by what its busiest sibling takes.
+    fn count_siblings(&mut self) {
+        let busy: Vec<f32> = self.records.iter().map(|record| record.shares.taken()).collect();
+        let share = |cpu: u32| busy.get(cpu as usize).copied().unwrap_or_default();
+        for core in &self.cores {
+            for cpu in core.iter() {
+                let Some(record) = self.records.get_mut(cpu as usize) else { continue };
+                record.sibling = core.iter().filter(|other| *other != cpu).map(share).fold(0.0, f32::max);
+                record.worth *= 1.0 - SIBLING_LOSS * record.sibling;
             }
         }
     }
@@ -227,6 +250,21 @@ mod tests {
         assert!(close(flooded.shares.interrupts, 0.1) && close(flooded.shares.stolen, 0.2));
         assert_eq!((flooded.throttled, flooded.confidence, flooded.at_ns), (7, 99, 2));
         assert!(!gone.online);
+    }
+
+    #[test]
+    fn a_busy_sibling_takes_its_part() {
+        let caches = [(CpuSet::first_cpus(4), 32)];
+        let machine = crate::generate::one_package_machine(4, true, &caches);
+        let speed = CpuSpeed { relative: 1.0, source: SpeedSource::Measured };
+        let mut board = WorthTable::new(&machine, vec![speed; 4]);
+        board.update_records(1, &[ticks(0, 0, 0, 0, 0); 4], |_| None);
+        let now = [ticks(0, 100, 0, 0, 0), ticks(0, 100, 0, 0, 0), ticks(50, 50, 0, 0, 0), ticks(0, 100, 0, 0, 0)];
+        board.update_records(2, &now, |_| None);
+        let worth: Vec<f32> = board.records().iter().map(|record| record.worth).collect();
+        for (found, expected) in worth.iter().zip([1.0 - SIBLING_LOSS / 2.0, 1.0, 0.5, 1.0]) {
+            assert!(close(*found, expected), "{worth:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The cpus worth most at a moment, and the reasons.
 
-use super::{CpuWorth, SpeedSource};
+use super::{CpuWorth, SIBLING_LOSS, SpeedSource};
 use crate::suggested_command;
 
 /// Smallest difference in worth that counts: shares of a second are not more accurate. Among equals, cpus on cores without a chosen cpu
@@ -80,6 +80,7 @@ impl CpuWorth {
         let taken = [
             (1.0 - self.record.speed, "slower"),
             (shares.busy, "busy"),
+            (SIBLING_LOSS * self.record.sibling, "taken by a busy sibling"),
             (shares.interrupts, "interrupts"),
             (shares.soft_interrupts, "soft interrupts"),
             (shares.stolen, "taken by the host"),

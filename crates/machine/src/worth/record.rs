@@ -75,6 +75,16 @@ pub struct WorthRecord {
     pub kind: Option<u8>,
     /// Confidence in the record, in percent.
     pub confidence: u8,
+    /// Share of time for which the busiest sibling of its core was not idle, 0 to 1.
+    #[serde(default)]
+    pub sibling: f32,
+}
+
+impl WorthShares {
+    /// Returns the share that is not idle.
+    pub fn taken(&self) -> f32 {
+        self.busy + self.interrupts + self.soft_interrupts + self.stolen
+    }
 }
 
 impl WorthRecord {
@@ -100,7 +110,7 @@ impl WorthRecord {
             floats(shares.stolen, shares.realtime.unwrap_or(f32::NAN)),
             u64::from(shares.busy.to_bits()) | u64::from(self.throttled) << 32,
             place,
-            0,
+            u64::from(self.sibling.to_bits()),
         ]
     }
 
@@ -108,7 +118,7 @@ impl WorthRecord {
     pub fn of_words(words: &[u64; RECORD_WORDS - 1]) -> Option<Self> {
         let low = |word: u64| f32::from_bits(word as u32);
         let high = |word: u64| f32::from_bits((word >> 32) as u32);
-        let [at_ns, value, handlers, others, busy, place, _] = *words;
+        let [at_ns, value, handlers, others, busy, place, sibling] = *words;
         let realtime = high(others);
         let some_16 = |number: u16| (number != NO_16).then_some(number);
         let kind = (place >> 32) as u8;
@@ -135,6 +145,7 @@ impl WorthRecord {
             node: some_16((place >> 16) as u16),
             kind: (kind != NO_8).then_some(kind),
             confidence: (place >> 56) as u8,
+            sibling: low(sibling),
         })
     }
 }
