@@ -206,6 +206,7 @@ mod tests {
                 node: is[0].then_some(7),
                 kind: is[1].then_some(small[2] % 200),
                 confidence: small[0] % 101,
+                sibling: share(1),
             };
             prop_assert_eq!(WorthRecord::of_words(&record.to_words()), Some(record));
             let head = WorthHeader { records: numbers[0], interval_ms: numbers[1], writer: numbers[2] };
