@@ -35,13 +35,14 @@ fn main() -> ExitCode {
         act(part, argument).expect("an actor plays its part");
         return ExitCode::SUCCESS;
     }
-    let tests: [(&str, BesideTest); 7] = [
+    let tests: [(&str, BesideTest); 8] = [
         ("a_planted_disturber_is_named_and_counted", disturbed),
         ("children_are_followed", children),
         ("the_commands_output_and_status_are_its_own", passed_through),
         ("what_cannot_be_run_is_told_as_run_tells_it", not_run),
         ("a_signal_that_ends_the_command_ends_corewise_too", killed),
         ("watching_may_end_before_the_command", ended_before),
+        ("a_process_that_runs_already_is_watched_and_left_alone", running),
         ("an_ordinary_user_sees_the_kernels_accounts", ordinary_user),
     ];
     let trials = tests.map(|(name, test)| Trial::ignorable_test(name, test)).into();
@@ -153,6 +154,27 @@ fn children() -> BesideTestResult {
     let document: Value = serde_json::from_slice(&output.stdout)?;
     check(document["seen"]["threads"] == 3, &document["seen"]["threads"])?;
     check(document["to_its_end"] == true && document["exit_status"] == 0, &document["exit_status"])?;
+    Ok(Completion::Completed)
+}
+
+fn running() -> BesideTestResult {
+    let (place, own) = (TestPlace::new(), std::env::current_exe()?);
+    let mut actor = Command::new(own).args(["act", "compute"]).arg(place.path()).spawn()?;
+    wait_for(&place.path().join("started"))?;
+    let words = ["tail", "--beside", "--json", "--budget", "1s", "--pid", &actor.id().to_string()];
+    let output = place.corewise(&words).output()?;
+    let lives = actor.try_wait()?.is_none();
+    fs::write(place.path().join("stop"), "")?;
+    check(actor.wait()?.success() && lives, "it was ended")?;
+    let document: Value = serde_json::from_slice(&output.stdout)?;
+    check(output.status.success() && document["to_its_end"] == false, text(&output.stderr))?;
+    let ran = document["seen"]["on_cpu_s"].as_f64().unwrap_or_default();
+    check(document["seen"]["threads"] == 1 && ran > 0.0, &document["seen"])?;
+    let output = place.corewise(&["tail", "--beside", "--pid", &u32::MAX.to_string()]).output()?;
+    check(
+        output.status.code() == Some(2) && text(&output.stderr).contains("there is no process"),
+        text(&output.stderr),
+    )?;
     Ok(Completion::Completed)
 }
 

@@ -129,6 +129,20 @@ impl<'a> EventWatcher<'a> {
         }
     }
 
+    /// Begins to follow a process that runs already, with its descendants. Its threads are told by their numbers, so this process must see
+    /// the whole system's.
+    pub fn follow_process(&mut self, process: u32) {
+        let batch = self.streams.drain_all();
+        self.take_batch(&batch);
+        let processes =
+            std::iter::once(process).chain(task::descendant_processes(process).into_iter().map(|one| one.number));
+        for process in processes.collect::<Vec<_>>() {
+            for thread in task::thread_numbers(process) {
+                self.follow.adopt_task(thread, &task::thread_name(process, thread).unwrap_or_default());
+            }
+        }
+    }
+
     /// Takes the events out of their buffers. Returns the time to wait before the next call.
     pub fn drain_events(&mut self) -> Duration {
         let begun = Instant::now();

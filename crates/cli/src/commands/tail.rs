@@ -47,6 +47,7 @@ fn run(task: &TailTask, settings: &ProgramSettings) -> Result<CommandExit, Comma
     match task {
         TailTask::Measure(measure) => measure_tails(measure, settings),
         TailTask::Replay { recording, histograms } => replay_recording(recording, histograms.as_deref(), settings),
+        TailTask::Process { process, budget } => beside::watch_process(*process, *budget, settings),
         TailTask::Beside { cpus, budget, command } => beside::run(cpus.as_ref(), *budget, command, settings),
     }
 }

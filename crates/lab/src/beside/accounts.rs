@@ -23,6 +23,10 @@ pub struct AccountsReader {
     cpus: CpuSet,
     begun: Instant,
     interrupts: InterruptTable,
+    /// The process that ran already; `None` for a program that is a descendant of this process.
+    running: Option<u32>,
+    /// Sum of the accounts of that process at the beginning.
+    before: ThreadAccount,
     /// Child processes that this process had before the program.
     others: OtherProcesses,
     /// Latest account of each existing thread, by process and thread number.
@@ -39,11 +43,21 @@ impl AccountsReader {
             cpus: cpus.clone(),
             begun: Instant::now(),
             interrupts: irq::read_table(&Root::this_machine()),
+            running: None,
+            before: ThreadAccount::default(),
             others: OtherProcesses::new(&task::descendant_processes(std::process::id())),
             present: HashMap::new(),
             ended: ThreadAccount::default(),
             threads: 0,
         }
+    }
+
+    /// Begins reading of a process that runs already, with its descendants.
+    pub fn of_process(cpus: &CpuSet, process: u32) -> Self {
+        let mut reader = Self { running: Some(process), ..Self::new(cpus) };
+        reader.read_accounts();
+        reader.before = reader.present.values().fold(ThreadAccount::default(), add_accounts);
+        reader
     }
 
     /// Reads the accounts of all threads. Returns the time to wait before the next call.
@@ -65,13 +79,17 @@ impl AccountsReader {
 
     /// Lists the program's processes.
     fn list_processes(&mut self) -> Vec<ProcessThreads> {
+        if let Some(number) = self.running {
+            let own = ProcessThreads { number, start_ticks: 0, parent: 0, threads: task::thread_numbers(number) };
+            return std::iter::once(own).chain(task::descendant_processes(number)).collect();
+        }
         self.others.take_out(task::descendant_processes(std::process::id()))
     }
 
     /// Ends reading. Returns the sums, with gaps for accounts that this kernel does not keep.
     pub fn finish_reading(mut self) -> WatchedCommand {
         self.read_accounts();
-        let sum = self.present.values().fold(self.ended, add_accounts);
+        let sum = subtract_accounts(self.present.values().fold(self.ended, add_accounts), &self.before);
         let now = irq::read_table(&Root::this_machine());
         let since = |cpu| Some(CpuInterrupts { cpu, sources: now.counts_since(&self.interrupts, cpu)? });
         let accounts = ProgramAccounts {
@@ -105,5 +123,14 @@ const fn add_accounts(sum: ThreadAccount, account: &ThreadAccount) -> ThreadAcco
         waited_ns: sum.waited_ns + account.waited_ns,
         voluntary_switches: sum.voluntary_switches + account.voluntary_switches,
         involuntary_switches: sum.involuntary_switches + account.involuntary_switches,
+    }
+}
+
+const fn subtract_accounts(sum: ThreadAccount, before: &ThreadAccount) -> ThreadAccount {
+    ThreadAccount {
+        on_cpu_ns: sum.on_cpu_ns.saturating_sub(before.on_cpu_ns),
+        waited_ns: sum.waited_ns.saturating_sub(before.waited_ns),
+        voluntary_switches: sum.voluntary_switches.saturating_sub(before.voluntary_switches),
+        involuntary_switches: sum.involuntary_switches.saturating_sub(before.involuntary_switches),
     }
 }

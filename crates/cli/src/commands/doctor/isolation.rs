@@ -384,7 +384,44 @@ mod tests {
             timers: Some(BTreeMap::from([(3, BTreeMap::from([("hrtimer_wakeup".into(), 2)])), (0, BTreeMap::new())])),
             ..IsolationFacts::default()
         };
-        assert_snapshot!(audited(&facts, "2-3", ""), @"");
+        assert_snapshot!(audited(&facts, "2-3", ""), @r"
+        gap   load balancing: 2,3: the scheduler may move any task there
+                isolcpus=managed_irq,domain,2,3 on the kernel's command line, or a cpuset partition of type
+                isolated
+        gap   timer tick: 2,3: comes 100 to 1,000 times a second
+                nohz_full=2,3 on the kernel's command line
+        gap   RCU callbacks: 2,3: run there, in soft interrupts
+                rcu_nocbs=2,3 on the kernel's command line
+        gap   SMT siblings: 10,11 share cores with them, so programs there slow them
+                isolate 2,3,10,11 too
+        gap   device interrupts: 1 interrupt may go there: eth0-TxRx-0
+                corewise irq --away-from 2,3
+        gap   managed interrupts: nvme0q3 cannot be moved
+                isolcpus=managed_irq,domain,2,3 on the kernel's command line
+        gap   work queues: unbound work of the kernel may run on 2,3
+                sudo sh -c 'echo fff3 > /sys/devices/virtual/workqueue/cpumask'
+        gap   kernel threads: 1 unbound thread may run there; in the last second: kcompactd0 1.5 ms
+                corewise place 2,3 --who
+        gap   programs: 1 program may run there; none did in the last second
+                corewise place 2,3 --who
+        note  new interrupts: interrupts of devices that appear later may go to 2,3
+                sudo sh -c 'echo fff3 > /proc/irq/default_smp_affinity'
+        note  timers: pending there, by function: hrtimer_wakeup 2
+        note  watchdog of lockups: interrupts 2,3 every few seconds, and takes a performance counter of each
+                sudo sysctl kernel.nmi_watchdog=0
+        note  idle states: C6 takes 170 us to leave, whenever the program has waited
+                sudo cpupower -c 2,3 idle-set -D 2
+        note  frequency governor: schedutil: the clock rate follows the load
+                sudo cpupower -c 2,3 frequency-set -g performance
+        note  memory: pages are joined to huge ones while a program runs (transparent_hugepage=always);
+              pages are unmapped to see which node uses them (numa_balancing)
+                sudo sh -c 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled'; sudo sysctl
+                kernel.numa_balancing=0
+        note  statistics: each cpu updates those of memory every 1 s (vm.stat_interval)
+                sudo sysctl vm.stat_interval=3600
+
+        Done.
+        ");
     }
 
     #[test]
@@ -395,6 +432,24 @@ mod tests {
             timers: Some(BTreeMap::new()),
             ..IsolationFacts::default()
         };
-        assert_snapshot!(audited(&facts, "3,11", "3,11"), @"");
+        assert_snapshot!(audited(&facts, "3,11", "3,11"), @r"
+        gap   device interrupts: 1 interrupt may go there: eth0-TxRx-0
+                corewise irq --away-from 3,11
+        gap   kernel threads: 1 unbound thread may run there; in the last second: kcompactd0 1.5 ms
+                corewise place 3,11 --who
+        note  managed interrupts: nvme0q3: those queues are used only by programs on these cpus
+              (managed_irq)
+        note  programs: 1 program may run there; none did in the last second
+                corewise place 3,11 --who
+        good  load balancing: the scheduler moves no task there that was not placed there; it balances none
+              between them either, so pin each thread to one cpu
+        good  timer tick: stops while one task runs there (nohz_full)
+        good  RCU callbacks: run elsewhere (rcu_nocbs)
+        good  SMT siblings: both cpus of each core are among them
+        good  work queues: unbound work of the kernel runs elsewhere
+        good  timers: none is pending there
+
+        Done.
+        ");
     }
 }

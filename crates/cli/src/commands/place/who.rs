@@ -163,6 +163,18 @@ mod tests {
             ],
             rules: vec![TenantRule { name: "cache".into(), of_system: true, cpus: set("2-5") }],
         };
-        assert_snapshot!(draw_screen(&document, 80).to_plain(), @"");
+        assert_snapshot!(draw_screen(&document, 80).to_plain(), @r"
+        Who may run on cpus 2,3  2 ran there in the last second; 1 program more may, and
+          1 thread of the kernel
+        Isolated: 3. The scheduler moves no process there that was not placed there.
+
+          process  name                   ran  threads  may use
+                                         ms/s
+              812  redis-server           913        3  0-7
+               17  ksoftirqd/2 (kernel)   0.2        3  0-7
+                1  systemd                  –        3  0-7
+
+        Rule cache (of the system) keeps its processes on 2-5.
+        ");
     }
 }

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_model::survey::WorkKind;
 
 use crate::app::option_values::{duration_between, parse_budget};
 
 /// The command line of `tail`.
-pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside [OPTIONS] -- <COMMAND>...";
+pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside [OPTIONS] -- <COMMAND>...\n       corewise tail --beside --pid <PID>";
 
 /// The end of `tail --help`.
 pub const AFTER: &str = "Examples:
@@ -19,6 +19,7 @@ pub const AFTER: &str = "Examples:
   corewise tail --cpus 0,3 --budget 5m   two cpus for longer: rarer stalls
   corewise tail --work compute           stalls as a computing program sees them
   corewise tail --beside -- ./app        interruptions of a program, without spinning on its cpus
+  corewise tail --beside --pid 4711 --budget 10s    of a process that runs already
   corewise tail --explain --record t.gz  stores the kernel's events; --replay t.gz shows them anywhere
 
 A loop that never waits reads the clock again and again. A piece is a stall if it takes longer than usual by at least \
@@ -38,6 +39,7 @@ signal ends corewise (128+n in a shell).";
 /// Show how long and how often each cpu stalls, and what causes it
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tail", override_usage = USAGE, after_help = AFTER)]
+#[command(group(ArgGroup::new("watched").args(["pid", "command"])))]
 pub struct TailArguments {
     /// Use only these cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all allowed cpus]
     #[arg(help_heading = "Measurement", long, value_name = "EXPR")]
@@ -70,9 +72,12 @@ pub struct TailArguments {
     /// Write each cpu's histogram to this folder: cpuN.hgrm, and all.hlog for HdrHistogram's tools
     #[arg(help_heading = "Output and history", long, value_name = "FOLDER", conflicts_with = "beside")]
     pub histograms: Option<PathBuf>,
-    /// Run a command and report what interrupts it
-    #[arg(help_heading = "Measurement", long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "command")]
+    /// Run a command and report what interrupts it; with --pid, a process that runs already
+    #[arg(help_heading = "Measurement", long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "watched")]
     pub beside: bool,
+    /// Watch this process and its descendants, until it ends, the budget is spent, or Ctrl-C
+    #[arg(help_heading = "Measurement", long, value_name = "PID", requires = "beside", conflicts_with_all = ["command", "cpus"], value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: Option<u32>,
     /// The command that --beside watches
     #[arg(value_name = "COMMAND", last = true, requires = "beside")]
     pub command: Vec<OsString>,

@@ -16,15 +16,18 @@ use corewise_machine::placement::PlacementExpression;
 use corewise_machine::{CpuSet, Gap};
 use corewise_sys::events::EventRecorder;
 use corewise_sys::open_files::OpenFiles;
+use corewise_sys::process::sees_all_numbers;
+use corewise_sys::processes::{ProcessFacts, process_threads};
 use corewise_sys::signals::HeldSignals;
-use corewise_sys::{affinity, ipc, spawn};
+use corewise_sys::{affinity, cpuset, ipc, spawn};
 
 use crate::app::child::supervisor::{
     CommandEnd, CommandObserver, CommandSupervisor, StartedCommand, UNWATCHED, exit_like, start_command,
 };
 use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::interruption::InterruptionWatch;
 use crate::app::machine::this_machine;
-use crate::app::output::{print_message, show_beside};
+use crate::app::output::{print_message, show_beside, show_result};
 use crate::app::settings::ProgramSettings;
 use document::{BesideDocument, ShownBeside};
 use screen::draw_screen;
@@ -58,7 +61,7 @@ pub fn run(
         before.give_back_to(&mut command);
     }
     let recorder = open_recorder();
-    let mut eye = BesideObserver::open(&recorder, &cpus);
+    let mut eye = BesideObserver::open(&recorder, &cpus, None);
     let child = match start_command(program, &mut command, place.as_ref(), &held, None)? {
         StartedCommand::Child(child) => child,
         StartedCommand::Ended(signal) => {
@@ -76,6 +79,44 @@ pub fn run(
         print_message(&failure);
     }
     exit_like(&held, end)
+}
+
+/// Watches a process that runs already, until it ends, the budget is spent, or Ctrl-C. The process is not touched.
+pub fn watch_process(
+    process: u32,
+    budget: Option<Duration>,
+    settings: &ProgramSettings,
+) -> Result<CommandExit, CommandFailure> {
+    let facts = ProcessFacts::read_facts(process).ok().flatten();
+    let facts = facts.ok_or_else(|| CommandFailure::usage_error(format!("there is no process {process} to watch")))?;
+    let masks = process_threads(process).into_iter().map(|thread| thread.cpus);
+    let cpus = masks.fold(CpuSet::new(), |all, cpus| all.union(&cpus)).intersection(&cpuset::online_cpus());
+    let (interruption, _) = (InterruptionWatch::watch_signals()?, OpenFiles::raise_limit());
+    let recorder = if sees_all_numbers() {
+        open_recorder()
+    } else {
+        Err(Gap::new("", "this process sees other process numbers than the kernel's events have"))
+    };
+    let mut eye = BesideObserver::open(&recorder, &cpus, Some(process));
+    eye.begin_watching(process, budget);
+    while eye.way.is_some() && facts.process.is_alive() && !interruption.was_seen() {
+        let pause = eye.look_once();
+        std::thread::sleep(pause.min(LONGEST_PAUSE));
+    }
+    let has_ended = !facts.process.is_alive();
+    let (watched, _) = eye.finish_watching();
+    drop(recorder);
+    let command = [format!("{} ({process})", facts.name)];
+    let shown = ShownBeside {
+        command: &command,
+        cpus: &watched.cpus,
+        event_source: watched.event_source,
+        seen: &watched.seen,
+        gaps: &watched.gaps,
+        to_its_end: has_ended,
+    };
+    show_result(settings, || BesideDocument::new(&shown, None, None), || draw_screen(&shown, settings.width))?;
+    Ok(CommandExit::Done)
 }
 
 fn allowed_cpus(place: Option<&ResolvedPlacement>) -> Result<CpuSet, CommandFailure> {
@@ -110,6 +151,9 @@ fn show_watched(
     show_beside(settings, || BesideDocument::new(&shown, exit_status, signal), || draw_screen(&shown, settings.width))
 }
 
+/// Longest pause between two looks at a process that runs already: its end and Ctrl-C are noticed then.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
 enum WatchMethod<'a> {
     Events(Box<EventWatcher<'a>>),
     Accounts(Box<AccountsReader>, Gap),
@@ -118,6 +162,8 @@ enum WatchMethod<'a> {
 /// Watches a command until it ends, or until the budget is spent.
 struct BesideObserver<'a> {
     way: Option<WatchMethod<'a>>,
+    /// True if this process did not start it.
+    runs_already: bool,
     until: Option<Instant>,
     /// The result, if watching ended before the command.
     watched: Option<WatchedCommand>,
@@ -125,7 +171,8 @@ struct BesideObserver<'a> {
 
 impl<'a> BesideObserver<'a> {
     /// Begins to watch cpus; reads the kernel's accounts if its events are refused.
-    fn open(recorder: &'a Result<EventRecorder, Gap>, cpus: &CpuSet) -> Self {
+    /// With a `process`, of one that runs already.
+    fn open(recorder: &'a Result<EventRecorder, Gap>, cpus: &CpuSet, process: Option<u32>) -> Self {
         let watcher = recorder.as_ref().map_err(Gap::clone).and_then(|recorder| {
             let refused = |error: io::Error| Gap::new("", error.to_string());
             EventWatcher::new(recorder, cpus).map_err(refused)
@@ -136,21 +183,29 @@ impl<'a> BesideObserver<'a> {
                 WatchMethod::Events(Box::new(watcher))
             }
             Err(gap) => {
-                // Orphans of the command become our children, and so can be found.
-                spawn::adopt_orphans();
+                let reader = process.map_or_else(
+                    || {
+                        // Orphans of the command become our children, and so can be found.
+                        spawn::adopt_orphans();
+                        AccountsReader::new(cpus)
+                    },
+                    |process| AccountsReader::of_process(cpus, process),
+                );
                 WatchMethod::Accounts(
-                    Box::new(AccountsReader::new(cpus)),
+                    Box::new(reader),
                     Gap { what: "what interrupted it, and for how long".into(), ..gap },
                 )
             }
         };
-        Self { way: Some(way), until: None, watched: None }
+        Self { way: Some(way), runs_already: process.is_some(), until: None, watched: None }
     }
 
-    fn begin_watching(&mut self, child: u32, budget: Option<Duration>) {
+    fn begin_watching(&mut self, process: u32, budget: Option<Duration>) {
         self.until = budget.map(|budget| Instant::now() + budget);
-        if let Some(WatchMethod::Events(watcher)) = &mut self.way {
-            watcher.begin_program(child);
+        match &mut self.way {
+            Some(WatchMethod::Events(watcher)) if self.runs_already => watcher.follow_process(process),
+            Some(WatchMethod::Events(watcher)) => watcher.begin_program(process),
+            _ => {}
         }
     }
 

@@ -24,6 +24,13 @@ pub enum TailTask {
         /// The folder for histograms.
         histograms: Option<PathBuf>,
     },
+    /// A running process to watch.
+    Process {
+        /// Its number.
+        process: u32,
+        /// The maximum duration of watching; until it ends if not given.
+        budget: Option<Duration>,
+    },
     /// A command to watch.
     Beside {
         /// The cpus that it may use; unchanged if not given.
@@ -67,6 +74,9 @@ impl TailTask {
         let cpus = typed.cpus.as_deref().map(placement::parse_expression).transpose()?;
         if let Some(recording) = typed.replay {
             return Ok(Self::Replay { recording, histograms: typed.histograms });
+        }
+        if let Some(process) = typed.pid {
+            return Ok(Self::Process { process, budget: typed.budget });
         }
         if typed.beside {
             return Ok(Self::Beside { cpus, budget: typed.budget, command: typed.command });

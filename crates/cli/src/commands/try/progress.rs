@@ -163,6 +163,21 @@ mod tests {
     use crate::draw::printable::text_width;
 
     #[test]
+    fn a_long_way_to_a_verdict_is_said_and_what_to_do_if_the_budget_is_too_short() {
+        let expected = |run_s: u64, left_s: Option<u64>| SessionForecast {
+            run: Duration::from_secs(run_s),
+            trials: 10,
+            earliest: Duration::from_secs(10 * run_s),
+            left: left_s.map(Duration::from_secs),
+        };
+        assert_eq!(describe_forecast(&expected(2, None)), None);
+        let long = "note: one run takes 100 s, so the earliest verdict takes 10 trials and about 17 min";
+        assert_eq!(describe_forecast(&expected(100, Some(2_000))).as_deref(), Some(long));
+        let short = describe_forecast(&expected(2, Some(10))).unwrap();
+        assert!(short.starts_with("warning: one run takes 2.0 s") && short.contains("(--budget 40s)"), "{short}");
+    }
+
+    #[test]
     fn no_benchmark_steers_the_line_that_is_drawn_while_it_runs() {
         let policy = corewise_model::experiment::JudgingPolicy::default();
         let effects = corewise_model::simulate::ProgramEffects::from_gains(&[0.0, 0.1]);

@@ -112,9 +112,12 @@ fn an_import_of_any_kind_is_marked_in_the_list_and_when_it_is_exported_again() {
         let section = (kind.report)(&store, &[1], &settings).unwrap().remove(0);
         let sentence = "This result was imported from page.html, so it is no evidence about this machine.";
         assert!(section.story.note_sentences().iter().any(|note| note == sentence), "{}", kind.name);
-        (kind.import)(&mut store, &mut section.result.unwrap().data.as_bytes(), "other.html").unwrap();
-        let again = store.list_entries().unwrap();
-        let again = again.iter().find(|entry| entry.number == 2).unwrap().summary.clone().unwrap().origin;
+        let exported = section.result.unwrap().data;
+        let same = (kind.import)(&mut store, &mut exported.as_bytes(), "other.html").unwrap();
+        assert!((same.number, same.is_new) == (1, false), "{} is stored twice", kind.name);
+        let mut another = ArtifactStore::open(folder.path().join("another.db")).unwrap();
+        (kind.import)(&mut another, &mut exported.as_bytes(), "other.html").unwrap();
+        let again = another.list_entries().unwrap().remove(0).summary.unwrap().origin;
         assert_eq!(again, listed.after_import("other.html", corewise_model::artifact::PAGE_FORMAT), "{}", kind.name);
     }
 }
