@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         trial("a_winner_is_confirmed_in_stretches_or_not", confirmed),
         trial("who_avoids_slow_runs_wins_where_these_count", slow_runs),
         trial("a_suite_is_a_table_and_goes_on_where_it_ended", suite),
+        trial("a_benchmark_that_the_budget_cannot_decide_is_dropped", dropped),
         trial("a_suite_that_cannot_be_tried_says_why", wrong_suites),
         trial("one_benchmark_that_cannot_be_run_costs_a_row", hard_benchmarks),
         trial("clock_rates_are_estimated_and_the_runs_stay_what_they_are", estimated),
@@ -659,6 +660,32 @@ command = ["true"]
 setup = "echo no luck; exit 3"
 "#
     )
+}
+
+/// What cannot be decided within its part of the budget leaves the rest to the others.
+fn dropped() -> TryOutcome {
+    let (place, (first, _)) = (TestPlace::new(), cpus());
+    let suite = "name = \"two\"\n".to_owned()
+        + &["long", "brief"]
+            .map(|name| {
+                let command = if name == "long" { "sleep 60" } else { "sleep 0.1" };
+                format!(
+                    "[[benchmark]]\nname = \"{name}\"\ncategory = \"c\"\ncommand = [\"sh\", \"-c\", \"{command}\"]\n"
+                )
+            })
+            .concat();
+    std::fs::write(place.path().join("two.toml"), suite)?;
+    let words = ["try", "--suite", "two.toml", &format!("--on={first}"), "--budget", "12s", "--width", "200"];
+    let told = said(place.corewise(&words).stdin(Stdio::null()), 1)?;
+    contains(
+        &told,
+        &["long (dropped)", "dropped long: one run on each placement takes longer than its part of the budget, 6 s"],
+    )?;
+    if told.contains("brief (") {
+        Err(format!("the other was not tried: {told}").into())
+    } else {
+        Ok(Completion::Completed)
+    }
 }
 
 fn suite() -> TryOutcome {
