@@ -275,6 +275,15 @@ impl ArtifactStore {
         Ok(entries)
     }
 
+    /// Removes an artifact to which no trial was added, as if it had never been there; leaves any other.
+    ///
+    /// # Errors
+    /// Database errors.
+    pub fn withdraw_artifact(&mut self, number: i64) -> StoreResult<()> {
+        let sql = "DELETE FROM artifact WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM trial WHERE artifact = ?1)";
+        self.run_query(|connection| connection.execute(sql, [number])).map(drop)
+    }
+
     fn select_entries(&self, condition: &str, parameters: impl Params) -> StoreResult<Vec<StoredEntry>> {
         let sql = format!(
             "SELECT id, kind, started_unix_ms, fingerprint, deleted_unix_ms,

@@ -47,10 +47,10 @@ pub fn run(text: &str, machine: &Machine, settings: &ProgramSettings) -> Result<
     };
     let checks = audit.make_checks();
     let gaps = checks.iter().filter(|check| check.state == CheckState::Gap).count();
-    let noun = if cpus.len() == 1 { "Cpu" } else { "Cpus" };
+    let (noun, them) = if cpus.len() == 1 { ("Cpu", "it") } else { ("Cpus", "them") };
     let summary = match gaps {
-        0 => format!("{noun} {cpus}: nothing that is known here disturbs them."),
-        _ => format!("{noun} {cpus}: {} may disturb them.", format_count(gaps, "thing")),
+        0 => format!("{noun} {cpus}: nothing that is known here disturbs {them}."),
+        _ => format!("{noun} {cpus}: {} may disturb {them}.", format_count(gaps, "thing")),
     };
     show_result(settings, || DoctorDocument::new(&checks), || draw_checks(&checks, &summary, settings.width))?;
     Ok(CommandExit::Done)

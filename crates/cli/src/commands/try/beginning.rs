@@ -85,12 +85,12 @@ fn start_experiment(
     Ok(SessionStart::new(store_new(experiment, settings)?, subject))
 }
 
-/// Deletes an experiment without a run from the history.
+/// Removes an experiment without a run from the history.
 pub fn forget_empty(begun: &OpenExperiment, settings: &ProgramSettings) {
     if let (HistoryPlace::At(path), Some(number)) = (&settings.history, begun.stored)
         && let Ok(mut store) = to_write(path, settings)
     {
-        let _ = store.delete_artifacts(&[number]);
+        let _ = store.withdraw_artifact(number);
     }
 }
 
