@@ -96,7 +96,7 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
         &[
             list_command::<history::arguments::HistoryArguments>().with_history(),
             list_command::<report::arguments::ReportArguments>().with_history(),
-            list_command::<record::RecordArguments>(),
+            list_command::<record::RecordArguments>().with_history(),
             list_command::<completions::CompletionsArguments>(),
             list_command::<man::ManArguments>(),
             list_command::<schema::SchemaArguments>(),

@@ -10,10 +10,11 @@ use serde_json::Value;
 use support::{TestPlace, text};
 
 /// Documents without an example, and the reason: a line prints each only after minutes, or into a file.
-const WITHOUT_EXAMPLE: [(&str, &str); 3] = [
+const WITHOUT_EXAMPLE: [(&str, &str); 4] = [
     ("suite", "a suite runs until each of its benchmarks is decided: tests/try.rs"),
     ("keep-prove", "a rule's experiment is made once more: tests/keep/evidence.rs"),
     ("watch-recording", "it is the first line of the file of `watch --save`, which is read below"),
+    ("digest", "it is a file in the archive of `record --survey`, which is read below"),
 ];
 /// Lines whose documents name no example themselves.
 const MORE_EXAMPLES: [(&str, &str); 1] = [("try-plan", "try --pid PID --metric run-delay --dry-run")];
@@ -97,6 +98,42 @@ fn what_is_printed_is_what_the_schema_says() {
     check("watch-recording", &serde_json::from_str(recording.lines().next().unwrap()).unwrap());
     assert_eq!(printed(&place, &["history", "show", "1", "--json"])["stored"], 1);
     assert_eq!(printed(&place, &["--budget", "1s", "--no-store", "--json"])["stored"], Value::Null);
+}
+
+/// Files whose words identify a host or a network.
+fn identifying_words() -> Vec<String> {
+    let cards = fs::read_dir("/sys/class/net").into_iter().flatten().flatten().map(|card| card.path().join("address"));
+    let files = ["/proc/sys/kernel/hostname", "/etc/machine-id", "/proc/sys/kernel/random/boot_id"];
+    let words = files.map(PathBuf::from).into_iter().chain(cards).filter_map(|file| fs::read_to_string(file).ok());
+    let words = words.map(|text| text.trim().to_owned());
+    // A shorter name may be a part of a usual word.
+    words.filter(|word| word.len() >= 6 && word != "00:00:00:00:00:00").collect()
+}
+
+/// The survey is the stored one, and a link map is measured, because there is none. Nothing in the file identifies this machine's owner.
+#[test]
+fn a_recording_has_the_digest_of_what_was_measured_and_names_nobody() {
+    let place = TestPlace::new();
+    let survey = printed(&place, &["survey", "--budget", "1s", "--json"]);
+    let run = place.corewise(&["record", "--survey", "-o", "machine.tar", "--json"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let has_links = survey["observed"]["machine"]["allowed"] != "0";
+    assert_eq!(text(&run.stderr).contains("no link map of this machine is stored"), has_links, "{}", text(&run.stderr));
+    assert!(!text(&run.stderr).contains("no survey"), "{}", text(&run.stderr));
+    let archive = String::from_utf8_lossy(&fs::read(place.path().join("machine.tar")).unwrap()).into_owned();
+    let line = archive.split(['\0', '\n']).find(|line| line.starts_with("{\"schema\":\"corewise/digest/1\"")).unwrap();
+    let mut digest: Value = serde_json::from_str(line).unwrap();
+    check("digest", &digest);
+    assert_eq!(digest["survey"]["rounds"], survey["observed"]["provenance"]["rounds"]);
+    assert_eq!(digest["links"].is_object(), has_links);
+    digest.as_object_mut().unwrap().remove("schema");
+    let document: Value = serde_json::from_slice(&run.stdout).unwrap();
+    check("record", &document);
+    assert_eq!(document["digest"], digest);
+    let named: Vec<String> = identifying_words().into_iter().filter(|word| archive.contains(word)).collect();
+    assert!(named.is_empty(), "{named:?} stand in the recording");
+    let shown = printed(&place, &["topology", "--machine", "machine.tar", "--json"]);
+    assert_eq!(shown["machine"]["cores"], survey["observed"]["machine"]["cores"]);
 }
 
 fn check(name: &str, document: &Value) {

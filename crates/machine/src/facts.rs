@@ -163,6 +163,9 @@ pub struct SystemFacts {
     /// `sched_ext`, `sched_ext_ops`, `prefcore`, `x3d_mode`, `smt`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scheduling: BTreeMap<String, String>,
+    /// The kernel's word on each vulnerability of processors, by name, without details: "spectre_v2" is "Mitigation: Retpolines".
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vulnerabilities: BTreeMap<String, String>,
 }
 
 impl SystemFacts {

@@ -168,11 +168,11 @@ fn count_shared_objects(machine: &Machine, level: Level) -> usize {
 
 /// Articles that are compiled into the program, by name.
 pub const BUILT_IN: [(&str, &str); 5] = [
-    ("cpu0", include_str!("../../../articles/cpu0.toml")),
-    ("modules", include_str!("../../../articles/modules.toml")),
-    ("core0", include_str!("../../../articles/core0.toml")),
-    ("threads", include_str!("../../../articles/threads.toml")),
-    ("channels", include_str!("../../../articles/channels.toml")),
+    ("cpu0", include_str!("../articles/cpu0.toml")),
+    ("modules", include_str!("../articles/modules.toml")),
+    ("core0", include_str!("../articles/core0.toml")),
+    ("threads", include_str!("../articles/threads.toml")),
+    ("channels", include_str!("../articles/channels.toml")),
 ];
 
 #[cfg(test)]

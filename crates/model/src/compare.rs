@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::links::CpuRelation;
 #[cfg(doc)]
 use crate::stats::session::SessionLevel;
+pub(crate) use cpus::value_of;
 pub use surveys::compare_surveys;
 
 /// The error rate of all claims of a comparison together, and of each interval.

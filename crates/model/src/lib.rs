@@ -13,6 +13,7 @@ pub mod clock;
 pub mod compare;
 pub mod credentials;
 pub mod device_findings;
+pub mod digest;
 pub mod experiment;
 pub mod experiment_record;
 pub mod finding;

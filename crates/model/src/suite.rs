@@ -287,10 +287,8 @@ fn is_package(word: &str) -> bool {
 }
 
 /// Suites that are compiled into the program, by name: programs used by reviews, and the built-in workloads.
-pub const BUILT_IN: [(&str, &str); 2] = [
-    ("review", include_str!("../../../suites/review.toml")),
-    ("workloads", include_str!("../../../suites/workloads.toml")),
-];
+pub const BUILT_IN: [(&str, &str); 2] =
+    [("review", include_str!("../suites/review.toml")), ("workloads", include_str!("../suites/workloads.toml"))];
 
 #[cfg(test)]
 mod tests {

@@ -55,6 +55,7 @@ pub struct RecordedMachine {
 }
 
 /// Writes a recording of a machine's topology, devices and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
+/// `notes` are further files of the archive, by name; no reader of machines reads them.
 ///
 /// It leaves out all files that [`topology::read_text`] and [`irq::read_text`] do not read. It also leaves out serial numbers, control groups and
 /// mounts, the process's names and numbers, network addresses (in names of devices, too), and the builder and host of the kernel.
@@ -62,7 +63,12 @@ pub struct RecordedMachine {
 /// # Errors
 /// Those of [`topology::read_text`]; [`SysError::Write`] if the output refuses; [`SysError::NotRecordable`] for an hwloc XML export, which may
 /// name hosts and devices anywhere.
-pub fn record_machine(root: &Root, output: impl Write, packing: RecordingPacking) -> Result<RecordedMachine, SysError> {
+pub fn record_machine(
+    root: &Root,
+    notes: &BTreeMap<String, String>,
+    output: impl Write,
+    packing: RecordingPacking,
+) -> Result<RecordedMachine, SysError> {
     let recorder = RecordingSource { root, read: RefCell::default() };
     let machine = scrub::scrub_names(topology::read_from(&recorder)?);
     irq::read_from(&recorder);
@@ -71,7 +77,9 @@ pub fn record_machine(root: &Root, output: impl Write, packing: RecordingPacking
     if files.contains_key(HWLOC_XML) {
         return Err(SysError::NotRecordable { what: "an hwloc XML export" });
     }
-    pack_files(&files, output, packing).map_err(|source| SysError::Write { source })?;
+    let in_folder = files.iter().map(|(path, text)| (format!("{FOLDER}/{path}"), text.as_str()));
+    let entries = notes.iter().map(|(name, text)| (name.clone(), text.as_str())).chain(in_folder);
+    pack_files(entries, output, packing).map_err(|source| SysError::Write { source })?;
     let text_bytes = files.values().map(|text| text.len() as u64).sum();
     Ok(RecordedMachine { machine, files: files.len(), text_bytes })
 }
@@ -102,7 +110,11 @@ impl FileSource for RecordingSource<'_> {
     }
 }
 
-fn pack_files(files: &BTreeMap<String, String>, output: impl Write, packing: RecordingPacking) -> io::Result<()> {
+fn pack_files<'a>(
+    files: impl Iterator<Item = (String, &'a str)>,
+    output: impl Write,
+    packing: RecordingPacking,
+) -> io::Result<()> {
     match packing {
         RecordingPacking::Tar => write_tar(files, output)?.flush(),
         RecordingPacking::Gzip => {
@@ -117,13 +129,13 @@ fn pack_files(files: &BTreeMap<String, String>, output: impl Write, packing: Rec
 }
 
 /// Writes the tar: no owner, no time, rising names, so that equal machines give equal bytes.
-fn write_tar<W: Write>(files: &BTreeMap<String, String>, output: W) -> io::Result<W> {
+fn write_tar<'a, W: Write>(files: impl Iterator<Item = (String, &'a str)>, output: W) -> io::Result<W> {
     let mut builder = tar::Builder::new(output);
     for (path, text) in files {
         let mut header = tar::Header::new_gnu();
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
-        builder.append_data(&mut header, format!("{FOLDER}/{path}"), text.as_bytes())?;
+        builder.append_data(&mut header, path, text.as_bytes())?;
     }
     builder.into_inner()
 }

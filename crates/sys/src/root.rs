@@ -28,7 +28,7 @@ use files::RecordedFiles;
 pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
 use folder::{FolderMatch, RecordedFolder};
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, usual_name};
-pub(crate) use paths::{CPUID, PCI_DEVICES, SCHEDULING};
+pub(crate) use paths::{CPUID, PCI_DEVICES, SCHEDULING, VULNERABILITIES};
 pub(crate) use source::FileSource;
 #[cfg(feature = "recordings")]
 pub(crate) use wanted::{HWLOC_XML, NAMED, is_device_name, is_named_only};

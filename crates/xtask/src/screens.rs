@@ -12,8 +12,9 @@ const SCREENS: [&[&str]; 4] =
 
 /// Checks that both print the same about all described machines.
 pub fn are_same(native: &Path, other: impl Fn() -> Command) -> Result<()> {
-    let files: std::io::Result<Vec<PathBuf>> =
-        std::fs::read_dir(repository_root().join("machines"))?.map(|entry| entry.map(|entry| entry.path())).collect();
+    let files: std::io::Result<Vec<PathBuf>> = std::fs::read_dir(repository_root().join("crates/machine/machines"))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect();
     for machine in files?.iter().filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
         for words in SCREENS {
             let [here, there] =

@@ -112,9 +112,9 @@ fn conducted(machine: Machine, workload: TriedWorkload, arms: &[(PlacementArm, f
     ExperimentRecord { experiment, trials }
 }
 
-/// The machine that `machines/` describes by this name.
+/// The machine that `crates/machine/machines` describes by this name.
 pub fn described(name: &str) -> Machine {
-    let text = std::fs::read_to_string(root().join(format!("machines/{name}.toml"))).unwrap();
+    let text = std::fs::read_to_string(root().join(format!("crates/machine/machines/{name}.toml"))).unwrap();
     let mut machine = machine_file::parse(&text).unwrap().machine;
     machine.system.kernel = Some("7.1.0".to_owned());
     machine

@@ -23,7 +23,7 @@ impl BuiltInMachine {
 
 macro_rules! built_in {
     ($($name:literal)*) => {
-        [$(BuiltInMachine { name: $name, text: include_str!(concat!("../../../../machines/", $name, ".toml")) }),*]
+        [$(BuiltInMachine { name: $name, text: include_str!(concat!("../../machines/", $name, ".toml")) }),*]
     };
 }
 
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_folder_is_built_in() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/machines");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|file| file.unwrap().file_name().into_string().unwrap())

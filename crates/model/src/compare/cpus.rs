@@ -124,7 +124,8 @@ fn frequency_sources(cpu: &CpuObservation) -> Vec<FrequencySource> {
     sources
 }
 
-fn value_of(quantity: ComparedQuantity, round: &CpuRound) -> Option<f64> {
+/// Returns the value of a quantity in one visit to a cpu; `None` if it was not measured, and for costs of links.
+pub(crate) fn value_of(quantity: ComparedQuantity, round: &CpuRound) -> Option<f64> {
     let timed = |value: f64| (round.tail.count > 0).then_some(value);
     let value = match quantity {
         ComparedQuantity::P50 => timed(round.tail.p50_ns),

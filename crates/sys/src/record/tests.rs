@@ -4,7 +4,7 @@ use super::*;
 
 fn recorded(root: &Root, packing: RecordingPacking) -> (RecordedMachine, Vec<u8>) {
     let mut bytes = Vec::new();
-    let recorded = record_machine(root, &mut bytes, packing).unwrap();
+    let recorded = record_machine(root, &BTreeMap::new(), &mut bytes, packing).unwrap();
     (recorded, bytes)
 }
 
@@ -38,6 +38,7 @@ fn told() -> Root {
         ("sys/bus/pci/devices/0000:01:00.0/net/eth0/address".into(), "5e:c2:e7:00:00:01 SECRET\n".into()),
         ("sys/bus/pci/devices/0000:01:00.0/net/eth0/queues/rx-0/rps_cpus".into(), "0\n".into()),
         ("proc/irq/36/smp_affinity_list".into(), "0-1\n".into()),
+        (format!("{cpu}/vulnerabilities/mds"), "Vulnerable; SMT vulnerable\n".into()),
         (format!("{cpu}/online"), "0-1\n".into()),
         (format!("{cpu}/cpu0/topology/core_id"), "0\n".into()),
         (format!("{cpu}/cpu1/topology/core_id"), "1\n".into()),
@@ -51,6 +52,7 @@ fn a_recording_gives_an_equal_machine_in_every_packing() {
     let machine = topology::read_machine(&root).unwrap();
     assert_eq!(machine.present.to_string(), "0,1,7");
     assert_eq!(machine.allowed.to_string(), "0");
+    assert_eq!(machine.system.vulnerabilities["mds"], "Vulnerable");
     for packing in [RecordingPacking::Tar, RecordingPacking::Gzip, RecordingPacking::Xz] {
         let (recorded, bytes) = recorded(&root, packing);
         assert_eq!(topology::read_machine(&Root::from_archive_bytes(&bytes).unwrap()).unwrap(), machine, "{packing:?}");
@@ -128,6 +130,17 @@ fn recorded_text(xz: &[u8]) -> String {
 }
 
 #[test]
+fn notes_stand_beside_the_machine_and_change_nothing_of_it() {
+    let notes = BTreeMap::from([("digest.json".to_owned(), "{\"what\":\"a note\"}\n".to_owned())]);
+    let mut bytes = Vec::new();
+    record_machine(&told(), &notes, &mut bytes, RecordingPacking::Tar).unwrap();
+    assert_eq!(&bytes[..12], b"digest.json\0", "it comes first");
+    assert!(String::from_utf8_lossy(&bytes).contains("{\"what\":\"a note\"}\n"));
+    let machine = topology::read_machine(&Root::from_archive_bytes(&bytes).unwrap()).unwrap();
+    assert_eq!(machine, topology::read_machine(&told()).unwrap());
+}
+
+#[test]
 fn equal_machines_give_equal_bytes() {
     assert_eq!(recorded(&told(), RecordingPacking::Xz).1, recorded(&told(), RecordingPacking::Xz).1);
 }
@@ -136,7 +149,9 @@ fn equal_machines_give_equal_bytes() {
 fn an_export_is_not_recorded() {
     let xml =
         "<topology version=\"3.0\"><object type=\"Machine\"><object type=\"PU\" os_index=\"0\"/></object></topology>";
-    let error = record_machine(&Root::from_files([(HWLOC_XML, xml)]), io::sink(), RecordingPacking::Tar).unwrap_err();
+    let error =
+        record_machine(&Root::from_files([(HWLOC_XML, xml)]), &BTreeMap::new(), io::sink(), RecordingPacking::Tar)
+            .unwrap_err();
     assert_eq!(error.to_string(), "an hwloc XML export cannot be recorded: it may name hosts and devices");
 }
 
@@ -151,7 +166,10 @@ fn a_refused_write_is_an_error() {
             Ok(())
         }
     }
-    assert!(matches!(record_machine(&told(), Full, RecordingPacking::Gzip), Err(SysError::Write { .. })));
+    assert!(matches!(
+        record_machine(&told(), &BTreeMap::new(), Full, RecordingPacking::Gzip),
+        Err(SysError::Write { .. })
+    ));
 }
 
 #[test]

@@ -6,6 +6,9 @@ pub const CPUID: &str = "cpuid";
 /// The folder of the devices on the PCI bus.
 pub const PCI_DEVICES: &str = "sys/bus/pci/devices";
 
+/// The folder of the kernel's files about vulnerabilities of processors, one each.
+pub const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
+
 /// Settings besides the machine that affect placement by the kernel, and speed: a file each, of which most exist on few machines.
 pub const SCHEDULING: [(&str, &str); 7] = [
     // In debugfs, which only root may read.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::fixed_interrupts::FIXED_INTERRUPTS;
 use super::hypervisor::HYPERVISOR;
-use super::paths::{PCI_DEVICES, SCHEDULING};
+use super::paths::{PCI_DEVICES, SCHEDULING, VULNERABILITIES};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 
 /// Name of an hwloc XML export in a recording.
@@ -142,7 +142,7 @@ pub fn find_wanted(path: &str) -> Option<Range<usize>> {
 /// Returns true if a reader may ask for this path.
 pub fn is_wanted(path: &str) -> bool {
     if let Some(rest) = path.strip_prefix("sys/devices/system/cpu/") {
-        return is_wanted_of_cpus(rest) || is_single(path);
+        return is_wanted_of_cpus(rest) || is_single(path) || is_vulnerability(path);
     }
     if let Some(rest) = path.strip_prefix("sys/devices/system/node/node") {
         let name = after_number(rest).unwrap_or_default();
@@ -159,6 +159,11 @@ pub fn is_wanted(path: &str) -> bool {
 
 fn is_single(path: &str) -> bool {
     SINGLE.contains(&path) || SCHEDULING.iter().any(|(_, file)| *file == path)
+}
+
+fn is_vulnerability(path: &str) -> bool {
+    let name = path.strip_prefix(VULNERABILITIES).and_then(|rest| rest.strip_prefix('/'));
+    name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }
 
 /// Returns true for a link in an archive of which only the name is read.

@@ -1,10 +1,17 @@
 //! Kernel, architecture and hypervisor.
 
+use std::collections::BTreeMap;
+
 use corewise_machine::machine::SystemFacts;
 
 use super::cpuinfo::CpuInfo;
 use super::reader::ValueReader;
-use crate::root::{EMULATOR, HYPERVISOR, SCHEDULING, usual_name};
+use crate::root::{EMULATOR, HYPERVISOR, SCHEDULING, VULNERABILITIES, usual_name};
+
+/// Maximum number of vulnerabilities; Linux 6.18 names 19.
+const MOST_VULNERABILITIES: usize = 64;
+/// Longest kept state of a vulnerability, in characters.
+const LONGEST_STATE: usize = 100;
 
 /// Reads the kernel's facts and the hypervisor.
 pub fn read_system(reader: &ValueReader, info: &CpuInfo, governors: Vec<String>) -> SystemFacts {
@@ -18,7 +25,19 @@ pub fn read_system(reader: &ValueReader, info: &CpuInfo, governors: Vec<String>)
             .iter()
             .filter_map(|(name, file)| Some(((*name).to_owned(), reader.read_word(file)?)))
             .collect(),
+        vulnerabilities: read_vulnerabilities(reader),
     }
+}
+
+/// Reads the state of each vulnerability, without the details behind it: "Mitigation: Retpolines; STIBP: disabled; …".
+fn read_vulnerabilities(reader: &ValueReader) -> BTreeMap<String, String> {
+    let names = reader.folder_names(VULNERABILITIES).into_iter().take(MOST_VULNERABILITIES);
+    let state = |name: String| {
+        let text = reader.read_word(&format!("{VULNERABILITIES}/{name}"))?;
+        let state: String = text.split(';').next().unwrap_or_default().trim().chars().take(LONGEST_STATE).collect();
+        (!state.is_empty()).then_some((name, state))
+    };
+    names.filter_map(state).collect()
 }
 
 /// Returns the hypervisor by the processor's report, and true for an emulator.
@@ -168,6 +187,24 @@ mod tests {
             found,
             [("numa_balancing", "1"), ("sched_ext_ops", "rusty_1.0")].map(|(a, b)| (a.to_owned(), b.to_owned()))
         );
+    }
+
+    #[test]
+    fn vulnerabilities_are_read_without_their_details() {
+        let file = |name: &str| format!("{VULNERABILITIES}/{name}");
+        let files = [
+            (file("spectre_v2"), "Mitigation: Retpolines; IBPB: conditional; STIBP: disabled\n"),
+            (file("meltdown"), "Not affected\n"),
+            (file("mds"), "Vulnerable: Clear CPU buffers attempted, no microcode; SMT Host state unknown\n"),
+        ];
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let found: Vec<(String, String)> = found(&files).vulnerabilities.into_iter().collect();
+        let expected = [
+            ("mds", "Vulnerable: Clear CPU buffers attempted, no microcode"),
+            ("meltdown", "Not affected"),
+            ("spectre_v2", "Mitigation: Retpolines"),
+        ];
+        assert_eq!(found, expected.map(|(name, state)| (name.to_owned(), state.to_owned())));
     }
 
     #[test]

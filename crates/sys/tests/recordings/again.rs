@@ -1,5 +1,6 @@
 //! Recording a recorded machine again gives an equal machine, from the archive and from a folder.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use corewise_machine::Machine;
@@ -21,7 +22,7 @@ pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
     let root = Root::open(folder.join(name))?;
     let machine = topology::read_machine(&root)?;
     let mut bytes = Vec::new();
-    match record_machine(&root, &mut bytes, RecordingPacking::Tar) {
+    match record_machine(&root, &BTreeMap::new(), &mut bytes, RecordingPacking::Tar) {
         Err(SysError::NotRecordable { .. }) if name.ends_with(".xml") => return Ok(()),
         recorded => recorded?,
     };

@@ -322,7 +322,7 @@ pub fn of_recorded(folder: &Path, name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    record_machine(&Root::open(folder.join(name))?, &mut bytes, RecordingPacking::Tar)?;
+    record_machine(&Root::open(folder.join(name))?, &BTreeMap::new(), &mut bytes, RecordingPacking::Tar)?;
     let mut files = Files::new();
     for entry in tar::Archive::new(bytes.as_slice()).entries()? {
         let mut entry = entry?;
