@@ -22,6 +22,8 @@ use archive::PackedFile;
 use contents::SharedContents;
 use inventory::LibraryInventory;
 
+use crate::setup;
+
 /// The name and licence of each package.
 pub const PACKAGE: &str = "corewise";
 /// Version of the workspace.
@@ -153,9 +155,9 @@ pub fn run(words: &[&str]) -> Result<bool> {
 /// Writes all files for some targets into a new folder, and their sums. The native program is built in any case: it prints the pages.
 ///
 /// # Errors
-/// If a tool is missing (`cargo xtask setup packages` installs it), or anything does not build.
+/// If a tool is missing, or anything does not build.
 pub fn build_packages(targets: &[PackageTarget], profile: &str, folder: &Path) -> Result<()> {
-    program::check_tools()?;
+    setup::check_package_tools()?;
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::dist::TARGETS;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use corewise_rig::Rig;
 use xtask::{cargo_command, cargo_of, command_succeeds, repository_root, run_command};
 
@@ -97,12 +97,31 @@ pub fn for_tests() -> bool {
     steps.finish_setup()
 }
 
+/// Checks for all tools that packages are built and tested with.
+///
+/// # Errors
+/// The first that is missing.
+pub fn check_package_tools() -> Result<()> {
+    ensure!(cfg!(target_arch = "x86_64"), "packages are built on x86-64 only");
+    const HOW: &str = "is missing: cargo xtask setup packages";
+    let package = FOR_PACKAGES.iter().find(|package| !is_there(package));
+    ensure!(package.is_none(), "{} {HOW}", package.map_or("", |package| package.name));
+    let library = TARGETS.iter().find(|target| !has_library(target.triple));
+    ensure!(library.is_none(), "the standard library for {} {HOW}", library.map_or("", |target| target.triple));
+    ensure!(has_zig(), "{ZIG} {HOW}");
+    Ok(())
+}
+
+fn has_zig() -> bool {
+    repository_root().join(ZIG_FOLDER).join("ziglang/zig").exists()
+}
+
 /// Installs the tools that packages are built and tested with; returns false if something is still missing.
 pub fn for_packages() -> bool {
     let mut steps = SetupLog::default();
     steps.install_packages(&FOR_PACKAGES);
     TARGETS.iter().for_each(|target| steps.install_library(target.triple));
-    steps.do_step(ZIG, || match repository_root().join(ZIG_FOLDER).join("ziglang/zig").exists() {
+    steps.do_step(ZIG, || match has_zig() {
         true => Ok(false),
         false => run_quietly(
             Command::new("python3")

@@ -49,6 +49,8 @@ pub fn write_tar(files: &[PackedFile], time_s: u64) -> Result<Vec<u8>> {
         header.set_size(file.bytes.len() as u64);
         header.set_mode(file.mode);
         header.set_mtime(time_s);
+        header.set_uid(0);
+        header.set_gid(0);
         archive.append_data(&mut header, &file.path, file.bytes.as_slice())?;
     }
     compress(&archive.into_inner()?)

@@ -9,25 +9,12 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use xtask::{cargo_command, read_output, repository_root, run_command};
 
-use super::{PACKAGE, PackageTarget, SourceCommit, TARGETS};
-use crate::setup::{self, ZIG_FOLDER};
+use super::{PACKAGE, PackageTarget, SourceCommit};
+use crate::setup::ZIG_FOLDER;
 
 /// Returns the folder of Zig and of the compilers that call it.
 fn zig_folder() -> PathBuf {
     repository_root().join(ZIG_FOLDER)
-}
-
-/// Checks for all tools that a package needs.
-///
-/// # Errors
-/// The command that installs them, with the first that is missing.
-pub fn check_tools() -> Result<()> {
-    ensure!(cfg!(target_arch = "x86_64"), "packages are built on x86-64 only, where the pages can be printed");
-    for target in TARGETS {
-        ensure!(setup::has_library(target.triple), "there is no standard library of Rust for {}", target.triple);
-    }
-    ensure!(setup::for_packages(), "a tool is missing, as said above");
-    Ok(())
 }
 
 /// Compiles the program for a target and returns its path.
@@ -35,7 +22,8 @@ pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit
     let built = target_folder()?;
     let mut cargo = cargo_command();
     cargo.args(["build", "--locked", "--package", PACKAGE, "--profile", profile, "--target", target.triple]);
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", replace_paths(&built)?.join("\x1f"));
+    let options = [replace_paths(&built)?, link_options(target)?].concat();
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", options.join("\x1f"));
     cargo.env("SOURCE_DATE_EPOCH", commit.time_s.to_string());
     let variable = target.triple.replace('-', "_");
     if let Some(zig) = target.zig {
@@ -57,8 +45,22 @@ fn target_folder() -> Result<PathBuf> {
     Ok(metadata["target_directory"].as_str().context("cargo names no target folder")?.into())
 }
 
-/// Returns the compiler's options that replace the paths of this machine, which panics would name, and that keep the linker's time out of
-/// programs for Windows.
+/// Returns the options of the linker: Rust's own one makes static programs, and keeps each function once that several types have alike;
+/// that for Windows keeps its time to itself.
+fn link_options(target: PackageTarget) -> Result<Vec<String>> {
+    let options = if target.is_windows() {
+        vec!["-Wl,--no-insert-timestamp".into()]
+    } else {
+        let libraries =
+            read_output(Command::new("rustc").args(["--print", "target-libdir"]).current_dir(repository_root()))?;
+        let linker = Path::new(libraries.trim()).with_file_name("bin").join("gcc-ld");
+        ensure!(linker.exists(), "{} is missing, which comes with Rust", linker.display());
+        vec![format!("-B{}", linker.display()), "-fuse-ld=lld".into(), "-Wl,--icf=all".into()]
+    };
+    Ok(options.into_iter().map(|option| format!("-Clink-arg={option}")).collect())
+}
+
+/// Returns the compiler's options that replace the paths of this machine, which panics would name.
 fn replace_paths(built: &Path) -> Result<Vec<String>> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo"))).context("cargo has no home")?;
