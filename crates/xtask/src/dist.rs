@@ -32,6 +32,10 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SUMS: &str = "SHA256SUMS";
 /// Profile of a release's programs.
 const PROFILE: &str = "dist";
+/// Maximum size of each file of a release.
+const MAX_FILE_BYTES: u64 = 10_000_000;
+/// Maximum size of an installed program.
+const MAX_PROGRAM_BYTES: u64 = 16_000_000;
 
 /// A system and processor that packages are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,8 +152,7 @@ pub fn run(words: &[&str]) -> Result<bool> {
         return verify::compare_builds(&asked.targets, &folder);
     }
     build_packages(&asked.targets, PROFILE, &folder)?;
-    print!("{}", describe_files(&folder)?);
-    Ok(true)
+    print_sizes(&folder)
 }
 
 /// Writes all files for some targets into a new folder, and their sums. The native program is built in any case: it prints the pages.
@@ -226,15 +229,24 @@ fn hash_bytes(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a line with the size of each file.
-fn describe_files(folder: &Path) -> Result<String> {
-    let mut lines = String::new();
+/// Prints the size of each file, and of the programs that it installs; returns false if one is too large.
+fn print_sizes(folder: &Path) -> Result<bool> {
+    let mut are_small = true;
+    let mut print_size = |name: &str, bytes: u64, most: u64| {
+        let remark = if bytes > most { ", too large" } else { "" };
+        are_small &= bytes <= most;
+        println!("{:>7.2} MB  {name}{remark}", bytes as f64 / 1e6);
+    };
     for name in list_files(folder)? {
-        let bytes = fs::metadata(folder.join(&name))?.len();
-        lines += &format!("{:>7.2} MB  {name}\n", bytes as f64 / 1e6);
+        print_size(&name, fs::metadata(folder.join(&name))?.len(), MAX_FILE_BYTES);
     }
-    ensure!(!lines.is_empty(), "{} is empty", folder.display());
-    Ok(lines)
+    for target in TARGETS {
+        let program = program::program_path(target, PROFILE)?;
+        if let Ok(metadata) = fs::metadata(&program) {
+            print_size(&format!("{} for {}", target.program_name(), target.triple), metadata.len(), MAX_PROGRAM_BYTES);
+        }
+    }
+    Ok(are_small)
 }
 
 #[cfg(test)]

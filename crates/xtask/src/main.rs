@@ -44,7 +44,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
   rig test [NAME]         every scenario on all machines, or those with NAME in their name, \"dual-socket::memory\"
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
-  unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
+  unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop, upgrade, removal
   walls                   find circles between modules, commands that reach into other rooms, code outside sys \
 that names a system or opens files, signals and masks by bare number, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, and crates that use others than they may
   words [--list names|words] [CRATE]

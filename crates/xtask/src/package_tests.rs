@@ -80,7 +80,8 @@ fn check_release(release: &str, folder: &Path) -> Result<String> {
     fs::write(root.join("check"), SCRIPT)?;
     let mut enter = Command::new("unshare");
     enter.args(["--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c", ENTER]).arg(&root);
-    let printed = read_output(&mut enter)?;
+    // Nothing of this user's settings: neither pip's nor the language.
+    let printed = read_output(enter.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))?;
     remove_folder(&root)?;
     Ok(printed)
 }

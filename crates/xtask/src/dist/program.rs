@@ -34,8 +34,12 @@ pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit
         cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), format!("{prefix}-gcc"));
     }
     run_command(&mut cargo)?;
-    let folder = if profile == "dev" { "debug" } else { profile };
-    Ok(built.join(target.triple).join(folder).join(target.program_name()))
+    program_path(target, profile)
+}
+
+/// Returns the path of the compiled program.
+pub fn program_path(target: PackageTarget, profile: &str) -> Result<PathBuf> {
+    Ok(target_folder()?.join(target.triple).join(profile).join(target.program_name()))
 }
 
 /// Returns the folder that cargo builds in.

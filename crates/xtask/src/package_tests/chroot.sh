@@ -13,7 +13,8 @@ wait_for() { for _ in $(seq 200); do "$@" && return; sleep 0.1; done; return 1; 
 use_program() { # how it was installed, and the program
     check "$1: says its version" sh -c "$2 --version | grep -q '^corewise [0-9]'"
     check "$1: surveys the machine" timeout 60 "$2" --quick
-    check "$1: tries a command" sh -c "timeout 60 $2 try --budget 5s -- sleep 0.1 | grep -q '^OS default'"
+    # Long enough for a busy machine.
+    check "$1: tries a command" sh -c "timeout 60 $2 try --budget 15s -- sleep 0.1 | grep -q '^OS default'"
 }
 complete_word() { # a completed word of `corewise try`, by what bash-completion loads for it
     . /usr/share/bash-completion/bash_completion
@@ -24,7 +25,7 @@ complete_word() { # a completed word of `corewise try`, by what bash-completion 
 }
 mask_of() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status"; }
 has_mask() { [ "$(mask_of "$1")" = "$2" ]; }
-as_user() { setpriv --reuid someone --regid someone --init-groups --reset-env "$@"; }
+as_user=(setpriv --reuid someone --regid someone --init-groups --reset-env)
 package=$(ls /packages/*_amd64.deb)
 
 # The bare file, and Python's way.
@@ -47,15 +48,15 @@ check "deb: the units start the installed program" grep -q '^ExecStart=/usr/bin/
 # A rule holds a process, and a user has placed one by hand, while the package is upgraded and removed.
 useradd --create-home someone
 cpu=$(mask_of self | grep -o '[0-9]*$')
-as_user sleep 77777 & held=$!
-as_user sleep 88888 & placed=$!
+"${as_user[@]}" sleep 77777 & held=$!
+"${as_user[@]}" sleep 88888 & placed=$!
 wait_for grep -q 88888 "/proc/$placed/cmdline"
 all=$(mask_of $held)
 mkdir -p /etc/corewise/rules.d
 printf '[[rule]]\nname = "nap"\nmatch = { argv = "77777", user = "someone" }\non = "%s"\n' "$cpu" >/etc/corewise/rules.d/nap.toml
 corewise keep run --system >/keep.log 2>&1 & keeper=$!
 check "keep: the rule holds its process" wait_for has_mask $held "$cpu"
-check "run --pid: a user places a process" as_user corewise run --pid $placed --on "$cpu"
+check "run --pid: a user places a process" "${as_user[@]}" corewise run --pid $placed --on "$cpu"
 dpkg-deb -R "$package" upgrade && sed -i 's/^Version: .*/Version: 99/' upgrade/DEBIAN/control && dpkg-deb -b upgrade upgrade.deb >/dev/null
 check "upgrade: installs" dpkg -i upgrade.deb
 check "upgrade: the new version is installed" sh -c 'dpkg-query -W corewise | grep -q 99'
