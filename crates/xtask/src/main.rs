@@ -4,9 +4,11 @@
 mod arm;
 mod artifact_users;
 mod deny;
+mod dist;
 mod file_access;
 mod fuzz;
 mod number_access;
+mod package_tests;
 mod packages;
 mod platform_names;
 mod programs;
@@ -27,8 +29,8 @@ use anyhow::{Result, bail};
 use xtask::{cargo_command, parse_number};
 
 const USAGE: &str = "usage: cargo xtask CHORE
-  setup [tests|comparisons|fuzzing]
-                          install what tests, the rig and comparisons need, or one of them; reports what it did
+  setup [tests|packages|comparisons|fuzzing]
+                          install what tests, the rig, packages and comparisons need, or one of them; reports what it did
   test [--full] [--lint] [--no-install] [ARGUMENT…] [-- NAME]
                           all native tests; --full adds the rig's machines, Arm and Windows, --lint runs the lints first;
                           or some tests: arguments of `cargo test`, and part of a name; lists failed and skipped tests
@@ -42,11 +44,15 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
   rig test [NAME]         every scenario on all machines, or those with NAME in their name, \"dual-socket::memory\"
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
-  unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
+  unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop, upgrade, removal
   walls                   find circles between modules, commands that reach into other rooms, code outside sys \
 that names a system or opens files, signals and masks by bare number, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, and crates that use others than they may
   words [--list names|words] [CRATE]
                           measure how names and comments of product code read, or list where; fails if a figure is above its aim
+  dist [--out FOLDER] [--verify] [TARGET…]
+                          build the files of a release into target/dist: static programs, Debian packages, wheels, licences, sums; --verify
+                          builds a commit twice, here and in a clone, and compares every byte
+  packages [FOLDER]       install, use, upgrade and remove the packages of target/dist, or of a folder, in fresh systems of Debian; as root
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
@@ -94,6 +100,7 @@ fn run(words: &[&str]) -> Result<bool> {
     match words {
         ["setup"] => Ok(setup::install_all()),
         ["setup", "tests"] => Ok(setup::for_tests()),
+        ["setup", "packages"] => Ok(setup::for_packages()),
         ["setup", "comparisons"] => Ok(setup::for_comparisons()),
         ["setup", "fuzzing"] => setup::for_fuzzing().map(|()| true),
         ["test", arguments @ ..] => test::run(arguments),
@@ -112,6 +119,9 @@ fn run(words: &[&str]) -> Result<bool> {
         ["rig", machine, command @ ..] => rig::boot_machine(machine, command),
         ["walls"] => test::check_walls(),
         ["words", arguments @ ..] => words::run(arguments),
+        ["dist", arguments @ ..] => dist::run(arguments),
+        ["packages"] => package_tests::run("target/dist"),
+        ["packages", folder] => package_tests::run(folder),
         ["deny"] => deny::check_packages(),
         ["pictures"] => page_chore("pictures_of_pages", &[]),
         ["page-cost"] => page_chore("cost_of_pages", &["--release"]),

@@ -63,12 +63,13 @@ pub fn record_machines(names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Runs an operator's steps with the unit of `corewise keep unit --system`, under Debian's own systemd in the emulator; returns false if a
+/// Runs an operator's steps with the unit of `corewise keep unit --system`, and those of the Debian package, under Debian's own systemd in the emulator; returns false if a
 /// check fails.
 pub fn test_unit() -> Result<bool> {
     let kernel = Rig::fetch_kernel()?;
     let mut command = Command::new("sh");
-    command.args(["-s", "--"]).arg(build_corewise()?).arg(kernel).stdin(Stdio::piped());
+    command.args(["-s", "--"]).arg(build_corewise()?).arg(kernel);
+    command.arg(repository_root().join("crates/xtask/src/dist/debian")).stdin(Stdio::piped());
     let mut child = command.spawn().context("sh cannot be started")?;
     child.stdin.take().context("sh has no input")?.write_all(include_bytes!("unit.sh"))?;
     Ok(child.wait()?.success())

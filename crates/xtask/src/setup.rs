@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use crate::dist::TARGETS;
+use anyhow::{Context, Result, ensure};
 use corewise_rig::Rig;
 use xtask::{cargo_command, cargo_of, command_succeeds, repository_root, run_command};
 
@@ -49,6 +50,22 @@ const FOR_COMPARISONS: [DebianPackage; 4] = [
 /// Tools that corewise is compared with, from the registry of crates.
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
 
+/// What packages are built and tested with, besides the packages for tests: installers for Python, and fresh systems.
+const FOR_PACKAGES: [DebianPackage; 7] = [
+    debian_package("dpkg", &["dpkg-deb"]),
+    debian_package("gcc-aarch64-linux-gnu", &["aarch64-linux-gnu-gcc"]),
+    debian_package("gcc-mingw-w64-x86-64-win32", &["x86_64-w64-mingw32-gcc"]),
+    debian_package("git", &["git"]),
+    debian_package("mmdebstrap", &["mmdebstrap"]),
+    debian_package("python3-pip", &["pip3"]),
+    debian_package("qemu-user", &["qemu-aarch64"]),
+];
+
+/// The compiler for C of the static programs, from the registry of Python, and its folder.
+const ZIG: &str = "ziglang==0.15.2";
+/// The folder in the repository into which Zig is installed.
+pub const ZIG_FOLDER: &str = "target/zig";
+
 /// Arguments of npm that install the checker of pages.
 const NPM: [&str; 6] = ["install", "--no-audit", "--no-fund", "--prefix", "target/axe", "axe-core@4"];
 
@@ -58,34 +75,60 @@ pub const ARM: &str = "aarch64-unknown-linux-gnu";
 pub const WINE: &str = "/usr/lib/wine/wine64";
 /// The target of tests under Wine.
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
-/// Installs the tools for tests and comparisons; returns false if something is still missing.
+/// Installs the tools for tests, packages and comparisons; returns false if something is still missing.
 pub fn install_all() -> bool {
-    let tests = for_tests();
-    for_comparisons() && tests
+    let (tests, packages) = (for_tests(), for_packages());
+    for_comparisons() && tests && packages
 }
 
 /// Installs the tools for tests; returns false if something is still missing. Tests that need it are then skipped and say so.
 pub fn for_tests() -> bool {
     let mut steps = SetupLog::default();
     steps.install_packages(&FOR_TESTS);
-    for target in [ARM, WINDOWS] {
-        // On a half-working network it would wait forever.
-        let add = || {
-            run_quietly(
-                Command::new("timeout").args(["300", "rustup", "target", "add", target]).current_dir(repository_root()),
-            )
-        };
-        steps.do_step(&format!("the standard library for {target}"), || match has_library(target) {
-            true => Ok(false),
-            false => add().map(|()| true),
-        });
-    }
+    steps.install_library(ARM);
+    steps.install_library(WINDOWS);
     let had_kernel = Rig::has_kernel();
     steps.do_step("the rig's kernel", || Ok(Rig::fetch_kernel().map(|_| !had_kernel)?));
     let checker = repository_root().join("target/axe/node_modules/axe-core/axe.min.js");
     steps.do_step("axe-core, which checks pages", || match checker.exists() {
         true => Ok(false),
         false => run_command(Command::new("npm").args(NPM).current_dir(repository_root())).map(|()| true),
+    });
+    steps.finish_setup()
+}
+
+/// Checks for all tools that packages are built and tested with.
+///
+/// # Errors
+/// The first that is missing.
+pub fn check_package_tools() -> Result<()> {
+    ensure!(cfg!(target_arch = "x86_64"), "packages are built on x86-64 only");
+    const HOW: &str = "is missing: cargo xtask setup packages";
+    let package = FOR_PACKAGES.iter().find(|package| !is_there(package));
+    ensure!(package.is_none(), "{} {HOW}", package.map_or("", |package| package.name));
+    let library = TARGETS.iter().find(|target| !has_library(target.triple));
+    ensure!(library.is_none(), "the standard library for {} {HOW}", library.map_or("", |target| target.triple));
+    ensure!(has_zig(), "{ZIG} {HOW}");
+    Ok(())
+}
+
+fn has_zig() -> bool {
+    repository_root().join(ZIG_FOLDER).join("ziglang/zig").exists()
+}
+
+/// Installs the tools that packages are built and tested with; returns false if something is still missing.
+pub fn for_packages() -> bool {
+    let mut steps = SetupLog::default();
+    steps.install_packages(&FOR_PACKAGES);
+    TARGETS.iter().for_each(|target| steps.install_library(target.triple));
+    steps.do_step(ZIG, || match has_zig() {
+        true => Ok(false),
+        false => run_quietly(
+            Command::new("python3")
+                .args(["-m", "pip", "install", "--quiet", "--target", ZIG_FOLDER, ZIG])
+                .current_dir(repository_root()),
+        )
+        .map(|()| true),
     });
     steps.finish_setup()
 }
@@ -152,6 +195,17 @@ impl SetupLog {
             let mut install = Command::new("apt-get");
             install.args(["install", "-y", "-q", "--no-install-recommends"]).args(&missing);
             run_quietly(install.env("DEBIAN_FRONTEND", "noninteractive")).map(|()| true)
+        });
+    }
+
+    /// Installs the standard library of Rust for a target.
+    fn install_library(&mut self, target: &str) {
+        // On a half-working network it would wait forever.
+        let mut add = Command::new("timeout");
+        add.args(["300", "rustup", "target", "add", target]).current_dir(repository_root());
+        self.do_step(&format!("the standard library for {target}"), || match has_library(target) {
+            true => Ok(false),
+            false => run_quietly(&mut add).map(|()| true),
         });
     }
 

@@ -16,7 +16,9 @@ use crate::platform_names;
 use crate::programs::{self, ProgramOptions, TestProgram};
 use crate::setup;
 use crate::summary::TestSummary;
-use crate::{artifact_users, deny, file_access, number_access, packages, suggestions, walls, windows, words};
+use crate::{
+    artifact_users, deny, file_access, number_access, package_tests, packages, suggestions, walls, windows, words,
+};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -166,7 +168,7 @@ struct StepTimes(Vec<(&'static str, Duration)>);
 impl StepTimes {
     fn run_all(&mut self, asked: &TestArguments<'_>) -> Result<TestSummary> {
         if !asked.no_install {
-            self.run_step("set-up", || Ok(setup::for_tests()))?;
+            self.run_step("set-up", || Ok(setup::for_tests() & (!asked.full || setup::for_packages())))?;
         }
         if asked.lint {
             self.run_step("format", || run_command(cargo_command().args(["fmt", "--all", "--check"])))?;
@@ -203,6 +205,7 @@ impl StepTimes {
             if asked.full {
                 summary.add_summary(self.run_step("Arm", || arm::run(TestSelection::Differing, &native_program()?))?);
                 summary.add_summary(self.run_step("Windows, under Wine", || windows::run(&native_program()?, None))?);
+                summary.add_summary(self.run_step("packages", package_tests::build_and_test)?);
             }
             summary.add_summary(
                 self.run_step("tests", || {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Boots Debian's own systemd in the emulator, and does with the unit of `corewise keep unit --system` what an operator does: start, reload,
-# daemon-reload, kill -9, restart, stop. Prints a line for each thing that has to hold, "ok" or "NOT OK", and ends with 1 where one is not.
-# Called by `cargo xtask unit` with the program and the kernel.
+# daemon-reload, kill -9, restart, stop; then what Debian's package does when it is upgraded and removed. Prints a line for each thing that has to hold, "ok" or "NOT OK", and ends with 1 where one is not.
+# Called by `cargo xtask unit` with the program, the kernel and the folder of the package's scripts.
 set -eu
-program=$1 kernel=$2
+program=$1 kernel=$2 scripts=$3
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 root=$work/root
 mkdir -p "$root"/bin "$root"/sbin "$root"/usr/bin "$root"/proc "$root"/sys "$root"/dev "$root"/run "$root"/tmp "$root"/var/log \
@@ -17,10 +17,14 @@ copy() { # a program or a library with all that it needs
     done
 }
 for one in /lib/systemd/systemd /lib/systemd/systemd-journald /lib/systemd/systemd-shutdown /lib/systemd/systemd-cgroups-agent \
-    /usr/bin/systemctl /usr/bin/journalctl /usr/bin/setpriv; do
+    /usr/bin/systemctl /usr/bin/journalctl /usr/bin/setpriv /usr/bin/getent /usr/bin/perl; do
     copy "$one"
 done
 cp -a /lib/systemd/system "$root/lib/systemd/system"
+# The scripts call deb-systemd-invoke, which is in Perl.
+cp /usr/bin/deb-systemd-invoke "$root/usr/bin/"
+for folder in /usr/lib/*/perl-base; do mkdir -p "$root$folder"; cp -a "$folder/." "$root$folder"; done
+mkdir "$root/scripts"; cp "$scripts"/* "$root/scripts/"
 cp -L "$(command -v busybox)" "$root/bin/busybox"
 for name in sh seq cat echo sleep kill sed grep ls rm mkdir test true tail ps poweroff mount head tr wc taskset; do ln -sf busybox "$root/bin/$name"; done
 copy "$program"; mv "$root$program" "$root/usr/bin/corewise"
@@ -96,6 +100,15 @@ systemctl stop corewise-keep
 hold "stopped, everything is given back" mask "$all"
 hold "nothing is left to undo" sh -c 'corewise undo | grep -q "Nothing to undo"'
 hold "nor a map" test ! -e /run/corewise/worth
+systemctl start corewise-keep
+hold "started, it holds" mask 1
+before=$(systemctl show -P MainPID corewise-keep)
+sh /scripts/prerm upgrade 2 && sh /scripts/postinst configure 1
+hold "the package upgraded, the unit runs the new program" sh -c "[ \$(systemctl show -P MainPID corewise-keep) != $before ] && [ \$(systemctl show -P ActiveState corewise-keep) = active ]"
+hold "and holds" mask 1
+sh /scripts/prerm remove
+hold "the package removed, the unit is stopped" is inactive ActiveState
+hold "and everything is given back" mask "$all"
 [ $failed = 0 ] && echo "ALL OK" || { echo "FAILED"; journalctl -u corewise-keep --no-pager | tail -40; }
 poweroff -f
 END

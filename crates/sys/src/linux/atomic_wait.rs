@@ -13,7 +13,7 @@ pub use crate::values::thread::WaitEnd;
 /// ENOSYS if futex(2) is refused.
 pub fn wait_on_word(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<WaitEnd> {
     let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     };
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;

@@ -21,8 +21,8 @@ pub fn run_as_others(thread: u32) -> io::Result<()> {
 }
 
 fn set_scheduler(thread: u32, policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the kernel reads the parameters, which outlive the call.
-    let result = unsafe { libc::sched_setscheduler(thread as libc::pid_t, policy, &raw const parameters) };
+    // By the system call, since musl's function always fails with ENOSYS. The kernel's `sched_param` is one int.
+    // SAFETY: the kernel reads the priority, which outlives the call.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, &raw const priority) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -173,7 +173,7 @@ impl HeldSignals {
     /// Waits for the next signal, at most `wait`: sigtimedwait(2). `None` if there was none.
     pub fn next(&self, wait: Duration) -> Option<ReceivedSignal> {
         let wait = libc::timespec {
-            tv_sec: wait.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: wait.subsec_nanos().into(),
         };
         // SAFETY: the kernel reads the set and the time and fills the siginfo, all of which outlive the call; every code that a process can

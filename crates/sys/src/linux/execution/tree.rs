@@ -53,7 +53,7 @@ impl CommandTree {
         let entry = |file| libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 };
         // poll(2) ignores a negative number.
         let mut files = [entry(self.supervisor.report_descriptor()), entry(output)];
-        let time = libc::timespec { tv_sec: longest.as_secs() as libc::time_t, tv_nsec: longest.subsec_nanos().into() };
+        let time = libc::timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
         // SAFETY: the kernel reads and fills the entries, and reads the time.
         unsafe { libc::ppoll(files.as_mut_ptr(), files.len() as libc::nfds_t, &raw const time, std::ptr::null()) };
     }

@@ -1,0 +1,103 @@
+//! Compiles the programs of packages. Nothing of this machine gets into them: paths are replaced, and the time is that of the commit.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use xtask::{cargo_command, read_output, repository_root, run_command};
+
+use super::{PACKAGE, PackageTarget, SourceCommit};
+use crate::setup::ZIG_FOLDER;
+
+/// Returns the folder of Zig and of the compilers that call it.
+fn zig_folder() -> PathBuf {
+    repository_root().join(ZIG_FOLDER)
+}
+
+/// Compiles the program for a target and returns its path.
+pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit) -> Result<PathBuf> {
+    let built = target_folder()?;
+    let mut cargo = cargo_command();
+    cargo.args(["build", "--locked", "--package", PACKAGE, "--profile", profile, "--target", target.triple]);
+    let options = [replace_paths(&built)?, link_options(target)?].concat();
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", options.join("\x1f"));
+    cargo.env("SOURCE_DATE_EPOCH", commit.time_s.to_string());
+    let variable = target.triple.replace('-', "_");
+    if let Some(zig) = target.zig {
+        cargo.env(format!("CC_{variable}"), write_compiler(zig)?).env("ZIG_GLOBAL_CACHE_DIR", built.join("zig"));
+    }
+    if let Some(prefix) = target.binutils {
+        cargo.env(format!("AR_{variable}"), format!("{prefix}-ar"));
+        cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), format!("{prefix}-gcc"));
+    }
+    run_command(&mut cargo)?;
+    program_path(target, profile)
+}
+
+/// Returns the path of the compiled program.
+pub fn program_path(target: PackageTarget, profile: &str) -> Result<PathBuf> {
+    Ok(target_folder()?.join(target.triple).join(profile).join(target.program_name()))
+}
+
+/// Returns the folder that cargo builds in.
+fn target_folder() -> Result<PathBuf> {
+    let metadata = read_output(cargo_command().args(["metadata", "--format-version", "1", "--no-deps", "--locked"]))?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    Ok(metadata["target_directory"].as_str().context("cargo names no target folder")?.into())
+}
+
+/// Returns the options of the linker: Rust's own one makes static programs, and keeps each function once that several types have alike;
+/// that for Windows keeps its time to itself.
+fn link_options(target: PackageTarget) -> Result<Vec<String>> {
+    let options = if target.is_windows() {
+        vec!["-Wl,--no-insert-timestamp".into()]
+    } else {
+        let libraries =
+            read_output(Command::new("rustc").args(["--print", "target-libdir"]).current_dir(repository_root()))?;
+        let linker = Path::new(libraries.trim()).with_file_name("bin").join("gcc-ld");
+        ensure!(linker.exists(), "{} is missing, which comes with Rust", linker.display());
+        vec![format!("-B{}", linker.display()), "-fuse-ld=lld".into(), "-Wl,--icf=all".into()]
+    };
+    Ok(options.into_iter().map(|option| format!("-Clink-arg={option}")).collect())
+}
+
+/// Returns the compiler's options that replace the paths of this machine, which panics would name.
+fn replace_paths(built: &Path) -> Result<Vec<String>> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo"))).context("cargo has no home")?;
+    // The last that fits counts, and the target folder is often in the repository.
+    let mut options = vec![replace_path(&repository_root(), "corewise"), replace_path(built, "target")];
+    let sources = home.join("registry/src");
+    for registry in fs::read_dir(&sources).with_context(|| sources.display().to_string())? {
+        options.push(replace_path(&registry?.path(), "crates"));
+    }
+    Ok(options)
+}
+
+fn replace_path(path: &Path, name: &str) -> String {
+    format!("--remap-path-prefix={}=/{name}", path.display())
+}
+
+/// Writes the compiler for C that calls Zig, and returns its path. The crate `cc` adds Rust's name of the target, which Zig does not know.
+fn write_compiler(zig_target: &str) -> Result<PathBuf> {
+    let path = zig_folder().join(format!("cc-{zig_target}"));
+    let script = format!(
+        "#!/bin/sh\nfor word; do\n    shift\n    case $word in --target=*) ;; *) set -- \"$@\" \"$word\" ;; esac\ndone\n\
+         exec \"$(dirname \"$0\")/ziglang/zig\" cc -target {zig_target} \"$@\"\n"
+    );
+    fs::write(&path, script).with_context(|| path.display().to_string())?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
+/// Runs the program and returns what it prints.
+pub fn read_program(program: &Path, words: &[&str]) -> Result<Vec<u8>> {
+    let output = Command::new(program).args(words).output().with_context(|| program.display().to_string())?;
+    if !output.status.success() {
+        bail!("corewise {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(output.stdout)
+}
