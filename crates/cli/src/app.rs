@@ -1,31 +1,46 @@
 //! Services for commands: common options, settings, the store, output, progress, interruption, failures.
 
 pub mod arguments;
+#[cfg(feature = "measuring")]
 pub mod artifact;
+#[cfg(feature = "measuring")]
 pub mod child;
-
+#[cfg(feature = "measuring")]
 pub mod document;
 pub mod failure;
+#[cfg(feature = "measuring")]
 pub mod file_commands;
+#[cfg(feature = "measuring")]
 pub mod interruption;
 pub mod keeper;
 pub mod keeper_process;
+#[cfg(feature = "measuring")]
 pub mod lock;
 pub mod log;
 pub mod machine;
+#[cfg(feature = "measuring")]
 pub mod measurement;
+#[cfg(feature = "measuring")]
 pub mod numbers;
 pub mod option_values;
+#[cfg(feature = "measuring")]
 pub mod origin;
 pub mod output;
+#[cfg(feature = "measuring")]
 pub mod page_data;
 pub mod placement;
+#[cfg(feature = "measuring")]
+pub mod placing;
+#[cfg(feature = "measuring")]
 pub mod progress;
 pub mod rules;
 pub mod run;
+#[cfg(feature = "measuring")]
 pub mod self_command;
 pub mod settings;
+#[cfg(feature = "measuring")]
 pub mod tenants;
+#[cfg(feature = "measuring")]
 pub mod tip;
 pub mod user_store;
 pub mod worth;

@@ -1,60 +1,77 @@
 //! The list of commands, and the parsed command line.
 
+#[cfg(feature = "measuring")]
 pub mod article;
+#[cfg(feature = "measuring")]
 pub mod completions;
+#[cfg(feature = "measuring")]
 pub mod doctor;
+#[cfg(feature = "measuring")]
 pub mod history;
+#[cfg(feature = "measuring")]
 pub mod irq;
 pub mod keep;
+#[cfg(feature = "measuring")]
+mod kinds;
+#[cfg(feature = "measuring")]
 pub mod links;
+#[cfg(feature = "measuring")]
 pub mod man;
+#[cfg(feature = "measuring")]
 pub mod memory;
+#[cfg(feature = "measuring")]
 pub mod place;
+#[cfg(feature = "measuring")]
 pub mod record;
+#[cfg(feature = "measuring")]
 pub mod report;
+#[cfg(feature = "measuring")]
 pub mod run;
+#[cfg(feature = "measuring")]
 pub mod schema;
+#[cfg(feature = "measuring")]
 pub mod survey;
+#[cfg(feature = "measuring")]
 pub mod tail;
+#[cfg(feature = "measuring")]
 pub mod topology;
+#[cfg(feature = "measuring")]
 pub mod r#try;
 pub mod undo;
+#[cfg(feature = "measuring")]
 pub mod watch;
 #[cfg(feature = "workloads")]
 pub mod workload;
+#[cfg(feature = "measuring")]
 pub mod worth;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::LazyLock;
 
-use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
+#[cfg(feature = "measuring")]
+use clap::CommandFactory as _;
+use clap::{ArgMatches, Args as _, FromArgMatches as _};
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::Survey;
-use corewise_model::experiment_record::ExperimentRecord;
-use corewise_model::links::LinkMap;
-use corewise_model::memory::MemoryMap;
-use corewise_model::survey::SurveyScope;
-use corewise_model::survey::conclude::SurveyConclusions;
 use schemars::Schema;
 
 use crate::app::arguments::CommonArguments;
-use crate::app::artifact::{self, ArtifactForm, ArtifactKind, PrintedArtifact, artifact_kind};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::{accept_closed_pipe, print_message};
-use crate::app::run::{CommandDocument, HELP_WIDTH, RunnableCommand, parse_alone};
-use crate::app::settings::{ProgramEnvironment, ProgramSettings};
-use crate::app::tip;
+use crate::app::run::{CommandDocument, HELP_WIDTH, RunnableCommand};
+use crate::app::settings::ProgramSettings;
 use crate::draw::printable::printable_lines;
-use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::suggestion::CarriedOptions;
-use crate::draw::survey::StorageStatus;
 use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
+#[cfg(feature = "measuring")]
+pub use kinds::{KINDS, rehearse_result};
+#[cfg(feature = "measuring")]
 use place::arguments::PlaceArguments;
+#[cfg(feature = "measuring")]
 use run::arguments::RunArguments;
+#[cfg(feature = "measuring")]
 use survey::arguments::SurveyArguments;
 
 /// All commands, in the groups and the order of `--help`.
@@ -62,31 +79,44 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
     (
         "Survey: what this machine is like",
         &[
+            #[cfg(feature = "measuring")]
             list_command::<SurveyArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<topology::TopologyArguments>(),
+            #[cfg(feature = "measuring")]
             list_command::<tail::arguments::TailArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<links::arguments::LinksArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<memory::arguments::MemoryArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<worth::WorthArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<watch::arguments::WatchArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<doctor::DoctorArguments>().with_history().with_journals(),
         ],
     ),
     (
         "Try: which placement wins, or that none does",
         &[
+            #[cfg(feature = "measuring")]
             list_command::<r#try::arguments::TryArguments>().with_history().with_journals(),
+            #[cfg(feature = "measuring")]
             list_command::<PlaceArguments>().with_history(),
             #[cfg(feature = "workloads")]
             list_command::<workload::arguments::WorkloadArguments>(),
+            #[cfg(feature = "measuring")]
             list_command::<article::arguments::ArticleArguments>().with_history(),
         ],
     ),
     (
         "Keep: run there, and give everything back",
         &[
+            #[cfg(feature = "measuring")]
             list_command::<RunArguments>().with_history().with_journals(),
             list_command::<keep::arguments::KeepArguments>().with_history().with_journals(),
+            #[cfg(feature = "measuring")]
             list_command::<irq::arguments::IrqArguments>().with_journals(),
             list_command::<undo::UndoArguments>().with_journals(),
         ],
@@ -94,76 +124,21 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
     (
         "Records",
         &[
+            #[cfg(feature = "measuring")]
             list_command::<history::arguments::HistoryArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<report::arguments::ReportArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<record::RecordArguments>().with_history(),
+            #[cfg(feature = "measuring")]
             list_command::<completions::CompletionsArguments>(),
+            #[cfg(feature = "measuring")]
             list_command::<man::ManArguments>(),
+            #[cfg(feature = "measuring")]
             list_command::<schema::SchemaArguments>(),
         ],
     ),
 ];
-
-const KINDS: [ArtifactKind; 4] = [
-    artifact_kind::<Survey>(),
-    artifact_kind::<ExperimentRecord>(),
-    artifact_kind::<LinkMap>(),
-    artifact_kind::<MemoryMap>(),
-];
-
-/// Prints a result as [`crate::rehearse_result`] says, with the settings of a command without options.
-pub fn rehearse_result(schema: &str, json: &[u8]) -> Result<(), String> {
-    static SETTINGS: LazyLock<ProgramSettings> = LazyLock::new(|| {
-        let typed = TypedCommand::parse(&["corewise", "--no-store"].map(OsString::from)).expect("these options exist");
-        ProgramSettings::new(&typed.common, &ProgramEnvironment::from_process())
-    });
-    history::rehearse_result(schema, json, &SETTINGS)
-}
-
-/// Prints a survey as the command that made it does.
-impl PrintedArtifact for Survey {
-    fn print_in_form(
-        &self,
-        kept: &StorageStatus,
-        form: &ArtifactForm,
-        settings: &ProgramSettings,
-    ) -> Result<(), CommandFailure> {
-        form.refuse_options(&[], "a survey")?;
-        artifact::print_artifact(self, kept, settings)
-    }
-
-    const TITLE: &'static str = "Survey";
-
-    fn first_command() -> SuggestedCommand {
-        suggested_command::first_survey()
-    }
-
-    fn compose_story(
-        &self,
-        conclusions: &SurveyConclusions,
-        kept: &StorageStatus,
-        settings: &ProgramSettings,
-    ) -> Story {
-        match self.provenance.scope {
-            SurveyScope::Machine => {
-                survey::compose_story(self, conclusions, kept, survey::draw_memory_line(self, settings))
-            }
-            SurveyScope::Tail => tail::compose_story(self, conclusions, kept),
-        }
-    }
-
-    fn compose_changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story> {
-        survey::comparison::compose_changes(numbers, artifacts)
-    }
-
-    fn print_comparison(
-        numbers: [i64; 2],
-        artifacts: [&Self; 2],
-        settings: &ProgramSettings,
-    ) -> Result<(), CommandFailure> {
-        survey::comparison::print_comparison(numbers, artifacts, settings)
-    }
-}
 
 type CommandTask = Box<dyn FnOnce(&ProgramSettings) -> Result<CommandExit, CommandFailure>>;
 
@@ -244,10 +219,16 @@ fn all_schemas() -> impl Iterator<Item = NamedSchema> {
 }
 
 const ABOUT: &str = "On which CPUs should this program run, and does it matter at all?";
+#[cfg(not(feature = "measuring"))]
+const LONG_ABOUT: &str = ABOUT;
+#[cfg(feature = "measuring")]
 const LONG_ABOUT: &str = "On which CPUs should this program run, and does it matter at all?
 
 Without a command, corewise surveys this machine: what its CPUs are, how they differ, and what that means.";
 
+#[cfg(not(feature = "measuring"))]
+const EXAMPLES: &str = "This build has only the commands that keep placements in force.";
+#[cfg(feature = "measuring")]
 const EXAMPLES: &str = "Examples:
   corewise                       survey this machine (30 s up to 32 cpus)
   corewise --quick               the same in 5 s, with wider uncertainty
@@ -267,8 +248,13 @@ Exit status:
 
 /// Returns the definition of the whole command line.
 fn build_definition() -> clap::Command {
-    let options = CommonArguments::augment_args(SurveyArguments::augment_args(clap::Command::new("corewise")));
-    options
+    let program = clap::Command::new("corewise");
+    // Without a command, it surveys.
+    #[cfg(feature = "measuring")]
+    let program = SurveyArguments::augment_args(program);
+    #[cfg(not(feature = "measuring"))]
+    let program = program.subcommand_required(true);
+    CommonArguments::augment_args(program)
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
         .long_about(LONG_ABOUT)
@@ -282,7 +268,7 @@ fn build_definition() -> clap::Command {
 fn help_template() -> String {
     let width = terminal_size::terminal_size().map_or(HELP_WIDTH, |(width, _)| usize::from(width.0)).min(HELP_WIDTH);
     let mut screen = TextScreen::new();
-    for (heading, rooms) in &COMMANDS {
+    for (heading, rooms) in COMMANDS.iter().filter(|(_, rooms)| !rooms.is_empty()) {
         let mut lines = vec![StyledLine::new().strong(*heading)];
         for definition in rooms.iter().map(|room| (room.definition)()).filter(|command| !command.is_hide_set()) {
             let about = definition.get_about().map(ToString::to_string).unwrap_or_default();
@@ -311,11 +297,14 @@ impl TypedCommand {
     /// Parses the command line of this process. On a mistake, or if help is requested, prints the message and ends the process.
     pub fn from_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
-        let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words));
-        parsed.unwrap_or_else(|error| {
+        #[cfg(feature = "measuring")]
+        let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words)).map_err(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command());
-            exit_with(&tip::with_whole_line(error, &words, &place))
-        })
+            crate::app::tip::with_whole_line(error, &words, &place)
+        });
+        #[cfg(not(feature = "measuring"))]
+        let parsed = Self::parse(&words);
+        parsed.unwrap_or_else(|error| exit_with(&error))
     }
 
     /// Runs the parsed command.
@@ -328,42 +317,49 @@ impl TypedCommand {
         (self.task)(settings)
     }
 
-    /// Parses a command line. Options of the survey may stand before or after the word `survey`, and before no other command.
+    /// Parses a command line.
     fn parse(words: &[OsString]) -> Result<Self, clap::Error> {
         let matches = build_definition().try_get_matches_from(words)?;
         let common = CommonArguments::from_arg_matches(&matches)?;
-        let before = SurveyArguments::from_arg_matches(&matches)?;
-        let mut own = None;
-        let task: CommandTask = match matches.subcommand() {
-            None => Box::new(move |settings| before.run(settings)),
-            Some((survey::NAME, own)) => {
-                let after = SurveyArguments::from_arg_matches(own)?;
-                Box::new(move |settings| before.join_with(after)?.run(settings))
-            }
-            Some(_) if before != SurveyArguments::default() => Box::new(|_| {
-                let what = "--quick, --budget, --seed and --cpus are options of the survey, not of this command";
-                Err(CommandFailure::usage_error(what)
-                    .with_hint(format!("See {}.", suggestion::format_mention(&suggested_command::help()))))
-            }),
-            Some((name, typed)) => {
-                let found = all_commands().find(|room| (room.definition)().get_name() == name);
-                let room = found.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
-                let (options, task) = (room.parse)(typed)?;
-                own = Some((name.to_owned(), options));
-                task
-            }
-        };
-        Ok(Self { common, own, task })
+        #[cfg(feature = "measuring")]
+        if let Some(task) = parse_survey(&matches)? {
+            return Ok(Self { common, own: None, task });
+        }
+        let missing = || clap::Error::new(clap::error::ErrorKind::InvalidSubcommand);
+        let (name, typed) = matches.subcommand().ok_or_else(missing)?;
+        let room = all_commands().find(|room| (room.definition)().get_name() == name).ok_or_else(missing)?;
+        let (options, task) = (room.parse)(typed)?;
+        Ok(Self { common, own: Some((name.to_owned(), options)), task })
     }
+}
+
+/// Returns the task if the line is one of the survey. Its options may stand before or after the word `survey`, and before no other command.
+#[cfg(feature = "measuring")]
+fn parse_survey(matches: &ArgMatches) -> Result<Option<CommandTask>, clap::Error> {
+    let before = SurveyArguments::from_arg_matches(matches)?;
+    Ok(match matches.subcommand() {
+        None => Some(Box::new(move |settings| before.run(settings))),
+        Some((survey::NAME, own)) => {
+            let after = SurveyArguments::from_arg_matches(own)?;
+            Some(Box::new(move |settings| before.join_with(after)?.run(settings)))
+        }
+        Some(_) if before != SurveyArguments::default() => Some(Box::new(|_| {
+            let what = "--quick, --budget, --seed and --cpus are options of the survey, not of this command";
+            Err(CommandFailure::usage_error(what)
+                .with_hint(format!("See {}.", suggestion::format_mention(&suggested_command::help()))))
+        })),
+        Some(_) => None,
+    })
 }
 
 /// Parses a command line that begins with `run`; returns `None` for any other.
 ///
 /// This needs only the definition of `run`. To build the definitions of all commands takes longer than the rest of `run`.
+#[cfg(feature = "measuring")]
 fn parse_run_line(words: &[OsString]) -> Option<Result<TypedCommand, clap::Error>> {
     let words = words.get(1..)?;
     (words.first()? == run::NAME).then(|| {
-        let (run, common) = parse_alone::<RunArguments>(words)?;
+        let (run, common) = crate::app::run::parse_alone::<RunArguments>(words)?;
         Ok(TypedCommand { common, own: None, task: Box::new(|settings| run.run(settings)) })
     })
 }

@@ -1,5 +1,6 @@
 //! Screens and pictures: pure functions from values to styled lines. They do not print, read or ask for the time.
 
+#[cfg(feature = "measuring")]
 pub mod artifact_list;
 pub mod csv;
 pub mod findings;
@@ -12,6 +13,7 @@ pub mod latency;
 pub mod machine;
 pub mod markdown;
 pub mod number;
+#[cfg(feature = "measuring")]
 pub mod page;
 pub mod picture;
 pub mod plot;

@@ -1,5 +1,7 @@
 //! The program corewise. A library only so that the fuzzer reaches what the program does with results of others.
 #![forbid(unsafe_code)]
+// What the commands of a small build leave out is compiled, and not linked.
+#![cfg_attr(not(feature = "measuring"), allow(dead_code, unused_imports))]
 
 mod app;
 mod commands;
@@ -28,6 +30,7 @@ pub fn run_program() -> ExitCode {
 ///
 /// # Errors
 /// Why it is refused.
+#[cfg(feature = "measuring")]
 pub fn rehearse_result(schema: &str, json: &[u8]) -> Result<(), String> {
     commands::rehearse_result(schema, json)
 }

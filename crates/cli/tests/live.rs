@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == SERVE) {
         return serve(&words[1]);
     }
-    let tests: [(&str, LiveTest); 16] = [
+    let tests: [(&str, LiveTest); 17] = [
         ("the_better_placement_wins_and_everything_comes_back", the_better_placement_wins_and_everything_comes_back),
         ("a_session_goes_on_with_the_same_process_alone", a_session_goes_on_with_the_same_process_alone),
         ("a_placement_beyond_a_limit_is_left", a_placement_beyond_a_limit_is_left),
@@ -51,6 +51,7 @@ fn main() -> ExitCode {
             "what_cannot_be_read_is_said_before_anything_is_changed",
             what_cannot_be_read_is_said_before_anything_is_changed,
         ),
+        ("a_reading_takes_no_longer_than_the_budget", a_reading_takes_no_longer_than_the_budget),
         ("slots_are_found_from_few_slow_readings", slots_are_found_from_few_slow_readings),
         ("too_few_values_are_counted_in_words", too_few_values_are_counted_in_words),
         ("numbers_of_another_namespace_are_refused", numbers_of_another_namespace_are_refused),
@@ -449,6 +450,26 @@ fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &LiveStage) -> 
     ]);
     let made = { still }.output().unwrap();
     assert!(text(&made.stderr).contains("does not move"), "{}{}", text(&made.stdout), text(&made.stderr));
+    Ok(())
+}
+
+/// The limit is a part of what is said, so no time is measured.
+fn a_reading_takes_no_longer_than_the_budget(stage: &LiveStage) -> Result<(), String> {
+    let server = stage.server("is-slow");
+    let (pid, one) = (server.child.id().to_string(), stage.one.to_string());
+    let many_lines = format!("yes x={} | head -c 16000000", "a".repeat(1_000));
+    let too_slow = ["--sample", &many_lines, "--metric", "x=(a*)*(a*)*(a*)*b([0-9]+)", "--counter"];
+    let cases: [(&[&str], &str); 2] = [
+        (&["--sample", &server.address(), "--metric", "ops_total"], "took longer than 1.5 s"),
+        (&too_slow, "its regular expression is too slow"),
+    ];
+    for (options, part) in cases {
+        let typed = ["try", "--no-confirm", "--pid", &pid, "--on", &one, "--slot", "0.1s", "--budget", "1.5s"];
+        let made = stage.corewise(&[&typed[..], options].concat()).output().unwrap();
+        let said = text(&made.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(made.status.code() == Some(3) && said.contains(part), "{said}{}", text(&made.stdout));
+        assert_eq!(server.masks(), server.before);
+    }
     Ok(())
 }
 

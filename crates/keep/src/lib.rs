@@ -44,7 +44,7 @@ use corewise_model::keep::{
 };
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::process::ProcessIdentity;
-use corewise_sys::{Root, SysError, cpuset, task, topology};
+use corewise_sys::{Root, SysError, cpuset, scheduling, task, topology};
 use tracing::{info, warn};
 
 use crowding::CrowdingLog;
@@ -81,6 +81,8 @@ const MOST_LOOKS: usize = 10;
 /// If the rules cannot be read at the beginning, or processes cannot be watched.
 pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap<u32, KeptProcess>, String> {
     let KeepOptions { rules, journal, left_alone, worth_map } = options;
+    // Otherwise new programs would run unplaced while this one waits for a cpu.
+    scheduling::run_soon();
     let eyes = ProcessWatcher::open(rules.process_scope());
     let mut rules = RuleReader::new(rules);
     let resolved = rules.read_resolved(host.machine_knowledge()).map_err(|error| error.to_string())?;
@@ -108,6 +110,8 @@ pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap
         crowding: CrowdingLog::default(),
         loss_logged: None,
         has_unread: false,
+        has_lost: false,
+        is_behind: false,
         status: KeepStatus::default(),
     };
     daemon.status.sight = daemon.eyes.describe_sight();
@@ -167,6 +171,10 @@ struct KeepLoop<'a> {
     loss_logged: Option<Instant>,
     /// True if the system could not read a process: all are looked at again later.
     has_unread: bool,
+    /// True if events were lost since the last sweep was requested.
+    has_lost: bool,
+    /// True if the last report of the status is out of date.
+    is_behind: bool,
     status: KeepStatus<'static>,
 }
 
@@ -174,27 +182,27 @@ impl KeepLoop<'_> {
     fn run_loop(&mut self, host: &mut dyn KeepHost) -> io::Result<()> {
         let mut online = cpuset::online_cpus();
         let mut last_tick = Instant::now();
-        self.look_at_all();
+        self.look_at_all()?;
         self.give_back_others();
-        let (mut ticks, mut is_behind) = (0, !self.report_status(host));
+        let mut ticks = 0;
+        self.is_behind = !self.report_status(host);
         loop {
             let rest = self.sweeps.shorten_rest(TICK.saturating_sub(last_tick.elapsed()), self.began.elapsed());
-            let mut wake =
-                self.eyes.wait_for_events(self.worth.as_ref().map_or(rest, |map| rest.min(map.time_to_update())))?;
+            self.look_at_new(self.worth.as_ref().map_or(rest, |map| rest.min(map.time_to_update())))?;
+            self.note_losses();
             if let Some(Err(error)) = self.worth.as_mut().map(WorthMap::update_in_time) {
                 warn!("no map of worth any more: {error}");
                 self.worth = None;
             }
-            wake.processes.extend(self.set_by_others());
-            if wake.lost {
-                self.note_loss();
-            }
+            let mut to_look = self.set_by_others();
+            let mut are_rules_new = false;
             match host.next_order() {
                 KeepOrder::Stop => return Ok(()),
                 KeepOrder::Continue if !self.rules.is_due() => {}
                 KeepOrder::Continue | KeepOrder::Reload => {
                     host.begin_reload().into_iter().for_each(|(process, request)| self.grant_request(process, request));
-                    wake.all |= self.reload_rules(host);
+                    self.reload_rules(host);
+                    are_rules_new = true;
                 }
             }
             if last_tick.elapsed() >= TICK {
@@ -203,7 +211,8 @@ impl KeepLoop<'_> {
                 if now != online {
                     warn!("cpus {now} are online now, {online} were before");
                     online = now;
-                    wake.all |= self.reload_rules(host);
+                    self.reload_rules(host);
+                    are_rules_new = true;
                     if let Some(Err(why)) = self.authors.as_mut().map(MaskSetters::renew_cpus) {
                         warn!("who sets masks is not known any more: {why}");
                         (self.authors, self.status.author_gap) = (None, Some(why));
@@ -212,28 +221,45 @@ impl KeepLoop<'_> {
                 if let Some(authors) = &mut self.authors {
                     authors.forget_old();
                 }
-                wake.processes.extend(self.keeper.processes_to_retry(self.began.elapsed()));
+                to_look.extend(self.keeper.processes_to_retry(self.began.elapsed()));
                 let ticks_to_masks = if self.authors.is_some() { TICKS_TO_MASKS_WITH_EVENTS } else { TICKS_TO_MASKS };
                 if ticks % TICKS_TO_WHOLE == 0 {
-                    wake.processes.extend(self.held_processes());
+                    to_look.extend(self.held_processes());
                     self.clean_up();
                 } else if ticks % ticks_to_masks == 0 {
-                    wake.processes.extend(self.drifted_processes());
+                    to_look.extend(self.drifted_processes());
                 }
                 self.let_in_waiting(ticks % TICKS_TO_WHOLE == 0);
-                if ticks % TICKS_TO_REPORT == 0 && is_behind {
-                    is_behind = !self.report_status(host);
+                if ticks % TICKS_TO_REPORT == 0 && self.is_behind {
+                    self.is_behind = !self.report_status(host);
                 }
             }
-            if wake.all || self.sweeps.is_due(self.began.elapsed()) {
-                self.look_at_all();
-                is_behind = !wake.all || !self.report_status(host);
+            if are_rules_new || self.sweeps.is_due(self.began.elapsed()) {
+                self.look_at_all()?;
+                self.is_behind = !are_rules_new || !self.report_status(host);
             } else {
-                for process in wake.processes {
-                    is_behind |= self.look_at(process);
-                }
+                self.look_at_known(to_look)?;
             }
         }
+    }
+
+    /// Waits for events, at most for `patience`, and looks at the processes that they name.
+    fn look_at_new(&mut self, patience: Duration) -> io::Result<()> {
+        let wake = self.eyes.wait_for_events(patience)?;
+        self.has_lost |= wake.lost;
+        for process in wake.processes {
+            self.is_behind |= self.look_at(process);
+        }
+        Ok(())
+    }
+
+    /// Looks at processes, and before each of them at those that are new: they would otherwise run unplaced as long as all this takes.
+    fn look_at_known(&mut self, processes: BTreeSet<u32>) -> io::Result<()> {
+        for process in processes {
+            self.look_at_new(Duration::ZERO)?;
+            self.is_behind |= self.look_at(process);
+        }
+        Ok(())
     }
 
     /// Forgets what is known of processes that no rule matches, and requests a sweep if some could not be read.
@@ -245,7 +271,11 @@ impl KeepLoop<'_> {
         }
     }
 
-    fn note_loss(&mut self) {
+    /// Requests a sweep if events were lost.
+    fn note_losses(&mut self) {
+        if !std::mem::take(&mut self.has_lost) {
+            return;
+        }
         self.sweeps.request_sweep();
         self.status.lost += 1;
         if self.loss_logged.is_none_or(|at| at.elapsed() >= LOSS_LOG_PAUSE) {
@@ -304,17 +334,16 @@ impl KeepLoop<'_> {
     }
 
     /// Returns the held processes of which another program was to set a mask since the last call.
-    fn set_by_others(&mut self) -> Vec<u32> {
-        let threads =
-            self.authors.as_mut().map(|authors| authors.take_set_masks(|thread| self.keeper.holds_thread(thread)));
-        let threads = threads.unwrap_or_default();
+    fn set_by_others(&mut self) -> BTreeSet<u32> {
+        let Some(authors) = &mut self.authors else { return BTreeSet::new() };
+        let threads = authors.take_set_masks(|thread| self.keeper.holds_thread(thread));
         let held = self.keeper.processes().iter().filter(|_| !threads.is_empty());
         let is_set = |(_, held): &(&u32, &KeptProcess)| held.threads.keys().any(|thread| threads.contains(thread));
         held.filter(is_set).map(|(process, _)| *process).collect()
     }
 
     /// Reads the rules again, and the machine for the worth map. A broken file changes nothing.
-    fn reload_rules(&mut self, host: &mut dyn KeepHost) -> bool {
+    fn reload_rules(&mut self, host: &mut dyn KeepHost) {
         if let Some(map) = &mut self.worth {
             match read_speeds(host) {
                 Ok((machine, speeds)) => map.renew_machine(&machine, speeds),
@@ -326,28 +355,27 @@ impl KeepLoop<'_> {
                 info!("{} read", format_count(rules.len(), "rule"));
                 self.status.broken = None;
                 self.keeper.set_rules(rules);
-                true
             }
             Err(error) => {
                 warn!("the rules are not read, the old ones stay: {error}");
                 self.status.broken = Some(error.to_string());
-                true
             }
         }
     }
 
-    fn look_at_all(&mut self) {
+    fn look_at_all(&mut self) -> io::Result<()> {
         let start = self.began.elapsed();
         self.status.unreadable.clear();
         let mut gone: BTreeSet<u32> = self.held_processes();
         gone.extend(self.keeper.waiting().keys());
         let all = self.eyes.all_processes();
         gone.difference(&all).for_each(|process| self.forget_process(*process));
-        for process in all {
-            self.look_at(process);
-        }
+        self.look_at_known(all)?;
         self.room_at_sweep = self.keeper.room_taken();
         self.sweeps.finish_sweep(start, self.began.elapsed());
+        // A sweep finds only what was there when it began.
+        self.note_losses();
+        Ok(())
     }
 
     fn held_processes(&self) -> BTreeSet<u32> {

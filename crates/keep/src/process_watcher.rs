@@ -29,8 +29,6 @@ pub enum ProcessScope {
 pub struct WakeReason {
     /// The processes to look at.
     pub processes: BTreeSet<u32>,
-    /// True to look at all processes.
-    pub all: bool,
     /// True if events were lost.
     pub lost: bool,
 }

@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod document;
 
 mod daemon;
+#[cfg(feature = "measuring")]
 mod prove;
 mod screen;
 #[cfg(test)]
@@ -76,6 +77,7 @@ impl RunnableCommand for KeepArguments {
             Some(KeepCommand::Add(typed)) => add_rule(typed, &rules, settings),
             Some(KeepCommand::Plan) => show_plan(&rules, settings),
             Some(KeepCommand::Run(typed)) => return daemon::run(&typed, rules, settings),
+            #[cfg(feature = "measuring")]
             Some(KeepCommand::Prove(typed)) => return prove::prove_rule(&typed, &rules, settings),
             Some(KeepCommand::Why { process }) => explain_process(process, &rules, settings),
             Some(KeepCommand::Release { process, undo }) => release_process(process, undo, settings),

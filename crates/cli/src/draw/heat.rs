@@ -3,14 +3,13 @@
 pub mod depth;
 mod labels;
 mod scale;
+#[cfg(feature = "measuring")]
 mod svg;
 mod terminal;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
-
-pub use svg::SvgText;
 
 /// Costs by row and column, with labels.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +29,17 @@ pub struct HeatMap {
     pub unit: String,
     /// Costs at the ends of the scale, if known; otherwise quantiles.
     pub ends: Option<[f64; 2]>,
+}
+
+/// Text around a picture; any of it may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SvgText {
+    /// Subject of the map: the processor.
+    pub title: String,
+    /// Method of measuring.
+    pub subtitle: String,
+    /// Source of the numbers.
+    pub source: String,
 }
 
 /// Rows or columns of a heat map.

@@ -28,6 +28,9 @@ use source::{PATIENCE, SourceReader};
 const LOOK: Duration = Duration::from_millis(50);
 /// Maximum attempts at a slot in which too little was counted or the source did not answer.
 const MOST_ATTEMPTS: u32 = 3;
+/// Time for a reading near the end of the budget or after it, and for the question whether a source answers while
+/// nothing is placed.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// Time within which a source that fails is asked once more.
 const AT_ONCE: Duration = Duration::from_millis(100);
 /// Interval of readings while the length of slots is determined.
@@ -51,7 +54,7 @@ pub struct LiveRunner<'a> {
     crew: ProcessCrew,
     names: RolePatterns,
     reader: SourceReader<'a>,
-    /// End of the budget, which also ends a slot.
+    /// End of the budget, which also ends a slot. Beyond it a reading takes [`SHORT_PATIENCE`] at most.
     until: Option<Instant>,
     stop: &'a AtomicBool,
 }
@@ -60,6 +63,8 @@ pub struct LiveRunner<'a> {
 enum LostSlot {
     /// The session is over.
     Over(RunnerEnd),
+    /// A search for a metric took too long.
+    Slow(String),
     /// It counts as a failure of its placement.
     Failed(String),
     /// Too little was counted, or reading took too long. The load may have paused, or the source was briefly busy.
@@ -72,7 +77,8 @@ impl From<SampleError> for LostSlot {
     fn from(error: SampleError) -> Self {
         match error {
             // The lost counts cannot be attributed to a placement.
-            SampleError::Reset(_) | SampleError::Slow { .. } => Self::Over(RunnerEnd::Gone(error.to_string())),
+            SampleError::Reset(_) => Self::Over(RunnerEnd::Gone(error.to_string())),
+            SampleError::Slow { .. } => Self::Slow(error.to_string()),
             SampleError::TooFew { .. } => Self::Empty(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }
@@ -133,6 +139,11 @@ impl<'a> LiveRunner<'a> {
             until: None,
             stop,
         })
+    }
+
+    /// Limits readings before the first trial to a budget that begins now.
+    pub fn limit_readings(&mut self, budget: Option<Duration>) {
+        self.until = budget.map(|budget| Instant::now() + budget);
     }
 
     /// Determines the length of slots by reading the metric for 20 s or longer, without any change. `most` is the
@@ -239,20 +250,26 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
+    /// Returns the time for a reading that begins now.
+    fn reading_patience(&self) -> Duration {
+        let left = self.until.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()));
+        left.clamp(SHORT_PATIENCE, PATIENCE)
+    }
+
     fn read_metrics(&mut self, looks: &mut SlotReadings) -> Result<f64, LostSlot> {
-        let begun = Instant::now();
-        let mut found = self.reader.read_source(self.crew.list_members());
+        let (begun, patience) = (Instant::now(), self.reading_patience());
+        let mut found = self.reader.read_source(self.crew.list_members(), patience);
         // An immediate refusal may be a connection that was just closed.
         if found.is_err() && begun.elapsed() < AT_ONCE {
-            found = self.reader.read_source(self.crew.list_members());
+            found = self.reader.read_source(self.crew.list_members(), patience);
         }
         let moment = match found {
             Ok(moment) => moment,
             Err(_) if self.stop.load(Ordering::SeqCst) => return Err(LostSlot::Over(RunnerEnd::Stopped)),
             Err(why) => return Err(self.restore_and_ask(why)),
         };
-        let (searching, stop) = (Instant::now(), self.stop);
-        let is_over = || stop.load(Ordering::SeqCst) || searching.elapsed() >= PATIENCE;
+        let (searching, patience, stop) = (Instant::now(), self.reading_patience(), self.stop);
+        let is_over = || stop.load(Ordering::SeqCst) || searching.elapsed() >= patience;
         let look = |meter: &MetricMeter| match meter.read_metric(&moment, &is_over) {
             Err(SampleError::Slow { .. }) if stop.load(Ordering::SeqCst) => Err(LostSlot::Over(RunnerEnd::Stopped)),
             seen => seen.map_err(LostSlot::from),
@@ -273,7 +290,11 @@ impl<'a> LiveRunner<'a> {
         if let Err(error) = self.crew.check_alive() {
             return error.into();
         }
-        match self.reader.read_source(self.crew.list_members()) {
+        // The reading may have had too little time; there is none to find out.
+        if self.until.is_some_and(|end| end <= Instant::now()) {
+            return LostSlot::Empty(why);
+        }
+        match self.reader.read_source(self.crew.list_members(), SHORT_PATIENCE) {
             Ok(_) => LostSlot::Empty(why),
             Err(_) => LostSlot::Over(RunnerEnd::Gone(why)),
         }
@@ -386,7 +407,7 @@ impl LostSlot {
     fn into_ended(self) -> RunnerEnd {
         match self {
             Self::Over(ended) => ended,
-            Self::Failed(why) | Self::Empty(why) => RunnerEnd::Gone(why),
+            Self::Slow(why) | Self::Failed(why) | Self::Empty(why) => RunnerEnd::Gone(why),
             Self::Paused => RunnerEnd::Stopped,
         }
     }
@@ -403,7 +424,7 @@ impl TrialRunner for LiveRunner<'_> {
         let stand = names.places_on(arm, &[REST]);
         let mut slot = self.run_unpaused_slot(&stand, length);
         for _ in 1..MOST_ATTEMPTS {
-            if matches!(slot, Err(LostSlot::Empty(_))) {
+            if matches!(slot, Err(LostSlot::Empty(_))) && !request.is_out_of_time() {
                 slot = self.run_unpaused_slot(&stand, length);
             }
         }
@@ -412,7 +433,9 @@ impl TrialRunner for LiveRunner<'_> {
         }
         match slot {
             Ok(ran) => Ok(TrialResult { repeats, ..ran }),
-            Err(lost @ (LostSlot::Over(_) | LostSlot::Paused)) => Err(lost.into_ended()),
+            // The reading had little time left.
+            Err(LostSlot::Slow(_) | LostSlot::Empty(_)) if request.is_out_of_time() => Err(RunnerEnd::OutOfTime),
+            Err(lost @ (LostSlot::Over(_) | LostSlot::Slow(_) | LostSlot::Paused)) => Err(lost.into_ended()),
             Err(LostSlot::Failed(why) | LostSlot::Empty(why)) => {
                 let observed =
                     TrialObservations { wall_s: begun.elapsed().as_secs_f64(), ..TrialObservations::default() };

@@ -228,9 +228,7 @@ impl JournalLog {
         for (number, change) in (first..).zip(changes) {
             text.extend(text_of(&JournalLine::Begun { entry: number, change: change.clone() })?);
         }
-        // Masks end with the boot, as do their threads: a reader before that sees the kernel's copy of the file. Waiting for a disk would
-        // keep a program off its cpus for several milliseconds.
-        let sync = !changes.iter().all(|change| matches!(change, Change::Affinity(_)));
+        let sync = !changes.iter().all(ends_with_boot);
         // The other half is for the lines of changes made and settled.
         self.append_text(&text, LARGEST_BYTES / 2, sync)?;
         let entry = |(number, change): (u32, &Change)| UnsettledChange {
@@ -255,7 +253,10 @@ impl JournalLog {
         }
         let (nameless, mut file) = self.place.create_journal(header)?;
         let _ = files::try_lock(&file);
-        let written = file.write_all(&text).and_then(|()| file.sync_all());
+        let mut written = file.write_all(&text);
+        if !self.contents.entries.iter().all(|entry| ends_with_boot(&entry.change)) {
+            written = written.and_then(|()| file.sync_all());
+        }
         let named = written.and_then(|()| self.place.rename_file(&nameless, &self.name));
         named.inspect_err(|_| drop(self.place.remove_file(&nameless)))?;
         (self.contents.end, self.is_at_end) = (text.len() as u64, true);
@@ -390,6 +391,12 @@ impl JournalLog {
     pub fn remove_file(&self) -> io::Result<()> {
         self.place.remove_file(&self.name)
     }
+}
+
+/// Returns true if a change need not be on the disk before it is made: masks end with the boot, as do their threads, and a reader before
+/// that sees the kernel's copy of the file. Waiting for a disk would keep a program off its cpus for several milliseconds.
+fn ends_with_boot(change: &Change) -> bool {
+    matches!(change, Change::Affinity(_))
 }
 
 fn text_of(line: &JournalLine) -> io::Result<Vec<u8>> {

@@ -56,6 +56,7 @@ pub enum KeepCommand {
         process: u32,
     },
     /// Repeat a rule's experiment here and now, and renew or withdraw the rule's evidence
+    #[cfg(feature = "measuring")]
     Prove(KeepProveArguments),
     /// Leave a process alone until it ends, and give it back its old cpus
     Release {

@@ -5,21 +5,10 @@ mod cells;
 mod frame;
 mod png;
 
-use super::HeatMap;
 use super::scale::{self, CostScale};
+use super::{HeatMap, SvgText};
 use axes::HeatAxes;
 use frame::HeatFrame;
-
-/// Text around a picture; any of it may be empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SvgText {
-    /// Subject of the map: the processor.
-    pub title: String,
-    /// Method of measuring.
-    pub subtitle: String,
-    /// Source of the numbers.
-    pub source: String,
-}
 
 /// Colour of cells that are not on the scale.
 const UNKNOWN: [u8; 3] = [0xd4; 3];

@@ -49,7 +49,6 @@ impl<'a> SourceReader<'a> {
     /// Returns a reader of a source; with the kernel's accounting if a metric needs it.
     pub fn new(source: &LiveSource, with_accounts: bool, stop: &'a AtomicBool) -> Self {
         let config = Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
             // Only the user's address counts: a server cannot send corewise elsewhere.
             .max_redirects(0)
             .max_redirects_will_error(false)
@@ -65,12 +64,16 @@ impl<'a> SourceReader<'a> {
     /// their threads.
     ///
     /// # Errors
-    /// The reason why the source does not answer.
-    pub fn read_source(&mut self, threads: impl Iterator<Item = (u32, u32)>) -> Result<MetricMoment, String> {
+    /// The reason why the source does not answer within `patience`.
+    pub fn read_source(
+        &mut self,
+        threads: impl Iterator<Item = (u32, u32)>,
+        patience: Duration,
+    ) -> Result<MetricMoment, String> {
         let begun = self.since.elapsed();
         let text = match &self.source {
-            LiveSource::Command(script) => self.read_output(script)?,
-            LiveSource::Page(address) => self.fetch_page(address)?,
+            LiveSource::Command(script) => self.read_output(script, patience)?,
+            LiveSource::Page(address) => self.fetch_page(address, patience)?,
             LiveSource::Kernel => String::new(),
         };
         if let Some(accounts) = &mut self.accounts {
@@ -83,11 +86,11 @@ impl<'a> SourceReader<'a> {
         Ok(MetricMoment { at_s, text, cpu_s, waited_s })
     }
 
-    fn read_output(&self, script: &str) -> Result<String, String> {
+    fn read_output(&self, script: &str, patience: Duration) -> Result<String, String> {
         let (program, arguments) = ("sh".into(), ["-c".into(), script.into()]);
         let stops = [self.stop];
         let execution =
-            CommandExecution { timeout: Some(PATIENCE), ..CommandExecution::new(&program, &arguments, &stops) };
+            CommandExecution { timeout: Some(patience), ..CommandExecution::new(&program, &arguments, &stops) };
         let mut text = Vec::new();
         let mut take = |bytes: &[u8]| {
             let left = (InputKind::MetricFile.most_bytes() as usize).saturating_sub(text.len());
@@ -97,22 +100,22 @@ impl<'a> SourceReader<'a> {
         match ran.end {
             ExecutionEnd::Exited(0) => Ok(String::from_utf8_lossy(&text).replace('\r', "\n")),
             ExecutionEnd::Exited(status) => Err(format!("{script} failed: exit status {status}")),
-            ExecutionEnd::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
+            ExecutionEnd::TimedOut => Err(describe_lateness(script, patience)),
             ExecutionEnd::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),
             ExecutionEnd::Stopped => Err(format!("{script} was ended: it tried to use the terminal")),
             ExecutionEnd::Interrupted | ExecutionEnd::NothingToFollow => Err(format!("{script} was interrupted")),
         }
     }
 
-    fn fetch_page(&self, address: &str) -> Result<String, String> {
+    fn fetch_page(&self, address: &str, patience: Duration) -> Result<String, String> {
         let begun = Instant::now();
-        let late = || format!("{address} took longer than {} s", PATIENCE.as_secs());
+        let late = || describe_lateness(address, patience);
         let wrong = |error: ureq::Error| match error {
             ureq::Error::Timeout(_) => late(),
             error => format!("{address}: {error}"),
         };
         // A server may close a connection just before it is used again.
-        let ask = || self.agent.get(address).call();
+        let ask = || self.agent.get(address).config().timeout_global(Some(patience)).build().call();
         let asked = ask().or_else(|error| if is_closed(&error) { ask() } else { Err(error) });
         let mut response = asked.map_err(wrong)?;
         let status = response.status();
@@ -128,13 +131,18 @@ impl<'a> SourceReader<'a> {
         let (mut page, mut chunk) = (Vec::new(), vec![0; 16 << 10]);
         loop {
             match reader.read(&mut chunk) {
-                _ if begun.elapsed() > PATIENCE => return Err(late()),
+                _ if begun.elapsed() > patience => return Err(late()),
                 Ok(0) => return Ok(String::from_utf8_lossy(&page).into_owned()),
                 Ok(count) => page.extend_from_slice(&chunk[..count]),
                 Err(error) => return Err(wrong(ureq::Error::from(error))),
             }
         }
     }
+}
+
+/// Describes a source that took longer than `patience`, shown to a tenth of a second.
+fn describe_lateness(source: &str, patience: Duration) -> String {
+    format!("{source} took longer than {} s", (10.0 * patience.as_secs_f64()).round() / 10.0)
 }
 
 /// Returns true if the other side closed a kept connection.
@@ -180,7 +188,7 @@ mod tests {
         });
         let mut reader = SourceReader::new(&LiveSource::Page(address), false, &stop);
         for _ in 0..3 {
-            assert_eq!(reader.read_source(std::iter::empty()).unwrap().text, "7\n");
+            assert_eq!(reader.read_source(std::iter::empty(), PATIENCE).unwrap().text, "7\n");
         }
         server.join().unwrap();
     }

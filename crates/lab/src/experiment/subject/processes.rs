@@ -110,6 +110,7 @@ impl ExperimentSubject for ProcessesSubject {
         events: &mut dyn FnMut(PreparationEvent),
     ) -> Result<(), ExperimentError> {
         let mut runner = self.open_slots(experiment, context)?;
+        runner.limit_readings(context.budget);
         if self.has_slot {
             return runner.check_metrics().map_err(ExperimentError::NotBegun);
         }
