@@ -247,6 +247,7 @@ impl StoryFigure {
     }
 
     /// Renders the picture as an SVG document of its own.
+    #[cfg(feature = "measuring")]
     pub fn to_svg(&self) -> String {
         match &self.picture {
             FigurePicture::Plot(plot) => plot.to_svg().unwrap_or_default(),
