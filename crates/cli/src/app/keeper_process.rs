@@ -12,26 +12,32 @@ pub struct RunningKeeper {
     pub process: ProcessIdentity,
     /// Its user, by number.
     pub user: u32,
+    /// False if only its name says so, since the system does not report its arguments.
+    pub is_certain: bool,
 }
 
 /// Returns true if a process runs and is a `keep run`: it executes this program's file by name, with these arguments. A system that does not
 /// report the arguments of processes (Wine 8) leaves the name alone.
 pub fn is_keeper(keeper: ProcessIdentity) -> bool {
     let facts = ProcessFacts::read_facts(keeper.id).ok().flatten();
-    let is_named = |facts: &ProcessFacts| facts.arguments.is_empty() && is_this_program(facts);
-    facts.is_some_and(|facts| facts.process == keeper && (runs_keeper(&facts) || is_named(&facts)))
+    facts.is_some_and(|facts| facts.process == keeper && may_run_keeper(&facts))
 }
 
-/// Returns each `keep run` of these users.
+/// Returns each process of these users that may be a `keep run`.
 pub fn find_keepers(users: &[u32]) -> Vec<RunningKeeper> {
     let facts = processes::all_processes().into_iter().filter_map(|id| ProcessFacts::read_facts(id).ok().flatten());
-    let keepers = facts.filter(|facts| users.contains(&facts.user) && runs_keeper(facts));
-    keepers.map(|facts| RunningKeeper { process: facts.process, user: facts.user }).collect()
+    let keepers = facts.filter(|facts| users.contains(&facts.user) && may_run_keeper(facts));
+    let found = |facts: ProcessFacts| RunningKeeper {
+        process: facts.process,
+        user: facts.user,
+        is_certain: !facts.arguments.is_empty(),
+    };
+    keepers.map(found).collect()
 }
 
-fn runs_keeper(facts: &ProcessFacts) -> bool {
+fn may_run_keeper(facts: &ProcessFacts) -> bool {
     let words = facts.arguments.iter().skip_while(|word| *word != "keep");
-    is_this_program(facts) && words.skip(1).any(|word| word == "run")
+    is_this_program(facts) && (facts.arguments.is_empty() || words.skip(1).any(|word| word == "run"))
 }
 
 /// Compares names of files: the keeper may execute an older version, whose file was replaced.

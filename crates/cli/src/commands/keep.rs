@@ -167,7 +167,8 @@ impl ProcessKeeper {
 /// Returns each `keep run` that may place a user's processes: that user's and root's.
 fn find_keepers_over(user: u32, settings: &ProgramSettings) -> Vec<ProcessKeeper> {
     let keepers = keeper_process::find_keepers(&[user, 0]).into_iter();
-    keepers.map(|keeper| ProcessKeeper { keeper, state: KeeperState::read_to_show(&keeper, settings) }).collect()
+    let found = keepers.map(|keeper| ProcessKeeper { keeper, state: KeeperState::read_to_show(&keeper, settings) });
+    found.filter(|found| found.keeper.is_certain || found.state.is_some()).collect()
 }
 
 fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettings) -> Result<(), CommandFailure> {
