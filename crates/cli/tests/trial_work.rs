@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         trial("the_budget_ends_a_search_that_takes_long", slow_search),
         trial("the_budget_ends_the_first_run_and_no_empty_experiment_is_left", long_run),
         trial("a_program_that_is_not_there_is_never_stored", missing_program),
+        trial("each_run_is_prepared_and_other_statuses_may_be_right", prepared),
         trial("a_metric_is_found_in_megabytes", much_output),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -103,6 +104,23 @@ fn long_run() -> TrialWorkOutcome {
     contains(&words, "the budget ended before the first run finished, which was cut off")?;
     contains(&words_of(&mut place.corewise(&["history"]), &[0])?, "Nothing is stored")?;
     if place.path().join("ended").exists() { Err("it ran to its end".into()) } else { Ok(Completion::Completed) }
+}
+
+fn prepared() -> TrialWorkOutcome {
+    let place = TestPlace::new();
+    let options = ["--prepare", "echo ready > state", "--ok", "0,3", "--runs-max", "8"];
+    // Fails in every run that is not prepared anew.
+    let script = "grep -q ready state && echo used > state && echo run >> runs; exit 3";
+    let words = words_of(&mut try_script(&place, &options, script)?, &[0, 1])?;
+    let runs = fs::read_to_string(place.path().join("runs"))?.lines().count();
+    if runs < 10 {
+        return Err(format!("{runs} runs were prepared: {words}").into());
+    }
+    let words = words_of(&mut try_script(&place, &["--prepare", "echo no luck; exit 4"], "true")?, &[3])?;
+    contains(&words, "the script of --prepare failed: exit status 4")?;
+    let words = words_of(&mut try_script(&place, &["--ok", "2"], "true")?, &[3])?;
+    contains(&words, "exit status 0")?;
+    Ok(Completion::Completed)
 }
 
 fn missing_program() -> TrialWorkOutcome {

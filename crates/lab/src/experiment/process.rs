@@ -241,6 +241,16 @@ impl ProcessRunner<'_> {
                 Ok(false) => break,
                 Err(ended) => return Some(TrialAttempt::Ended(Err(ended))),
             }
+            if let Some(script) = &self.workload.prepare {
+                match script::run("the script of --prepare", script, environment, self.stop) {
+                    Ok(()) => {}
+                    Err(ScriptError::Interrupted) => return Some(TrialAttempt::Ended(Err(RunnerEnd::Stopped))),
+                    Err(ScriptError::Failed { why, output }) => {
+                        sum.set_failure(why, output);
+                        return None;
+                    }
+                }
+            }
             let once = self.run_once(arm, environment, request);
             // A service manager or batch system may end all processes at once: that is not a failure of the run.
             if self.stop.load(Ordering::SeqCst) {
@@ -283,7 +293,7 @@ impl ProcessRunner<'_> {
     fn explain_failure(&self, executed: &ExecutionResult, found: &[FoundMetric]) -> Option<String> {
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
         match executed.end {
-            ExecutionEnd::Exited(0) => {}
+            ExecutionEnd::Exited(status) if self.workload.accepts_status(status) => {}
             ExecutionEnd::Exited(status) => return Some(format!("exit status {status}")),
             ExecutionEnd::Killed(signal) => return Some(format!("killed by signal {signal}")),
             ExecutionEnd::TimedOut => return Some(format!("took longer than {seconds} s")),

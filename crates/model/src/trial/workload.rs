@@ -65,6 +65,12 @@ pub struct TriedWorkload {
     /// random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<String>,
+    /// A shell script that is run before each run, and whose time does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepare: Option<String>,
+    /// Exit statuses of a run that has not failed; 0 alone if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<i32>,
     /// The name of a process that the command, a launcher, leaves running: a run ends when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<String>,
@@ -98,6 +104,8 @@ impl TriedWorkload {
             guards: Vec::new(),
             metric_file: None,
             vary: None,
+            prepare: None,
+            accepted: Vec::new(),
             follow: None,
             timeout_s: None,
             threads_as: Vec::new(),
@@ -152,6 +160,11 @@ impl TriedWorkload {
         std::iter::once(&self.metric).chain(&self.guards).any(TrialMetric::is_tail)
     }
 
+    /// Returns true if a run that exits with this status has not failed.
+    pub fn accepts_status(&self, status: i32) -> bool {
+        if self.accepted.is_empty() { status == 0 } else { self.accepted.contains(&status) }
+    }
+
     /// Returns the time limit of a run; `None` without a limit.
     pub fn run_timeout(&self) -> Option<Duration> {
         self.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT_S)))
@@ -164,7 +177,13 @@ impl TriedWorkload {
         match self.live.as_ref().map(|live| &live.source) {
             Some(LiveSource::Command(source) | LiveSource::Page(source)) => has_hidden_credentials(source),
             Some(LiveSource::Kernel) => false,
-            None => self.command.iter().chain(&self.vary).chain(scripts).any(|text| has_hidden_credentials(text)),
+            None => self
+                .command
+                .iter()
+                .chain(&self.vary)
+                .chain(&self.prepare)
+                .chain(scripts)
+                .any(|text| has_hidden_credentials(text)),
         }
     }
 

@@ -107,6 +107,12 @@ pub struct TryArguments {
     /// environment varies, and so does the start of the stack
     #[arg(help_heading = "Command", long, value_name = "SCRIPT")]
     pub vary: Option<String>,
+    /// Run this in a shell before each run, without timing it: 'make clean', 'sync; echo 3 > /proc/sys/vm/drop_caches'
+    #[arg(help_heading = "Command", long, value_name = "SCRIPT", conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
+    pub prepare: Option<String>,
+    /// Exit statuses of a run that has not failed, such as 0,2 [default: 0]
+    #[arg(help_heading = "Command", long, value_name = "STATUS", value_delimiter = ',', conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
+    pub ok: Vec<i32>,
     /// For launchers, such as of games: a run lasts until the process NAME, started by the command, ends
     #[arg(help_heading = "Command", long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub follow: Option<String>,

@@ -338,7 +338,8 @@ pub fn check_owner(
     let content = serde_json::to_vec(&workloads).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
     let line = |workload: &TriedWorkload| {
         let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
-        let varies = workload.vary.as_ref().map_or_else(String::new, |script| format!(", after {script}"));
+        let varies =
+            workload.vary.iter().chain(&workload.prepare).map(|script| format!(", after {script}")).collect::<String>();
         let services = workload.parts.iter().flat_map(|parts| &parts.services);
         let scripts = services.flat_map(|service| std::iter::once(&service.start).chain(&service.ready));
         let services: String = scripts.map(|script| format!("{script}; ")).collect();

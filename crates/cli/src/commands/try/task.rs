@@ -318,6 +318,8 @@ impl SubjectTask {
             threads,
             metric_file: typed.metric_file,
             vary: typed.vary,
+            prepare: typed.prepare,
+            accepted: typed.ok,
             follow: typed.follow,
             timeout: typed.timeout,
         };

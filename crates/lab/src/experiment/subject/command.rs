@@ -25,6 +25,10 @@ pub struct CommandSubject {
     pub metric_file: Option<String>,
     /// A shell script that is run before each block, if any.
     pub vary: Option<String>,
+    /// A shell script that is run before each run, if any.
+    pub prepare: Option<String>,
+    /// The exit statuses of a run that has not failed; 0 alone if empty.
+    pub accepted: Vec<i32>,
     /// The name of a process that the command leaves running, which ends the run when it ends; `None` if the command ends it.
     pub follow: Option<String>,
     /// Limit of a run, after which it has failed; `None` for no limit.
@@ -44,6 +48,8 @@ impl CommandSubject {
             threads: None,
             metric_file: workload.metric_file.clone(),
             vary: workload.vary.clone(),
+            prepare: workload.prepare.clone(),
+            accepted: workload.accepted.clone(),
             follow: workload.follow.clone(),
             timeout: workload.run_timeout(),
         }
@@ -62,6 +68,8 @@ impl ExperimentSubject for CommandSubject {
             guards,
             metric_file: self.metric_file.clone(),
             vary: self.vary.clone(),
+            prepare: self.prepare.clone(),
+            accepted: self.accepted.clone(),
             follow: self.follow.clone(),
             timeout_s: self.timeout.map(|timeout| timeout.as_secs_f64()),
             ..TriedWorkload::new(self.command.clone(), folder, metric)

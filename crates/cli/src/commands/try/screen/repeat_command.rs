@@ -31,6 +31,8 @@ pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
     let options = [
         ("--metric-file", &workload.metric_file),
         ("--vary", &workload.vary),
+        ("--prepare", &workload.prepare),
+        ("--ok", &(!workload.accepted.is_empty()).then(|| join_numbers(&workload.accepted))),
         ("--follow", &workload.follow),
         ("--timeout", &workload.timeout_s.map(|seconds| format!("{seconds}s"))),
     ];
@@ -59,6 +61,10 @@ pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
         words.push(if workload.metric.higher_is_better { "--higher" } else { "--lower" }.to_owned());
     }
     quote_words(suggested_command::try_with(&words, &workload.command).words())
+}
+
+fn join_numbers(numbers: &[i32]) -> String {
+    numbers.iter().map(i32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Formats a metric as an argument.
