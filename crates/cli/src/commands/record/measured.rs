@@ -46,11 +46,10 @@ pub fn digest_machine(settings: &ProgramSettings) -> Result<MachineDigest, Comma
     })
 }
 
-/// Returns true for a complete survey of all cpus that this process may use.
+/// Returns true for a survey by every probe, of all cpus that this process may use.
 fn is_whole(survey: &Survey, machine: &Machine) -> bool {
     let visited: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
-    let provenance = &survey.provenance;
-    provenance.scope.is_machine() && !provenance.partial && machine.allowed.is_subset(&visited)
+    survey.provenance.scope.is_machine() && machine.allowed.is_subset(&visited)
 }
 
 /// Quick measuring, which holds the lock of measurements.
