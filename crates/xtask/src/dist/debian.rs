@@ -20,13 +20,6 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("prerm", include_str!("debian/prerm")),
     ("postrm", include_str!("debian/postrm")),
 ];
-/// Rules of lintian that the package breaks on purpose.
-const LINTIAN: &str = "\
-# Runs on every system of ten years, so it brings its libraries.
-corewise: statically-linked-binary usr/bin/corewise
-corewise: statically-linked-binary [usr/bin/corewise]
-";
-
 /// Writes the package for a processor, by Debian's name, into a folder.
 pub fn write_package(
     architecture: &str,
@@ -86,7 +79,6 @@ fn installed_files(program: &PackedFile, shared: &SharedContents, commit: &Sourc
         compress(&shared.licence(THIRD_PARTY)?.bytes)?,
     ));
     files.push(PackedFile::text(format!("{documents}/changelog.gz"), compress(write_changelog(commit).as_bytes())?));
-    files.push(PackedFile::text("usr/share/lintian/overrides/corewise", LINTIAN));
     Ok(files)
 }
 
