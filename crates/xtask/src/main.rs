@@ -52,7 +52,8 @@ that names a system or opens files, signals and masks by bare number, modules of
   dist [--out FOLDER] [--verify] [TARGET…]
                           build the files of a release into target/dist: static programs, Debian packages, wheels, licences, sums; --verify
                           builds a commit twice, here and in a clone, and compares every byte
-  packages [FOLDER]       install, use, upgrade and remove the packages of target/dist, or of a folder, in fresh systems of Debian; as root
+  packages [FOLDER]       install, use, upgrade and remove packages in fresh systems of Debian, as root: those of a folder (target/dist),
+                          or of programs that compile faster
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
@@ -120,8 +121,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["walls"] => test::check_walls(),
         ["words", arguments @ ..] => words::run(arguments),
         ["dist", arguments @ ..] => dist::run(arguments),
-        ["packages"] => package_tests::run("target/dist"),
-        ["packages", folder] => package_tests::run(folder),
+        ["packages"] => package_tests::run(None),
+        ["packages", folder] => package_tests::run(Some(folder)),
         ["deny"] => deny::check_packages(),
         ["pictures"] => page_chore("pictures_of_pages", &[]),
         ["page-cost"] => page_chore("cost_of_pages", &["--release"]),

@@ -41,10 +41,13 @@ pub fn build_and_test() -> Result<TestSummary> {
     test_packages(&folder)
 }
 
-/// Tests the packages in a folder; returns false if a check fails.
-pub fn run(folder: &str) -> Result<bool> {
+/// Tests the packages in a folder, or new ones; returns false if a check fails.
+pub fn run(folder: Option<&str>) -> Result<bool> {
     check_means()?;
-    let summary = test_packages(&repository_root().join(folder))?;
+    let summary = match folder {
+        Some(folder) => test_packages(&repository_root().join(folder))?,
+        None => build_and_test()?,
+    };
     println!("\n{}{}", summary.format_names(), summary.format_counts());
     Ok(summary.failed == 0)
 }

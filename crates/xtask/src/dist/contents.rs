@@ -22,6 +22,9 @@ const SHELLS: [(&str, &str); 5] = [
 /// Files of the repository that every package has.
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
+/// The file with the licences of all libraries.
+pub const THIRD_PARTY: &str = "THIRD-PARTY.txt";
+
 /// Files that are the same in the packages of all systems.
 #[derive(Clone, Debug)]
 pub struct SharedContents {
@@ -44,7 +47,7 @@ impl SharedContents {
         for name in LICENCES {
             licences.push(PackedFile::text(name, fs::read(repository_root().join(name))?));
         }
-        licences.push(PackedFile::text("THIRD-PARTY.txt", inventory.write_licences()?));
+        licences.push(PackedFile::text(THIRD_PARTY, inventory.write_licences()?));
         let completions = SHELLS.into_iter().map(|(shell, file)| {
             Ok(PackedFile::text(format!("{shell}/{file}"), read_program(program, &["completions", shell])?))
         });
@@ -61,6 +64,11 @@ impl SharedContents {
     pub fn archive_files(&self, is_windows: bool) -> impl Iterator<Item = &PackedFile> {
         let units: &[PackedFile] = if is_windows { &[] } else { &self.units };
         [&self.licences, self.pages.as_slice(), &self.completions, units].into_iter().flatten()
+    }
+
+    /// Returns the licence of a name.
+    pub fn licence(&self, name: &str) -> Result<&PackedFile> {
+        self.licences.iter().find(|file| file.path == name).with_context(|| format!("no licence {name}"))
     }
 
     /// Returns the file that a shell completes by.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use xtask::{repository_root, run_command};
 
 use super::archive::{PackedFile, compress};
-use super::contents::SharedContents;
+use super::contents::{SharedContents, THIRD_PARTY};
 use super::{PACKAGE, SourceCommit, VERSION};
 
 /// The folder in which the package's files lie before they are packed.
@@ -20,13 +20,6 @@ const SCRIPTS: [(&str, &str); 3] = [
     ("prerm", include_str!("debian/prerm")),
     ("postrm", include_str!("debian/postrm")),
 ];
-/// Rules of lintian that the package breaks on purpose.
-const LINTIAN: &str = "\
-# Runs on every system of ten years, so it brings its libraries.
-corewise: statically-linked-binary usr/bin/corewise
-corewise: statically-linked-binary [usr/bin/corewise]
-";
-
 /// Writes the package for a processor, by Debian's name, into a folder.
 pub fn write_package(
     architecture: &str,
@@ -80,9 +73,12 @@ fn installed_files(program: &PackedFile, shared: &SharedContents, commit: &Sourc
     }
     files.extend(shared.units.iter().map(|unit| unit.clone().below("usr/lib/systemd")));
     let documents = format!("usr/share/doc/{PACKAGE}");
-    files.push(PackedFile::text(format!("{documents}/copyright"), write_copyright(shared)));
+    files.push(PackedFile::text(format!("{documents}/copyright"), write_copyright(shared)?));
+    files.push(PackedFile::text(
+        format!("{documents}/{THIRD_PARTY}.gz"),
+        compress(&shared.licence(THIRD_PARTY)?.bytes)?,
+    ));
     files.push(PackedFile::text(format!("{documents}/changelog.gz"), compress(write_changelog(commit).as_bytes())?));
-    files.push(PackedFile::text("usr/share/lintian/overrides/corewise", LINTIAN));
     Ok(files)
 }
 
@@ -100,16 +96,14 @@ fn write_control(architecture: &str, files: &[PackedFile], shared: &SharedConten
     )
 }
 
-/// Returns the licences of corewise and of its libraries in one file.
-fn write_copyright(shared: &SharedContents) -> Vec<u8> {
-    let mut text = b"Copyright: the authors of corewise.\n\ncorewise is licensed under MIT or Apache-2.0 (/usr/share/common-licenses/Apache-2.0), \
-          at your choice.\n"
-        .to_vec();
-    for file in shared.licences.iter().filter(|file| file.path != "LICENSE-APACHE") {
-        text.extend(format!("\n{}\n{}\n\n", "=".repeat(80), file.path).as_bytes());
-        text.extend(&file.bytes);
-    }
-    text
+/// Returns the licence of corewise. Those of its libraries are in a file of their own, since the policy wants no text of Apache's here.
+fn write_copyright(shared: &SharedContents) -> Result<Vec<u8>> {
+    let notice = format!(
+        "Copyright: the authors of corewise.\n\ncorewise is licensed under MIT (below) or Apache-2.0 \
+         (/usr/share/common-licenses/Apache-2.0), at your choice.\nThe licences of its libraries: \
+         /usr/share/doc/{PACKAGE}/{THIRD_PARTY}.gz\n\n"
+    );
+    Ok([notice.as_bytes(), &shared.licence("LICENSE-MIT")?.bytes].concat())
 }
 
 /// Returns Debian's list of changes: that there is a new version.

@@ -12,6 +12,9 @@ use xtask::{cargo_command, read_output, repository_root, run_command};
 use super::{PACKAGE, PackageTarget, SourceCommit};
 use crate::setup::ZIG_FOLDER;
 
+/// Parts of SQLite that corewise does not use: a quarter of a megabyte.
+const UNUSED_SQLITE: [&str; 5] = ["FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "DBSTAT_VTAB"];
+
 /// Returns the folder of Zig and of the compilers that call it.
 fn zig_folder() -> PathBuf {
     repository_root().join(ZIG_FOLDER)
@@ -26,6 +29,7 @@ pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit
     cargo.env("CARGO_ENCODED_RUSTFLAGS", options.join("\x1f"));
     cargo.env("SOURCE_DATE_EPOCH", commit.time_s.to_string());
     let variable = target.triple.replace('-', "_");
+    cargo.env("LIBSQLITE3_FLAGS", UNUSED_SQLITE.map(|name| format!("-USQLITE_ENABLE_{name}")).join(" "));
     if let Some(zig) = target.zig {
         cargo.env(format!("CC_{variable}"), write_compiler(zig)?).env("ZIG_GLOBAL_CACHE_DIR", built.join("zig"));
     }
@@ -59,7 +63,12 @@ fn link_options(target: PackageTarget) -> Result<Vec<String>> {
             read_output(Command::new("rustc").args(["--print", "target-libdir"]).current_dir(repository_root()))?;
         let linker = Path::new(libraries.trim()).with_file_name("bin").join("gcc-ld");
         ensure!(linker.exists(), "{} is missing, which comes with Rust", linker.display());
-        vec![format!("-B{}", linker.display()), "-fuse-ld=lld".into(), "-Wl,--icf=all".into()]
+        vec![
+            format!("-B{}", linker.display()),
+            "-fuse-ld=lld".into(),
+            "-Wl,--icf=all".into(),
+            "-Wl,-zpack-relative-relocs".into(),
+        ]
     };
     Ok(options.into_iter().map(|option| format!("-Clink-arg={option}")).collect())
 }
@@ -71,10 +80,23 @@ fn replace_paths(built: &Path) -> Result<Vec<String>> {
     // The last that fits counts, and the target folder is often in the repository.
     let mut options = vec![replace_path(&repository_root(), "corewise"), replace_path(built, "target")];
     let sources = home.join("registry/src");
+    let (library, rustc) = standard_library()?;
+    options.push(replace_path(&library, &rustc));
     for registry in fs::read_dir(&sources).with_context(|| sources.display().to_string())? {
         options.push(replace_path(&registry?.path(), "crates"));
     }
     Ok(options)
+}
+
+/// Returns the folder of the sources of Rust's standard library, if they are installed, and the name that it has without them.
+fn standard_library() -> Result<(PathBuf, String)> {
+    let read_rustc = |option: &[&str]| read_output(Command::new("rustc").args(option).current_dir(repository_root()));
+    let described = read_rustc(&["-vV"])?;
+    let commit =
+        described.lines().find_map(|line| line.strip_prefix("commit-hash: ")).context("rustc has no commit")?;
+    // The compiler names the folder behind links.
+    let root = fs::canonicalize(read_rustc(&["--print", "sysroot"])?.trim())?;
+    Ok((root.join("lib/rustlib/src/rust"), format!("rustc/{commit}")))
 }
 
 fn replace_path(path: &Path, name: &str) -> String {

@@ -42,8 +42,10 @@ check "deb: installs" dpkg -i "$package"
 use_program deb /usr/bin/corewise
 check "deb: man shows the page of a command" sh -c 'man corewise-try | grep -q -- --margin'
 check "deb: bash completes an option" complete_word --marg --margin
-check "deb: the units start the installed program" grep -q '^ExecStart=/usr/bin/corewise keep run' /usr/lib/systemd/system/corewise-keep.service \
-    /usr/lib/systemd/user/corewise-keep.service
+for manager in system user; do
+    check "deb: the unit of $manager starts the installed program" \
+        grep "^ExecStart=/usr/bin/corewise keep run --$manager" /usr/lib/systemd/$manager/corewise-keep.service
+done
 
 # A rule holds a process, and a user has placed one by hand, while the package is upgraded and removed.
 useradd --create-home someone
