@@ -52,7 +52,8 @@ use std::path::Path;
 #[cfg(feature = "measuring")]
 use clap::CommandFactory as _;
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
-use corewise_machine::{SuggestedCommand, suggested_command};
+#[cfg(feature = "measuring")]
+use corewise_machine::suggested_command;
 use schemars::Schema;
 
 use crate::app::arguments::CommonArguments;
