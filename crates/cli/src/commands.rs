@@ -52,6 +52,7 @@ use std::path::Path;
 #[cfg(feature = "measuring")]
 use clap::CommandFactory as _;
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
+#[cfg(feature = "measuring")]
 use corewise_machine::suggested_command;
 use schemars::Schema;
 

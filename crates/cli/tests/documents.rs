@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -253,4 +254,48 @@ fn the_walk_finds_what_does_not_fit() {
     let mut faults = Vec::new();
     SchemaWalk { root: &schema, faults: &mut faults, is_lenient: false }.value(&schema, &document, "topology");
     assert_eq!(faults.len(), 4, "{faults:#?}");
+}
+
+/// Collects the names of functions in the sources below a folder.
+fn collect_functions(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_functions(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path).unwrap();
+            let names = source.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+            found.extend(names.map(str::to_owned));
+        }
+    }
+}
+
+/// A promise whose test was renamed or removed is a promise that nothing keeps.
+#[test]
+fn every_test_that_keeps_a_promise_exists() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let text = fs::read_to_string(repository.join("docs/security.md")).unwrap();
+    let mut functions = BTreeSet::new();
+    collect_functions(&repository.join("crates"), &mut functions);
+    let mut is_of_promises = false;
+    let mut promises = 0;
+    for line in text.lines() {
+        is_of_promises = line == "| promise | kept by the test |" || is_of_promises && line.starts_with('|');
+        if !is_of_promises || line.starts_with("| promise") || line.starts_with("|---") {
+            continue;
+        }
+        promises += 1;
+        let keepers: Vec<&str> =
+            line.trim_end_matches(" |").rsplit_once(" | ").unwrap().1.split('`').skip(1).step_by(2).collect();
+        assert!(!keepers.is_empty(), "nothing keeps this: {line}");
+        for keeper in keepers {
+            let is_there = match keeper {
+                chore if chore.starts_with("cargo xtask ") => true,
+                path if path.contains('/') => repository.join(path).exists(),
+                test => functions.contains(test),
+            };
+            assert!(is_there, "there is no {keeper}, which should keep this: {line}");
+        }
+    }
+    assert!(promises > 40, "only {promises} promises were found");
 }

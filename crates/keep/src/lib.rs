@@ -51,7 +51,7 @@ use crowding::CrowdingLog;
 pub use host::{KeepHost, KeepOptions, KeepOrder, ReleaseRequest};
 use mask_journal::MaskJournal;
 use mask_setters::MaskSetters;
-use process_watcher::ProcessWatcher;
+use process_watcher::{FactNeeds, ProcessWatcher};
 pub use process_watcher::{ProcessScope, list_processes, matching_processes, read_process_by_id};
 use rule_files::RuleReader;
 pub use rule_files::{RuleFiles, RuleFilesError};
@@ -408,9 +408,9 @@ impl KeepLoop<'_> {
     /// Looks at a process once and acts on it. Returns true if threads were placed and the process has others by now.
     fn look_once(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
-        let names_parents = self.keeper.rules().iter().any(|rule| rule.rule.matches.parent.is_some());
+        let needs = FactNeeds::of_rules(self.keeper.rules().iter().map(|rule| &rule.rule.matches));
         let keeper = &self.keeper;
-        let process = match self.eyes.read_facts(id, names_parents, |process| keeper.concerns_process(process)) {
+        let process = match self.eyes.read_facts(id, needs, |process| keeper.concerns_process(process)) {
             Ok(Some(process)) => process,
             Ok(None) => {
                 self.forget_process(id);
@@ -444,8 +444,7 @@ impl KeepLoop<'_> {
         // Restoring may take long, so it comes last if the journal has room for both.
         let comes_last = places.len() <= mask_journal::MAX_CHANGES_AT_ONCE;
         self.hands.restore_masks(if comes_last { &[] } else { &back });
-        let identity = ProcessIdentity { id, start_ticks: process.start_ticks };
-        for (action, outcome) in places.iter().zip(self.hands.place_threads(identity, &process.reachable, &places)) {
+        for (action, outcome) in places.iter().zip(self.hands.place_threads(&process, &places)) {
             if let Some(outcome) = outcome {
                 self.status.placed += u64::from(matches!(outcome, KeepActionOutcome::Placed(_)));
                 self.keeper.settle_action(action, outcome, now);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use corewise_machine::CpuSet;
-use corewise_model::keep::{KeepAction, KeepActionOutcome, OriginalMask};
+use corewise_model::keep::{KeepAction, KeepActionOutcome, ObservedProcess, OriginalMask};
 use corewise_sys::SysError;
 use corewise_sys::change::{AbandonedJournal, AffinityChange, Change, ChangeJournal, JournalStanding, left_in};
 use corewise_sys::process::ProcessIdentity;
@@ -78,20 +78,14 @@ impl MaskJournal {
     /// the next look handles it.
     pub fn place_threads(
         &mut self,
-        process: ProcessIdentity,
-        reachable: &CpuSet,
+        process: &ObservedProcess,
         actions: &[KeepAction],
     ) -> Vec<Option<KeepActionOutcome>> {
         let parts = actions.chunks(MAX_CHANGES_AT_ONCE);
-        parts.flat_map(|actions| self.place_at_once(process, reachable, actions)).collect()
+        parts.flat_map(|actions| self.place_at_once(process, actions)).collect()
     }
 
-    fn place_at_once(
-        &mut self,
-        process: ProcessIdentity,
-        reachable: &CpuSet,
-        actions: &[KeepAction],
-    ) -> Vec<Option<KeepActionOutcome>> {
+    fn place_at_once(&mut self, process: &ObservedProcess, actions: &[KeepAction]) -> Vec<Option<KeepActionOutcome>> {
         let mut outcomes = vec![None; actions.len()];
         let mut changes = Vec::new();
         for (index, action) in actions.iter().enumerate() {
@@ -101,10 +95,7 @@ impl MaskJournal {
                 Ok(_) if self.has_change(thread, cpus) => {
                     outcomes[index] = Some(to_outcome(thread.restrict_thread(cpus)))
                 }
-                Ok(_) => match change_mask(process, action, cpus, reachable) {
-                    Ok(change) => changes.push((index, self.include_earlier(change))),
-                    Err(_) => outcomes[index] = Some(KeepActionOutcome::Ended),
-                },
+                Ok(_) => changes.push((index, self.include_earlier(change_mask(process, action, cpus)))),
                 Err(_) => outcomes[index] = Some(KeepActionOutcome::Ended),
             }
         }
@@ -218,17 +209,15 @@ fn to_outcome(cpus: io::Result<CpuSet>) -> KeepActionOutcome {
 }
 
 /// Builds the journal's change. A thread that was placed before, or inherited its mask, had another original mask than the one seen now.
-fn change_mask(
-    process: ProcessIdentity,
-    action: &KeepAction,
-    cpus: &CpuSet,
-    reachable: &CpuSet,
-) -> io::Result<AffinityChange> {
+fn change_mask(process: &ObservedProcess, action: &KeepAction, cpus: &CpuSet) -> AffinityChange {
     let (old, was_all) = match &action.original {
-        OriginalMask::All => (reachable.clone(), true),
+        OriginalMask::All => (process.reachable.clone(), true),
         OriginalMask::Only(cpus) => (cpus.clone(), false),
     };
-    AffinityChange::from_known(process, thread_identity(action), old, was_all, cpus.clone())
+    let thread = process.threads.iter().find(|thread| thread.id == action.thread);
+    let name = thread.map_or(&process.name, |thread| &thread.name).clone();
+    let identity = ProcessIdentity { id: process.id, start_ticks: process.start_ticks };
+    AffinityChange::from_known(identity, (thread_identity(action), name), old, was_all, cpus.clone())
 }
 
 /// Returns true if a killed keeper left this journal: all its changes are masks.
@@ -256,13 +245,14 @@ mod tests {
         let mut hands = MaskJournal::new(ChangeJournal::in_folder(folder.path().join("journals")));
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let id = child.id();
-        let process = ProcessIdentity { id, start_ticks: ProcessStat::read_stat(id).unwrap().unwrap().start_ticks };
+        let start_ticks = ProcessStat::read_stat(id).unwrap().unwrap().start_ticks;
+        let process = ObservedProcess { id, start_ticks, reachable: all.clone(), ..ObservedProcess::default() };
         let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::from_cpu(cpu.unwrap()));
         let mut seen = affinity::affinity_of(id).unwrap();
         for cpus in [&first, &last, &all, &first, &last] {
-            let (start_ticks, original) = (process.start_ticks, OriginalMask::All);
+            let original = OriginalMask::All;
             let action = KeepAction { process: id, thread: id, start_ticks, cpus: Some(cpus.clone()), original, seen };
-            assert_eq!(hands.place_threads(process, &all, &[action]), [Some(KeepActionOutcome::Placed(cpus.clone()))]);
+            assert_eq!(hands.place_threads(&process, &[action]), [Some(KeepActionOutcome::Placed(cpus.clone()))]);
             assert_eq!(hands.journal.entries().len(), 1);
             seen = cpus.clone();
         }

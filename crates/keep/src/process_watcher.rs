@@ -33,6 +33,24 @@ pub struct WakeReason {
     pub lost: bool,
 }
 
+/// Facts that only some rules match by, and that cost more than the others.
+#[derive(Clone, Copy, Debug)]
+pub struct FactNeeds {
+    parent_name: bool,
+    arguments: bool,
+}
+
+impl FactNeeds {
+    /// Needs every fact.
+    const ALL: Self = Self { parent_name: true, arguments: true };
+
+    /// Returns the needs of rules that match like this.
+    pub fn of_rules<'a>(rules: impl Iterator<Item = &'a RuleMatch> + Clone) -> Self {
+        let parent_name = rules.clone().any(|matches| matches.parent.is_some());
+        Self { parent_name, arguments: { rules }.any(|matches| matches.argv.is_some()) }
+    }
+}
+
 pub struct ProcessWatcher {
     scope: ProcessScope,
     events: Result<ProcessEvents, String>,
@@ -122,7 +140,7 @@ impl ProcessWatcher {
     }
 
     /// Reads a process without its threads and reachable cpus, which is enough to decide whether a rule matches. Returns `None` if it has
-    /// ended, is a kernel thread or this process, or is out of scope. Reading the name of its parent costs another look. `is_wanted`
+    /// ended, is a kernel thread or this process, or is out of scope. `is_wanted`
     /// decides whether its executable is to be compared with the file of that path.
     ///
     /// # Errors
@@ -130,10 +148,11 @@ impl ProcessWatcher {
     pub fn read_facts(
         &mut self,
         id: u32,
-        names_parent: bool,
+        needs: FactNeeds,
         is_wanted: impl Fn(&ObservedProcess) -> bool,
     ) -> io::Result<Option<ObservedProcess>> {
-        let Some(facts) = ProcessFacts::read_facts(id)? else { return Ok(None) };
+        let read = if needs.arguments { ProcessFacts::read_facts } else { ProcessFacts::read_without_arguments };
+        let Some(facts) = read(id)? else { return Ok(None) };
         let is_in_scope = match self.scope {
             ProcessScope::User(user) => facts.user == user,
             ProcessScope::System => true,
@@ -147,7 +166,7 @@ impl ProcessWatcher {
         };
         let (user, real_user) = (self.name_user(facts.user), self.name_user(facts.real_user));
         let charged_to = ChargedUser { name: real_user, is_system: processes::is_system_user(facts.real_user) };
-        let parent = if names_parent { ProcessStat::read_stat(facts.parent).ok().flatten() } else { None };
+        let parent = if needs.parent_name { ProcessStat::read_stat(facts.parent).ok().flatten() } else { None };
         let parent_name = parent.map(|stat| stat.name).unwrap_or_default();
         let (unit, user_unit) = (facts.unit, facts.user_unit.filter(|_| self.trusts_users));
         let mut process = ObservedProcess {
@@ -194,7 +213,7 @@ impl ProcessWatcher {
 
     /// Reads a process as a whole.
     pub fn read_process(&mut self, id: u32) -> Option<ObservedProcess> {
-        complete_process(self.read_facts(id, true, |_| true).ok()??)
+        complete_process(self.read_facts(id, FactNeeds::ALL, |_| true).ok()??)
     }
 }
 
@@ -229,8 +248,9 @@ pub fn list_processes(scope: ProcessScope) -> Vec<ObservedProcess> {
 /// processes, not for placing them.
 pub fn matching_processes(scope: ProcessScope, matches: &RuleMatch) -> Vec<ObservedProcess> {
     let mut eyes = ProcessWatcher { trusts_users: true, ..ProcessWatcher::without_events(scope) };
-    let names_parent = matches.parent.is_some();
-    let all = eyes.all_processes().into_iter().filter_map(|id| eyes.read_facts(id, names_parent, |_| false).ok()?);
+    let needs = FactNeeds { arguments: true, ..FactNeeds::of_rules(std::iter::once(matches)) };
+    let all = eyes.all_processes().into_iter();
+    let all = all.filter_map(|id| eyes.read_facts(id, needs, |_| false).ok()?);
     all.filter(|process| matches.fit_process(process) == MatchFit::Yes).collect()
 }
 
@@ -265,7 +285,7 @@ mod tests {
         let mut child = Command::new(&program).arg("1000").spawn().unwrap();
         let id = child.id();
         let is_elsewhere = |eyes: &mut ProcessWatcher| {
-            let read = || eyes.read_facts(id, false, |_| true).unwrap().unwrap();
+            let read = || eyes.read_facts(id, FactNeeds::ALL, |_| true).unwrap().unwrap();
             let seen = std::iter::repeat_with(read).find(|process| process.name == "napper").unwrap();
             assert!(seen.exe.unwrap().starts_with(program.to_str().unwrap()));
             seen.is_exe_elsewhere

@@ -32,7 +32,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   setup [tests|packages|comparisons|fuzzing]
                           install what tests, the rig, packages and comparisons need, or one of them; reports what it did
   test [--full] [--lint] [--no-install] [ARGUMENT…] [-- NAME]
-                          all native tests; --full adds the rig's machines, Arm and Windows, --lint runs the lints first;
+                          all native tests; --full adds the rig's machines, the small build, Arm and Windows, --lint runs the lints first;
                           or some tests: arguments of `cargo test`, and part of a name; lists failed and skipped tests
   repeat [--busy] [--under COMMAND] TIMES [ARGUMENT…] [-- NAME]
                           repeat some tests, as `test` runs them; --busy runs two busy loops at the same time, --under starts
@@ -60,6 +60,7 @@ that names a system or opens files, signals and masks by bare number, modules of
   schema [--check]        write docs/schema/*.json from the types and the table of readers in docs/security.md, or list those that are out of date
   tables                  write the tables of README.md and docs/*.md that are made from lists in the code: commands, notations, …
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
+  hostile [COUNT]         read mutated pages, half as many recordings, a quarter as many stores, and answers of servers, within 256 MiB and 5 s each (2000)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
   bench-output            check what reading 50 MB of output costs a trial, beside a pipe that is only drained, in turn
   compare-keep [against PROGRAM] [latency [PROGRAMS] | cost [SECONDS] | kills [TIMES]]  how soon and how surely `corewise keep` places programs \
@@ -129,6 +130,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["schema"] => schema::write_schemas().map(|()| true),
         ["schema", "--check"] => schema::check_schemas(),
         ["tables"] => write_tables(),
+        ["hostile"] => read_hostile_input("2000"),
+        ["hostile", count] => read_hostile_input(count),
         ["fuzz"] => fuzz::run(600, None),
         ["fuzz", seconds] => fuzz::run(parse_number(seconds)?, None),
         ["fuzz", seconds, target] => fuzz::run(parse_number(seconds)?, Some(target)),
@@ -143,6 +146,12 @@ fn run(words: &[&str]) -> Result<bool> {
 fn page_chore(name: &str, options: &[&str]) -> Result<bool> {
     let test = ["test", "--quiet", "--package", "corewise", "--test", "report"];
     Ok(cargo_command().args(test).args(options).args(["--", "--ignored", "--nocapture", name]).status()?.success())
+}
+
+/// Runs the tests of mutated input with this many pages.
+fn read_hostile_input(count: &str) -> Result<bool> {
+    let test = ["test", "--release", "--package", "corewise", "--test", "mutants"];
+    Ok(cargo_command().args(test).env("COREWISE_MUTANTS", count).status()?.success())
 }
 
 /// Writes the tables of documents by the test that compares them.

@@ -34,7 +34,7 @@ struct TestArguments<'a> {
     no_install: bool,
     /// Run the lints first.
     lint: bool,
-    /// Also the machines of the rig, Arm, and Windows under Wine.
+    /// Also the machines of the rig, the small build, Arm, and Windows under Wine.
     full: bool,
     /// Arguments for cargo, such as `-p corewise-model`.
     cargo: Vec<&'a str>,
@@ -203,6 +203,7 @@ impl StepTimes {
                 summary.add_summary(self.run_step("examples of documentation", run_examples)?);
             }
             if asked.full {
+                self.run_step("the small build", test_small_build)?;
                 summary.add_summary(self.run_step("Arm", || arm::run(TestSelection::Differing, &native_program()?))?);
                 summary.add_summary(self.run_step("Windows, under Wine", || windows::run(&native_program()?, None))?);
                 summary.add_summary(self.run_step("packages", package_tests::build_and_test)?);
@@ -260,11 +261,25 @@ fn lint_workspace() -> Result<()> {
     clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     // Linting links nothing, so libFuzzer is not built for it.
     run_command(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))?;
-    // As for embedders, without the workloads.
-    run_command(cargo_command().args(["check", "--package", "corewise", "--no-default-features"]))?;
+    // As for embedders, without the workloads, and as for those who want the daemon alone.
+    for features in ["measuring", "keep"] {
+        run_command(cargo_command().args(["clippy", "--package", "corewise", "--no-default-features"]).args([
+            "--features",
+            features,
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
+    }
     // As for a library that only places threads.
     let library = ["clippy", "--package", "corewise-machine", "--package", "corewise-sys", "--no-default-features"];
     run_command(cargo_command().args(library).args(["--", "-D", "warnings"]))
+}
+
+/// Runs the tests of a build of `keep` and `undo` alone. It has a folder of its own: the program's path is the same for all features.
+fn test_small_build() -> Result<()> {
+    let options = ["--package", "corewise", "--no-default-features", "--features", "keep", "--test", "small"];
+    run_command(cargo_command().arg("test").args(options).args(["--target-dir", "target/small"]))
 }
 
 fn build_tests(asked: &TestArguments<'_>) -> Result<Vec<TestProgram>> {

@@ -75,9 +75,36 @@ systemctl start nap.service; nap=$(systemctl show -P MainPID nap.service)
 all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$nap/status)
 if systemctl start corewise-keep; then echo "ok      start returns when it is ready (sd_notify)"; else echo "NOT OK  start"; journalctl -u corewise-keep -n 20 --no-pager; poweroff -f; fi
 hold "the process of another user is held" mask 1
+keeper=$(systemctl show -P MainPID corewise-keep)
+status() { grep -q "^$1:[[:space:]]*$2\$" /proc/$keeper/status; }
+mounted() { grep -qE " / $1 $2(,| )" /proc/$keeper/mountinfo || grep -qE " [^ ]+ $1 $2(,| )" /proc/$keeper/mountinfo; }
+hold "system calls are filtered" status Seccomp 2
+hold "no right can be gained" status NoNewPrivs 1
+hold "it may have no capability but CAP_SYS_NICE" status CapBnd 0000000000800000
+hold "nor has it one" status CapEff 0000000000800000
+hold "its view of the files is read-only" mounted / ro
+hold "but for its own folder" mounted /run/corewise rw
 hold "systemctl status has what it holds" sh -c 'systemctl show -P StatusText corewise-keep | grep -q "1 thread held by 1 rule"'
 hold "the log is in the journal, with fields" has COREWISE_RULE=nap
 hold "a user can read the map of worth" /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups sh -c 'corewise worth --json | grep -q "\"kind\": *\"map\""'
+# A stranger's code in the keeper's place: the same unit, with a script that tries what it must not be able to do.
+cat >/probe <<'PROBE'
+deny() { what=$1; shift; if "$@" 2>/dev/null; then echo "$what is possible"; fi; }
+deny "to write to /etc" touch /etc/probe
+deny "to write to /root" touch /root/probe
+deny "to write to /sys" sh -c 'echo 1 >/sys/fs/cgroup/cgroup.subtree_control'
+deny "to mount" mount -t tmpfs none /tmp
+deny "to make a namespace" busybox unshare -m true
+deny "to send a packet" sh -c 'echo | busybox nc -u -w 1 127.0.0.1 9'
+deny "to end a process of another user" kill -0 $(cat /run/nap.pid)
+deny "to change an owner" busybox chown 65534 /run/corewise-probe/said
+echo done
+PROBE
+echo $nap >/run/nap.pid
+sed 's|^ExecStart=.*|ExecStart=/bin/sh -c "/bin/sh /probe >/run/corewise-probe/said"|; s/^Type=.*/Type=oneshot/; s/^Restart=.*//; s/^RuntimeDirectory=.*/RuntimeDirectory=corewise-probe/' \
+    /etc/systemd/system/corewise-keep.service >/etc/systemd/system/probe.service
+systemctl daemon-reload; systemctl start probe.service
+hold "a stranger's code in its place can do nothing of that either" sh -c '[ "$(cat /run/corewise-probe/said)" = done ] || { cat /run/corewise-probe/said; false; }'
 echo '[[rule]]' >/etc/corewise/rules.d/other.toml
 hold "a broken file is refused, with its line" has PRIORITY=4
 hold "and the old rules stay" mask 1

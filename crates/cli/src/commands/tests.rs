@@ -1,3 +1,5 @@
+use corewise_machine::SuggestedCommand;
+
 use super::*;
 
 /// Parses a line with the program's definition; placeholders of numbers stand for one.

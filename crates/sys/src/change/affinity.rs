@@ -48,24 +48,22 @@ impl AffinityChange {
     pub fn new(process: ProcessIdentity, thread: ProcessIdentity, new: CpuSet) -> io::Result<Self> {
         let old = affinity::affinity_of(thread.id)?;
         let was_all = old == cpuset::cpuset_of(thread.id);
-        Self::from_known(process, thread, old, was_all, new)
-    }
-
-    /// As [`Self::new`], if the thread's old cpus are known, and if they were all of its cpuset.
-    ///
-    /// # Errors
-    /// As [`Self::new`].
-    pub fn from_known(
-        process: ProcessIdentity,
-        thread: ProcessIdentity,
-        old: CpuSet,
-        was_all: bool,
-        new: CpuSet,
-    ) -> io::Result<Self> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {} any more", thread.id));
         let is_it = |stat: &ProcessStat| !stat.has_ended && stat.start_ticks == thread.start_ticks;
         let name = ProcessStat::read_stat(thread.id)?.filter(is_it).ok_or_else(gone)?.name;
-        Ok(Self {
+        Ok(Self::from_known(process, (thread, name), old, was_all, new))
+    }
+
+    /// As [`Self::new`], if the thread's name and old cpus are known, and if these were all of its cpuset. Making the change checks that it is
+    /// still this thread.
+    pub fn from_known(
+        process: ProcessIdentity,
+        (thread, name): (ProcessIdentity, String),
+        old: CpuSet,
+        was_all: bool,
+        new: CpuSet,
+    ) -> Self {
+        Self {
             thread,
             process: Some(process),
             name,
@@ -75,7 +73,7 @@ impl AffinityChange {
             in_turn: Vec::new(),
             own_masks: affinity::own_masks(thread.id),
             at_ticks: process::ticks_since_boot(),
-        })
+        }
     }
 
     /// Adds other cpus that the thread will get while this change is open. All are recorded before the first is made.

@@ -6,6 +6,7 @@ use std::path::Path;
 use corewise_machine::CpuSet;
 
 use super::affinity;
+use super::proc_files::read_file;
 
 /// Maximum number of cpus that Linux is built for; it ignores the rest of a wider mask.
 const WIDEST: u32 = 8_192;
@@ -41,12 +42,13 @@ pub fn reachable_cpus() -> io::Result<CpuSet> {
 /// Returns the online cpus of a process's cpuset: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above with the
 /// controller. All online cpus if no group has it.
 pub fn cpuset_of(process: u32) -> CpuSet {
-    let group = std::fs::read_to_string(format!("/proc/{process}/cpuset")).unwrap_or_default();
+    let text = |path: &str| Some(String::from_utf8_lossy(&read_file(path).ok()?).into_owned());
+    let group = text(&format!("/proc/{process}/cpuset")).unwrap_or_default();
     let effective = |(root, file): (&str, &str)| {
         let groups = Path::new(group.trim_end()).ancestors();
         let read = |group: &Path| {
             let group = group.strip_prefix("/").unwrap_or(group);
-            let text = std::fs::read_to_string(Path::new(root).join(group).join(file)).ok()?;
+            let text = text(Path::new(root).join(group).join(file).to_str()?)?;
             CpuSet::parse_list(text.trim()).ok().filter(|cpus| !cpus.is_empty())
         };
         groups.map(read).find_map(|found| found)

@@ -32,10 +32,16 @@ impl ProcessFacts {
     /// # Errors
     /// If /proc is not the kernel's own, or hides this process.
     pub fn read_facts(id: u32) -> io::Result<Option<Self>> {
-        match ProcFolder::open(&format!("/proc/{id}")).and_then(|folder| in_folder(id, &folder)) {
-            Err(error) if is_gone(&error) => Ok(None),
-            other => other,
-        }
+        read_parts(id, LONGEST_ARGUMENTS_BYTES)
+    }
+
+    /// As [`Self::read_facts`], without the arguments: they lie in the memory of the process, and reading them waits while it maps files, as it
+    /// does when it starts.
+    ///
+    /// # Errors
+    /// As [`Self::read_facts`].
+    pub fn read_without_arguments(id: u32) -> io::Result<Option<Self>> {
+        read_parts(id, 0)
     }
 }
 
@@ -48,8 +54,15 @@ impl ExecutableFile {
     }
 }
 
+fn read_parts(id: u32, most_arguments: u64) -> io::Result<Option<ProcessFacts>> {
+    match ProcFolder::open(&format!("/proc/{id}")).and_then(|folder| in_folder(id, &folder, most_arguments)) {
+        Err(error) if is_gone(&error) => Ok(None),
+        other => other,
+    }
+}
+
 /// Reads all facts through one handle, so that they are of one process even if its number is reused.
-fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<ProcessFacts>> {
+fn in_folder(id: u32, folder: &ProcFolder, most_arguments: u64) -> io::Result<Option<ProcessFacts>> {
     let text = |file| folder.read_file(file, u64::MAX).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let stat = || ProcessStat::parse(&text("stat")?).ok_or_else(|| unreadable_error(id));
     let ProcessStat { name, has_ended: false, parent, session, has_terminal, start_ticks } = stat()? else {
@@ -63,12 +76,13 @@ fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<ProcessFacts>> {
     }
     let cgroup = cgroup_in(&text("cgroup")?);
     let (unit, user_unit) = units_in(&cgroup);
+    let arguments = if most_arguments > 0 { folder.read_file("cmdline", most_arguments)? } else { Vec::new() };
     Ok(Some(ProcessFacts {
         process: ProcessIdentity { id, start_ticks },
         parent,
         name,
         executable,
-        arguments: arguments_in(&folder.read_file("cmdline", LONGEST_ARGUMENTS_BYTES)?),
+        arguments: arguments_in(&arguments),
         user,
         real_user,
         cgroup,
@@ -190,6 +204,10 @@ mod tests {
         assert_eq!((device, inode), (file.dev(), file.ino()));
         assert!(facts.cgroup.starts_with('/'), "{}", facts.cgroup);
         assert_eq!(ProcessFacts::read_facts(child.id()).unwrap(), None, "it has ended");
+        let own = ProcessFacts::read_without_arguments(std::process::id()).unwrap().unwrap();
+        let with_arguments = ProcessFacts::read_facts(std::process::id()).unwrap().unwrap();
+        assert!(!with_arguments.arguments.is_empty());
+        assert_eq!(own, ProcessFacts { arguments: Vec::new(), ..with_arguments });
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl ProcessFacts {
             _ => Ok(None),
         }
     }
+
+    /// As [`Self::read_facts`]: here the arguments cost little.
+    pub fn read_without_arguments(id: u32) -> io::Result<Option<Self>> {
+        Self::read_facts(id)
+    }
 }
 
 impl ExecutableFile {
