@@ -95,7 +95,7 @@ fn measure_tails(measure: &MeasureTask, settings: &ProgramSettings) -> Result<Co
     }
     let kept = store_artifact(&survey, settings);
     show_survey(&survey, &kept, measure.histograms.as_deref(), settings)?;
-    Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
+    Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
 }
 
 fn replay_recording(
