@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod experiment_record;
 pub mod finding;
 pub mod histogram;
+pub mod interrupt_findings;
 pub mod keep;
 pub mod links;
 pub mod memory;
