@@ -46,7 +46,7 @@ fn a_store_that_cannot_be_written_is_said_once_and_the_survey_still_prints() {
     let place = TestPlace::new();
     // Not even root may create a file here.
     let run = place.corewise(&["--budget", "1s", "--store", "/proc/corewise/history.db"]).output().unwrap();
-    assert_eq!(run.status.code(), Some(0));
+    assert_eq!(run.status.code(), Some(3));
     assert!(text(&run.stdout).contains("What this means"), "{}", text(&run.stdout));
     assert!(!text(&run.stdout).contains("stored as survey"));
     let said = text(&run.stderr);
@@ -64,7 +64,7 @@ fn a_read_only_folder_is_said_to_an_ordinary_user() {
     let store = folder.join("history.db");
     let arguments = ["--budget", "1s", "--store", store.to_str().unwrap()];
     let run = place.ordinary_user(&arguments).output().unwrap();
-    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    assert_eq!(run.status.code(), Some(3), "{}", text(&run.stderr));
     assert!(text(&run.stdout).contains("What this means"));
     assert!(text(&run.stderr).starts_with("warning: the survey result is not stored: "), "{}", text(&run.stderr));
     assert!(!store.exists());

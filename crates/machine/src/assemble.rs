@@ -6,8 +6,10 @@ mod clusters;
 mod cores;
 mod devices;
 mod kinds;
+mod nesting;
 mod outer_levels;
 mod partition;
+mod ranking;
 #[cfg(test)]
 mod sample;
 mod tidy;
@@ -20,7 +22,7 @@ use crate::{CpuSet, Machine};
 /// Facts may be incomplete. Sets that name offline cpus are cut to the online ones, "shares with" is taken as mutual, and the threads of a
 /// core share all its caches. A level that the source does not report takes the objects of the next level outwards. So every online cpu is
 /// in exactly one package, die, llc, cluster and core, whatever the facts are. Facts without any cpu give a machine without objects. If
-/// files contradict each other, [`agree`] decides before the facts are made.
+/// files contradict each other, [`agreement`] decides before the facts are made. Levels that cut across each other are a gap.
 pub fn assemble_machine(facts: MachineFacts) -> Machine {
     let mut facts = tidy::tidy_facts(facts);
     let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
@@ -32,18 +34,19 @@ pub fn assemble_machine(facts: MachineFacts) -> Machine {
         cpu.drawer_cpus.as_ref()
     });
     let caches = caches::list_caches(&facts);
-    let llcs = caches::list_llcs(&facts, &packages);
+    let llcs = caches::list_llcs(&facts, &packages, &cores);
     let clusters = clusters::build_clusters(&facts, &cores, &llcs);
     let dies = outer_levels::build_dies(&facts, &packages);
     let nodes = outer_levels::build_nodes(&facts, &online);
     let kinds = kinds::find_kinds(&facts, &cores);
+    let ranking = ranking::rank_cpus(&facts);
     let mut gaps = std::mem::take(&mut facts.gaps);
     gaps.extend(outer_levels::node_gaps(&facts, &nodes, &online));
     gaps.extend(caches::missing_llc_gap(&llcs));
     let present = facts.present.unwrap_or_default().union(&online);
     let unlisted = facts.unlisted.unwrap_or_default().intersection(&present).difference(&online);
     let allowed_memory = outer_levels::allowed_memory(facts.allowed_memory, &nodes, &mut gaps);
-    Machine {
+    let mut machine = Machine {
         possible: facts.possible.unwrap_or_default().union(&present),
         allowed: tidy::allowed_cpus(facts.allowed, &online, &mut gaps),
         allowed_memory,
@@ -67,9 +70,12 @@ pub fn assemble_machine(facts: MachineFacts) -> Machine {
         memory_costs: Vec::new(),
         caches,
         kinds,
+        ranking,
         devices: devices::order_devices(facts.devices),
         gaps,
-    }
+    };
+    machine.gaps.extend(nesting::crossing_gap(&machine, &facts.level_files));
+    machine
 }
 
 #[cfg(test)]

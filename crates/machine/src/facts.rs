@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, Gap};
+use crate::{CpuSet, Gap, Level};
 pub use device::{DeviceKind, PciDevice, PcieLink};
 
 /// All facts that a reader found about one machine. A field is `None` if the source does not say.
@@ -43,6 +43,8 @@ pub struct MachineFacts {
     pub nodes: Vec<NodeFacts>,
     /// Network cards, disks, graphics cards and the like.
     pub devices: Vec<PciDevice>,
+    /// Paths of the files that list a cpu's object of a level, with `{cpu}` for its number, to name them if levels contradict each other.
+    pub level_files: Vec<(Level, String)>,
     /// Classes of core that the source names itself (`/sys/devices/cpu_core/cpus`, cpuid leaf 0x1a).
     pub named_kinds: Vec<NamedKind>,
     /// Facts that could not be read.
@@ -97,6 +99,8 @@ pub struct CpuFacts {
     pub capacity: Option<u32>,
     /// ACPI CPPC `highest_perf`, in abstract units.
     pub highest_performance: Option<u32>,
+    /// `amd_pstate_prefcore_ranking`: AMD's rank among the preferred cores, in abstract units, larger for faster ones.
+    pub preferred_rank: Option<u32>,
     /// Highest frequency that cpufreq may choose, in kilohertz.
     pub maximum_frequency_khz: Option<u64>,
     /// Frequency without turbo, in kilohertz.

@@ -1,6 +1,7 @@
 //! A machine: its cpus, the objects of each level, caches, nodes and kinds of core.
 
 mod check;
+mod crossings;
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{CacheKind, CoreType, MemoryKind, PciDevice};
 pub use crate::facts::{ProcessorFacts, ProcessorGroup, SystemFacts};
+use crate::vocabulary::vocabulary;
 use crate::{CpuSet, Gap, Level};
+pub use crossings::LevelCrossing;
 
 /// A machine, built by [`crate::assemble::assemble_machine`].
 ///
@@ -70,6 +73,9 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Kinds of core, best first; empty if all cores are alike.
     pub kinds: Vec<CoreKind>,
+    /// The hardware's own ranking of the online cpus; absent if it has none, or ranks all alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranking: Option<HardwareRanking>,
     /// Network cards, disks, graphics cards and other devices, in order of their places on the bus; empty if none are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<PciDevice>,
@@ -163,6 +169,48 @@ pub struct CoreKind {
     pub cpus: CpuSet,
     /// Source of the class: "cpu_core", "cpu_capacity 1024", "acpi_cppc 64".
     pub reason: String,
+}
+
+/// The hardware's own ranking of cpus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HardwareRanking {
+    /// Source of the numbers.
+    pub source: RankingSource,
+    /// The ranks, best first; together they have every online cpu.
+    pub ranks: Vec<HardwareRank>,
+}
+
+/// Cpus with the same rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HardwareRank {
+    /// The number in the unit of its source; larger for faster cpus.
+    pub value: u64,
+    /// The cpus.
+    pub cpus: CpuSet,
+}
+
+vocabulary! {
+    /// Source of a ranking, in the order in which they are believed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RankingSource {
+        CpuCapacity "cpu_capacity": "The kernel's relative capacity, 1024 for the fastest cpu.";
+        PreferredCore "amd_pstate_prefcore_ranking": "AMD's ranking of preferred cores.";
+        AcpiCppc "acpi_cppc": "The firmware's highest performance (ACPI CPPC).";
+        MaximumFrequency "cpuinfo_max_freq": "The highest clock rate, in kilohertz.";
+    }
+}
+
+impl HardwareRanking {
+    /// Returns the speed of a cpu relative to the best one; `None` if it is not ranked.
+    pub fn relative_speed(&self, cpu: u32) -> Option<f32> {
+        let best = self.ranks.first().map(|rank| rank.value).filter(|best| *best > 0)?;
+        let own = self.ranks.iter().find(|rank| rank.cpus.contains(cpu))?.value;
+        Some(own as f32 / best as f32)
+    }
 }
 
 /// Factor over the cheapest memory up to which memory counts as about as cheap: the margin of findings on memory.

@@ -58,7 +58,7 @@ pub struct CpuWorth {
 }
 
 /// Returns the speed of each cpu of a machine, by number, relative to the fastest cpu. `measured` holds cpus and their times for a fixed
-/// piece of work, in nanoseconds. Unmeasured cpus are ranked by the hardware's own numbers for the kinds of core.
+/// piece of work, in nanoseconds. Unmeasured cpus have the speeds of the hardware's own ranking.
 pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<CpuSpeed> {
     let fastest = measured.iter().map(|(_, nanoseconds)| *nanoseconds).fold(f64::INFINITY, f64::min);
     let of = |cpu: u32| {
@@ -71,14 +71,10 @@ pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<CpuSpe
     (0..=machine.possible.union(&machine.online).highest().unwrap_or(0)).map(of).collect()
 }
 
-/// Reads the hardware's ranking from the number that ends each kind's reason ("cpu_capacity 446"). It is only a prior: some machines rank
-/// all cores alike, or the wrong way round.
+/// Returns the speed by the hardware's ranking. It is only a prior: some machines rank all cores alike, or the wrong way round.
 fn ranked_speed(machine: &Machine, cpu: u32) -> CpuSpeed {
-    let number = |reason: &str| reason.rsplit(' ').next()?.parse::<f32>().ok().filter(|number| *number > 0.0);
-    let numbers: Option<Vec<f32>> = machine.kinds.iter().map(|kind| number(&kind.reason)).collect();
-    let best = numbers.unwrap_or_default().into_iter().fold(0.0, f32::max);
-    match machine.kind_of(cpu).and_then(|kind| number(&kind.reason)).filter(|_| best > 0.0) {
-        Some(own) => CpuSpeed { relative: own / best, source: SpeedSource::Hardware },
+    match machine.ranking.as_ref().and_then(|ranking| ranking.relative_speed(cpu)) {
+        Some(relative) => CpuSpeed { relative, source: SpeedSource::Hardware },
         None => CpuSpeed { relative: 1.0, source: SpeedSource::Unknown },
     }
 }
@@ -218,6 +214,7 @@ fn confidence_percent(ticks: u64, source: SpeedSource) -> u8 {
 mod tests {
     use super::*;
     use crate::CpuSet;
+    use crate::machine::{HardwareRank, HardwareRanking, RankingSource};
 
     fn board(relative: &[f32]) -> WorthTable {
         let speed = |relative: &f32| CpuSpeed { relative: *relative, source: SpeedSource::Measured };
@@ -292,18 +289,16 @@ mod tests {
 
     #[test]
     fn the_hardwares_ranking_is_a_prior_alone() {
-        let kind = |list: &str, reason: &str| crate::machine::CoreKind {
-            core_type: crate::facts::CoreType::Performance,
-            cpus: CpuSet::parse_list(list).unwrap(),
-            reason: reason.into(),
-        };
-        let kinds = vec![kind("0-1", "cpu_capacity 1024"), kind("2-3", "cpu_capacity 512")];
-        let machine = Machine { online: CpuSet::first_cpus(4), kinds, ..Machine::default() };
+        let rank = |value, list: &str| HardwareRank { value, cpus: CpuSet::parse_list(list).unwrap() };
+        let ranks = vec![rank(196, "0"), rank(186, "1"), rank(98, "2-3")];
+        let ranking = Some(HardwareRanking { source: RankingSource::AcpiCppc, ranks });
+        let machine = Machine { online: CpuSet::first_cpus(4), ranking, ..Machine::default() };
         let of = |machine: &Machine| {
             relative_speeds(machine, &[]).iter().map(|speed| (speed.relative, speed.source)).collect::<Vec<_>>()
         };
-        assert_eq!(of(&machine)[1..3], [(1.0, SpeedSource::Hardware), (0.5, SpeedSource::Hardware)]);
-        let unranked = Machine { kinds: vec![kind("0-3", "cpu_core")], ..machine };
+        let expected = [1.0, 186.0 / 196.0, 0.5, 0.5].map(|speed| (speed, SpeedSource::Hardware));
+        assert_eq!(of(&machine), expected);
+        let unranked = Machine { ranking: None, ..machine };
         assert_eq!(of(&unranked), [(1.0, SpeedSource::Unknown); 4]);
     }
 }

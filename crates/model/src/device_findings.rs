@@ -33,6 +33,11 @@ fn build_finding(cpus: CpuSet, statement: String, advice: &str, command: Option<
     Finding { topic: FindingTopic::Devices, cpus, statement, advice: advice.to_owned(), command, effects: Vec::new() }
 }
 
+/// Returns the cpus that an interrupt struck, or else those that may handle it.
+fn goes_to(interrupt: &DeviceInterrupt) -> Option<CpuSet> {
+    interrupt.struck_cpus().or_else(|| interrupt.allowed.clone())
+}
+
 /// Finds movable interrupts that go to no cpu near the device. Queues spread by the kernel serve every cpu, so some of
 /// them are rightly far.
 fn find_far_interrupts(
@@ -45,13 +50,12 @@ fn find_far_interrupts(
         return None;
     }
     let is_far = |interrupt: &&&DeviceInterrupt| {
-        let goes = interrupt.handling_cpus().map(|cpus| cpus.intersection(&machine.online));
+        let goes = goes_to(interrupt).map(|cpus| cpus.intersection(&machine.online));
         interrupt.mobility == InterruptMobility::Movable
             && goes.is_some_and(|cpus| !cpus.is_empty() && cpus.is_disjoint(&near.cpus))
     };
     let far: Vec<&&DeviceInterrupt> = interrupts.iter().filter(is_far).collect();
-    let cpus =
-        far.iter().filter_map(|interrupt| interrupt.handling_cpus()).fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    let cpus = far.iter().filter_map(|interrupt| goes_to(interrupt)).fold(CpuSet::new(), |all, cpus| all.union(&cpus));
     if far.is_empty() {
         return None;
     }

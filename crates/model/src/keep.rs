@@ -25,7 +25,7 @@ pub use evidence::{EvidenceChange, RuleEvidence};
 pub use glob::GlobPattern;
 pub use keeper::RuleKeeper;
 pub use kept_process::{KeptProcess, ProcessNote, ProcessStanding, WaitingProcess};
-pub use process::{ChargedUser, ObservedProcess, ObservedThread, cgroup_owner};
+pub use process::{ChargedUser, ObservedProcess, ObservedThread, ThreadMask, cgroup_owner};
 pub use resolve::{ResolvedRule, resolve_rules};
 pub use room::MAX_HELD_THREADS;
 pub use rule::{

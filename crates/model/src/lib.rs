@@ -19,6 +19,7 @@ pub mod experiment_record;
 pub mod finding;
 pub mod forecast;
 pub mod histogram;
+pub mod interrupt_findings;
 pub mod keep;
 pub mod links;
 pub mod memory;

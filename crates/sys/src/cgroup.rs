@@ -5,6 +5,7 @@
 //! the hierarchy is exempt.
 
 mod facts;
+pub(crate) mod limit;
 mod place;
 
 use std::fs::{self, File, OpenOptions};
@@ -20,6 +21,7 @@ use crate::os::group_entry;
 pub use crate::values::cgroup::CgroupRefusal;
 pub use facts::{CgroupFacts, CgroupPlan};
 pub use group_entry::GroupEntry;
+pub use limit::LimitingGroup;
 pub use place::locate_group;
 
 /// Maximum number of groups of one process.

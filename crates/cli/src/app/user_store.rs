@@ -116,7 +116,7 @@ pub fn store_artifact<T: Artifact>(artifact: &T, settings: &ProgramSettings) -> 
                 "warning: the {} result is not stored: neither XDG_DATA_HOME nor HOME is set\n  store it with --store PATH",
                 T::KIND
             ));
-            return StorageStatus::Failed;
+            return StorageStatus::No;
         }
     };
     match to_write(path, settings).and_then(|mut store| store.add_artifact(artifact)) {

@@ -14,13 +14,16 @@ use corewise_lab::kernel_events;
 use corewise_machine::event::EventSource;
 use corewise_machine::placement::notation::{self, Notation};
 use corewise_machine::suggested_command;
-use corewise_machine::{Gap, Level, Machine};
+use corewise_machine::{CpuSet, Gap, Level, Machine};
+use corewise_model::keep::cgroup_owner;
 use corewise_sys::Root;
+use corewise_sys::cgroup::LimitingGroup;
 use corewise_sys::change::{UndoForecast, left_in};
 use corewise_sys::clock::{ClockSource, TickClock};
 use corewise_sys::condition::SystemCondition;
 use corewise_sys::counters::CycleCounter;
 use corewise_sys::counts::{CountKind, KernelCounts};
+use corewise_sys::{cpuset, scheduling};
 
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
@@ -62,6 +65,9 @@ impl RunnableCommand for DoctorArguments {
             is_system_clock: matches!(clock.source, ClockSource::System(_)),
             moved_interrupts: settings.journals.as_deref().map_or(0, moved_interrupts),
             history: check_history(settings),
+            reachable: cpuset::reachable_cpus().unwrap_or_else(|_| machine.online.clone()),
+            limit: cpuset::limiting_group(std::process::id()),
+            first_class: scheduling::may_run_first().map_err(|error| error.to_string()),
         };
         let checks = make_checks(&Root::this_machine(), &machine, &found);
         show_result(settings, || DoctorDocument::new(&checks), || draw_screen(&checks, settings.width))?;
@@ -85,6 +91,12 @@ struct DoctorFindings {
     moved_interrupts: usize,
     /// The check of the store; `None` without a store.
     history: Option<DoctorCheck>,
+    /// The cpus that the cpuset lets this process use.
+    reachable: CpuSet,
+    /// The control group that limits them; `None` if there is none, or if it is not visible.
+    limit: Option<LimitingGroup>,
+    /// The system's refusal to let a thread run before all others, if it refuses.
+    first_class: Result<(), String>,
 }
 
 fn make_checks(root: &Root, machine: &Machine, found: &DoctorFindings) -> Vec<DoctorCheck> {
@@ -94,11 +106,12 @@ fn make_checks(root: &Root, machine: &Machine, found: &DoctorFindings) -> Vec<Do
         check_causes(&found.causes),
         check_clock(&condition, found),
         stolen_time(&condition, machine, found),
-        check_allowed_cpus(machine),
+        check_allowed_cpus(machine, found),
         check_governors(machine),
         check_siblings(&condition, machine),
         check_load(&condition, machine),
     ];
+    checks.push(check_first_class(found));
     checks.extend(check_interrupts(&found.uncounted));
     checks.extend(check_moved_interrupts(root, found.moved_interrupts));
     checks.extend(check_hypervisor(machine));
@@ -239,26 +252,53 @@ fn stolen_time(condition: &SystemCondition, machine: &Machine, found: &DoctorFin
     }
 }
 
-fn check_allowed_cpus(machine: &Machine) -> DoctorCheck {
+/// Checks whether `tail --fifo` works.
+fn check_first_class(found: &DoctorFindings) -> DoctorCheck {
+    const WHAT: &str = "tail --fifo";
+    match &found.first_class {
+        Ok(()) => new_check(WHAT, CheckState::Good, "this user may run before all other tasks (SCHED_FIFO)"),
+        Err(why) => new_check(
+            WHAT,
+            CheckState::Note,
+            format!("this user may not run before all other tasks (SCHED_FIFO): {why}"),
+        )
+        .with_cure("run it as root, or allow a priority of 1: CAP_SYS_NICE, `ulimit -r 1`, LimitRTPRIO=1"),
+    }
+}
+
+fn check_allowed_cpus(machine: &Machine, found: &DoctorFindings) -> DoctorCheck {
     const WHAT: &str = "allowed cpus";
     let denied = machine.online.difference(&machine.allowed);
     if machine.allowed.len() < 2 && machine.online.len() > 1 {
         let why = format!("this process may use only cpu {}: no link between cpus can be measured", machine.allowed);
-        return new_check(WHAT, CheckState::Gap, why).with_cure(suggest_widening(machine));
+        return new_check(WHAT, CheckState::Gap, why).with_cure(suggest_widening(machine, found));
     }
     if denied.is_empty() {
         return new_check(WHAT, CheckState::Good, format!("all online cpus ({})", machine.online));
     }
     let why = format!("this process may not use {denied} (cpuset or affinity); it may use {}", machine.allowed);
-    new_check(WHAT, CheckState::Note, why).with_cure(suggest_widening(machine))
+    new_check(WHAT, CheckState::Note, why).with_cure(suggest_widening(machine, found))
 }
 
-fn suggest_widening(machine: &Machine) -> String {
-    let (notation, cpus) = (Notation::of_shell(machine), &machine.online);
+/// Suggests how to start corewise with more cpus. A mask reaches no further than the cpuset.
+fn suggest_widening(machine: &Machine, found: &DoctorFindings) -> String {
+    let cpus = &found.reachable;
+    let wider = match &found.limit {
+        Some(LimitingGroup { group, cpus }) => format!(
+            "{} lets {group} use cpus {cpus}; widen it there (cpuset.cpus, AllowedCPUs=, a container's or job's limit)",
+            cgroup_owner(group)
+        ),
+        None => "widen its limit (a container's cpuset, a job)".to_owned(),
+    };
+    if cpus.is_subset(&machine.allowed) {
+        return wider;
+    }
+    let notation = Notation::of_shell(machine);
     let printed = notation::print_notation(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
     let starts: Vec<String> = printed.into_iter().filter(|line| !line.secondary).filter_map(|line| line.text).collect();
     match starts.as_slice() {
-        [start] => format!("{start} corewise    (or widen its limit: a container's cpuset, a job)"),
+        [start] if *cpus == machine.online => format!("{start} corewise"),
+        [start] => format!("{start} corewise    (for more: {wider})"),
         _ => format!("start corewise where it may use {cpus}"),
     }
 }

@@ -13,6 +13,7 @@ use corewise_machine::Machine;
 use corewise_machine::event::EventSource;
 use corewise_machine::suggested_command;
 use corewise_model::Survey;
+use corewise_model::interrupt_findings::list_interrupt_findings;
 use corewise_model::survey::devices::device_costs;
 use corewise_sys::{Root, irq, topology};
 
@@ -57,6 +58,7 @@ fn run(task: &IrqTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
         costs: None,
         irqbalance: irq::find_irqbalance(&root),
         interrupts: irq::read_interrupts(&root),
+        findings: Vec::new(),
     };
     if listing.interrupts.is_empty() {
         return Err(explain_nothing_listed(&root));
@@ -67,10 +69,13 @@ fn run(task: &IrqTask, settings: &ProgramSettings) -> Result<CommandExit, Comman
     }
     if root.is_live() {
         listing.counted_s = Some(count_interrupts(&root, &mut listing, task.counting));
-        // A machine that cannot be read has no history.
+    }
+    // A machine that cannot be read has no findings and no history.
+    if let Ok(machine) = topology::read_machine(&root) {
+        listing.findings = list_interrupt_findings(&machine, &listing.interrupts);
         let names =
             |survey: &Survey| survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
-        let named = topology::read_machine(&root).ok().and_then(|machine| latest_own(&machine, settings, names));
+        let named = root.is_live().then(|| latest_own(&machine, settings, names)).flatten();
         listing.costs =
             named.map(|(number, survey)| SurveyedCosts { survey: number, by_number: device_costs(&survey) });
     }

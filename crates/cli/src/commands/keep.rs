@@ -24,6 +24,7 @@ use corewise_model::keep::{
     GlobPattern, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, Rule, RuleEvidence, RuleKeeper, RuleMatch,
     RuleStrength, ThreadRule, UnprovenPolicy, WrittenValue, cgroup_owner, remove_rule, set_disabled,
 };
+use corewise_sys::change::left_in;
 use corewise_sys::files::path_of;
 use corewise_sys::process::{self, ProcessIdentity, ProcessStat};
 use corewise_sys::processes::{self, ProcessFacts};
@@ -44,8 +45,8 @@ use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
 use arguments::{KeepAddArguments, KeepArguments, KeepCommand, StrengthName};
 use document::{
-    KeepChangeDocument, KeepDocument, KeepPlanDocument, KeepProveDocument, KeepWhyDocument, KeeperMention, MaskOrigin,
-    PlannedActions,
+    CpusetLimit, KeepChangeDocument, KeepDocument, KeepPlanDocument, KeepProveDocument, KeepWhyDocument, KeeperMention,
+    MaskOrigin, PlannedActions,
 };
 
 impl RunnableCommand for KeepArguments {
@@ -420,6 +421,8 @@ fn explain_process(id: u32, rules: &RuleFiles, settings: &ProgramSettings) -> Re
         None => keeper.rule_of(&process).filter(|_| is_in_scope),
     };
     let unknown = keepers.iter().filter(|keeper| holder.is_none() && keeper.state.is_none());
+    let is_held = held.is_some_and(|held| !held.is_left_alone());
+    let placed_by = if is_held { None } else { find_placing_command(id, settings) };
     let document = KeepWhyDocument {
         schema: "corewise/keep-why/1",
         process: &process,
@@ -429,10 +432,23 @@ fn explain_process(id: u32, rules: &RuleFiles, settings: &ProgramSettings) -> Re
         keeper: holder.map(ProcessKeeper::mention),
         unknown: unknown.map(ProcessKeeper::mention).collect(),
         since_unix_ms: state.map(|state| state.started_unix_ms),
-        limited_by: (process.reachable != cpuset::online_cpus()).then(|| cgroup_owner(&process.cgroup)),
-        origin: if held.is_some_and(|held| !held.is_left_alone()) { None } else { find_origin(&process) },
+        masks: process.thread_masks(),
+        limited_by: cpuset::limiting_group(id).map(|limit| CpusetLimit {
+            owner: cgroup_owner(&limit.group),
+            group: limit.group,
+            cpus: limit.cpus,
+        }),
+        origin: if is_held || placed_by.is_some() { None } else { find_origin(&process) },
+        placed_by,
     };
     show_result(settings, || &document, || screen::draw_explanation(&document, &TimeZone::system(), settings.width))
+}
+
+/// Returns the command of corewise that set the mask of a process and meant it to stay, by this user's journals.
+fn find_placing_command(process: u32, settings: &ProgramSettings) -> Option<String> {
+    let journals = left_in(settings.journal_folder().ok()?).ok()?.into_iter().filter_map(Result::ok);
+    let mut own = journals.filter(|journal| journal.has_mask_in_force(process));
+    own.find_map(|journal| journal.kept_by().map(str::to_owned))
 }
 
 /// Finds the ancestor at which the mask of a process begins; `None` if the process is not restricted. Descendants

@@ -70,10 +70,13 @@ fn run(task: &LinksTask, settings: &ProgramSettings) -> Result<CommandExit, Comm
                 .iter()
                 .map(|file| map_files::import_map(file, machine.as_ref(), *unit))
                 .collect::<Result<_, _>>()?;
+            let mut exit = CommandExit::Done;
             for map in &maps {
-                print_map(map, &store_artifact(map, settings), (task.format, task.order), settings)?;
+                let kept = store_artifact(map, settings);
+                print_map(map, &kept, (task.format, task.order), settings)?;
+                exit = kept.exit_after(exit);
             }
-            Ok(CommandExit::Done)
+            Ok(exit)
         }
         LinksAction::Compare { before, after, machine } => {
             let machine = choose_machine(machine.as_ref())?;
@@ -199,8 +202,9 @@ fn finish_map(
         let gap = map.series.iter().flat_map(|series| &series.links.gaps).chain(&map.gaps).next();
         return Err(explain_nothing_measured("map", "pair", gap, is_interrupted));
     }
-    print_map(map, &store_artifact(map, settings), (task.format, task.order), settings)?;
-    Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
+    let kept = store_artifact(map, settings);
+    print_map(map, &kept, (task.format, task.order), settings)?;
+    Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
 }
 
 fn read_stored(number: i64, settings: &ProgramSettings) -> Result<LinkMap, CommandFailure> {

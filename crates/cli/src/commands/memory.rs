@@ -52,8 +52,9 @@ impl RunnableCommand for MemoryArguments {
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         if let Some(path) = &self.import {
             let map = import_map(path, self.machine.as_deref())?;
-            print_map(&map, &store_artifact(&map, settings), self.format, settings)?;
-            return Ok(CommandExit::Done);
+            let kept = store_artifact(&map, settings);
+            print_map(&map, &kept, self.format, settings)?;
+            return Ok(kept.exit_after(CommandExit::Done));
         }
         let seed = self.seed.unwrap_or_else(seed_from_clock);
         let wanted = self.cpus.as_deref().map(parse_expression).transpose()?;
@@ -77,9 +78,10 @@ impl RunnableCommand for MemoryArguments {
             let mut here = MeasuredMemory::new(seed, interruption.stop());
             self.measure_map(seed, cpus, machine, &mut here, &interruption, settings)?
         };
-        print_map(&map, &store_artifact(&map, settings), self.format, settings)?;
+        let kept = store_artifact(&map, settings);
+        print_map(&map, &kept, self.format, settings)?;
         let is_interrupted = map.provenance.partial && interruption.was_seen();
-        Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
+        Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
     }
 }
 

@@ -20,7 +20,7 @@ use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
 use arguments::PlaceArguments;
 use document::{PlaceDocument, ShownPlacement};
-use screen::draw_screen;
+use screen::{describe_warnings, draw_screen};
 use task::{CandidatesRequest, PlaceRequest};
 
 impl RunnableCommand for PlaceArguments {
@@ -107,7 +107,8 @@ fn print_notation(notation: Notation, placed: &ShownPlacement<'_>) -> Result<(),
     for out in placed.resolution.left_out.iter().filter(|out| !is_said(out)) {
         print_message(&format!("left out: {} ({})", out.cpus, out.reason.reason_words()));
     }
-    let notes = placed.resolution.notes.iter().map(String::as_str);
-    notes.chain(remarks).for_each(|remark| print_message(&format!("note: {remark}")));
+    let notes = describe_warnings(placed);
+    let notes = notes.iter().map(String::as_str).chain(remarks);
+    notes.for_each(|remark| print_message(&format!("note: {remark}")));
     print_text(&texts.join("\n"))
 }

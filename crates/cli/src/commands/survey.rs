@@ -62,8 +62,9 @@ impl RunnableCommand for SurveyArguments {
         if survey.cpus.is_empty() && survey.links.pairs.is_empty() {
             return Err(explain_nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
         }
-        artifact::print_artifact(&survey, &store_artifact(&survey, settings), settings)?;
-        Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
+        let kept = store_artifact(&survey, settings);
+        artifact::print_artifact(&survey, &kept, settings)?;
+        Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
     }
 }
 

@@ -102,7 +102,7 @@ fn measure_tails(measure: &MeasureTask, settings: &ProgramSettings) -> Result<Co
         recording::write_recording(file, recording)?;
     }
     shown?;
-    Ok(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done })
+    Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
 }
 
 fn replay_recording(

@@ -44,7 +44,26 @@ fn draw_picture(picture: MachinePicture<'_>, width: usize, limit: usize) -> Vec<
         let label = node_label(machine, index);
         rows.push(PictureRow { depth: 0, label, detail: memory, cpus: vec![StyledLine::new().faint("no cpus")] });
     }
-    draw_rows(&rows, width)
+    let crossing = machine.crossing_levels();
+    rows.extend(crossing.iter().flat_map(|level| crossing_rows(picture, *level)));
+    let mut lines = draw_rows(&rows, width);
+    let names: Vec<&str> = crossing.iter().map(|level| level.word()).collect();
+    if !names.is_empty() {
+        let text = format!("The system contradicts itself: the level {} cuts across others.", names.join(", "));
+        lines.extend(wrap_line(&StyledLine::new().plain(text), width, 2));
+    }
+    lines
+}
+
+/// Returns a row for each object of a level that cuts across others.
+fn crossing_rows(picture: MachinePicture<'_>, level: Level) -> Vec<PictureRow> {
+    let row = |(index, cpus): (usize, CpuSet)| {
+        let label = if level == Level::Node { node_label(picture.machine, index) } else { format!("{level}:{index}") };
+        let shown = picture.chosen.map_or_else(|| cpus.clone(), |chosen| cpus.intersection(chosen));
+        PictureRow { depth: 0, label, detail: String::new(), cpus: vec![StyledLine::new().plain(shown.to_string())] }
+    };
+    let objects = picture.machine.objects_of(level).into_iter().enumerate();
+    objects.filter(|(_, cpus)| !cpus.is_empty()).map(row).collect()
 }
 
 struct PictureRow {

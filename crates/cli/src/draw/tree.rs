@@ -30,7 +30,7 @@ impl TreeBranch {
 }
 
 /// Returns the tree of a machine. Redundant objects are left out: dies that are the packages, and clusters that are
-/// one core or a whole last-level cache.
+/// one core or a whole last-level cache. So are the objects of levels that cut across others.
 pub fn grow_tree(machine: &Machine) -> Vec<TreeBranch> {
     let mut flat = merge_equal(machine);
     flat.sort_by(|a, b| b.cpus.len().cmp(&a.cpus.len()).then(a.cpus.lowest().cmp(&b.cpus.lowest())));
@@ -53,7 +53,8 @@ pub fn grow_tree(machine: &Machine) -> Vec<TreeBranch> {
 fn merge_equal(machine: &Machine) -> Vec<TreeBranch> {
     let mut places: HashMap<CpuSet, usize> = HashMap::new();
     let mut flat: Vec<TreeBranch> = Vec::new();
-    for level in machine.levels_present().filter(|level| *level < Level::Core) {
+    let crossing = machine.crossing_levels();
+    for level in machine.levels_present().filter(|level| *level < Level::Core && !crossing.contains(level)) {
         for (index, cpus) in machine.objects_of(level).into_iter().enumerate() {
             if cpus.is_empty() || is_redundant(machine, level, &cpus) {
                 continue;
@@ -85,8 +86,7 @@ fn is_redundant(machine: &Machine, level: Level, cpus: &CpuSet) -> bool {
     }
 }
 
-/// Returns the smallest branch yet that holds all the cpus. Objects that overlap partially, as on no sane machine,
-/// become children of a branch that holds both.
+/// Returns the smallest branch yet that holds all the cpus.
 fn find_smallest_around(
     flat: &[TreeBranch],
     parents: &[Option<usize>],

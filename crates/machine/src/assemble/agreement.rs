@@ -1,7 +1,7 @@
 //! Reconciles files that disagree about which cpus share something.
 //!
-//! Sharing is mutual: a set is right if all its cpus give the same one. If they do not, the files of both sides vote, together with every
-//! other source of the same fact. Files that contradict the result are named.
+//! Sharing is mutual: a set is right if all its cpus give the same one in all their files. If they do not, all sources of the cpus
+//! concerned vote. Files that contradict the result are named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +16,8 @@ pub struct SharingReading {
     pub cpus: CpuSet,
     /// Path of the file.
     pub file: String,
+    /// The number in the file, if it holds a number instead of cpus: `cpus` are those with the same number.
+    pub number: Option<i64>,
 }
 
 /// Result of reconciling readings.
@@ -30,33 +32,31 @@ pub struct SharingAgreement {
 /// Maximum files named in a gap.
 const MOST_NAMED: usize = 8;
 
-/// Limits of the cpus counted in contradicting readings, and of those in different sets that are compared. Untrusted files may name
-/// thousands of cpus in each of thousands of sets.
-const MOST_COUNTED: usize = 4_000_000;
+/// Limit of the cpus in the different sets that are compared. Untrusted files may name thousands of cpus in each of thousands of sets.
 const MOST_COMPARED: usize = 200_000;
+
+/// Maximum elections; each is among the cpus that the one before left without a set.
+const MOST_ELECTIONS: usize = 4;
 
 /// Returns the sets of `what` ("thread siblings") of the online cpus.
 ///
-/// `first` has at most one reading per cpu, from its best source, and is enough if all agree. `more` has the readings of all sources.
-/// `hints` are sets by other means, such as equal numbers; they vote but are not named.
+/// `listed` has the readings of all files that list cpus, the best file of each cpu first. `numbered` has the sets of equal numbers. It
+/// counts if it agrees with the lists for most cpus: numbers are not unique on every machine.
 pub fn agree_on_sets(
     what: &str,
     online: &CpuSet,
-    first: Vec<SharingReading>,
-    more: impl FnOnce() -> Vec<SharingReading>,
-    hints: &[CpuSet],
+    listed: Vec<SharingReading>,
+    numbered: Vec<SharingReading>,
 ) -> SharingAgreement {
-    let sorted = SortedReadings::from_readings(first, online);
-    if sorted.useless.is_empty() && sorted.contradicting_cpus().is_empty() {
-        return SharingAgreement { sets: sorted.settled_sets(&CpuSet::new()), gap: None };
+    let mut sorted = SortedReadings::from_readings(listed, online);
+    if sorted.sound.is_empty() && sorted.useless.is_empty() {
+        return SharingAgreement::default();
     }
-    let sorted = SortedReadings::from_readings(more(), online);
+    sorted.add_usual_numbers(SortedReadings::from_readings(numbered, online).sound);
     let open = sorted.open();
     let mut sets = sorted.settled_sets(&open);
-    let open = open.iter().filter(|cpu| !sets.contains_key(cpu)).collect();
-    if sorted.can_be_counted(&open) {
-        sets.extend(SharingVote::from_readings(&sorted, &open, hints).elect_sets());
-    }
+    let open: CpuSet = open.iter().filter(|cpu| !sets.contains_key(cpu)).collect();
+    sets.extend(SharingVote::from_readings(&sorted, &open).elect_sets());
     let gap = sorted.contradiction_gap(what, &sets);
     SharingAgreement { sets, gap }
 }
@@ -85,6 +85,16 @@ impl SortedReadings {
         Self { sound, useless }
     }
 
+    /// Adds the sets of equal numbers if most cpus that have both have the same set by their lists.
+    fn add_usual_numbers(&mut self, numbered: Vec<SharingReading>) {
+        let best = self.best_sets();
+        let has_both = || numbered.iter().filter_map(|reading| Some(*best.get(&reading.cpu)? == &reading.cpus));
+        if 2 * has_both().filter(|is_same| *is_same).count() > has_both().count() {
+            self.sound.extend(numbered);
+            self.sound.sort_by_key(|reading| reading.cpu);
+        }
+    }
+
     /// Returns the set of each cpu by its best source.
     fn best_sets(&self) -> BTreeMap<u32, &CpuSet> {
         let mut best = BTreeMap::new();
@@ -94,9 +104,8 @@ impl SortedReadings {
         best
     }
 
-    /// Returns the cpus with a set that not all its cpus give, or that shares a cpu without readings with another set.
-    fn contradicting_cpus(&self) -> CpuSet {
-        let best = self.best_sets();
+    /// Returns the cpus whose sources differ, whose set not all its cpus give, or whose set shares a cpu without readings with another set.
+    fn contradicting_cpus(&self, best: &BTreeMap<u32, &CpuSet>) -> CpuSet {
         let mut silent: BTreeMap<u32, &CpuSet> = BTreeMap::new();
         let mut fine: BTreeMap<&CpuSet, bool> = BTreeMap::new();
         for set in best.values() {
@@ -112,19 +121,28 @@ impl SortedReadings {
                 }
             }
         }
-        best.into_iter().filter(|(_, set)| !fine[set]).map(|(cpu, _)| cpu).collect()
+        let differing = self.sound.iter().filter(|reading| best[&reading.cpu] != &reading.cpus);
+        let contradicting = best.iter().filter(|(_, set)| !fine[*set]).map(|(cpu, _)| *cpu);
+        contradicting.chain(differing.map(|reading| reading.cpu)).collect()
     }
 
     /// Returns all cpus involved in a contradiction.
     fn open(&self) -> CpuSet {
-        let best = self.best_sets();
-        let mut open: BTreeSet<u32> = self.contradicting_cpus().iter().collect();
+        let mut sets_of: BTreeMap<u32, Vec<&CpuSet>> = BTreeMap::new();
+        for reading in &self.sound {
+            let sets = sets_of.entry(reading.cpu).or_default();
+            if !sets.contains(&&reading.cpus) {
+                sets.push(&reading.cpus);
+            }
+        }
+        let mut open: BTreeSet<u32> = self.contradicting_cpus(&self.best_sets()).iter().collect();
         open.extend(self.useless.iter().map(|reading| reading.cpu));
         let mut todo: Vec<u32> = open.iter().copied().collect();
         let mut done: BTreeSet<&CpuSet> = BTreeSet::new();
         while let Some(cpu) = todo.pop() {
-            let Some(set) = best.get(&cpu).filter(|set| done.insert(set)) else { continue };
-            todo.extend(set.iter().filter(|cpu| open.insert(*cpu)));
+            for set in sets_of.get(&cpu).into_iter().flatten().filter(|set| done.insert(set)) {
+                todo.extend(set.iter().filter(|cpu| open.insert(*cpu)));
+            }
         }
         open.into_iter().collect()
     }
@@ -138,14 +156,6 @@ impl SortedReadings {
             }
         }
         sets
-    }
-
-    /// Returns true if the votes on `open` are within the limits.
-    fn can_be_counted(&self, open: &CpuSet) -> bool {
-        let sets = || self.sound.iter().filter(|reading| open.contains(reading.cpu)).map(|reading| &reading.cpus);
-        let different: BTreeSet<&CpuSet> = sets().collect();
-        sets().map(CpuSet::len).sum::<usize>() <= MOST_COUNTED
-            && different.into_iter().map(CpuSet::len).sum::<usize>() <= MOST_COMPARED
     }
 
     /// Returns a gap that names the files contradicting the sets.
@@ -164,70 +174,76 @@ impl SortedReadings {
 
     /// Describes a file's set, and a file that says otherwise.
     fn describe_doubt(&self, reading: &SharingReading, believed: &CpuSet) -> String {
-        let SharingReading { cpu, cpus, file } = reading;
+        let SharingReading { cpu, cpus, file, .. } = reading;
         if cpus.is_empty() {
             return format!("{file} names no online cpu");
         }
         if !cpus.contains(*cpu) {
             return format!("{file} says {cpus}, without its own cpu {cpu}");
         }
-        let differs = |other: &&SharingReading| {
-            other.cpu != *cpu && other.cpus != *cpus && cpus.contains(other.cpu) != believed.contains(other.cpu)
-        };
-        let other = self.sound.iter().find(differs);
-        let against = other.map(|other| format!(", but {} says {}", other.file, other.cpus)).unwrap_or_default();
-        format!("{file} says {cpus}{against}")
+        let others = || self.sound.iter().filter(|other| other.cpus != *cpus);
+        let other = others()
+            .find(|other| other.cpu != *cpu && cpus.contains(other.cpu) != believed.contains(other.cpu))
+            .or_else(|| others().find(|other| other.cpu == *cpu));
+        let against = other.map(|other| format!(", but {}", describe_reading(other))).unwrap_or_default();
+        format!("{}{against}", describe_reading(reading))
+    }
+}
+
+fn describe_reading(reading: &SharingReading) -> String {
+    let SharingReading { cpus, file, number, .. } = reading;
+    match number {
+        Some(number) => format!("{file} says {number}, the number of {cpus}"),
+        None => format!("{file} says {cpus}"),
     }
 }
 
 /// The votes of all sources on the open cpus.
-struct SharingVote<'a> {
-    open: &'a CpuSet,
-    /// Sets given for each open cpu.
-    said: BTreeMap<u32, Vec<&'a CpuSet>>,
-    /// Number of sets that name each cpu.
-    named: BTreeMap<u32, u64>,
+struct SharingVote {
+    open: CpuSet,
+    /// The different sets that are given, with the number of files that give each.
+    votes: BTreeMap<CpuSet, u64>,
 }
 
-impl<'a> SharingVote<'a> {
-    fn from_readings(sorted: &'a SortedReadings, open: &'a CpuSet, hints: &'a [CpuSet]) -> Self {
-        let mut said: BTreeMap<u32, Vec<&CpuSet>> = BTreeMap::new();
+impl SharingVote {
+    fn from_readings(sorted: &SortedReadings, open: &CpuSet) -> Self {
+        let mut votes = BTreeMap::new();
         for reading in sorted.sound.iter().filter(|reading| open.contains(reading.cpu)) {
-            said.entry(reading.cpu).or_default().push(&reading.cpus);
+            *votes.entry(reading.cpus.clone()).or_default() += 1;
         }
-        for hint in hints.iter().filter(|hint| !hint.is_disjoint(open)) {
-            hint.iter().filter(|cpu| open.contains(*cpu)).for_each(|cpu| said.entry(cpu).or_default().push(hint));
-        }
-        let mut named: BTreeMap<u32, u64> = BTreeMap::new();
-        for cpu in said.values().flatten().flat_map(|set| set.iter()) {
-            *named.entry(cpu).or_default() += 1;
-        }
-        Self { open, said, named }
+        Self { open: open.clone(), votes }
     }
 
-    /// Returns the agreement on a set as a fraction: twice the votes within it, over all votes that it should have or that cross its
-    /// border. The quotient is 1 if all sources agree.
-    fn score_set(&self, set: &CpuSet) -> (u64, u64) {
-        let (mut within, mut from, mut voices) = (0, 0, 0);
-        for said in set.iter().filter_map(|cpu| self.said.get(&cpu)).flatten() {
-            within += said.intersection(set).len() as u64;
-            from += said.len() as u64;
-            voices += 1;
+    /// Returns the disjoint sets with the best scores; among equals the larger, then the lower. The cpus that they leave out elect again,
+    /// among themselves. Empty beyond the limit.
+    fn elect_sets(mut self) -> BTreeMap<u32, CpuSet> {
+        let mut elected = BTreeMap::new();
+        for _ in 0..MOST_ELECTIONS {
+            if self.votes.is_empty() || self.votes.keys().map(CpuSet::len).sum::<usize>() > MOST_COMPARED {
+                break;
+            }
+            let sets = self.elect_once();
+            let taken: CpuSet = sets.keys().copied().collect();
+            elected.extend(sets);
+            self = self.without_cpus(&taken);
         }
-        let to: u64 = set.iter().filter_map(|cpu| self.named.get(&cpu)).sum();
-        let missing = (voices * set.len() as u64).saturating_sub(within);
-        (2 * within, (from + to + missing).max(1))
+        elected
     }
 
-    /// Returns the disjoint sets with the best scores; among equals the larger, then the lower.
-    fn elect_sets(&self) -> BTreeMap<u32, CpuSet> {
-        let candidates: BTreeSet<&CpuSet> =
-            self.said.values().flatten().copied().filter(|set| set.is_subset(self.open)).collect();
-        let mut scored: Vec<((u64, u64), &CpuSet)> =
-            candidates.into_iter().map(|set| (self.score_set(set), set)).collect();
+    fn without_cpus(self, taken: &CpuSet) -> Self {
+        let mut votes = BTreeMap::new();
+        for (set, count) in self.votes {
+            *votes.entry(set.difference(taken)).or_default() += count;
+        }
+        votes.remove(&CpuSet::new());
+        Self { open: self.open.difference(taken), votes }
+    }
+
+    fn elect_once(&self) -> BTreeMap<u32, CpuSet> {
+        let candidates = self.votes.keys().filter(|set| set.is_subset(&self.open));
+        let mut scored: Vec<((u64, u64), &CpuSet)> = candidates.map(|set| (self.score_set(set), set)).collect();
         scored.sort_by(|((a, of_a), set_a), ((b, of_b), set_b)| {
-            let (left, right) = (u128::from(*a) * u128::from(*of_b), u128::from(*b) * u128::from(*of_a));
-            right.cmp(&left).then(set_b.len().cmp(&set_a.len())).then(set_a.cmp(set_b))
+            (b * of_a).cmp(&(a * of_b)).then(set_b.len().cmp(&set_a.len())).then(set_a.cmp(set_b))
         });
         let mut taken = CpuSet::new();
         let mut sets = BTreeMap::new();
@@ -239,6 +255,12 @@ impl<'a> SharingVote<'a> {
         }
         sets
     }
+
+    /// Returns the votes for a set, and the votes for all sets with a cpu of it.
+    fn score_set(&self, set: &CpuSet) -> (u64, u64) {
+        let touching = self.votes.iter().filter(|(other, _)| !other.is_disjoint(set));
+        (self.votes[set], touching.map(|(_, count)| count).sum())
+    }
 }
 
 #[cfg(test)]
@@ -247,23 +269,28 @@ mod tests {
     use crate::assemble::sample::parse_set;
     use proptest::prelude::*;
 
-    /// The sets and the gap of cpus whose lists are given, by the files `listN`, with those of `maskN` behind them.
-    fn agreed(lists: &[&str], masks: &[&str], hints: &[&str]) -> (Vec<String>, String) {
+    fn list_reading(cpu: u32, cpus: CpuSet, file: String) -> SharingReading {
+        SharingReading { cpu, cpus, file, number: None }
+    }
+
+    /// The sets and the gap of cpus whose lists are given, by the files `listN`, with those of `maskN` behind them, and the sets of
+    /// cpus with the same number, by the files `idN`.
+    fn agreed(lists: &[&str], masks: &[&str], numbered: &[&str]) -> (Vec<String>, String) {
         let reading = |name: &str, (cpu, list): (usize, &&str)| {
-            (*list != "-").then(|| SharingReading {
-                cpu: cpu as u32,
-                cpus: parse_set(list),
-                file: format!("{name}{cpu}"),
-            })
+            (*list != "-").then(|| list_reading(cpu as u32, parse_set(list), format!("{name}{cpu}")))
         };
-        let first: Vec<SharingReading> = lists.iter().enumerate().filter_map(|item| reading("list", item)).collect();
-        let more = || {
-            let masks = masks.iter().enumerate().filter_map(|item| reading("mask", item));
-            first.iter().cloned().chain(masks).collect()
+        let lists = || lists.iter().enumerate().filter_map(|item| reading("list", item));
+        let masks = masks.iter().enumerate().filter_map(|item| reading("mask", item));
+        let online: CpuSet = lists().map(|reading| reading.cpu).collect();
+        let number = |(number, list): (usize, &&str)| {
+            let of = |cpu| SharingReading {
+                number: Some(number as i64),
+                ..list_reading(cpu, parse_set(list), format!("id{cpu}"))
+            };
+            parse_set(list).iter().map(of).collect::<Vec<_>>()
         };
-        let hints: Vec<CpuSet> = hints.iter().map(|list| parse_set(list)).collect();
-        let online = CpuSet::first_cpus(lists.len() as u32);
-        let found = agree_on_sets("siblings", &online, first.clone(), more, &hints);
+        let numbered = numbered.iter().enumerate().flat_map(number).collect();
+        let found = agree_on_sets("siblings", &online, lists().chain(masks).collect(), numbered);
         let mut sets: Vec<&CpuSet> = found.sets.values().collect();
         sets.sort();
         sets.dedup();
@@ -271,10 +298,36 @@ mod tests {
     }
 
     #[test]
-    fn what_all_say_is_believed_without_a_second_source() {
-        let first = vec![SharingReading { cpu: 0, cpus: parse_set("0,1,9"), file: "a".into() }];
-        let found = agree_on_sets("siblings", &parse_set("0-1"), first, || unreachable!(), &[]);
+    fn a_cpu_without_a_file_takes_the_set_that_names_it() {
+        let first = vec![list_reading(0, parse_set("0,1,9"), "a".into())];
+        let found = agree_on_sets("siblings", &parse_set("0-1"), first, Vec::new());
         assert_eq!((found.sets[&1].to_string(), found.gap), ("0,1".into(), None));
+    }
+
+    #[test]
+    fn two_lists_that_claim_two_cores_are_one_lose_against_masks_and_numbers() {
+        let alone = ["0", "1", "2", "3", "4", "5"];
+        let lists = ["0,1", "0,1", "2", "3", "4", "5"];
+        for (masks, numbered) in [(&alone[..], &[][..]), (&alone, &alone)] {
+            let (sets, gap) = agreed(&lists, masks, numbered);
+            assert_eq!(sets.len() == 6, !numbered.is_empty(), "{sets:?}");
+            assert!(gap.contains("0,1") && gap.contains("list0") && gap.contains("mask0"), "{gap}");
+        }
+        let (_, gap) = agreed(&lists, &[], &alone);
+        assert!(gap.contains("list0 says 0,1") && gap.contains("id0 says 0, the number of 0"), "{gap}");
+    }
+
+    #[test]
+    fn numbers_that_most_lists_contradict_say_nothing() {
+        let (sets, gap) = agreed(&["0,1", "0,1", "2,3", "2,3"], &[], &["0", "1", "2", "3"]);
+        assert_eq!((sets, gap.as_str()), (vec!["0,1".to_owned(), "2,3".to_owned()], ""), "modules of a Bulldozer");
+    }
+
+    #[test]
+    fn a_wide_list_leaves_its_cpu_what_the_others_do_not_claim() {
+        let (sets, gap) = agreed(&["0-3", "1", "2", "3"], &[], &[]);
+        assert_eq!(sets, ["0", "1", "2", "3"]);
+        assert!(gap.contains("list0 says 0-3, but list1 says 1"), "{gap}");
     }
 
     #[test]
@@ -318,9 +371,9 @@ mod tests {
         let all = CpuSet::first_cpus(CPUS);
         let readings = |step: u32| -> Vec<SharingReading> {
             let set = |cpu: u32| CpuSet::first_cpus(CPUS).difference(&CpuSet::from_cpu((cpu + step) % CPUS));
-            (0..CPUS).map(|cpu| SharingReading { cpu, cpus: set(cpu), file: String::new() }).collect()
+            (0..CPUS).map(|cpu| list_reading(cpu, set(cpu), String::new())).collect()
         };
-        let found = agree_on_sets("siblings", &all, readings(1), || readings(1), &[]);
+        let found = agree_on_sets("siblings", &all, readings(1), Vec::new());
         assert!(found.sets.is_empty() && found.gap.unwrap().why.ends_with("2492 more files"));
     }
 
@@ -328,11 +381,11 @@ mod tests {
         #[test]
         fn sets_are_equal_or_apart(lists in proptest::collection::vec(proptest::collection::vec(0_u32..14, 0..6), 0..30)) {
             let reading = |(at, list): (usize, &Vec<u32>)| {
-                SharingReading { cpu: at as u32 % 12, cpus: list.iter().copied().collect(), file: at.to_string() }
+                list_reading(at as u32 % 12, list.iter().copied().collect(), at.to_string())
             };
-            let readings: Vec<SharingReading> = lists.iter().enumerate().map(reading).collect();
-            let first = readings.iter().take(12).cloned().collect();
-            let found = agree_on_sets("x", &CpuSet::first_cpus(12), first, || readings, &[parse_set("0-3")]);
+            let mut readings: Vec<SharingReading> = lists.iter().enumerate().map(reading).collect();
+            let numbered = readings.split_off(readings.len() / 2);
+            let found = agree_on_sets("x", &CpuSet::first_cpus(12), readings, numbered);
             for (cpu, set) in &found.sets {
                 prop_assert!(set.contains(*cpu) && set.iter().all(|other| found.sets.get(&other) == Some(set)));
             }

@@ -53,16 +53,18 @@ fn collect_sizes<'a>(
 }
 
 /// Returns the last-level cache domains, in order of their lowest cpu. A cpu belongs to its cache of the highest level from 2 on. The cpus
-/// of a package without such a cache form a domain of unknown size.
-pub fn list_llcs(facts: &MachineFacts, packages: &[MachineObject]) -> Vec<Llc> {
-    let bare = bare_sets(facts, packages);
-    let sizes = collect_sizes(facts, last_level_cache);
-    let sets = partition::by_sharing(&facts.cpus, |cpu| match last_level_cache(cpu) {
+/// of a package without such a cache form a domain of unknown size. So do the cpus of a package of several cores with private L2s only
+/// (AmpereOne): what its cores share is not reported.
+pub fn list_llcs(facts: &MachineFacts, packages: &[MachineObject], cores: &[MachineObject]) -> Vec<Llc> {
+    let private = private_packages(facts, packages, cores);
+    let bare = bare_sets(facts, packages, &private);
+    let sizes = collect_sizes(facts, |cpu| shared_last_level(cpu, &private));
+    let sets = partition::by_sharing(&facts.cpus, |cpu| match shared_last_level(cpu, &private) {
         Some(cache) => Some(&cache.shared_with),
         None => bare.iter().find(|set| set.contains(cpu.number)),
     });
     let levels: BTreeMap<u32, u8> =
-        facts.cpus.iter().filter_map(|cpu| Some((cpu.number, last_level_cache(cpu)?.level))).collect();
+        facts.cpus.iter().filter_map(|cpu| Some((cpu.number, shared_last_level(cpu, &private)?.level))).collect();
     let of = |cpus: CpuSet| {
         let level = cpus.iter().filter_map(|cpu| levels.get(&cpu).copied()).max();
         let size_bytes = cpus.iter().filter_map(|cpu| sizes.get(&cpu).copied().flatten()).next();
@@ -78,7 +80,7 @@ pub fn list_llcs(facts: &MachineFacts, packages: &[MachineObject]) -> Vec<Llc> {
 /// Returns a gap if cpus have no known last-level cache.
 pub fn missing_llc_gap(llcs: &[Llc]) -> Option<Gap> {
     let unknown = llcs.iter().filter(|llc| llc.level.is_none()).fold(CpuSet::new(), |all, llc| all.union(&llc.cpus));
-    let why = format!("no L2 or L3 is reported for cpus {unknown}; their package is used as llc");
+    let why = format!("no L2 or L3 that cores share is reported for cpus {unknown}; their package is used as llc");
     (!unknown.is_empty()).then(|| Gap::new("shared caches", why))
 }
 
@@ -87,8 +89,30 @@ fn last_level_cache(cpu: &CpuFacts) -> Option<&CacheFacts> {
     shared.max_by_key(|cache| cache.level)
 }
 
-fn bare_sets(facts: &MachineFacts, packages: &[MachineObject]) -> Vec<CpuSet> {
-    let bare: CpuSet = facts.cpus.iter().filter(|cpu| last_level_cache(cpu).is_none()).map(|cpu| cpu.number).collect();
+/// Returns the last-level cache of a cpu, if it is not in a package of private caches.
+fn shared_last_level<'a>(cpu: &'a CpuFacts, private: &CpuSet) -> Option<&'a CacheFacts> {
+    last_level_cache(cpu).filter(|_| !private.contains(cpu.number))
+}
+
+/// Returns the cpus of the packages of several cores whose last caches are all L2s private to a core.
+fn private_packages(facts: &MachineFacts, packages: &[MachineObject], cores: &[MachineObject]) -> CpuSet {
+    let core_of: BTreeMap<u32, &CpuSet> =
+        cores.iter().flat_map(|core| core.cpus.iter().map(|cpu| (cpu, &core.cpus))).collect();
+    let is_private = |cpu: &CpuFacts| {
+        let core = core_of.get(&cpu.number);
+        last_level_cache(cpu)
+            .zip(core)
+            .is_some_and(|(cache, core)| cache.level == 2 && cache.shared_with.is_subset(core))
+    };
+    let private: CpuSet = facts.cpus.iter().filter(|cpu| is_private(cpu)).map(|cpu| cpu.number).collect();
+    let several = |package: &&MachineObject| core_of[&package.cpus.lowest().unwrap_or(0)] != &package.cpus;
+    let whole = packages.iter().filter(|package| package.cpus.is_subset(&private)).filter(several);
+    whole.fold(CpuSet::new(), |all, package| all.union(&package.cpus))
+}
+
+fn bare_sets(facts: &MachineFacts, packages: &[MachineObject], private: &CpuSet) -> Vec<CpuSet> {
+    let is_bare = |cpu: &&CpuFacts| last_level_cache(cpu).is_none() || private.contains(cpu.number);
+    let bare: CpuSet = facts.cpus.iter().filter(is_bare).map(|cpu| cpu.number).collect();
     packages.iter().map(|package| package.cpus.intersection(&bare)).filter(|set| !set.is_empty()).collect()
 }
 
@@ -112,7 +136,7 @@ mod tests {
     use crate::assemble::{cores, outer_levels};
 
     fn found(facts: &MachineFacts) -> Vec<Llc> {
-        list_llcs(facts, &outer_levels::build_packages(facts, &[]))
+        list_llcs(facts, &outer_levels::build_packages(facts, &[]), &cores::build_cores(facts))
     }
 
     #[test]
@@ -140,6 +164,25 @@ mod tests {
         assert_eq!(format_lists(llcs.iter().map(|llc| &llc.cpus)), ["0,1", "2,3"]);
         assert_eq!((llcs[0].level, llcs[0].size_bytes), (None, None));
         assert!(missing_llc_gap(&llcs).unwrap().why.contains("cpus 0-3"));
+    }
+
+    #[test]
+    fn a_private_l2_is_no_last_level_cache() {
+        let machine = |package: fn(u32) -> i64, siblings: fn(u32) -> &'static str| {
+            cpu_facts(4, |cpu| {
+                cpu.package = Some(package(cpu.number));
+                cpu.thread_siblings = Some(parse_set(siblings(cpu.number)));
+                cpu.caches = vec![unified_cache(2, siblings(cpu.number))];
+            })
+        };
+        let alone = |cpu: u32| ["0", "1", "2", "3"][cpu as usize];
+        let ampere = found(&machine(|cpu| i64::from(cpu / 2), alone));
+        assert_eq!(format_lists(ampere.iter().map(|llc| &llc.cpus)), ["0,1", "2,3"], "what its cores share is unknown");
+        assert!(missing_llc_gap(&ampere).unwrap().why.contains("that cores share is reported for cpus 0-3"));
+        let one_core = found(&machine(|_| 0, |_| "0-3"));
+        assert_eq!((one_core.len(), one_core[0].level), (1, Some(2)), "of one core it is all there is");
+        let guest = found(&machine(i64::from, alone));
+        assert_eq!((guest.len(), missing_llc_gap(&guest)), (4, None), "packages of one core");
     }
 
     #[test]

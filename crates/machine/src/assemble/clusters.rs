@@ -64,7 +64,7 @@ mod tests {
 
     fn found(facts: &MachineFacts) -> Vec<String> {
         let cores = cores::build_cores(facts);
-        let llcs = caches::list_llcs(facts, &outer_levels::build_packages(facts, &cores));
+        let llcs = caches::list_llcs(facts, &outer_levels::build_packages(facts, &cores), &cores);
         format_lists(build_clusters(facts, &cores, &llcs).iter().map(|cluster| &cluster.cpus))
     }
 

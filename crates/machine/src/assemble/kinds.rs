@@ -15,6 +15,9 @@ const BEST_FIRST: [CoreType; 3] = [CoreType::Performance, CoreType::Efficiency, 
 
 /// Returns the kinds, best first; empty if all cores are alike. The first source that distinguishes cores is used: the kernel's names,
 /// `cpu_capacity`, ACPI CPPC, or the highest frequency. The frequency counts only if the cores also differ in build.
+///
+/// Efficiency cores outside the last-level cache are low-power cores if other efficiency cores are inside one (Meteor Lake, Arrow Lake,
+/// Panther Lake): the kernel calls both `cpu_atom`. On Lunar Lake none is inside.
 pub fn find_kinds(facts: &MachineFacts, cores: &[MachineObject]) -> Vec<CoreKind> {
     let capacity = |cpu: &CpuFacts| cpu.capacity.map(u64::from);
     let performance = |cpu: &CpuFacts| cpu.highest_performance.map(u64::from);
@@ -25,7 +28,28 @@ pub fn find_kinds(facts: &MachineFacts, cores: &[MachineObject]) -> Vec<CoreKind
             measured_kinds(facts, |cpu| cpu.maximum_frequency_khz, format_frequency_range)
                 .filter(|_| differ_in_build(facts, cores))
         })
+        .map(|kinds| divide_efficiency(kinds, facts))
         .unwrap_or_default()
+}
+
+/// Moves efficiency cores without an L3 to a kind of their own, if others have one and no kind is low-power.
+fn divide_efficiency(mut kinds: Vec<CoreKind>, facts: &MachineFacts) -> Vec<CoreKind> {
+    if kinds.iter().any(|kind| kind.core_type == CoreType::LowPower) {
+        return kinds;
+    }
+    let has_third_level = |cpu: &&CpuFacts| cpu.caches.iter().any(|cache| cache.level >= 3);
+    let inside: CpuSet = facts.cpus.iter().filter(has_third_level).map(|cpu| cpu.number).collect();
+    let outside = |kind: &CoreKind| kind.cpus.difference(&inside);
+    let is_divided = |kind: &&mut CoreKind| {
+        kind.core_type == CoreType::Efficiency && !outside(kind).is_empty() && outside(kind) != kind.cpus
+    };
+    if let Some(efficiency) = kinds.iter_mut().find(is_divided) {
+        let cpus = outside(efficiency);
+        efficiency.cpus = efficiency.cpus.intersection(&inside);
+        let reason = format!("{}, without an L3", efficiency.reason);
+        kinds.push(CoreKind { core_type: CoreType::LowPower, cpus, reason });
+    }
+    kinds
 }
 
 fn named_kinds(facts: &MachineFacts) -> Option<Vec<CoreKind>> {
@@ -36,8 +60,11 @@ fn named_kinds(facts: &MachineFacts) -> Option<Vec<CoreKind>> {
         for named in facts.named_kinds.iter().filter(|named| named.core_type == core_type) {
             let cpus = named.cpus.intersection(&online).difference(&taken);
             taken = taken.union(&cpus);
-            if !cpus.is_empty() {
-                kinds.push(CoreKind { core_type, cpus, reason: named.source.clone() });
+            match kinds.iter_mut().find(|kind: &&mut CoreKind| kind.core_type == core_type) {
+                _ if cpus.is_empty() => (),
+                // Favoured cores are named apart, though they are of the same class.
+                Some(kind) => kind.cpus = kind.cpus.union(&cpus),
+                None => kinds.push(CoreKind { core_type, cpus, reason: named.source.clone() }),
             }
         }
     }
@@ -153,8 +180,33 @@ mod tests {
         machine.named_kinds =
             vec![name(CoreType::Efficiency, "2-9", "cpu_atom"), name(CoreType::Performance, "0-1", "cpu_core")];
         assert_eq!(found(&machine), ["performance 0,1 (cpu_core)", "efficiency 2,3 (cpu_atom)"]);
+        machine.named_kinds.push(name(CoreType::Performance, "2", "hwloc CoreType"));
+        assert_eq!(found(&machine), ["performance 0-2 (cpu_core)", "efficiency 3 (cpu_atom)"], "a favoured core");
         machine.named_kinds = vec![name(CoreType::Performance, "0-3", "cpu_core")];
         assert_eq!(found(&machine).len(), 2, "one name for all tells nothing apart");
+    }
+
+    #[test]
+    fn efficiency_cores_outside_the_last_level_cache_are_low_power_whatever_names_them() {
+        let machine = |l3: &str, with: fn(&mut CpuFacts)| {
+            cpu_facts(6, |cpu| {
+                cpu.caches = vec![unified_cache(2, &cpu.number.to_string())];
+                cpu.caches.extend(parse_set(l3).contains(cpu.number).then(|| unified_cache(3, l3)));
+                with(cpu);
+            })
+        };
+        let named = |l3: &str| {
+            let mut machine = machine(l3, |_| ());
+            machine.named_kinds =
+                vec![name(CoreType::Performance, "0-1", "cpu_core"), name(CoreType::Efficiency, "2-5", "cpu_atom")];
+            found(&machine)
+        };
+        let low_power = "low-power 4,5 (cpu_atom, without an L3)";
+        assert_eq!(named("0-3"), ["performance 0,1 (cpu_core)", "efficiency 2,3 (cpu_atom)", low_power]);
+        assert_eq!(named("0-1").len(), 2, "on Lunar Lake no efficiency core has an L3");
+        assert_eq!(named("0-5").len(), 2);
+        let measured = machine("0-3", |cpu| cpu.capacity = Some(if cpu.number < 2 { 1024 } else { 600 }));
+        assert_eq!(found(&measured)[2], "low-power 4,5 (cpu_capacity 600, without an L3)");
     }
 
     #[test]

@@ -102,6 +102,27 @@ impl DeviceInterrupt {
         self.effective.as_ref().or(self.allowed.as_ref())
     }
 
+    /// Returns the cpus that it struck: by its rates, or by the cpu that the kernel reports, or by its counts since boot. A count of less
+    /// than 1 % does not matter. Without any, the cpus that the kernel reports; `None` if it reports none.
+    pub fn struck_cpus(&self) -> Option<CpuSet> {
+        let by_rate = self.largest_counts(|count| count.per_second.unwrap_or(0.0));
+        let by_kernel = || self.effective.clone().filter(|cpus| cpus.len() == 1);
+        let by_count = || self.largest_counts(|count| count.since_boot as f64);
+        by_rate.or_else(by_kernel).or_else(by_count).or_else(|| self.effective.clone())
+    }
+
+    /// Returns the cpus with at least 1 % of what is counted; `None` if nothing was counted.
+    fn largest_counts(&self, of: impl Fn(&CpuCount) -> f64) -> Option<CpuSet> {
+        let total: f64 = self.counts.iter().map(&of).sum();
+        let large = self.counts.iter().filter(|count| of(count) >= 0.01 * total);
+        (total > 0.0).then(|| large.map(|count| count.cpu).collect())
+    }
+
+    /// Returns its rate on all cpus if it was measured, otherwise its count since boot.
+    pub fn counted(&self) -> f64 {
+        self.per_second().filter(|_| !self.counts.is_empty()).unwrap_or_else(|| self.total_count() as f64)
+    }
+
     /// Returns true if it is or may be handled on one of these cpus.
     pub fn concerns_cpus(&self, cpus: &CpuSet) -> bool {
         let touches = |own: &Option<CpuSet>| own.as_ref().is_some_and(|own| !own.is_disjoint(cpus));
@@ -151,6 +172,21 @@ mod tests {
         assert_eq!((device.total_count(), device.per_second()), (309, Some(102.0)));
         device.counted_again(&[], 2.0);
         assert_eq!(device.per_second(), Some(0.0), "an interrupt that was counted and never struck has a rate");
+    }
+
+    #[test]
+    fn counts_speak_before_the_cpus_that_may_handle_it() {
+        let with = |effective: &str, counts: Vec<CpuCount>| {
+            let effective = Some(parse_set(effective)).filter(|cpus| !cpus.is_empty());
+            let interrupt = DeviceInterrupt { effective, counts, ..movable_interrupt(56, "eth0-0", "0-45", "0") };
+            interrupt.struck_cpus().map(|cpus| cpus.to_string()).unwrap_or_default()
+        };
+        let of_boot = || vec![count(0, 271_490_338), count(7, 12)];
+        assert_eq!((with("0-45", of_boot()), with("", of_boot())), ("0".to_owned(), "0".to_owned()));
+        assert_eq!(with("3", of_boot()), "3", "it was moved to one cpu since");
+        let rate = |cpu, per_second| CpuCount { cpu, since_boot: 9, per_second: Some(per_second) };
+        assert_eq!(with("3", vec![rate(0, 0.0), rate(4, 20.0), rate(5, 1.0)]), "4,5");
+        assert_eq!((with("1-2", Vec::new()), with("", Vec::new())), ("1,2".to_owned(), String::new()));
     }
 
     #[test]

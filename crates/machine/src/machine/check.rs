@@ -22,7 +22,9 @@ impl Machine {
         Level::ALL.into_iter().filter(|level| *level != Level::Node).try_for_each(|level| self.check_level(level))?;
         let nodes = self.nodes.iter().map(|node| &node.cpus);
         let kinds = self.kinds.iter().map(|kind| &kind.cpus);
-        [self.check_parts(nodes, "nodes"), self.check_parts(kinds, "kinds of core")].into_iter().collect()
+        let ranks = self.ranking.iter().flat_map(|ranking| &ranking.ranks).map(|rank| &rank.cpus);
+        let parts = [self.check_parts(nodes, "nodes"), self.check_parts(kinds, "kinds of core")];
+        parts.into_iter().chain([self.check_parts(ranks, "ranks")]).collect()
     }
 
     fn check_counts(&self) -> Result<(), String> {
@@ -33,6 +35,7 @@ impl Machine {
             (self.caches.len(), MOST_CACHES_OF_A_CPU * cpus, "caches"),
             (self.processor_groups.len(), MOST_NODES, "processor groups"),
             (self.kinds.len(), cpus, "kinds of core"),
+            (self.ranking.as_ref().map_or(0, |ranking| ranking.ranks.len()), cpus, "ranks"),
             (self.devices.len(), MOST_OTHERS, "devices"),
             (self.memory_costs.len(), MOST_OTHERS, "costs of memory"),
         ];

@@ -64,6 +64,19 @@ pub struct ObservedThread {
 }
 
 impl ObservedProcess {
+    /// Returns the masks of its threads, that of the first thread first, then in the order of the threads.
+    pub fn thread_masks(&self) -> Vec<ThreadMask> {
+        let mut masks: Vec<ThreadMask> = Vec::new();
+        for thread in &self.threads {
+            let named = (thread.id, thread.name.clone());
+            match masks.iter_mut().find(|mask| mask.cpus == thread.cpus) {
+                Some(mask) => mask.threads.push(named),
+                None => masks.push(ThreadMask { cpus: thread.cpus.clone(), threads: vec![named] }),
+            }
+        }
+        masks
+    }
+
     /// Returns the part of its control group's path that rules are compared with: all of it, or for rules of the system
     /// the part that the system named. Below `user@N.service` that user's own service manager chooses names.
     pub(super) fn matched_cgroup(&self) -> &str {
@@ -80,8 +93,17 @@ impl ObservedProcess {
     }
 }
 
-/// Returns the software that writes the cpus of a control group, by its path. corewise never writes there: it stays
-/// within them and names the owner.
+/// A mask that threads of a process have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ThreadMask {
+    /// The mask.
+    pub cpus: CpuSet,
+    /// Its threads: number and name.
+    pub threads: Vec<(u32, String)>,
+}
+
+/// Returns the software that writes the cpus of a control group, by its path; "another program" if the path names none. corewise never
+/// writes there: it stays within them and names the owner.
 pub fn cgroup_owner(cgroup: &str) -> &'static str {
     let owners = [
         ("kubepods", "kubelet"),
@@ -91,5 +113,8 @@ pub fn cgroup_owner(cgroup: &str) -> &'static str {
         ("/lxc", "LXC"),
         ("machine.slice", "systemd-machined"),
     ];
-    owners.iter().find(|(part, _)| cgroup.contains(part)).map_or("systemd", |(_, name)| name)
+    let units = [".slice", ".scope", ".service"];
+    let by_unit = || units.iter().any(|unit| cgroup.contains(unit)).then_some("systemd");
+    let by_name = owners.iter().find(|(part, _)| cgroup.contains(part)).map(|(_, name)| *name);
+    by_name.or_else(by_unit).unwrap_or("another program")
 }

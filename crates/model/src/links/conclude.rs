@@ -36,6 +36,9 @@ pub struct LinkConclusions {
     /// SMT siblings according to the costs, if the machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<GroupLevel>,
+    /// The other reading of the costs, if the machine is unknown and they allow two; only the machine's name decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_reading: Option<OtherReading>,
     /// Cpus with higher communication costs among themselves than with any others, such as efficiency cores of one
     /// cluster; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +50,34 @@ pub struct LinkConclusions {
     pub findings: Vec<Finding>,
     /// Tests that found no difference, one sentence each.
     pub no_difference: Vec<String>,
+}
+
+/// A second reading of the costs of an unknown machine: small groups are SMT siblings, or several cores each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherReading {
+    /// The SMT siblings by this reading; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub siblings: Option<GroupLevel>,
+    /// The innermost groups by this reading; absent if it has one group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<GroupLevel>,
+}
+
+impl OtherReading {
+    /// Reads siblings as groups, or innermost groups of two, four or eight cpus as siblings; `None` if there are neither.
+    fn from_levels(siblings: Option<&GroupLevel>, levels: &[GroupLevel]) -> Option<Self> {
+        let may_be_siblings = |level: &&GroupLevel| {
+            let largest = level.groups.iter().map(CpuSet::len).max().unwrap_or(0);
+            matches!(largest, 2 | 4 | 8)
+        };
+        match siblings {
+            Some(siblings) => Some(Self { siblings: None, groups: Some(siblings.clone()) }),
+            None => levels
+                .first()
+                .filter(may_be_siblings)
+                .map(|inner| Self { siblings: Some(inner.clone()), groups: levels.get(1).cloned() }),
+        }
+    }
 }
 
 /// Costs of one way to talk.
@@ -291,7 +322,7 @@ fn measured_places(pairs: &[super::LinkPair], measured: &mut CostMatrix) -> Vec<
 impl LinkConclusions {
     fn from_groups(siblings: Option<GroupLevel>, groups: Option<CostGroups>) -> Self {
         let (kinds, findings, no_difference) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kinds, groups, siblings, dear: None, unfinished: false, findings, no_difference }
+        Self { kinds, groups, siblings, other_reading: None, dear: None, unfinished: false, findings, no_difference }
     }
 
     /// Returns the levels of groups, innermost first.

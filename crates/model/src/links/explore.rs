@@ -1,9 +1,9 @@
 //! Choice of the pairs to measure: few, but enough to predict the others, and some more to verify that.
 //!
-//! Small machines are measured in full, one pair of cpus for each pair of cores. On larger ones every block (pairs of
-//! cores that are equal in the topology) gives a few random pairs. Uneven blocks are measured in full, and if
-//! predictions for held-out pairs are wrong, all blocks give more. A large machine without groups in its topology is
-//! searched for them first: from one cpu to all others, then from one far from it, and so on.
+//! Small machines are measured in full, one pair of cpus for each pair of cores. On larger ones every block (pairs of cores that are
+//! equal in the topology) gives a few random pairs. Uneven blocks are measured in full, and if predictions for held-out pairs are
+//! wrong, all blocks give more. A large machine without groups in its topology is searched for them first: from one cpu to all others,
+//! then from one far from it, and so on.
 
 mod search;
 
@@ -31,9 +31,8 @@ const SIBLINGS: usize = 32;
 /// Number of held-out pairs: this share of the others, within [`HELD_OUT`].
 const HELD_OUT_SHARE: f64 = 0.1;
 const HELD_OUT: std::ops::RangeInclusive<usize> = 120..=124;
-/// Minimum numbers of held-out pairs among siblings and cores on one cache, if there are twice as many to predict.
-/// Random choice alone would hold out hardly any near pairs of a large machine, and of fewer than forty the 95th
-/// percentile is the largest.
+/// Minimum numbers of held-out pairs among siblings and cores on one cache, if there are twice as many to predict. Random choice
+/// alone would hold out hardly any near pairs of a large machine, and of fewer than forty the 95th percentile is the largest.
 const HELD_OUT_NEAR: [(PairNearness, usize); 2] = [(PairNearness::Core, 40), (PairNearness::Cache, 60)];
 /// Maximum number of these.
 const NEAR: usize = HELD_OUT_NEAR[0].1 + HELD_OUT_NEAR[1].1;
@@ -99,20 +98,21 @@ pub struct PairExplorer {
     wished: BTreeSet<(usize, usize)>,
     /// Pairs that only check predictions.
     held_out: Vec<(usize, usize)>,
+    /// True if the limit holds although time is left; of an unknown machine siblings count as cores, and it is too low.
+    is_capped: bool,
 }
 
 impl PairExplorer {
-    /// Starts an exploration. Random choices depend on the seed alone: two maps of a machine to be compared must choose
-    /// alike.
+    /// Starts an exploration. Random choices depend on the seed alone: two maps of a machine to be compared must choose alike.
     pub fn new(structure: CpuStructure, limits: ExploreLimits, seed: u64) -> Self {
         let cores = structure.cores.len();
         let is_told = structure.cache_count() > 1;
-        let stage = if !limits.all && cores > FULL_CORES && !is_told {
-            ExploreStage::Search(GroupSearch::new((0..cores).collect()))
-        } else {
-            ExploreStage::First
+        let stage = match !limits.all && cores > FULL_CORES && !is_told {
+            true => ExploreStage::Search(GroupSearch::new((0..cores).collect())),
+            false => ExploreStage::First,
         };
         Self {
+            is_capped: structure.is_named() || limits.pairs != PAIRS,
             structure,
             limits,
             random: RandomGenerator::new(seed),
@@ -135,8 +135,7 @@ impl PairExplorer {
         &self.structure
     }
 
-    /// Returns the pairs to measure next, or `None` when there are enough. `costs` holds the known costs, including
-    /// held-out pairs.
+    /// Returns the pairs to measure next, or `None` when there are enough. `costs` holds the known costs, including held-out pairs.
     pub fn next(&mut self, costs: &CostMatrix) -> Option<Vec<WantedPair>> {
         loop {
             let batch = match std::mem::replace(&mut self.stage, ExploreStage::Done) {
@@ -353,7 +352,7 @@ impl PairExplorer {
             (structure.core_at(i).min(structure.core_at(j)), structure.core_at(i).max(structure.core_at(j)))
         };
         left.sort_by_key(|&(i, j)| had.contains(&cores(i, j)));
-        if structure.cores.len() > FULL_MESH_CORES {
+        if structure.cores.len() > FULL_MESH_CORES && self.is_capped {
             left.truncate(self.room_for(0));
         }
         left.truncate(((self.wished.len() as f64 * FURTHER_SHARE) as usize).max(FURTHER));

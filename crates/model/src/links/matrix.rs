@@ -7,6 +7,11 @@ use corewise_machine::CpuSet;
 use super::LinkFindings;
 use super::pair::two_costs;
 
+/// Difference below which two costs are the same, in nanoseconds: published costs are rounded.
+const SAME_COST_NS: f64 = 0.5;
+/// Minimum pairs for each different cost of a coarse clock.
+const PAIRS_OF_A_STEP: usize = 8;
+
 /// A square of costs in nanoseconds between cpus; unknown cells and the diagonal are NaN.
 ///
 /// A copy takes no memory until it is changed: one of 4,096 cpus has 128 MiB.
@@ -102,9 +107,36 @@ impl CostMatrix {
         self.set_cost(j, i, cost);
     }
 
+    /// Returns the step of a coarse clock: the median difference of neighbouring costs, if few different costs occur; `None` otherwise.
+    pub fn clock_step(&self) -> Option<f64> {
+        let mut costs: Vec<f64> = self.known_pairs().map(|(_, _, cost)| cost).collect();
+        let count = costs.len();
+        costs.sort_by(f64::total_cmp);
+        costs.dedup_by(|one, other| (*one - *other).abs() < SAME_COST_NS);
+        let steps: Vec<f64> = costs.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        (!steps.is_empty() && costs.len() * PAIRS_OF_A_STEP <= count).then(|| crate::stats::order::median(&steps))
+    }
+
     /// Iterates over all pairs `i < j` of known cost: their places, and the cost.
     pub fn known_pairs(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let all = (0..self.len()).flat_map(move |i| (i + 1..self.len()).map(move |j| (i, j)));
         all.map(|(i, j)| (i, j, self.pair_cost(i, j))).filter(|(_, _, cost)| cost.is_finite())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coarse_clock_has_a_step() {
+        let matrix = |cost: fn(usize, usize) -> f64| {
+            let mut matrix = CostMatrix::all_unknown(0..16);
+            (0..16).for_each(|i| (0..i).for_each(|j| matrix.set_both(i, j, cost(i, j))));
+            matrix.clock_step()
+        };
+        assert_eq!(matrix(|i, j| 5.0 * (1 + (i + j) % 4) as f64), Some(5.0));
+        assert_eq!(matrix(|i, j| 20.0 + (17 * i + 5 * j) as f64), None, "a fine clock");
+        assert_eq!(matrix(|_, _| 20.0), None);
     }
 }

@@ -56,7 +56,7 @@ impl CgroupMount {
 }
 
 /// Decodes octal escapes: blanks, tabs, line ends and backslashes in mount points are three octal digits.
-fn unescape_mount(text: &str) -> String {
+pub fn unescape_mount(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()
         .fold(text.to_owned(), |text, (code, plain)| text.replace(code, plain))

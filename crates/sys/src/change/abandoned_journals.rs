@@ -193,6 +193,13 @@ impl AbandonedJournal {
         changes.collect()
     }
 
+    /// Returns true if a thread still has the mask that this journal's corewise set.
+    pub fn has_mask_in_force(&self, thread: u32) -> bool {
+        let is_of =
+            |change: &Change| matches!(change, Change::Affinity(own) if own.thread.id == thread && own.is_in_force());
+        self.open_entries().any(|entry| is_of(&entry.change))
+    }
+
     /// Settles changes that another journal has taken over.
     pub fn hand_over(&mut self, taken: &[AffinityChange]) {
         let is_taken =

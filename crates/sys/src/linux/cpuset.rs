@@ -7,6 +7,8 @@ use corewise_machine::CpuSet;
 
 use super::affinity;
 use super::proc_files::read_file;
+use crate::cgroup::LimitingGroup;
+use crate::cgroup::limit::find_limiting_group;
 
 /// Maximum number of cpus that Linux is built for; it ignores the rest of a wider mask.
 const WIDEST: u32 = 8_192;
@@ -39,6 +41,13 @@ pub fn reachable_cpus() -> io::Result<CpuSet> {
     answer.unwrap_or_else(|_| Err(io::Error::other("the thread that requested every cpu ended without an answer")))
 }
 
+/// Returns the control group that limits the cpus of a process, in any hierarchy; `None` if it can reach all online cpus.
+pub fn limiting_group(process: u32) -> Option<LimitingGroup> {
+    let groups = std::fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    find_limiting_group(&groups, &mounts, &online_cpus(), |path| std::fs::read_to_string(path).ok())
+}
+
 /// Returns the online cpus of a process's cpuset: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above with the
 /// controller. All online cpus if no group has it.
 pub fn cpuset_of(process: u32) -> CpuSet {
@@ -53,7 +62,9 @@ pub fn cpuset_of(process: u32) -> CpuSet {
         };
         groups.map(read).find_map(|found| found)
     };
-    EFFECTIVE.into_iter().find_map(effective).unwrap_or_else(online_cpus)
+    // Few systems mount a hierarchy elsewhere.
+    let elsewhere = || limiting_group(process).filter(|_| !group.is_empty()).map(|limit| limit.cpus);
+    EFFECTIVE.into_iter().find_map(effective).or_else(elsewhere).unwrap_or_else(online_cpus)
 }
 
 #[cfg(test)]

@@ -11,6 +11,15 @@ pub fn run_first() -> io::Result<()> {
     set_scheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
 }
 
+/// Checks on a thread of its own, which ends at once, whether this user may [`run_first`].
+///
+/// # Errors
+/// As [`run_first`], or of starting a thread.
+pub fn may_run_first() -> io::Result<()> {
+    let asked = std::thread::Builder::new().spawn(run_first)?.join();
+    asked.unwrap_or_else(|_| Err(io::Error::other("the thread that asked ended without an answer")))
+}
+
 /// Returns a thread of this process to the default class: SCHED_OTHER. Its new threads still do not inherit the class, since clearing that
 /// flag takes CAP_SYS_NICE.
 ///

@@ -79,8 +79,14 @@ const OF_CPU: [&str; 24] = [
 const OF_CACHE: [&str; 5] = ["level", "type", "size", "shared_cpu_list", "shared_cpu_map"];
 
 /// Files of a cpufreq policy, or of `cpufreq` in a cpu's folder.
-const OF_POLICY: [&str; 5] =
-    ["affected_cpus", "related_cpus", "cpuinfo_max_freq", "base_frequency", "scaling_governor"];
+const OF_POLICY: [&str; 6] = [
+    "affected_cpus",
+    "related_cpus",
+    "amd_pstate_prefcore_ranking",
+    "cpuinfo_max_freq",
+    "base_frequency",
+    "scaling_governor",
+];
 
 /// Files of a folder `sys/devices/system/node/nodeN`.
 const OF_NODE: [&str; 5] = ["cpulist", "cpumap", "distance", "meminfo", "access0/initiators/read_bandwidth"];

@@ -55,8 +55,7 @@ pub fn read_caches(reader: &ValueReader, online: &CpuSet, threads: &Sets) -> BTr
         let what = format!("who shares the {name}");
         let relation = SharingFiles { what: &what, files: FILES };
         let file = |cpu: u32, name: &str| Some(cache_file_path(cpu, *index.get(&cpu)?, name));
-        let hints: Vec<CpuSet> = threads.values().filter(|_| level == 1).cloned().collect();
-        let sets = sharing::agreed_sets(reader, &relation, online, file, &hints);
+        let sets = sharing::agreed_sets(reader, &relation, online, file, Vec::new());
         let sizes = agreed_sizes(reader, &name, &entries, &sets);
         for entry in entries {
             let core = || threads.get(&entry.cpu).cloned().unwrap_or_else(|| CpuSet::from_cpu(entry.cpu));

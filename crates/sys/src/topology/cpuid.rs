@@ -31,26 +31,59 @@ struct DecodedCpu {
 pub fn read_facts(reader: &ValueReader) -> MachineFacts {
     let cpus = decode_dumps(reader);
     let Some(first) = cpus.first() else { return MachineFacts::default() };
+    doubt_cut_dumps(reader, &cpus);
+    let named_kinds = kinds_of(&cpus);
+    doubt_unnamed(reader, &named_kinds, &cpus.iter().map(|cpu| cpu.number).collect());
     MachineFacts {
         processor: read_processor(&first.dump),
         system: SystemFacts { architecture: Some(first.dump.architecture().to_owned()), ..SystemFacts::default() },
         cpus: cpu_facts(&cpus),
-        named_kinds: kinds_of(&cpus),
+        named_kinds,
         ..MachineFacts::default()
     }
 }
 
 /// Returns the classes of core in a dump; none if there is no dump. Cpus that it leaves out are a gap.
 pub fn named_kinds(reader: &ValueReader, cpus: &CpuSet) -> Vec<NamedKind> {
-    const MOST_NAMED: usize = 4;
     let kinds = kinds_of(&decode_dumps(reader));
+    doubt_unnamed(reader, &kinds, cpus);
+    kinds
+}
+
+/// Maximum dumps named in a gap.
+const MOST_NAMED: usize = 4;
+
+/// Adds a gap of the cpus that are in no class, if there are classes.
+fn doubt_unnamed(reader: &ValueReader, kinds: &[NamedKind], cpus: &CpuSet) {
     let named = kinds.iter().fold(CpuSet::default(), |all, kind| all.union(&kind.cpus));
     let left: Vec<String> =
         cpus.difference(&named).iter().map(|cpu| format!("{CPUID}/pu{cpu}")).take(MOST_NAMED).collect();
     if !kinds.is_empty() && !left.is_empty() {
         reader.add_doubt(Gap::new("classes of cores", format!("no class is reported in {}", left.join("; "))));
     }
-    kinds
+}
+
+/// Adds gaps of the dumps that lack leaves which most others have, and of those that cannot be decoded.
+fn doubt_cut_dumps(reader: &ValueReader, cpus: &[DecodedCpu]) {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    cpus.iter().flat_map(|cpu| cpu.dump.leaves()).for_each(|leaf| *counts.entry(leaf).or_default() += 1);
+    let usual: Vec<u32> =
+        counts.into_iter().filter(|(_, count)| 2 * count > cpus.len()).map(|(leaf, _)| leaf).collect();
+    let lacking = |cpu: &DecodedCpu| {
+        let own = cpu.dump.leaves();
+        let missing: Vec<String> =
+            usual.iter().filter(|leaf| !own.contains(leaf)).map(|leaf| format!("{leaf:#x}")).collect();
+        (!missing.is_empty()).then(|| format!("{CPUID}/pu{} has no leaf {}", cpu.number, missing.join(", ")))
+    };
+    let known: CpuSet = cpus.iter().map(|cpu| cpu.number).collect();
+    let undecoded = reader.numbered_cpus(CPUID, "pu").difference(&known);
+    let undecoded: Vec<String> =
+        undecoded.iter().map(|cpu| format!("{CPUID}/pu{cpu} has no leaf 0x1; its cpu is left out")).collect();
+    let doubts: Vec<String> = undecoded.into_iter().chain(cpus.iter().filter_map(lacking)).take(MOST_NAMED).collect();
+    if !doubts.is_empty() {
+        let why = format!("dumps are cut: {}", doubts.join("; "));
+        reader.add_doubt(Gap::new("cpus by their dumps of cpuid", why));
+    }
 }
 
 fn decode_dumps(reader: &ValueReader) -> Vec<DecodedCpu> {
@@ -109,19 +142,12 @@ fn group_by_keys<K: Ord>(cpus: &[DecodedCpu], keys: impl Fn(&DecodedCpu) -> Vec<
     sets
 }
 
-/// Returns the classes of core: Intel's leaf 0x1a, AMD's leaf 0x80000026. An Atom core without an L3 is of the low-power class if other
-/// Atom cores have one (Meteor Lake, Arrow Lake); on Lunar Lake none has.
+/// Returns the classes of core: Intel's leaf 0x1a, AMD's leaf 0x80000026.
 fn kinds_of(cpus: &[DecodedCpu]) -> Vec<NamedKind> {
-    let has_last_level = |cpu: &DecodedCpu| cpu.caches.iter().any(|cache| cache.sharing.level >= 3);
-    let is_atom = |cpu: &DecodedCpu| cpu.dump.core_type() == Some(CoreType::Efficiency);
-    let atoms_have_one = cpus.iter().any(|cpu| is_atom(cpu) && has_last_level(cpu));
     let mut sets: BTreeMap<CoreType, CpuSet> = BTreeMap::new();
     for cpu in cpus {
-        let Some(mut core_type) = cpu.dump.core_type() else { continue };
-        if is_atom(cpu) && atoms_have_one && !has_last_level(cpu) {
-            core_type = CoreType::LowPower;
-        }
-        sets.entry(core_type).or_default().insert(cpu.number);
+        let core_type = cpu.dump.core_type().into_iter();
+        core_type.for_each(|core_type| _ = sets.entry(core_type).or_default().insert(cpu.number));
     }
     let source = cpus.first().map_or("", |cpu| if cpu.dump.is_amd() { "0x80000026" } else { "0x1a" });
     let named = |(core_type, cpus)| NamedKind { core_type, cpus, source: format!("cpuid leaf {source}") };

@@ -12,6 +12,7 @@ use super::reader::ValueReader;
 pub struct FrequencyPolicy {
     pub maximum_khz: Option<u64>,
     pub base_khz: Option<u64>,
+    pub preferred_rank: Option<u32>,
     pub governor: Option<String>,
 }
 
@@ -60,6 +61,7 @@ fn add_policy(reader: &ValueReader, found: &mut FrequencyPolicies, folder: &str,
     let policy = FrequencyPolicy {
         maximum_khz: reader.read_number(&file("cpuinfo_max_freq")),
         base_khz: reader.read_number(&file("base_frequency")),
+        preferred_rank: reader.read_number(&file("amd_pstate_prefcore_ranking")),
         governor: reader.read_word(&file("scaling_governor")),
     };
     if policy == FrequencyPolicy::default() {
@@ -91,13 +93,15 @@ mod tests {
             (format!("{CPUS}/cpufreq/policy0/scaling_governor"), "powersave\n"),
             (format!("{CPUS}/cpu2/cpufreq/cpuinfo_max_freq"), "3900000\n"),
             (format!("{CPUS}/cpu2/cpufreq/base_frequency"), "1400000\n"),
+            (format!("{CPUS}/cpu2/cpufreq/amd_pstate_prefcore_ranking"), "186\n"),
             (format!("{CPUS}/cpu2/cpufreq/scaling_governor"), "performance\n"),
         ]);
         let found = read_frequencies(&ValueReader::new(&root), &CpuSet::first_cpus(4));
         let maximum: Vec<_> =
             (0..4).map(|cpu| found.policy_of_cpu(cpu).and_then(|policy| policy.maximum_khz)).collect();
         assert_eq!(maximum, [Some(5_000_000), Some(5_000_000), Some(3_900_000), None]);
-        assert_eq!(found.policy_of_cpu(2).unwrap().base_khz, Some(1_400_000));
+        let policy = found.policy_of_cpu(2).unwrap();
+        assert_eq!((policy.base_khz, policy.preferred_rank), (Some(1_400_000), Some(186)));
         assert_eq!(found.governors(), ["powersave", "performance"]);
     }
 }

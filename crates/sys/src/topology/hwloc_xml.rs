@@ -5,11 +5,11 @@ mod devices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use corewise_machine::CpuSet;
 use corewise_machine::facts::{
     CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, MemoryKind, NamedKind, NodeFacts,
 };
 use corewise_machine::machine::{ProcessorFacts, SystemFacts};
+use corewise_machine::{CpuSet, Gap};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::cpuinfo::arm;
@@ -51,6 +51,7 @@ pub fn read_facts(text: &str) -> Result<MachineFacts, SysError> {
     for machine in child_objects(topology) {
         facts.allowed = parse_bitmap(machine, "allowed_cpuset");
         facts.present = parse_bitmap(machine, "complete_cpuset");
+        facts.allowed_memory = parse_bitmap(machine, "allowed_nodeset");
         read_object(machine, &InheritedPlace::default(), &mut facts, 0);
     }
     facts.unlisted = facts.present.clone().filter(|_| !includes_disallowed(&facts));
@@ -59,6 +60,7 @@ pub fn read_facts(text: &str) -> Result<MachineFacts, SysError> {
     add_initiators(&mut facts.nodes);
     add_bandwidths(topology, &mut facts.nodes);
     add_distances(topology, &mut facts.nodes);
+    facts.gaps.extend(outside_gap(topology));
     facts.processor = read_processor(topology);
     facts.system = read_system(topology);
     add_kinds(topology, &mut facts);
@@ -171,6 +173,22 @@ fn read_node(object: Node, number: i64) -> Option<NodeFacts> {
     })
 }
 
+/// Returns a gap if nodes have cpus that the export leaves out: they look like nodes without cpus.
+fn outside_gap(topology: Node) -> Option<Gap> {
+    let nodes = topology.descendants().filter(|node| node.attribute("type") == Some("NUMANode"));
+    let outside = nodes.filter_map(|node| {
+        let all = parse_bitmap(node, "complete_cpuset")?;
+        let is_left_out = !all.is_empty() && parse_bitmap(node, "cpuset")?.is_empty();
+        is_left_out.then(|| format!("node {} has the cpus {all}", node.attribute("os_index").unwrap_or("?")))
+    });
+    let outside: Vec<String> = outside.take(MOST_NAMED).collect();
+    let why = || format!("the export leaves out cpus that are not allowed: {}", outside.join("; "));
+    (!outside.is_empty()).then(|| Gap::new("cpus of NUMA nodes", why()))
+}
+
+/// Maximum nodes named in a gap.
+const MOST_NAMED: usize = 8;
+
 /// Returns the kind of a node's memory, by hwloc's name for it.
 fn memory_kind(object: Node) -> Option<MemoryKind> {
     match object.attribute("subtype").or_else(|| find_info(object, "DAXType"))? {
@@ -278,7 +296,10 @@ fn add_distances(topology: Node, nodes: &mut [NodeFacts]) {
     let is_latency = |node: &Node| {
         node.has_tag_name("distances2")
             && node.attribute("type") == Some("NUMANode")
-            && node.attribute("name") == Some("NUMALatency")
+            && match node.attribute("name") {
+                Some(name) => name == "NUMALatency",
+                None => node.attribute("kind").and_then(|kind| kind.parse().ok()).is_some_and(is_latency_of_os),
+            }
     };
     let Some(distances) = topology.children().find(is_latency) else { return };
     let (order, values) = (child_numbers(distances, "indexes"), child_numbers(distances, "u64values"));
@@ -294,6 +315,12 @@ fn add_distances(topology: Node, nodes: &mut [NodeFacts]) {
     }
 }
 
+/// Returns true for distances without a name, which hwloc before 2.1 exports, if the system reports them (bit 0) and they are latencies
+/// (bit 2): `hwloc_distances_kind_e`.
+fn is_latency_of_os(kind: u64) -> bool {
+    kind & 1 != 0 && kind & 4 != 0
+}
+
 fn child_numbers(parent: Node, tag: &str) -> Vec<u64> {
     let texts = parent.children().filter(|child| child.has_tag_name(tag)).filter_map(|child| child.text());
     texts.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect()
@@ -304,8 +331,8 @@ fn add_kinds(topology: Node, facts: &mut MachineFacts) {
     for kind in topology.children().filter(|node| node.has_tag_name("cpukind")) {
         let Some(members) = parse_bitmap(kind, "cpuset") else { continue };
         let core_type = match find_info(kind, "CoreType") {
-            Some("IntelCore") => Some(CoreType::Performance),
-            Some("IntelAtom") => Some(CoreType::Efficiency),
+            Some("IntelCore" | "AMDPerformance") => Some(CoreType::Performance),
+            Some("IntelAtom" | "AMDEfficiency") => Some(CoreType::Efficiency),
             Some("IntelLowPower") => Some(CoreType::LowPower),
             _ => None,
         };
@@ -319,130 +346,12 @@ fn add_kinds(topology: Node, facts: &mut MachineFacts) {
             cpu.maximum_frequency_khz = megahertz.map(|mhz| u64::from(mhz) * 1_000).or(cpu.maximum_frequency_khz);
         }
     }
+    let named = facts.named_kinds.iter().fold(CpuSet::new(), |all, kind| all.union(&kind.cpus));
+    let left: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).filter(|cpu| !named.contains(*cpu)).collect();
+    if !named.is_empty() && !left.is_empty() {
+        facts.gaps.push(Gap::new("kinds of core", format!("the export names no class for cpus {left}")));
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const SMALL: &str = r#"<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="3.0">
-      <object type="Machine" allowed_cpuset="0x00000003" complete_cpuset="0x0000000f">
-        <object type="Package" os_index="7"><info name="CPUModel" value="A  b "/>
-          <object type="L3Cache" cpuset="0xf" cache_size="1024" depth="3" cache_type="0">
-            <object type="NUMANode" os_index="4" cpuset="0x3" local_memory="5"/>
-            <object type="Group" subtype="Cluster" cpuset="0x3">
-              <object type="Core" os_index="9" cpuset="0x3"><object type="PU" os_index="0"/><object type="PU" os_index="1"/></object>
-            </object>
-            <object type="NUMANode" os_index="2" cpuset="0xc"/>
-            <object type="Core" os_index="10" cpuset="0x4"><object type="PU" os_index="2"/></object>
-          </object></object></object>
-      <distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">
-        <indexes length="4">4 2 </indexes><u64values length="9">10 21 22 10 </u64values></distances2>
-      <cpukind cpuset="0x3"><info name="LinuxCapacity" value="1024"/></cpukind>
-    </topology>"#;
-
-    #[test]
-    fn objects_pass_on_what_they_are_to_the_cpus_inside() {
-        let found = read_facts(SMALL).unwrap();
-        let cpu = &found.cpus[1];
-        assert_eq!((cpu.number, cpu.package, cpu.core, cpu.capacity), (1, Some(7), Some(9), Some(1024)));
-        assert_eq!(cpu.thread_siblings, Some(CpuSet::first_cpus(2)));
-        assert_eq!(cpu.cluster_cpus, Some(CpuSet::first_cpus(2)));
-        assert_eq!(cpu.caches[0].size_bytes, Some(1024));
-        assert_eq!(found.cpus[2].cluster_cpus, None);
-        assert_eq!(found.allowed, Some(CpuSet::first_cpus(2)));
-        assert_eq!(found.processor.model_name.as_deref(), Some("A b"));
-        let nodes: Vec<_> =
-            found.nodes.iter().map(|node| (node.number, node.memory_bytes, node.distances.clone())).collect();
-        assert_eq!(nodes, [(2, Some(0), vec![10, 22]), (4, Some(5), vec![21, 10])]);
-    }
-
-    #[test]
-    fn groups_of_a_mask_have_their_own_prefix() {
-        let found = read_facts(&SMALL.replace("\"0xf\"", "\"0x00000001,,0xff\"")).unwrap();
-        assert_eq!(found.cpus[0].caches[0].shared_with.to_string(), "0-7,64");
-    }
-
-    #[test]
-    fn cpus_that_an_export_leaves_out_are_offline_or_not_allowed() {
-        let whole = corewise_machine::assemble::assemble_machine(read_facts(SMALL).unwrap());
-        assert_eq!((whole.offline_cpus().to_string(), whole.unlisted.to_string()), ("3".into(), String::new()));
-        let allowed_only = SMALL.replace("allowed_cpuset=\"0x00000003\"", "allowed_cpuset=\"0x00000007\"");
-        let confined = corewise_machine::assemble::assemble_machine(read_facts(&allowed_only).unwrap());
-        assert_eq!((confined.offline_cpus().to_string(), confined.unlisted.to_string()), (String::new(), "3".into()));
-    }
-
-    #[test]
-    fn special_memory_and_unknown_arm_parts_are_named() {
-        let text =
-            SMALL.replace("os_index=\"2\" cpuset=\"0xc\"", "os_index=\"6\" subtype=\"HBM\" cpuset=\"0x3\"").replace(
-                "<info name=\"CPUModel\" value=\"A  b \"/>",
-                "<info name=\"CPUImplementer\" value=\"0x99\"/><info name=\"CPUPart\" value=\"0xabc\"/>",
-            );
-        let found = read_facts(&text).unwrap();
-        assert_eq!(found.processor.model_name.as_deref(), Some("implementer 0x99 part 0xabc"));
-        let node = &found.nodes[1];
-        assert_eq!(
-            (node.number, node.memory_kind, node.initiators.to_string()),
-            (6, Some(MemoryKind::HighBandwidth), "4".into())
-        );
-    }
-
-    /// Memory on the same cpus as another node, without a name, and what attributes say of both.
-    #[test]
-    fn memory_without_a_name_is_named_by_its_attributes() {
-        let with = |bandwidth: u32| {
-            let attribute = |name: &str, second: u32| {
-                let value = |index: u32, value: u32| {
-                    format!(
-                        "<memattr_value target_obj_type=\"NUMANode\" target_obj_gp_index=\"{index}\" value=\"{value}\" \
-                         initiator_cpuset=\"0x3\"/>"
-                    )
-                };
-                format!("<memattr name=\"{name}\" flags=\"5\">{}{}</memattr>", value(71, 90_000), value(72, second))
-            };
-            SMALL
-                .replace("type=\"NUMANode\" os_index=\"4\"", "type=\"NUMANode\" gp_index=\"71\" os_index=\"4\"")
-                .replace("os_index=\"2\" cpuset=\"0xc\"", "gp_index=\"72\" os_index=\"6\" cpuset=\"0x3\"")
-                .replace(
-                    "</topology>",
-                    &format!("{}{}</topology>", attribute("Latency", 900_000), attribute("Bandwidth", bandwidth)),
-                )
-        };
-        let kinds =
-            |text: &str| read_facts(text).unwrap().nodes.iter().map(|node| node.memory_kind).collect::<Vec<_>>();
-        assert_eq!(kinds(&with(350_000)), [None, Some(MemoryKind::HighBandwidth)]);
-        assert_eq!(kinds(&with(140_000)), [None, None]);
-    }
-
-    #[test]
-    fn deep_nesting_is_refused_or_cut() {
-        let deep = format!("<topology version=\"3.0\">{}", "<object type=\"Machine\">".repeat(200_000));
-        assert!(read_facts(&deep).is_err());
-        let closed = format!("{deep}{}</topology>", "</object>".repeat(200_000));
-        assert!(read_facts(&closed).is_ok_and(|facts| facts.cpus.is_empty()) || read_facts(&closed).is_err());
-    }
-
-    #[test]
-    fn other_xml_is_refused() {
-        let why = |text: &str| read_facts(text).unwrap_err().to_string();
-        assert!(why("<topology version=\"1.0\"/>").ends_with("it is not an hwloc topology of format 2 or 3"));
-        assert!(why("<html/>").ends_with("it is not an hwloc topology of format 2 or 3"));
-        assert!(why("<").starts_with("hwloc.xml is damaged: "));
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_panics(text in "<topology version=\"3.0\">(<object (type|os_index|cpuset)=\"(PU|Core|NUMANode|0xf*|-?[0-9]{0,12})\"/?>){0,5}(</object>){0,3}.{0,20}") {
-            let _ = read_facts(&text);
-        }
-
-        #[test]
-        fn a_changed_byte_never_panics(at in 0_usize..SMALL.len(), value in 32_u8..127) {
-            let mut bytes = SMALL.as_bytes().to_vec();
-            bytes[at] = value;
-            let _ = read_facts(std::str::from_utf8(&bytes).unwrap());
-        }
-    }
-}
+mod tests;

@@ -78,21 +78,23 @@ fn read_node(reader: &ValueReader, number: u32) -> NodeFacts {
     }
 }
 
-/// Returns the cpus of each node. Every cpu is in one: if the lists contradict this, masks are read as well, and a cpu is in the node that
-/// most files name, or else in the smallest, since a description by hand may nest them.
+/// Returns the cpus of each node. Every cpu is in one: if the lists and masks contradict this or each other, a cpu is in the node that most
+/// files name, or else in the smallest, since a description by hand may nest them.
 fn divide_cpus(reader: &ValueReader, numbers: &CpuSet, online: &CpuSet) -> BTreeMap<u32, CpuSet> {
     let read = |number: u32, name: &str| {
         Some((number, node_file(number, name), reader.read_cpus(&node_file(number, name))?.intersection(online)))
     };
-    let first: Vec<_> = numbers.iter().filter_map(|number| FILES.iter().find_map(|name| read(number, name))).collect();
-    let all = first.iter().fold(CpuSet::new(), |all, (_, _, cpus)| all.union(cpus));
-    let count: usize = first.iter().map(|(_, _, cpus)| cpus.len()).sum();
-    let every = numbers.iter().all(|number| first.iter().any(|(of, _, cpus)| *of == number && cpus == online));
-    if (all == *online && count == all.len()) || every {
-        return first.into_iter().map(|(number, _, cpus)| (number, cpus)).collect();
-    }
-    let readings: Vec<_> =
+    let readings: Vec<(u32, String, CpuSet)> =
         numbers.iter().flat_map(|number| FILES.iter().filter_map(move |name| read(number, name))).collect();
+    let mut first: BTreeMap<u32, CpuSet> = BTreeMap::new();
+    readings.iter().for_each(|(number, _, cpus)| _ = first.entry(*number).or_insert_with(|| cpus.clone()));
+    let all = first.values().fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    let is_divided = all == *online && first.values().map(CpuSet::len).sum::<usize>() == all.len();
+    let agree = readings.iter().all(|(number, _, cpus)| first[number] == *cpus);
+    let each_has_all = first.len() == numbers.len() && first.values().all(|cpus| cpus == online);
+    if (is_divided && agree) || each_has_all {
+        return first;
+    }
     let mut votes: BTreeMap<u32, BTreeMap<u32, usize>> = BTreeMap::new();
     let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
     for (number, _, cpus) in &readings {

@@ -78,6 +78,11 @@ impl<'a> ValueReader<'a> {
         }
     }
 
+    /// Returns true if the source has a file. It does not count as missed if not.
+    pub fn has_file(&self, path: &str) -> bool {
+        self.source.file_text(path).is_some()
+    }
+
     /// Returns a file's whole text.
     pub fn read_text(&self, path: &str) -> Option<Cow<'a, str>> {
         let text = self.source.file_text(path);

@@ -1,6 +1,6 @@
 //! Relations between cpus that share something: read from every file that lists them, accepted if both sides agree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::assemble::agreement::{self, SharingReading};
 use corewise_machine::{CpuSet, Gap};
@@ -39,31 +39,29 @@ pub const PACKAGES: SharingFiles = SharingFiles {
     files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"],
 };
 
-/// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `hints` are sets from
-/// other sources. Files that contradict them are a gap.
+/// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `numbered` are the sets of
+/// equal numbers. Files that contradict the result are a gap.
 pub fn agreed_sets(
     reader: &ValueReader,
     relation: &SharingFiles<'_>,
     online: &CpuSet,
     path: impl Fn(u32, &str) -> Option<String>,
-    hints: &[CpuSet],
+    numbered: Vec<SharingReading>,
 ) -> Sets {
     let reading = |cpu: u32, name: &str| {
         let file = path(cpu, name)?;
         let cpus = reader.read_cpus(&file)?;
-        Some(SharingReading { cpu, cpus, file })
+        Some(SharingReading { cpu, cpus, file, number: None })
     };
-    let first = online.iter().filter_map(|cpu| relation.files.iter().find_map(|name| reading(cpu, name))).collect();
-    let all = || {
-        let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
-        online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect()
-    };
-    let agreement = agreement::agree_on_sets(relation.what, online, first, all, hints);
+    let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
+    let listed = online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect();
+    let agreement = agreement::agree_on_sets(relation.what, online, listed, numbered);
     agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap));
     agreement.sets
 }
 
 /// A number that a file gives for a cpu.
+#[derive(Clone)]
 pub struct NumberedCpu {
     pub cpu: u32,
     pub number: i64,
@@ -108,7 +106,7 @@ pub fn agreed_numbers(
 }
 
 /// Adds a gap if cpus of one set have different numbers; each keeps its own.
-pub fn doubt_unequal(reader: &ValueReader, what: &str, given: &[NumberedCpu], sets: &[CpuSet]) {
+pub fn doubt_unequal(reader: &ValueReader, what: &str, given: &[NumberedCpu], sets: &BTreeSet<CpuSet>) {
     let of: BTreeMap<u32, &NumberedCpu> = given.iter().map(|number| (number.cpu, number)).collect();
     let members = sets.iter().map(|set| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
     let unequal = members.filter(|numbers| numbers.iter().any(|number| number.number != numbers[0].number));

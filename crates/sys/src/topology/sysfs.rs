@@ -1,15 +1,16 @@
 //! Facts from Linux's /sys and /proc.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use corewise_machine::assemble::agreement::SharingReading;
 use corewise_machine::facts::{CoreType, CpuFacts, MachineFacts, NamedKind};
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, Level};
 
 use super::cpuinfo::CpuInfo;
 use super::frequency::FrequencyPolicies;
 use super::limits::CPUS;
 use super::reader::ValueReader;
-use super::sharing::{self, BOOKS, CLUSTERS, DIES, DRAWERS, NumberedCpu, PACKAGES, Sets, THREADS};
+use super::sharing::{self, BOOKS, CLUSTERS, DIES, DRAWERS, NumberedCpu, PACKAGES, Sets, SharingFiles, THREADS};
 use super::{allowed, caches, devices, frequency, memory, nodes, online, system};
 
 /// Reads all facts of sysfs and procfs; no cpus if there is neither.
@@ -43,11 +44,25 @@ pub fn read_facts(reader: &ValueReader) -> MachineFacts {
         allowed: allowed.cpus,
         allowed_memory: allowed.memory,
         nodes,
+        level_files: level_files(reader, &online),
         named_kinds: named_kinds(reader, &online),
         devices: if online.is_empty() { Vec::new() } else { devices::read_devices(reader) },
         online: Some(online),
         ..MachineFacts::default()
     }
+}
+
+/// Returns the paths of the files that list cores, packages, dies and clusters, as far as the first cpu has them.
+fn level_files(reader: &ValueReader, online: &CpuSet) -> Vec<(Level, String)> {
+    let Some(first) = online.lowest() else { return Vec::new() };
+    let relations =
+        [(Level::Core, THREADS), (Level::Cluster, CLUSTERS), (Level::Die, DIES), (Level::Package, PACKAGES)];
+    let file = |cpu: &str, name: &str| format!("{CPUS}/cpu{cpu}/topology/{name}");
+    let found = |(level, relation): (Level, SharingFiles<'_>)| {
+        let name = relation.files.iter().find(|name| reader.has_file(&file(&first.to_string(), name)))?;
+        Some((level, file("{cpu}", name)))
+    };
+    relations.into_iter().filter_map(found).collect()
 }
 
 /// Returns the present cpus within the possible ones, provided those include all online cpus.
@@ -76,20 +91,23 @@ fn plugged_in(reader: &ValueReader) -> Option<CpuSet> {
 fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies: &FrequencyPolicies) -> Vec<CpuFacts> {
     let file = |cpu: u32, name: &str| format!("{CPUS}/cpu{cpu}/{name}");
     let topology = |cpu: u32, name: &str| Some(file(cpu, &format!("topology/{name}")));
-    let same = SameNumbers::read_numbers(reader, online, info);
-    let threads = sharing::agreed_sets(reader, &THREADS, online, topology, &same.same_cores());
-    let clusters = sharing::agreed_sets(reader, &CLUSTERS, online, topology, &[]);
     let die_numbers = read_numbers(reader, online, "die_id");
+    let same = SameNumbers::read_numbers(reader, online, info, &die_numbers);
+    let threads = sharing::agreed_sets(reader, &THREADS, online, topology, same.same_cores());
+    let clusters = sharing::agreed_sets(reader, &CLUSTERS, online, topology, Vec::new());
     // A kernel without dies numbers them -1 and lists each cpu as a die of its own.
     let unknown = die_numbers.iter().filter(|die| die.number < 0).count();
     let has_dies = unknown * 2 <= die_numbers.len();
-    let dies = if has_dies { sharing::agreed_sets(reader, &DIES, online, topology, &[]) } else { Sets::new() };
-    let packages = sharing::agreed_sets(reader, &PACKAGES, online, topology, &same.same_packages());
-    let books = sharing::agreed_sets(reader, &BOOKS, online, topology, &[]);
-    let drawers = sharing::agreed_sets(reader, &DRAWERS, online, topology, &[]);
+    let dies =
+        if has_dies { sharing::agreed_sets(reader, &DIES, online, topology, same.same_dies()) } else { Sets::new() };
+    let packages = sharing::agreed_sets(reader, &PACKAGES, online, topology, same.same_packages());
+    let books = sharing::agreed_sets(reader, &BOOKS, online, topology, Vec::new());
+    let drawers = sharing::agreed_sets(reader, &DRAWERS, online, topology, Vec::new());
     let caches = caches::read_caches(reader, online, &threads);
     let firsts = threads.iter().filter(|(cpu, set)| set.lowest() == Some(**cpu));
-    let cores = if threads.is_empty() { same.same_cores() } else { firsts.map(|(_, set)| set.clone()).collect() };
+    let by_numbers = || same.same_cores().into_iter().map(|reading| reading.cpus).collect::<BTreeSet<_>>();
+    let cores: BTreeSet<CpuSet> =
+        if threads.is_empty() { by_numbers() } else { firsts.map(|(_, set)| set.clone()).collect() };
     for name in ["acpi_cppc/highest_perf", "cpu_capacity"] {
         let number =
             |cpu| Some(NumberedCpu { cpu, number: reader.read_number(&file(cpu, name))?, file: file(cpu, name) });
@@ -126,6 +144,7 @@ fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies:
             caches: caches.get(&number).cloned().unwrap_or_default(),
             capacity: reader.read_number(&file(number, "cpu_capacity")),
             highest_performance: reader.read_number(&file(number, "acpi_cppc/highest_perf")),
+            preferred_rank: frequency.and_then(|policy| policy.preferred_rank),
             maximum_frequency_khz: frequency.and_then(|policy| policy.maximum_khz),
             base_frequency_khz: frequency.and_then(|policy| policy.base_khz),
         }
@@ -142,14 +161,15 @@ fn read_numbers(reader: &ValueReader, online: &CpuSet, name: &str) -> Vec<Number
     online.iter().filter_map(of).collect()
 }
 
-/// The packages' and cores' numbers from the files of the topology, then from /proc/cpuinfo.
+/// The numbers of packages, dies and cores, from the files of the topology, then from /proc/cpuinfo.
 struct SameNumbers {
     package: Vec<NumberedCpu>,
+    die: Vec<NumberedCpu>,
     core: Vec<NumberedCpu>,
 }
 
 impl SameNumbers {
-    fn read_numbers(reader: &ValueReader, online: &CpuSet, info: &CpuInfo) -> Self {
+    fn read_numbers(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, dies: &[NumberedCpu]) -> Self {
         let with = |name: &str, in_info: fn(&super::cpuinfo::CpuInfoEntry) -> Option<i64>| {
             let by_info = online.iter().filter_map(|cpu| {
                 Some(NumberedCpu { cpu, number: in_info(info.entry_of(cpu)?)?, file: "proc/cpuinfo".to_owned() })
@@ -157,19 +177,28 @@ impl SameNumbers {
             let known = read_numbers(reader, online, name).into_iter().filter(|numbered| numbered.number >= 0);
             known.chain(by_info).collect()
         };
-        Self { package: with("physical_package_id", |entry| entry.package), core: with("core_id", |entry| entry.core) }
+        Self {
+            package: with("physical_package_id", |entry| entry.package),
+            die: dies.iter().filter(|die| die.number >= 0).cloned().collect(),
+            core: with("core_id", |entry| entry.core),
+        }
     }
 
     /// Returns the sets of cpus with equal package numbers.
-    fn same_packages(&self) -> Vec<CpuSet> {
-        group_by_keys(first_of_each(&self.package).into_iter().map(|(cpu, package)| (package, cpu)))
+    fn same_packages(&self) -> Vec<SharingReading> {
+        group_by_numbers(&self.package, |_| ())
     }
 
-    /// Returns the sets of cpus with equal package and core numbers.
-    fn same_cores(&self) -> Vec<CpuSet> {
+    /// Returns the sets of cpus with equal package and die numbers.
+    fn same_dies(&self) -> Vec<SharingReading> {
         let packages = first_of_each(&self.package);
-        let cores = first_of_each(&self.core).into_iter();
-        group_by_keys(cores.map(|(cpu, core)| ((packages.get(&cpu).copied(), core), cpu)))
+        group_by_numbers(&self.die, |cpu| packages.get(&cpu).copied())
+    }
+
+    /// Returns the sets of cpus with equal package, die and core numbers.
+    fn same_cores(&self) -> Vec<SharingReading> {
+        let (packages, dies) = (first_of_each(&self.package), first_of_each(&self.die));
+        group_by_numbers(&self.core, |cpu| (packages.get(&cpu).copied(), dies.get(&cpu).copied()))
     }
 }
 
@@ -179,10 +208,24 @@ fn first_of_each(numbers: &[NumberedCpu]) -> BTreeMap<u32, i64> {
     first
 }
 
-fn group_by_keys<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<CpuSet> {
-    let mut sets: BTreeMap<K, CpuSet> = BTreeMap::new();
-    keys.for_each(|(key, cpu)| _ = sets.entry(key).or_default().insert(cpu));
-    sets.into_values().collect()
+/// Returns the set of each cpu whose members have the same number in the same place; of several numbers of a cpu the first counts.
+fn group_by_numbers<K: Ord>(numbers: &[NumberedCpu], place: impl Fn(u32) -> K) -> Vec<SharingReading> {
+    let mut sets: BTreeMap<(K, i64), Vec<&NumberedCpu>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for number in numbers.iter().filter(|number| seen.insert(number.cpu)) {
+        sets.entry((place(number.cpu), number.number)).or_default().push(number);
+    }
+    let readings = |members: Vec<&NumberedCpu>| {
+        let cpus: CpuSet = members.iter().map(|member| member.cpu).collect();
+        let reading = |member: &NumberedCpu| SharingReading {
+            cpu: member.cpu,
+            cpus: cpus.clone(),
+            file: member.file.clone(),
+            number: Some(member.number),
+        };
+        members.into_iter().map(reading).collect::<Vec<_>>()
+    };
+    sets.into_values().flat_map(readings).collect()
 }
 
 /// Returns the classes of core by the performance counters that the kernel registers for them. Every online cpu is in one, if there are

@@ -5,6 +5,8 @@ use std::io;
 use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessAffinityMask};
 
+use crate::cgroup::LimitingGroup;
+
 use super::handle::{KernelHandle, check_result};
 use super::opened_task::{OpenedTask, all_of, groups_of, mask_of_process};
 use super::processors::NUMBERING;
@@ -15,6 +17,11 @@ pub fn cpuset_of(process: u32) -> CpuSet {
         Ok(OpenedTask::Process(process)) => all_of(&groups_of(&process)),
         _ => online_cpus(),
     }
+}
+
+/// Returns `None`: Windows has no control groups.
+pub fn limiting_group(_: u32) -> Option<LimitingGroup> {
+    None
 }
 
 pub fn possible_cpus() -> CpuSet {

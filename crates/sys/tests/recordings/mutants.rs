@@ -1,5 +1,6 @@
-//! A thousand recordings of which one file was changed, cut or deleted: each gives the original machine, or a gap that names the file, or
-//! is refused. So do the recorded machines of the test data.
+//! A thousand recordings of which one or two files were changed, cut, exchanged or deleted: each gives the original machine, or a gap that
+//! names such a file, or is refused; and each is sound. So do the recorded machines of the test data. `COREWISE_MUTANTS` says how many
+//! mutants of each there are.
 //!
 //! What only one file says cannot be checked against anything, and is left out of the comparison: the size of a cache that no other cpu
 //! shares, memory, distances, frequencies, names, and how many cpus are possible or present. A recording without proc/self/status allows everything.
@@ -14,6 +15,8 @@ use corewise_machine::{CpuSet, Machine};
 use corewise_sys::record::{RecordingPacking, record_machine};
 use corewise_sys::{Root, topology};
 use libtest_mimic::Failed;
+
+use super::invariants;
 
 type Files = BTreeMap<String, String>;
 
@@ -57,8 +60,8 @@ const OLD: MutantRecording = MutantRecording {
     cpus: 8,
     core: pair_of_eight,
     cluster: None,
-    package: half_of_eight,
-    caches: &[("1", "Data", pair_of_eight), ("2", "Unified", half_of_eight)],
+    package: alternating_half_of_eight,
+    caches: &[("1", "Data", pair_of_eight), ("2", "Unified", alternating_half_of_eight)],
     is_new: false,
     kinds: &[],
     die: "",
@@ -92,6 +95,17 @@ const HYBRID: MutantRecording = MutantRecording {
     die: "0",
 };
 
+/// As [`HYBRID`], with two of the efficient cores outside the last-level cache.
+const WITH_LOW_POWER: MutantRecording = MutantRecording {
+    cluster: Some(|cpu| ["0-1", "0-1", "2-3", "2-3", "4-5", "4-5", "6-7", "6-7"][cpu as usize]),
+    caches: &[
+        ("1", "Data", |cpu| HYBRID_CORES[cpu as usize]),
+        ("2", "Unified", |cpu| ["0-1", "0-1", "2-3", "2-3", "4-5", "4-5", "6-7", "6-7"][cpu as usize]),
+        ("3", "Unified", |cpu| if cpu < 6 { "0-5" } else { "" }),
+    ],
+    ..HYBRID
+};
+
 const HYBRID_CORES: [&str; 8] = ["0-1", "0-1", "2-3", "2-3", "4", "5", "6", "7"];
 
 fn pair_of_sixteen(cpu: u32) -> &'static str {
@@ -108,6 +122,10 @@ fn pair_of_eight(cpu: u32) -> &'static str {
 
 fn half_of_eight(cpu: u32) -> &'static str {
     ["0-3", "4-7"][cpu as usize / 4]
+}
+
+fn alternating_half_of_eight(cpu: u32) -> &'static str {
+    ["0-1,4-5", "2-3,6-7"][cpu as usize % 4 / 2]
 }
 
 fn module_of_eight(cpu: u32) -> &'static str {
@@ -127,7 +145,7 @@ impl MutantRecording {
         let mut files = Files::new();
         let all = CpuSet::first_cpus(self.cpus);
         let mut add = |path: String, text: String| _ = files.insert(path, format!("{text}\n"));
-        let package = |cpu: u32| set((self.package)(cpu)).lowest().expect("a cpu") / 4;
+        let package = |cpu: u32| set((self.package)(cpu)).lowest().expect("a cpu");
         let mut cpuinfo = String::new();
         for cpu in all.iter() {
             let folder = format!("sys/devices/system/cpu/cpu{cpu}");
@@ -151,11 +169,12 @@ impl MutantRecording {
             if !self.die.is_empty() {
                 named("die_cpus", "die_cpus", if self.die == "-1" { (self.core)(cpu) } else { (self.package)(cpu) });
             }
-            for (index, (_, _, cpus)) in self.caches.iter().enumerate() {
+            let caches = || self.caches.iter().enumerate().filter(|(_, (_, _, cpus))| !cpus(cpu).is_empty());
+            for (index, (_, _, cpus)) in caches() {
                 let file = |name: &str| format!("{folder}/cache/index{index}/{name}");
                 share(file("shared_cpu_list"), file("shared_cpu_map"), cpus(cpu));
             }
-            for (index, (level, kind, _)) in self.caches.iter().enumerate() {
+            for (index, (level, kind, _)) in caches() {
                 let file = |name: &str| format!("{folder}/cache/index{index}/{name}");
                 add(file("level"), (*level).to_owned());
                 add(file("type"), (*kind).to_owned());
@@ -224,34 +243,99 @@ impl MutantNumbers {
     }
 }
 
-/// The files with one of them changed, and what was done to which.
-fn mutant(files: &Files, numbers: &mut MutantNumbers) -> (Files, String, String) {
-    let mut files = files.clone();
-    let path = files.keys().nth(numbers.below(files.len())).expect("a file").clone();
-    let text = files[&path].clone();
-    let at = numbers.below(text.len());
-    let what = match numbers.below(4) {
-        0 => {
-            files.remove(&path);
-            DELETED.to_owned()
-        }
-        1 => {
-            files.insert(path.clone(), String::from_utf8_lossy(&text.as_bytes()[..at]).into_owned());
-            format!("cut to {at} bytes")
-        }
-        _ => {
-            let mut bytes = text.into_bytes();
-            // Mostly what can be mistaken for the original: another digit.
-            bytes[at] =
-                if numbers.below(3) > 0 { b'0' + numbers.below(10) as u8 } else { 32 + numbers.below(95) as u8 };
-            files.insert(path.clone(), String::from_utf8_lossy(&bytes).into_owned());
-            format!("changed at byte {at}: {:?}", files[&path].chars().take(40).collect::<String>())
-        }
-    };
-    (files, path, what)
+/// A recording with files changed.
+struct MutantFiles {
+    files: Files,
+    /// The changed files.
+    paths: Vec<String>,
+    /// What was done to them.
+    what: String,
 }
 
-const DELETED: &str = "deleted";
+impl MutantFiles {
+    /// One change, or two, to random files.
+    fn of(files: &Files, numbers: &mut MutantNumbers) -> Self {
+        let mut mutant = Self { files: files.clone(), paths: Vec::new(), what: String::new() };
+        match numbers.below(6) {
+            0 => mutant.exchange(numbers),
+            1 => mutant.claim(numbers),
+            2 => (0..2).for_each(|_| mutant.change(numbers)),
+            _ => mutant.change(numbers),
+        }
+        mutant
+    }
+
+    fn set(&mut self, path: &str, text: String, what: &str) {
+        let _ = write!(self.what, "{path} {what}: {:?}; ", text.chars().take(60).collect::<String>());
+        self.paths.push(path.to_owned());
+        self.files.insert(path.to_owned(), text);
+    }
+
+    fn any_path(&self, numbers: &mut MutantNumbers) -> String {
+        self.files.keys().nth(numbers.below(self.files.len())).expect("a file").clone()
+    }
+
+    /// Deletes, cuts, widens or changes a file.
+    fn change(&mut self, numbers: &mut MutantNumbers) {
+        let path = self.any_path(numbers);
+        let text = self.files[&path].clone();
+        let at = numbers.below(text.len().max(1));
+        match numbers.below(5) {
+            0 => {
+                let _ = write!(self.what, "{path} deleted; ");
+                self.files.remove(&path);
+                self.paths.push(path);
+            }
+            1 => self.set(&path, String::from_utf8_lossy(&text.as_bytes()[..at]).into_owned(), "cut"),
+            2 if path.ends_with("list") => {
+                let wide = format!("{}-{}\n", numbers.below(3), 1 + numbers.below(20));
+                self.set(&path, wide, "widened");
+            }
+            _ if text.is_empty() => (),
+            _ => {
+                let mut bytes = text.into_bytes();
+                // Mostly what can be mistaken for the original: another digit.
+                bytes[at] =
+                    if numbers.below(3) > 0 { b'0' + numbers.below(10) as u8 } else { 32 + numbers.below(95) as u8 };
+                self.set(&path, String::from_utf8_lossy(&bytes).into_owned(), "changed");
+            }
+        }
+    }
+
+    /// The same file of another cpu or node.
+    fn other_path(&self, path: &str, numbers: &mut MutantNumbers) -> Option<String> {
+        let (folder, rest) = ["cpu/cpu", "node/node"].into_iter().find_map(|folder| {
+            let at = path.find(folder)? + folder.len();
+            Some((&path[..at], path[at..].split_once('/')?.1))
+        })?;
+        let others = self.files.keys().filter(|other| {
+            let behind = other.strip_prefix(folder).and_then(|rest| rest.split_once('/'));
+            *other != path && behind.is_some_and(|(_, name)| name == rest)
+        });
+        let others: Vec<&String> = others.collect();
+        (!others.is_empty()).then(|| others[numbers.below(others.len())].clone())
+    }
+
+    /// Exchanges a file with that of another cpu or node.
+    fn exchange(&mut self, numbers: &mut MutantNumbers) {
+        let path = self.any_path(numbers);
+        let Some(other) = self.other_path(&path, numbers) else { return self.change(numbers) };
+        let (text, other_text) = (self.files[&path].clone(), self.files[&other].clone());
+        self.set(&path, other_text, "exchanged");
+        self.set(&other, text, "exchanged");
+    }
+
+    /// Makes the lists of two cpus claim both.
+    fn claim(&mut self, numbers: &mut MutantNumbers) {
+        let path = self.any_path(numbers);
+        let other = self.other_path(&path, numbers).filter(|_| path.ends_with("_list") && path.contains("cpu/cpu"));
+        let Some(other) = other else { return self.change(numbers) };
+        let union = |path: &str| CpuSet::parse_list(self.files[path].trim()).unwrap_or_default();
+        let both = format!("{}\n", union(&path).union(&union(&other)));
+        self.set(&path, both.clone(), "claims");
+        self.set(&other, both, "claims");
+    }
+}
 
 /// What became of some mutants of a recording.
 #[derive(Debug, Default)]
@@ -270,20 +354,27 @@ impl MutantOutcome {
         let original = shape(&topology::read_machine(&Root::from_files(files.clone()))?);
         let mut outcome = Self::default();
         for _ in 0..count {
-            let (changed, path, what) = mutant(files, numbers);
-            let Ok(machine) = topology::read_machine(&Root::from_files(changed)) else {
+            let MutantFiles { files: changed, paths, what } = MutantFiles::of(files, numbers);
+            let Ok(machine) = topology::read_machine(&Root::from_files(changed.clone())) else {
                 outcome.refused += 1;
                 continue;
             };
-            let is_named = machine.gaps.iter().any(|gap| gap.what.contains(&path) || gap.why.contains(&path));
+            let names =
+                |path: &String| machine.gaps.iter().any(|gap| gap.what.contains(path) || gap.why.contains(path));
+            let is_named = paths.iter().any(names);
             let after = shape(&machine);
-            match () {
-                () if after == original => outcome.equal += 1,
-                () if path == "proc/self/status" && what == DELETED => outcome.equal += 1,
-                () if is_named => outcome.named += 1,
-                () => {
+            let unsound = invariants::check(&machine).err().filter(|_| !is_named);
+            // Without this file everything is allowed.
+            let is_open = !changed.contains_key("proc/self/status") && paths.len() == 1;
+            match unsound {
+                Some(why) => {
+                    outcome.wrong.push(format!("{what}\n  {}\n  {:?}", why.message().unwrap_or_default(), machine.gaps))
+                }
+                None if after == original || is_open => outcome.equal += 1,
+                None if is_named => outcome.named += 1,
+                None => {
                     let changed = original.lines().zip(after.lines()).find(|(before, after)| before != after);
-                    outcome.wrong.push(format!("{path} {what}\n  {changed:?}\n  {:?}", machine.gaps));
+                    outcome.wrong.push(format!("{what}\n  {changed:?}\n  {:?}", machine.gaps));
                 }
             }
         }
@@ -307,11 +398,11 @@ impl MutantOutcome {
 /// A thousand mutants of made-up recordings.
 pub fn of_made_up() -> Result<(), Failed> {
     let mut numbers = MutantNumbers(19);
-    for recording in [SERVER, OLD, ARM, HYBRID] {
+    for recording in [SERVER, OLD, ARM, HYBRID, WITH_LOW_POWER] {
         let files = recording.files();
         let gaps = topology::read_machine(&Root::from_files(files.clone()))?.gaps;
         assert_eq!(gaps, [], "the original has no gap");
-        MutantOutcome::of(&files, 250, &mut numbers)?.check()?;
+        MutantOutcome::of(&files, mutant_count().unwrap_or(250), &mut numbers)?.check()?;
     }
     Ok(())
 }
@@ -339,8 +430,13 @@ pub fn of_recorded(folder: &Path, name: &str) -> Result<(), Failed> {
     if !files.keys().any(|path| path.contains("/topology/") || path.contains("/cache/")) {
         return Ok(());
     }
-    let count = (MOST_FILES / files.len()).clamp(2, 40);
+    let count = mutant_count().unwrap_or_else(|| (MOST_FILES / files.len()).clamp(2, 40));
     MutantOutcome::of(&files, count, &mut MutantNumbers(name.len() as u64))?.check()
+}
+
+/// The number of mutants of each recording in `COREWISE_MUTANTS`.
+fn mutant_count() -> Option<usize> {
+    std::env::var("COREWISE_MUTANTS").ok().map(|count| count.parse().expect("a number"))
 }
 
 /// So many files are read of a recording for its mutants, together.

@@ -17,7 +17,33 @@ fn found(counters: Result<bool, Gap>, clock: &'static str) -> DoctorFindings {
         is_system_clock: clock == "operating system clock",
         moved_interrupts: 0,
         history: None,
+        reachable: CpuSet::first_cpus(32),
+        limit: None,
+        first_class: Ok(()),
     }
+}
+
+#[test]
+fn a_mask_is_not_suggested_where_the_cpuset_cuts_it() {
+    let mut machine = small_guest();
+    machine.allowed = CpuSet::from_cpu(0);
+    let limit = LimitingGroup { group: "/docker/1f".into(), cpus: CpuSet::from_cpu(0) };
+    let cure = |reachable: CpuSet, limit: &Option<LimitingGroup>| {
+        let found = DoctorFindings { reachable, limit: limit.clone(), ..found(Ok(true), "invariant TSC") };
+        check_allowed_cpus(&machine, &found).cure.unwrap()
+    };
+    let in_cpuset = cure(CpuSet::from_cpu(0), &Some(limit));
+    assert!(in_cpuset.starts_with("Docker lets /docker/1f use cpus 0; widen it there"), "{in_cpuset}");
+    assert_eq!(cure(CpuSet::from_cpu(0), &None), "widen its limit (a container's cpuset, a job)");
+    assert_eq!(cure(machine.online.clone(), &None), format!("taskset -c {} corewise", machine.online));
+}
+
+#[test]
+fn the_right_to_run_first_is_checked() {
+    let denied = DoctorFindings { first_class: Err("not permitted".into()), ..found(Ok(true), "invariant TSC") };
+    let check = check_first_class(&denied);
+    assert_eq!((check.state, check.what.as_str()), (CheckState::Note, "tail --fifo"));
+    assert!(check.why.ends_with("(SCHED_FIFO): not permitted") && check.cure.unwrap().contains("CAP_SYS_NICE"));
 }
 
 fn shown(files: &[(&str, &str)], machine: &Machine, found: &DoctorFindings, width: usize) -> String {

@@ -7,6 +7,7 @@ use corewise_machine::device::NearCpus;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::interrupt::plan::{InterruptMove, StayingInterrupt};
 use corewise_machine::placement::ExcludedCpus;
+use corewise_model::finding::Finding;
 use corewise_model::survey::devices::DeviceCost;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,6 +29,8 @@ pub struct IrqDocument<'a> {
     costs_survey: Option<i64>,
     /// The interrupts of devices, as they were before any move.
     interrupts: &'a [DeviceInterrupt],
+    /// Findings about these interrupts: queues that share a cpu, interrupts on isolated cpus.
+    findings: &'a [Finding],
     /// The interrupts that were moved, or would be; null if they are only shown.
     away: Option<&'a AwayReport>,
 }
@@ -35,11 +38,11 @@ pub struct IrqDocument<'a> {
 impl<'a> IrqDocument<'a> {
     /// Creates the document.
     pub fn new(listing: &'a InterruptListing, away: Option<&'a AwayReport>) -> Self {
-        let InterruptListing { counted_s, costs, irqbalance, interrupts } = listing;
+        let InterruptListing { counted_s, costs, irqbalance, interrupts, findings } = listing;
         let (counted_s, irqbalance) = (*counted_s, *irqbalance);
         let costs_survey = costs.as_ref().map(|costs| costs.survey);
         let costs = costs.as_ref().map(|costs| &costs.by_number);
-        Self { schema: "corewise/irq/1", counted_s, costs, costs_survey, irqbalance, interrupts, away }
+        Self { schema: "corewise/irq/1", counted_s, costs, costs_survey, irqbalance, interrupts, findings, away }
     }
 }
 
@@ -138,4 +141,6 @@ pub struct InterruptListing {
     pub irqbalance: Option<u32>,
     /// The interrupts, in order of their numbers.
     pub interrupts: Vec<DeviceInterrupt>,
+    /// Findings about them.
+    pub findings: Vec<Finding>,
 }

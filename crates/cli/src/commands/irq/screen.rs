@@ -12,8 +12,10 @@ use corewise_machine::interrupt::device::{DeviceInterrupt, InterruptMobility};
 use corewise_machine::suggested_command;
 
 use super::document::InterruptListing;
+use crate::draw::findings::compose_numbered;
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{ABSENT, format_brief, format_decimal, format_whole};
+use crate::draw::story::draw_parts;
 use crate::draw::suggestion;
 use crate::draw::text::{StyledLine, TextScreen, TextTone};
 use crate::draw::wrap::{glue_numbers, glue_words, wrap_line};
@@ -38,6 +40,7 @@ pub fn draw_screen(listing: &InterruptListing, width: usize) -> TextScreen {
     let counted = counted + &lost;
     screen.extend(wrap_line(&StyledLine::new().strong("Device interrupts").plain(glue_numbers(&counted)), width, 2));
     screen.add_block(draw_table(listing, width));
+    screen.add_block(draw_findings(listing, width));
     screen.add_block(describe_words(&listing.interrupts, width));
     let own = format!(
         "Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and are not listed; {} counts them.",
@@ -47,6 +50,17 @@ pub fn draw_screen(listing: &InterruptListing, width: usize) -> TextScreen {
     screen.extend(listing.irqbalance.map_or_else(Vec::new, |process| describe_irqbalance(process, width)));
     screen.extend(suggest_next(listing).map_or_else(Vec::new, |line| wrap_line(&line, width, 2)));
     screen
+}
+
+fn draw_findings(listing: &InterruptListing, width: usize) -> Vec<StyledLine> {
+    if listing.findings.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![StyledLine::new().strong("Worth changing")];
+    for (index, finding) in listing.findings.iter().enumerate() {
+        lines.extend(draw_parts(&compose_numbered(index + 1, finding), width));
+    }
+    lines
 }
 
 fn draw_table(listing: &InterruptListing, width: usize) -> Vec<StyledLine> {
@@ -80,6 +94,7 @@ fn draw_row(listing: &InterruptListing, group: &InterruptGroup) -> Vec<StyledLin
     let members: Vec<&DeviceInterrupt> = group.members.iter().map(|&index| &listing.interrupts[index]).collect();
     let first = members[0];
     let by_cpu = count_by_cpu(listing, &members);
+    let struck: Vec<Option<CpuSet>> = members.iter().map(|member| member.struck_cpus()).collect();
     let total: f64 = by_cpu.values().sum();
     let total = if listing.counted_s.is_some() { format_brief(total) } else { format_whole(total as u64) };
     let plain = |text: String| StyledLine::new().plain(text);
@@ -89,7 +104,7 @@ fn draw_row(listing: &InterruptListing, group: &InterruptGroup) -> Vec<StyledLin
         StyledLine::new().strong(&group.name),
         plain(format_driver(first).unwrap_or_else(|| ABSENT.to_owned())),
         plain(format_cpus(members.iter().map(|member| member.allowed.as_ref()))),
-        plain(format_cpus(members.iter().map(|member| member.effective.as_ref()))),
+        plain(format_cpus(struck.iter().map(Option::as_ref))),
         plain(total),
         plain(format_most_struck(&by_cpu)),
         plain(format_cost(listing, &members)),

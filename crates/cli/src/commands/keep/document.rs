@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_model::keep::{KeepAction, KeptProcess, ObservedProcess, ResolvedRule, RuleEvidence, WaitingProcess};
+use corewise_model::keep::{
+    KeepAction, KeptProcess, ObservedProcess, ResolvedRule, RuleEvidence, ThreadMask, WaitingProcess,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -89,10 +91,25 @@ pub struct KeepWhyDocument<'a> {
     pub unknown: Vec<KeeperMention>,
     /// When that `keep run` began, in milliseconds since 1970-01-01 UTC. Times in `held` and `waiting` count from then.
     pub since_unix_ms: Option<i64>,
-    /// The owner of its control group, such as "kubelet", if the group has fewer cpus than are online.
-    pub limited_by: Option<&'a str>,
+    /// The masks of its threads; more than one if threads were placed one by one.
+    pub masks: Vec<ThreadMask>,
+    /// The control group that lets it use fewer cpus than are online, in whatever hierarchy; null if there is none.
+    pub limited_by: Option<CpusetLimit>,
+    /// The command of corewise that placed it and meant this to stay, such as `corewise run --pid 815 --on 1`; null if there is none.
+    pub placed_by: Option<String>,
     /// The origin of its mask, if no rule set it and it has fewer cpus than its control group; null otherwise.
     pub origin: Option<MaskOrigin>,
+}
+
+/// A control group that limits a process's cpus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CpusetLimit {
+    /// The software that writes the group's cpus, such as "kubelet"; "another program" if it is unknown.
+    pub owner: &'static str,
+    /// The group: the outermost one with these cpus.
+    pub group: String,
+    /// The group's cpus.
+    pub cpus: CpuSet,
 }
 
 /// The process at which a mask begins: its descendants inherit the mask, and its parent has another one.

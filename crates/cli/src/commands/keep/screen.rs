@@ -6,12 +6,13 @@ use corewise_machine::CpuSet;
 use corewise_machine::suggested_command;
 use corewise_model::keep::{
     ChargedUser, KeptProcess, LONGEST_PAUSE, MAX_HELD_THREADS, ObservedProcess, OriginalMask, ProcessStanding,
-    ResolvedRule, RuleEvidence, RuleStrength, UnprovenPolicy, WaitingProcess,
+    ResolvedRule, RuleEvidence, RuleStrength, ThreadMask, UnprovenPolicy, WaitingProcess,
 };
 use jiff::tz::TimeZone;
 
 use super::document::{
-    EvidenceFate, KeepDocument, KeepProveDocument, KeepWhyDocument, KeeperMention, MaskOrigin, PlannedActions,
+    CpusetLimit, EvidenceFate, KeepDocument, KeepProveDocument, KeepWhyDocument, KeeperMention, MaskOrigin,
+    PlannedActions,
 };
 use crate::app::keeper::KeeperState;
 use crate::draw::grid::{GridColumn, TextGrid};
@@ -295,7 +296,7 @@ pub fn draw_plan(planned: &[PlannedActions], unreadable: &BTreeMap<String, u32>,
 
 /// Explains the cpus of a process.
 pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usize) -> TextScreen {
-    let KeepWhyDocument { process, rule, held, waiting, keeper, limited_by, .. } = made;
+    let KeepWhyDocument { process, rule, held, waiting, keeper, limited_by, masks, .. } = made;
     let mut screen = TextScreen::new();
     let mut say = |line: StyledLine| screen.extend(wrap_line(&line, width, 2));
     let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
@@ -320,6 +321,7 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
     };
     let threads = format_count(process.threads.len(), "thread");
     say(StyledLine::new().strong(who).plain(format!(" may run on cpus {all} ({threads}){because}")));
+    draw_masks(masks).into_iter().for_each(&mut say);
     if process.is_exe_elsewhere {
         let what =
             "Rules of the system by `exe` do not match it: the file that it executes is not the one at that path here.";
@@ -340,9 +342,18 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
         let at = made.since_unix_ms.unwrap_or_default() + note.at.as_millis() as i64;
         say(StyledLine::new().faint(format!("{}  ", format_exact_time(at, zone))).plain(&note.what));
     }
-    if let Some(origin) = &made.origin {
+    let is_unrestricted = limited_by.is_none() && masks.len() == 1 && all == process.reachable;
+    if let Some(command) = &made.placed_by {
+        say(StyledLine::new()
+            .plain("Its mask was set by ")
+            .strong(command)
+            .plain("; to take it back:  ")
+            .strong(suggestion::format_typed(&suggested_command::undo())));
+    } else if let Some(origin) = &made.origin {
         say(StyledLine::new().plain(describe_origin(process, origin)));
-    } else if !is_placed && all == process.reachable {
+    } else if masks.len() > 1 && !is_placed {
+        say(StyledLine::new().plain("Its threads were placed one by one: by the program itself, or by another since."));
+    } else if !is_placed && is_unrestricted {
         say(StyledLine::new().plain("Nothing restricts it: these are all cpus that its control group lets it use."));
     }
     if let Some(held) = held.filter(|_| is_placed) {
@@ -352,11 +363,29 @@ pub fn draw_explanation(made: &KeepWhyDocument<'_>, zone: &TimeZone, width: usiz
         }
         draw_originals(held).into_iter().for_each(&mut say);
     }
-    if let Some(owner) = limited_by {
-        say(StyledLine::new()
-            .plain(format!("{owner} lets {} use cpus {}; corewise stays inside.", process.cgroup, process.reachable)));
+    if let Some(CpusetLimit { owner, group, cpus }) = limited_by {
+        say(StyledLine::new().plain(format!("{owner} lets {group} use cpus {cpus}; corewise stays inside.")));
     }
     screen
+}
+
+/// Maximum masks, and threads of a mask, that are shown.
+const MOST_MASKS: usize = 8;
+const MOST_NAMED_THREADS: usize = 3;
+
+/// Lists the masks of a process's threads; empty if all have the same.
+fn draw_masks(masks: &[ThreadMask]) -> Vec<StyledLine> {
+    let draw = |mask: &ThreadMask| {
+        let named = mask.threads.iter().take(MOST_NAMED_THREADS).map(|(id, name)| format!("{name} ({id})"));
+        let mut named: Vec<String> = named.collect();
+        let more = mask.threads.len().saturating_sub(MOST_NAMED_THREADS);
+        named.extend((more > 0).then(|| format!("{more} more")));
+        StyledLine::new().plain(format!("  cpus {}: {}", mask.cpus, named.join(", ")))
+    };
+    let shown = masks.iter().take(MOST_MASKS).map(draw);
+    let more = masks.len().saturating_sub(MOST_MASKS);
+    let rest = (more > 0).then(|| StyledLine::new().plain(format!("  {more} more masks")));
+    if masks.len() > 1 { shown.chain(rest).collect() } else { Vec::new() }
 }
 
 /// Returns the evidence of a rule, and what changed since.

@@ -280,11 +280,25 @@ fn reasons<'a>(
     process: &'a ObservedProcess,
     held: Option<&'a KeptProcess>,
     rule: Option<&'a ResolvedRule>,
-    limited_by: Option<&'a str>,
+    limited_by: Option<&'static str>,
 ) -> KeepWhyDocument<'a> {
     let (schema, since_unix_ms) = ("corewise/keep-why/1", Some(1_700_000_000_000));
-    let (waiting, keeper, unknown, origin) = (None, None, Vec::new(), None);
-    KeepWhyDocument { schema, process, rule, held, waiting, keeper, unknown, since_unix_ms, limited_by, origin }
+    let limited_by =
+        limited_by.map(|owner| CpusetLimit { owner, group: "/kubepods/pod1".into(), cpus: CpuSet::first_cpus(4) });
+    KeepWhyDocument {
+        schema,
+        process,
+        rule,
+        held,
+        waiting: None,
+        keeper: None,
+        unknown: Vec::new(),
+        since_unix_ms,
+        masks: process.thread_masks(),
+        limited_by,
+        origin: None,
+        placed_by: None,
+    }
 }
 
 #[test]
@@ -321,6 +335,35 @@ fn why_a_process_is_where_it_is() {
       by what started it, or by another program since; its parent, systemd (1), may
       use 0-7.
     ");
+}
+
+#[test]
+fn threads_that_were_placed_one_by_one_are_listed_by_their_masks() {
+    let mut pinned = process("worker");
+    let thread = |id: u32, list: &str| ObservedThread {
+        id,
+        name: format!("w{id}"),
+        cpus: CpuSet::parse_list(list).unwrap(),
+        ..ObservedThread::default()
+    };
+    pinned.threads = vec![thread(1, "0-3"), thread(2, "1"), thread(3, "2"), thread(4, "1")];
+    assert_snapshot!(screen::draw_explanation(&reasons(&pinned, None, None, None), &TimeZone::UTC, 80).to_plain(), @"");
+}
+
+#[test]
+fn what_corewise_placed_is_not_blamed_on_the_program() {
+    let redis = process("redis-server");
+    let placed_by = Some("corewise run --pid 4711 --on 0-3".to_owned());
+    let reasons = KeepWhyDocument { placed_by, ..reasons(&redis, None, None, None) };
+    assert_snapshot!(screen::draw_explanation(&reasons, &TimeZone::UTC, 80).to_plain(), @"");
+}
+
+#[test]
+fn a_limited_process_is_not_called_unrestricted() {
+    let redis = process("redis-server");
+    let limit = CpusetLimit { owner: "Slurm", group: "/slurm/uid_0/job_42".into(), cpus: redis.reachable.clone() };
+    let reasons = KeepWhyDocument { limited_by: Some(limit), ..reasons(&redis, None, None, None) };
+    assert_snapshot!(screen::draw_explanation(&reasons, &TimeZone::UTC, 80).to_plain(), @"");
 }
 
 #[test]

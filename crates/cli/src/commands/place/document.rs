@@ -9,6 +9,8 @@ use corewise_machine::{Level, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::screen::describe_warnings;
+
 /// The output of `corewise place --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/placement/1")]
@@ -25,6 +27,8 @@ pub struct PlaceDocument<'a> {
     levels: Vec<LevelShare>,
     /// The meaning of the text in another tool's notation, one sentence each.
     remarks: &'a [String],
+    /// What to keep in mind about the cpus, in whatever notation: isolated ones, nodes without memory.
+    notes: Vec<String>,
     /// The same cpus in each notation, by its name.
     notations: BTreeMap<&'static str, Vec<NotationEntry>>,
 }
@@ -50,6 +54,7 @@ impl<'a> PlaceDocument<'a> {
             resolution,
             levels: machine.levels_present().map(share).collect(),
             remarks: placed.read.map_or(&[], |read| &read.remarks),
+            notes: describe_warnings(placed),
             notations: Notation::ALL.into_iter().map(lines).collect(),
         }
     }

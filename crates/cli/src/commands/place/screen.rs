@@ -105,7 +105,8 @@ fn format_left_out(out: &ExcludedCpus) -> String {
     format!("{} {}{named}", out.cpus, out.reason.reason_words())
 }
 
-fn describe_warnings(placed: &ShownPlacement<'_>) -> Vec<String> {
+/// Describes what to keep in mind about the cpus, in whatever notation they are printed.
+pub fn describe_warnings(placed: &ShownPlacement<'_>) -> Vec<String> {
     let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
     let without = |allowed: bool| {
         let bare =

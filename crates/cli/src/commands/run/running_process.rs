@@ -16,9 +16,12 @@ use corewise_sys::task::thread_count;
 
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::this_machine;
-use crate::app::output::print_text;
+use crate::app::output::{print_message, print_text};
 use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
+
+/// The first process of a system, whose descendants are all others.
+const FIRST_PROCESS: u32 = 1;
 
 /// Maximum number of passes over a process that keeps starting threads.
 const MOST_LOOKS: usize = 100;
@@ -31,6 +34,12 @@ pub fn place_process(
 ) -> Result<CommandExit, CommandFailure> {
     let facts = find_process(process)?;
     let cpus = resolve_for_process(on, &this_machine()?, process, settings)?.cpus;
+    if process == FIRST_PROCESS {
+        print_message(&format!(
+            "note: {} ({process}) starts the services of this system: all that start from now on inherit cpus {cpus}",
+            facts.name
+        ));
+    }
     let mut journal = ChangeJournal::in_folder(settings.journal_folder()?);
     // On failure, the journal reverts the earlier changes.
     let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;

@@ -9,6 +9,7 @@ use corewise_machine::Machine;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::suggested_command;
 use corewise_model::device_findings::list_device_findings;
+use corewise_model::interrupt_findings::list_interrupt_findings;
 
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::show_result;
@@ -33,7 +34,8 @@ pub fn list_devices(
     }
     let devices: Vec<PlacedDevice<'_>> =
         machine.devices.iter().map(|device| PlacedDevice::new(device, machine, interrupts)).collect();
-    let findings = list_device_findings(machine, interrupts);
+    let mut findings = list_device_findings(machine, interrupts);
+    findings.extend(list_interrupt_findings(machine, interrupts));
     show_result(
         settings,
         || DevicesDocument::new(machine, &devices, &findings),

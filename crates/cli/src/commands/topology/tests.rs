@@ -4,8 +4,11 @@ use insta::assert_snapshot;
 
 use super::document;
 use super::screen::draw_screen;
+use crate::draw::fixtures::fabricated::list as fabricated_list;
 use crate::draw::fixtures::fabricated::*;
 use crate::draw::fixtures::hostile;
+use crate::draw::machine::draw_picture;
+use crate::draw::text::TextScreen;
 
 #[test]
 fn nodes_without_memory_and_memory_without_cpus() {
@@ -270,4 +273,23 @@ fn no_name_of_a_machine_steers_or_hides() {
         [20, 80, 140].into_iter().for_each(|width| hostile::check_screen(&draw_screen(&machine, None, width), width));
         hostile::check_json(&document::TopologyDocument::new(&machine, None));
     }
+}
+
+#[test]
+fn levels_that_cut_across_each_other_are_rows_of_their_own() {
+    let mut machine = ryzen_9950x3d();
+    let node = |(number, list): (usize, &&str)| corewise_machine::machine::NumaNode {
+        number: number as u32,
+        cpus: fabricated_list(list),
+        ..Default::default()
+    };
+    machine.nodes = ["0-3,16-19", "4-11,20-27", "12-15,28-31"].iter().enumerate().map(node).collect();
+    let mut screen = TextScreen::new();
+    screen.add_block(draw_picture(&machine, 80, 64));
+    let picture = screen.to_plain();
+    for row in ["0-3,16-19", "4-11,20-27", "12-15,28-31"] {
+        assert!(picture.contains(row), "{picture}");
+    }
+    assert!(picture.contains("The system contradicts itself: the level node cuts across others."), "{picture}");
+    assert!(picture.contains("llc:1"), "{picture}");
 }

@@ -129,7 +129,7 @@ pub const CPU_COLUMNS: [WatchColumn<CpuCell>; 8] = [
 ];
 
 /// The columns of threads, from left to right.
-pub const THREAD_COLUMNS: [WatchColumn<ThreadCell>; 6] = [
+pub const THREAD_COLUMNS: [WatchColumn<ThreadCell>; 7] = [
     WatchColumn {
         title: "number",
         width: 8,
@@ -161,6 +161,15 @@ pub const THREAD_COLUMNS: [WatchColumn<ThreadCell>; 6] = [
         align: CellAlignment::Right,
         is_there: |_| true,
         cell: |thread| rate(thread.moves_per_s),
+    },
+    WatchColumn {
+        title: "may use",
+        width: 14,
+        rank: 4,
+        align: CellAlignment::Left,
+        // Threads with equal masks say nothing here: the rows of cpus show where they run.
+        is_there: |view| view.frame.threads.windows(2).any(|pair| pair[0].allowed != pair[1].allowed),
+        cell: |thread| known_or_dash(thread.allowed.as_ref().map(|cpus| head_of(&cpus.to_string(), 13))),
     },
     WatchColumn {
         title: "rule",

@@ -110,6 +110,19 @@ fn a_screen_shows_the_machine_the_program_and_interrupts() {
 }
 
 #[test]
+fn masks_are_shown_by_thread_if_they_differ() {
+    let mut view = view();
+    let is_there = |view: &mut WatchView| shown(view, 120, 24).iter().any(|line| line.contains("may use"));
+    assert!(!is_there(&mut view), "all threads may use the same cpus");
+    let mut pinned = view.frame.clone();
+    pinned.threads[1].allowed = Some(CpuSet::from_cpu(17));
+    view.add_frame(pinned);
+    let screen = shown(&mut view, 120, 24);
+    let line = |name: &str| screen.iter().find(|line| line.contains(name)).unwrap();
+    assert!(line("io-1").contains(" 17 ") && line("io-0").contains("0-7"), "{screen:#?}");
+}
+
+#[test]
 fn what_was_not_seen_twice_is_not_known() {
     let mut view = view();
     let mut first = view.frame.clone();

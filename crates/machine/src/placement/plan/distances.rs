@@ -2,8 +2,9 @@
 //!
 //! Distances nest if they form an ultrametric: among any three nodes the two largest distances are equal. This is the case for links of
 //! packages in groups. They are then a tree, and every symmetry of the matrix is one of that tree. Other matrices, as of rings and meshes,
-//! may have symmetries that move several nodes at once. There, only nodes at the same distances from all others count as exchangeable. That
-//! finds fewer symmetries than exist, never one too many.
+//! may have symmetries that move several nodes at once. Of these, only two kinds are found: nodes at the same distances from all
+//! others, and whole packages of which one mirrors the other (Granite Rapids with sub-NUMA clusters). That finds fewer symmetries than
+//! exist, never one too many.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +27,8 @@ pub enum SymmetryInvariant {
 }
 
 impl DistanceSymmetry {
-    /// Returns the constraints from the distances of some nodes.
-    pub fn from_nodes(nodes: &[NumaNode]) -> Self {
+    /// Returns the constraints from the distances of some nodes; `packages` has the nodes inside each package, by index.
+    pub fn from_nodes(nodes: &[NumaNode], packages: &[Vec<usize>]) -> Self {
         let matrix: Vec<&[u32]> = nodes.iter().map(|node| node.distances.as_slice()).collect();
         if matrix.iter().all(|row| row.is_empty()) {
             return Self { classes: vec![0; nodes.len()], kept: SymmetryInvariant::Classes };
@@ -38,7 +39,11 @@ impl DistanceSymmetry {
         }
         match distances_nest(&matrix) {
             true => Self { classes: by_own(&matrix), kept: SymmetryInvariant::Nested(nested_groups(&matrix)) },
-            false => Self { classes: find_twins(&matrix), kept: SymmetryInvariant::Classes },
+            false => {
+                let mut classes = find_twins(&matrix);
+                join_mirrored(&matrix, packages, &mut classes);
+                Self { classes, kept: SymmetryInvariant::Classes }
+            }
         }
     }
 }
@@ -84,6 +89,75 @@ fn find_twins(matrix: &[&[u32]]) -> Vec<usize> {
     (0..matrix.len()).map(|a| (0..a).find(|b| are_twins(a, *b)).unwrap_or(a)).collect()
 }
 
+/// Gives the nodes of packages that mirror each other the same classes. Nodes are inside packages, so no symmetry can then exchange two
+/// nodes of different packages without exchanging the packages.
+fn join_mirrored(matrix: &[&[u32]], packages: &[Vec<usize>], classes: &mut [usize]) {
+    let mut done = vec![false; packages.len()];
+    for first in 0..packages.len() {
+        for other in first + 1..packages.len() {
+            if done[other] {
+                continue;
+            }
+            let Some(image) = find_image(matrix, classes, &packages[first], &packages[other]) else { continue };
+            packages[first].iter().zip(image).for_each(|(node, mirrored)| classes[mirrored] = classes[*node]);
+            done[other] = true;
+        }
+    }
+}
+
+/// Most nodes of a package for which images are looked for.
+const MOST_IN_PACKAGE: usize = 8;
+
+/// Returns the nodes of `other`, in the order of those of `first` that they can be exchanged with, all at once and no further node moved.
+fn find_image(matrix: &[&[u32]], classes: &[usize], first: &[usize], other: &[usize]) -> Option<Vec<usize>> {
+    if first.is_empty() || first.len() != other.len() || first.len() > MOST_IN_PACKAGE {
+        return None;
+    }
+    let mut image = Vec::new();
+    extend_image(matrix, classes, first, other, &mut image).then_some(image)
+}
+
+fn extend_image(
+    matrix: &[&[u32]],
+    classes: &[usize],
+    first: &[usize],
+    other: &[usize],
+    image: &mut Vec<usize>,
+) -> bool {
+    if image.len() == first.len() {
+        return keeps_distances(matrix, first, image);
+    }
+    other.iter().any(|candidate| {
+        let pairs = first.iter().zip(image.iter());
+        let node = first[image.len()];
+        // Twins must have twins as images.
+        let is_possible = pairs.into_iter().all(|(earlier, mirrored)| {
+            let keeps = matrix[*earlier][node] == matrix[*mirrored][*candidate]
+                && matrix[node][*earlier] == matrix[*candidate][*mirrored];
+            let are_twins = classes[*earlier] == classes[node];
+            keeps && are_twins == (classes[*mirrored] == classes[*candidate])
+        });
+        if !is_possible || image.contains(candidate) {
+            return false;
+        }
+        image.push(*candidate);
+        let is_found = extend_image(matrix, classes, first, other, image);
+        if !is_found {
+            image.pop();
+        }
+        is_found
+    })
+}
+
+/// Returns true if the exchange of all `first` with their `image` keeps every distance.
+fn keeps_distances(matrix: &[&[u32]], first: &[usize], image: &[usize]) -> bool {
+    let mut moved: Vec<usize> = (0..matrix.len()).collect();
+    for (a, b) in first.iter().zip(image) {
+        (moved[*a], moved[*b]) = (*b, *a);
+    }
+    (0..matrix.len()).all(|a| (0..matrix.len()).all(|b| matrix[a][b] == matrix[moved[a]][moved[b]]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +169,29 @@ mod tests {
             distances: row.to_vec(),
             ..NumaNode::default()
         };
-        DistanceSymmetry::from_nodes(&matrix.iter().enumerate().map(node).collect::<Vec<_>>())
+        let nodes: Vec<NumaNode> = matrix.iter().enumerate().map(node).collect();
+        let half: Vec<usize> = (0..nodes.len() / 2).collect();
+        let other = (nodes.len() / 2..nodes.len()).collect();
+        DistanceSymmetry::from_nodes(&nodes, &[half, other])
+    }
+
+    #[test]
+    fn packages_that_mirror_each_other_have_the_same_classes() {
+        let granite_rapids: [&[u32]; 6] = [
+            &[10, 15, 17, 21, 28, 26],
+            &[15, 10, 15, 23, 26, 23],
+            &[17, 15, 10, 26, 23, 21],
+            &[21, 28, 26, 10, 15, 17],
+            &[23, 26, 23, 15, 10, 15],
+            &[26, 23, 21, 17, 15, 10],
+        ];
+        assert_eq!(distances(&granite_rapids).classes, [0, 1, 2, 0, 1, 2]);
+        let mirrored: [&[u32]; 4] = [&[10, 12, 32, 28], &[12, 10, 28, 24], &[32, 28, 10, 12], &[28, 24, 12, 10]];
+        assert_eq!(distances(&mirrored).classes, [0, 1, 0, 1]);
+        let by_reversal: [&[u32]; 4] = [&[10, 12, 28, 40], &[12, 10, 24, 28], &[28, 24, 10, 12], &[40, 28, 12, 10]];
+        assert_eq!(distances(&by_reversal).classes, [0, 1, 1, 0], "the nodes of the second count backwards");
+        let unlike: [&[u32]; 4] = [&[10, 12, 28, 40], &[12, 10, 24, 28], &[28, 24, 10, 13], &[40, 28, 13, 10]];
+        assert_eq!(distances(&unlike).classes, [0, 1, 2, 3]);
     }
 
     #[test]

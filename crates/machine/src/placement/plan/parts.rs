@@ -2,6 +2,7 @@
 
 use super::distances::{DistanceSymmetry, SymmetryInvariant};
 use crate::facts::{CacheKind, CoreType};
+use crate::machine::MachineObject;
 use crate::{CpuSet, Level, Machine};
 
 /// Node memories that differ by at least this share are different classes. Smaller differences arise because the kernel reserves part of
@@ -76,7 +77,12 @@ fn node_parts(machine: &Machine) -> Vec<LabelledPart> {
     let points: Vec<CpuSet> = machine.nodes.iter().enumerate().map(|(index, node)| point(index, &node.cpus)).collect();
     let bytes = |node| if machine.has_memory(node) { node.memory_bytes } else { Some(0) };
     let memory = memory_classes(&machine.nodes.iter().map(bytes).collect::<Vec<_>>());
-    let DistanceSymmetry { classes, kept } = DistanceSymmetry::from_nodes(&machine.nodes);
+    let inside = |package: &MachineObject| {
+        let nodes = machine.nodes.iter().enumerate().filter(|(_, node)| !node.cpus.is_empty());
+        nodes.filter(|(_, node)| node.cpus.is_subset(&package.cpus)).map(|(index, _)| index).collect()
+    };
+    let blocks: Vec<Vec<usize>> = machine.packages.iter().map(inside).collect();
+    let DistanceSymmetry { classes, kept } = DistanceSymmetry::from_nodes(&machine.nodes, &blocks);
     let node = |index: usize| (points[index].clone(), PartLabel::Node(memory[index], classes[index]));
     let mut parts: Vec<LabelledPart> = (0..points.len()).map(node).collect();
     if let SymmetryInvariant::Nested(groups) = kept {

@@ -27,15 +27,12 @@ pub(super) fn conclude_findings(
     conclusions: &mut LinkConclusions,
 ) {
     let Some(first) = filled.first() else { return };
-    match conclusions.groups.clone() {
-        Some(groups) => {
-            conclusions.findings.extend(hidden_groups_finding(&groups));
-            step_finding(&groups, classes, map, conclusions);
-            conclusions.no_difference.extend(describe_agreement(&groups));
-        }
-        None => conclusions.no_difference.extend(one_group(first, classes, map)),
+    if let Some(groups) = conclusions.groups.clone() {
+        conclusions.findings.extend(hidden_groups_finding(&groups));
+        step_finding(&groups, classes, map, conclusions);
+        conclusions.no_difference.extend(describe_agreement(&groups));
     }
-    conclusions.no_difference.extend(assumed_siblings(conclusions, classes, map));
+    conclusions.no_difference.extend(describe_readings(conclusions, first, classes, map));
     conclusions.findings.extend(unpinned_finding(classes, map));
     conclusions.findings.extend(conclusions.dear.as_ref().and_then(|dear| dear_among_themselves(dear, classes, map)));
     if !homes::conclude_homes(map, conclusions) {
@@ -55,6 +52,18 @@ pub(super) fn conclude_findings(
         let sides: Vec<LinkPair> = sides.map(|(a, b, visits)| LinkPair::new(a, b, visits.to_vec())).collect();
         conclusions.findings.extend(crate::links::modes_finding(&sides, hypervisor));
     }
+}
+
+/// Adds the sentence that the costs show no groups. It comes first of its kind, and knows what else was found.
+pub(super) fn conclude_one_group(
+    map: &LinkMap,
+    filled: &[FilledSeries],
+    classes: &[(usize, CostClass)],
+    conclusions: &mut LinkConclusions,
+) {
+    let stands_out = !conclusions.findings.is_empty();
+    let sentence = filled.first().and_then(|first| one_group(first, classes, map, stands_out));
+    sentence.into_iter().for_each(|sentence| conclusions.no_difference.insert(0, sentence));
 }
 
 /// Finds a difference between the two ways of pairs that the memory's node does not explain.
@@ -245,12 +254,17 @@ fn step_finding(groups: &CostGroups, classes: &[(usize, CostClass)], map: &LinkM
         }
     };
     let is_here = map.provenance.origin == ArtifactOrigin::Measured;
+    // By the other reading these groups are single cores.
+    let is_guess = conclusions.other_reading.as_ref().is_some_and(|other| other.siblings.is_some());
     let most = groups.cores.iter().max().copied().unwrap_or(1);
     conclusions.findings.push(Finding {
         topic: FindingTopic::Links,
         cpus: groups.of_several_cores().iter().fold(CpuSet::default(), |all, group| all.union(group)),
         statement,
-        advice: if is_here {
+        advice: if is_guess {
+            "The groups may be the SMT siblings of a core: name the machine (--machine) before you place threads by them."
+                .into()
+        } else if is_here {
             "Keep threads that talk inside one group; try whether your program gains:".into()
         } else {
             let links = suggested_command::links().quoted_line();
@@ -258,7 +272,7 @@ fn step_finding(groups: &CostGroups, classes: &[(usize, CostClass)], map: &LinkM
                 "Keep threads that talk inside one group. On the machine itself {links} names them group:0, group:1, …"
             )
         },
-        command: is_here.then(|| suggested_command::try_on(&[format!("pack({most}, group)")])),
+        command: (is_here && !is_guess).then(|| suggested_command::try_on(&[format!("pack({most}, group)")])),
         effects,
     });
 }
@@ -313,27 +327,36 @@ fn unpinned_finding(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Fin
     })
 }
 
-/// Returns the assumption made for an unknown machine: siblings are recognized by ratios alone.
-fn assumed_siblings(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
-    let name = "name the machine with --machine to be sure";
-    let unit = map.unit.word();
-    match (&conclusions.siblings, &conclusions.groups) {
-        _ if map.machine.is_some() => None,
+/// Describes the two readings of an unknown machine's costs, and what would decide.
+fn describe_readings(
+    conclusions: &LinkConclusions,
+    filled: &FilledSeries,
+    classes: &[(usize, CostClass)],
+    map: &LinkMap,
+) -> Option<String> {
+    let decides = "the costs cannot tell, --machine decides";
+    let other = conclusions.other_reading.as_ref()?;
+    match (&conclusions.siblings, &other.siblings) {
         (Some(siblings), _) => {
             let twos = siblings.groups.iter().filter(|group| group.len() > 1).count();
             let ways: Vec<&CostClass> =
                 classes.iter().filter(|(tier, _)| *tier == SAME_CORE).map(|(_, of)| of).collect();
-            let cost = of_both_ways(&ways);
+            let (cost, unit) = (of_both_ways(&ways), map.unit.word());
+            // Of the others nothing is known if not all pairs were measured.
+            let measured = if filled.predicted > 0 { " that were measured" } else { "" };
             Some(format!(
-                "{twos} pairs of cpus talk in {cost} {unit}: assumed to be the SMT siblings of a core; {name}"
+                "{twos} pairs of cpus{measured} talk in {cost} {unit}: the SMT siblings of a core, or groups of two cores; {decides}"
             ))
         }
-        (None, Some(groups)) => {
-            let largest = groups.level.groups.iter().map(CpuSet::len).max().unwrap_or(0);
-            let could_be = matches!(largest, 2 | 4 | 8);
-            could_be.then(|| {
-                format!("the innermost groups are assumed to be of several cores, not of the siblings of one; {name}")
-            })
+        (None, Some(siblings)) => {
+            let otherwise = other.groups.as_ref().map_or_else(
+                || "there are no groups".to_owned(),
+                |groups| format!("the groups are {}", groups.describe_level("cpu")),
+            );
+            let inner = siblings.describe_level("cpu");
+            Some(format!(
+                "the innermost groups ({inner}) are several cores each, or the SMT siblings of a core, and then {otherwise}; {decides}"
+            ))
         }
         (None, None) => None,
     }
@@ -355,7 +378,7 @@ fn describe_agreement(groups: &CostGroups) -> Option<String> {
     }
 }
 
-fn one_group(filled: &FilledSeries, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
+fn one_group(filled: &FilledSeries, classes: &[(usize, CostClass)], map: &LinkMap, stands_out: bool) -> Option<String> {
     let unit = map.unit.word();
     let ways: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier == INSIDE).map(|(_, class)| class).collect();
     let (between, dearest) = (ways.first()?, ways.last()?);
@@ -368,12 +391,15 @@ fn one_group(filled: &FilledSeries, classes: &[(usize, CostClass)], map: &LinkMa
     let reported =
         if is_reported { format!(", although the kernel reports {caches} last-level caches") } else { String::new() };
     let others = if classes.iter().any(|(tier, _)| *tier == DEAR) { " other" } else { "" };
-    Some(format!(
-        "groups: the costs show none{reported}; any two{others} cores talk in {median} {unit} (90 % of the pairs: \
-            {} to {})",
-        format_cost(between.low_ns),
-        format_cost(dearest.high_ns)
-    ))
+    let range = format!("90 % of the pairs: {} to {}", format_cost(between.low_ns), format_cost(dearest.high_ns));
+    Some(match stands_out {
+        true => format!(
+            "groups: none besides what stands out{reported}; the median of two{others} cores is {median} {unit} ({range})"
+        ),
+        false => {
+            format!("groups: the costs show none{reported}; any two{others} cores talk in {median} {unit} ({range})")
+        }
+    })
 }
 
 /// Formats a cost: "20", or "20 and, the other way, 200" if pairs have two costs.

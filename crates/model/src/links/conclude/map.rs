@@ -4,8 +4,8 @@
 use corewise_machine::{CpuSet, Machine};
 
 use super::{
-    CostClass, CostGroups, FilledSeries, KernelAgreement, KindConclusions, LinkConclusions, PairTiers, findings,
-    summary,
+    CostClass, CostGroups, FilledSeries, KernelAgreement, KindConclusions, LinkConclusions, OtherReading, PairTiers,
+    findings, summary,
 };
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::links::groups::{CheaperPart, GroupHierarchy, GroupLevel, between_cores, dear_groups};
@@ -26,7 +26,8 @@ pub fn conclude_map(map: &LinkMap) -> LinkConclusions {
     let mut of_first = Vec::new();
     for (place, (series, filled)) in map.series.iter().zip(&filled).enumerate() {
         let classes = summary::cost_classes(filled, &PairTiers::from_series(filled, &conclusions, map));
-        let (predicted, held_out) = (filled.predicted, filled.held_out);
+        // Without predictions there is no error of predictions.
+        let (predicted, held_out) = (filled.predicted, filled.held_out.filter(|_| filled.predicted > 0));
         let words = classes.iter().map(|(_, class)| class.clone()).collect();
         let doubts = filled.doubts.clone();
         conclusions.kinds.push(KindConclusions { what: series.what, classes: words, predicted, doubts, held_out });
@@ -36,8 +37,15 @@ pub fn conclude_map(map: &LinkMap) -> LinkConclusions {
     }
     if !map.unfinished {
         findings::conclude_findings(map, &filled, &of_first, &mut conclusions);
-        if is_imported(map) {
-            conclusions.findings.extend(cheaper_part.map(|part| findings::cheaper_part_finding(&part, map)));
+        let is_one_step = |part: &CheaperPart| {
+            let step = filled.first().and_then(|filled| filled.measured.clock_step());
+            step.is_some_and(|step| part.rest_ns - part.inside_ns <= 1.5 * step)
+        };
+        if let Some(part) = cheaper_part.filter(|part| is_imported(map) && !is_one_step(part)) {
+            conclusions.findings.push(findings::cheaper_part_finding(&part, map));
+        }
+        if conclusions.groups.is_none() {
+            findings::conclude_one_group(map, &filled, &of_first, &mut conclusions);
         }
     }
     conclusions
@@ -64,9 +72,13 @@ fn divide_series(filled: &FilledSeries, map: &LinkMap) -> (LinkConclusions, Opti
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
         ..level.clone()
     };
-    let mut levels = hierarchy.levels.iter().map(whole);
+    let of_whole_cores: Vec<GroupLevel> = hierarchy.levels.iter().map(whole).collect();
+    let is_unknown = map.machine.is_none();
+    let other_reading = if is_unknown { OtherReading::from_levels(siblings.as_ref(), &of_whole_cores) } else { None };
+    let mut levels = of_whole_cores.into_iter();
     let dear = dear.as_ref().map(whole);
-    let with = |groups| LinkConclusions { dear, ..LinkConclusions::from_groups(siblings.clone(), groups) };
+    let with =
+        |groups| LinkConclusions { dear, other_reading, ..LinkConclusions::from_groups(siblings.clone(), groups) };
     let Some(mut level) = levels.next() else { return (with(None), cheaper_part) };
     // A part that is cheap because the line lived there is not a group.
     if is_imported(map) && cheaper_part.as_ref().is_some_and(|part| part.is_only_group) {

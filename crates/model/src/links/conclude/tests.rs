@@ -254,7 +254,8 @@ fn guesses_of_siblings_are_named() {
         found
             .no_difference
             .iter()
-            .any(|told| told.contains("8 pairs of cpus talk in 8.0 ns: assumed to be the SMT siblings")),
+            .any(|told| told
+                .contains("8 pairs of cpus talk in 8.0 ns: the SMT siblings of a core, or groups of two cores")),
         "{found:?}"
     );
     for factor in [0.5, 1.01, 2.0] {

@@ -1,6 +1,6 @@
 //! One cpu's registers: lines of `mask eax ebx ecx edx => eax ebx ecx edx`, all hexadecimal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::facts::CoreType;
 
@@ -32,6 +32,11 @@ impl CpuidDump {
     /// Returns the answer to a leaf and subleaf.
     pub fn answer_of(&self, leaf: u32, subleaf: u32) -> Option<CpuidRegisters> {
         self.answers.get(&(leaf, subleaf)).copied()
+    }
+
+    /// Returns the leaves that are answered.
+    pub fn leaves(&self) -> BTreeSet<u32> {
+        self.answers.keys().map(|(leaf, _)| *leaf).collect()
     }
 
     /// Iterates over the subleaves of a leaf from 0 on, up to the first missing one.

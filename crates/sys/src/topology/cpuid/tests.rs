@@ -72,6 +72,24 @@ fn atom_cores_outside_of_the_l3_are_low_power() {
 }
 
 #[test]
+fn dumps_that_are_cut_are_named() {
+    let dump = |core_type: u32, apic: u32| {
+        let class = format!("5 1a 0 0 0 => {core_type:x}000002 0 0 0\n");
+        format!("{INTEL}1 1 0 0 0 => b0650 {apic:02x}100800 0 10000000\n{class}")
+    };
+    let whole = [dump(0x40, 0), dump(0x20, 2), dump(0x20, 4)];
+    assert_eq!(machine(whole.clone()).gaps.iter().filter(|gap| gap.why.contains("cpuid/pu")).count(), 0);
+    let [first, second, third] = whole;
+    let cut = machine([first.clone(), second.clone(), third[..third.find("5 1a").unwrap()].to_owned(), dump(0x20, 6)]);
+    let why: Vec<&str> = cut.gaps.iter().map(|gap| gap.why.as_str()).collect();
+    assert!(why.contains(&"dumps are cut: cpuid/pu2 has no leaf 0x1a"), "{why:?}");
+    assert!(why.contains(&"no class is reported in cpuid/pu2"), "{why:?}");
+    let lost = machine([first, second, INTEL.to_owned(), dump(0x20, 6)]);
+    let why = "dumps are cut: cpuid/pu2 has no leaf 0x1; its cpu is left out";
+    assert!(lost.gaps.iter().any(|gap| gap.why == why), "{:?}", lost.gaps);
+}
+
+#[test]
 fn opterons_have_modules_nodes_and_legacy_caches() {
     // Family 0x15: six cores in three modules to a node, two nodes to a package without holes in the APIC ids.
     let module = |apic: u32| {

@@ -54,7 +54,7 @@ fn guest() -> InterruptListing {
         counted(managed(interrupt(36, "virtio1-req.0", "virtio-pci", "0-1", "1")), &[(1, 2_790_351, 1204.4)]),
         counted(interrupt(38, "virtio2-input.0", "virtio-pci", "0-1", "1"), &[(0, 900, 100.0), (1, 17_979, 12.5)]),
     ];
-    InterruptListing { counted_s: Some(1.0), costs: None, irqbalance: None, interrupts }
+    InterruptListing { counted_s: Some(1.0), costs: None, irqbalance: None, interrupts, findings: Vec::new() }
 }
 
 /// A server of 128 cpus: a drive with a queue for each, a network card with 64 that irqbalance places.
@@ -75,7 +75,7 @@ fn server() -> InterruptListing {
         let queue = interrupt(160 + queue, &name, "ixgbe", "0-127", &cpus);
         interrupts.push(counted(queue, &[(cpus.parse().unwrap(), 100, if cpus == "6" { 50_000.0 } else { 3.0 })]));
     }
-    InterruptListing { counted_s: Some(10.0), costs: None, irqbalance: Some(812), interrupts }
+    InterruptListing { counted_s: Some(10.0), costs: None, irqbalance: Some(812), interrupts, findings: Vec::new() }
 }
 
 fn shown(listing: &InterruptListing, width: usize) -> String {
@@ -164,7 +164,13 @@ fn an_arm_board_recorded() {
         .into();
     let unread =
         DeviceInterrupt { mobility: InterruptMobility::Unknown, chip: None, ..of_chip(40, "mmc0", "", "", "") };
-    let listing = InterruptListing { counted_s: None, costs: None, irqbalance: None, interrupts: vec![timer, unread] };
+    let listing = InterruptListing {
+        counted_s: None,
+        costs: None,
+        irqbalance: None,
+        interrupts: vec![timer, unread],
+        findings: Vec::new(),
+    };
     insta::assert_snapshot!(shown(&listing, 80), @r"
     Device interrupts, counted since boot
 
@@ -428,7 +434,8 @@ fn no_line_is_wider_than_the_terminal() {
 fn no_device_is_named_so_that_it_steers_or_hides() {
     let (listing, report) = every_fate();
     for interrupts in hostile::copies(&listing.interrupts[..6].to_vec()) {
-        let listing = InterruptListing { interrupts, counted_s: Some(1.0), costs: None, irqbalance: None };
+        let listing =
+            InterruptListing { interrupts, counted_s: Some(1.0), costs: None, irqbalance: None, findings: Vec::new() };
         [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&draw_screen(&listing, width), width));
         hostile::check_json(&IrqDocument::new(&listing, None));
     }

@@ -83,8 +83,8 @@ fn draw_row(place: String, placed: &PlacedDevice<'_>) -> Vec<StyledLine> {
     let mut names: Vec<&str> = device.names.iter().take(MOST_NAMES).map(String::as_str).collect();
     names.extend((device.names.len() > MOST_NAMES).then_some("…"));
     let title = if names.is_empty() { device.title() } else { names.join(", ") };
-    let go = interrupts.iter().filter_map(|interrupt| interrupt.handling_cpus());
-    let go = go.fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    let go = interrupts.iter().filter_map(|interrupt| interrupt.struck_cpus().or_else(|| interrupt.allowed.clone()));
+    let go = go.fold(CpuSet::new(), |all, cpus| all.union(&cpus));
     let absent = || ABSENT.to_owned();
     let cells = [
         device.kind.word().to_owned(),

@@ -1,0 +1,136 @@
+//! The control group that decides which cpus a process can reach, in any hierarchy with cpusets: version 2, version 1, or the cpuset file
+//! system of old kernels.
+
+use std::path::{Path, PathBuf};
+
+use corewise_machine::CpuSet;
+
+use super::place::unescape_mount;
+
+/// A control group that gives its processes fewer cpus than are online.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitingGroup {
+    /// Its path in its hierarchy: "/slurm/uid_0/job_42".
+    pub group: String,
+    /// Its effective cpus.
+    pub cpus: CpuSet,
+}
+
+/// Names of a group's list of cpus, the effective one first: version 2, version 1, the cpuset file system.
+const NAMES: [&str; 5] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "effective_cpus", "cpuset.cpus", "cpus"];
+
+/// Returns the group that limits a process most, from the texts of /proc/PID/cgroup and /proc/self/mountinfo: the outermost group around it
+/// that has no more cpus than its own. `None` if it can reach all online cpus.
+pub fn find_limiting_group(
+    groups: &str,
+    mounts: &str,
+    online: &CpuSet,
+    read: impl Fn(&Path) -> Option<String>,
+) -> Option<LimitingGroup> {
+    let hierarchies = mounts.lines().filter_map(CpusetHierarchy::parse);
+    let limits = hierarchies.filter_map(|hierarchy| {
+        let group = groups.lines().find_map(|line| hierarchy.group_in(line))?;
+        hierarchy.outermost_like(group, &read)
+    });
+    limits.filter(|limit| limit.cpus != *online).min_by_key(|limit| limit.cpus.len())
+}
+
+/// A mounted hierarchy that may have cpusets.
+struct CpusetHierarchy {
+    is_unified: bool,
+    /// The mounted group.
+    top: String,
+    folder: PathBuf,
+}
+
+impl CpusetHierarchy {
+    /// Parses a line of mountinfo; `None` for other mounts.
+    fn parse(line: &str) -> Option<Self> {
+        let (mount, source) = line.split_once(" - ")?;
+        let mut about = source.split(' ');
+        let (kind, options) = (about.next()?, about.nth(1).unwrap_or_default());
+        let has_cpusets = kind == "cpuset" || (kind == "cgroup" && options.split(',').any(|name| name == "cpuset"));
+        let is_unified = kind == "cgroup2";
+        let mut fields = mount.split(' ').skip(3);
+        let (top, folder) = (unescape_mount(fields.next()?), unescape_mount(fields.next()?).into());
+        (has_cpusets || is_unified).then_some(Self { is_unified, top, folder })
+    }
+
+    /// Returns the group in a line "ID:CONTROLLERS:PATH" if it is of this hierarchy.
+    fn group_in<'a>(&self, line: &'a str) -> Option<&'a str> {
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_own = match self.is_unified {
+            true => controllers.is_empty(),
+            false => controllers.split(',').any(|name| name == "cpuset"),
+        };
+        is_own.then_some(group)
+    }
+
+    /// Returns the outermost group around `group` that has the same cpus.
+    fn outermost_like(&self, group: &str, read: impl Fn(&Path) -> Option<String>) -> Option<LimitingGroup> {
+        let below = Path::new(group).strip_prefix(&self.top).unwrap_or(Path::new(""));
+        let cpus_of = |inner: &Path| {
+            let folder = self.folder.join(inner);
+            let parse = |name: &&str| CpuSet::parse_list(read(&folder.join(name))?.trim()).ok();
+            NAMES.iter().find_map(parse).filter(|cpus| !cpus.is_empty())
+        };
+        let mut around = below.ancestors().filter_map(|inner| Some((inner, cpus_of(inner)?))).peekable();
+        let cpus = around.peek()?.1.clone();
+        let (inner, _) = around.take_while(|(_, own)| *own == cpus).last()?;
+        let group = Path::new(&self.top).join(inner).to_string_lossy().into_owned();
+        Some(LimitingGroup { group, cpus })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIFIED: &str = "31 23 0:28 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const HYBRID: &str = "32 23 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+                          33 23 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+                          34 23 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";
+
+    fn found(groups: &str, mounts: &str, files: &[(&str, &str)]) -> String {
+        let read = |path: &Path| {
+            let file = files.iter().find(|(name, _)| Path::new(name) == path);
+            file.map(|(_, text)| (*text).to_owned())
+        };
+        let limit = find_limiting_group(groups, mounts, &CpuSet::first_cpus(8), read);
+        limit.map_or_else(|| "nothing".to_owned(), |limit| format!("{} {}", limit.group, limit.cpus))
+    }
+
+    #[test]
+    fn a_cpuset_of_version_one_is_read_beside_version_two() {
+        let groups = "4:cpuset:/slurm/uid_0/job_42/step_0\n2:cpu,cpuacct:/other\n0::/\n";
+        let files = [
+            ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7\n"),
+            ("/sys/fs/cgroup/cpuset/slurm/cpuset.effective_cpus", "0-7\n"),
+            ("/sys/fs/cgroup/cpuset/slurm/uid_0/cpuset.effective_cpus", "0-7\n"),
+            ("/sys/fs/cgroup/cpuset/slurm/uid_0/job_42/cpuset.effective_cpus", "1\n"),
+            ("/sys/fs/cgroup/cpuset/slurm/uid_0/job_42/step_0/cpuset.effective_cpus", "1\n"),
+        ];
+        assert_eq!(found(groups, HYBRID, &files), "/slurm/uid_0/job_42 1", "the step has what its job has");
+        assert_eq!(found("0::/\n", HYBRID, &files), "nothing");
+    }
+
+    #[test]
+    fn the_nearest_group_with_the_controller_counts_in_version_two() {
+        let slice = ("/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-3\n");
+        let groups = "0::/system.slice/docker-1.scope/init\n";
+        assert_eq!(found(groups, UNIFIED, &[slice]), "/system.slice 0-3");
+        let scope = ("/sys/fs/cgroup/system.slice/docker-1.scope/cpuset.cpus.effective", "2\n");
+        assert_eq!(found(groups, UNIFIED, &[slice, scope]), "/system.slice/docker-1.scope 2");
+        assert_eq!(found(groups, UNIFIED, &[("/sys/fs/cgroup/cpuset.cpus.effective", "0-7")]), "nothing");
+    }
+
+    #[test]
+    fn a_part_of_the_hierarchy_and_the_old_file_system_are_read() {
+        let part = "33 23 0:30 /box/7 /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n";
+        let file = [("/sys/fs/cgroup/cpuset/work/cpuset.cpus", "4-5")];
+        assert_eq!(found("4:cpuset:/box/7/work\n", part, &file), "/box/7/work 4,5");
+        let old = "33 23 0:30 / /dev/cpuset rw - cpuset none rw\n";
+        assert_eq!(found("4:cpuset:/job\n", old, &[("/dev/cpuset/job/cpus", "3")]), "/job 3");
+    }
+}
