@@ -266,6 +266,7 @@ suggestions! {
     irq_near(device: &str = "eth0") => corewise_command("irq").with_option("--near", device);
     irq_see_near(device: &str = "eth0") => corewise_command("irq").with_option("--near", device).with_flag("--dry-run");
     irq_spread(device: &str = "eth0") => corewise_command("irq").with_option("--spread", device);
+    irq_see_spread(device: &str = "eth0") => corewise_command("irq").with_option("--spread", device).with_flag("--dry-run");
     irq_spread_over(device: &str = "eth0", cpus: &str = "node:1") => corewise_command("irq").with_option("--spread", device).with_option("--over", cpus);
     irq_set(cpus: &str = "45=2") => cpus.split_whitespace().fold(corewise_command("irq --set"), |command, one| command.with_argument(one));
     undo() => corewise_command("undo");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::facts::PciDevice;
 use corewise_machine::interrupt::device::{DeviceInterrupt, InterruptMobility};
 use corewise_machine::placement::format_list;
 use corewise_machine::suggested_command;
@@ -32,7 +33,7 @@ fn device_of(interrupt: &DeviceInterrupt) -> String {
 }
 
 /// Returns the part of a handler's name before the queue: "eth0" of "eth0-TxRx-3", "nvme0" of "nvme0q6".
-fn stem_of(interrupt: &DeviceInterrupt) -> String {
+pub fn stem_of(interrupt: &DeviceInterrupt) -> String {
     let name = interrupt.handlers.first().map_or("", String::as_str);
     let without_number = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let before_queue = without_number.split(['-', ':', '.', '@']).next().unwrap_or_default();
@@ -53,9 +54,10 @@ fn find_shared_cpu(machine: &Machine, members: &[&DeviceInterrupt]) -> Option<Fi
     let statement = format!(
         "All {count} busy interrupts of {name} ({numbers}) are handled by cpu {cpus}: its queues share one cpu."
     );
-    let advice =
-        "Give each queue a cpu of its own (/proc/irq/NUMBER/smp_affinity_list), or start irqbalance. To see them:";
-    Some(build_finding(cpus, statement, advice, suggested_command::irq()))
+    let advice = "Give each queue a cpu of its own, or start irqbalance. To see what would move:";
+    let device = machine.devices.iter().find(|device| device.address.is_some() && device.address == busy[0].device);
+    let device = device.map_or(name, PciDevice::title);
+    Some(build_finding(cpus, statement, advice, suggested_command::irq_see_spread(&device)))
 }
 
 /// Finds interrupts of a device that isolated cpus handle.

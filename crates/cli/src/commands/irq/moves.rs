@@ -9,7 +9,7 @@ use corewise_machine::interrupt::plan::{InterruptMove, InterruptPlan, NoCpuLeft,
 use corewise_machine::interrupt::{near, spread};
 use corewise_machine::placement::{ExcludedCpus, PlacementExpression, ResolvedExpression};
 use corewise_machine::suggested_command;
-use corewise_model::device_findings;
+use corewise_model::{device_findings, interrupt_findings};
 use corewise_sys::change::ChangeJournal;
 use corewise_sys::irq::{self, InterruptArrival, MoveRefusal};
 use corewise_sys::process::is_root;
@@ -160,10 +160,7 @@ fn plan_spread_device(
     let device = device::find_device(&here.machine, name).ok();
     let mut own = device.map_or_else(Vec::new, |device| device_findings::interrupts_of(device, all));
     if own.is_empty() {
-        let is_named = |handler: &String| {
-            handler.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
-        };
-        own = all.iter().filter(|interrupt| interrupt.handlers.iter().any(is_named)).collect();
+        own = all.iter().filter(|interrupt| interrupt_findings::stem_of(interrupt) == name).collect();
     }
     if own.is_empty() {
         return Err(no_interrupts_failure(name));
