@@ -54,7 +54,7 @@ pub struct PackageTarget {
 
 /// The static program that runs on the machines that packages are built on: its pages and completions are those of all packages.
 pub const NATIVE: PackageTarget = PackageTarget {
-    triple: "x86_64-unknown-linux-musl",
+    triple: setup::STATIC,
     zig: Some("x86_64-linux-musl"),
     binutils: None,
     debian: Some("amd64"),
@@ -62,14 +62,14 @@ pub const NATIVE: PackageTarget = PackageTarget {
 };
 /// The static program for 64-bit Arm.
 pub const ARM: PackageTarget = PackageTarget {
-    triple: "aarch64-unknown-linux-musl",
+    triple: setup::STATIC_ARM,
     zig: Some("aarch64-linux-musl"),
     binutils: Some("aarch64-linux-gnu"),
     debian: Some("arm64"),
     wheel: "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
 };
 const WINDOWS: PackageTarget =
-    PackageTarget { triple: "x86_64-pc-windows-gnu", zig: None, binutils: None, debian: None, wheel: "win_amd64" };
+    PackageTarget { triple: setup::WINDOWS, zig: None, binutils: None, debian: None, wheel: "win_amd64" };
 /// All targets, the native one first.
 pub const TARGETS: [PackageTarget; 3] = [NATIVE, ARM, WINDOWS];
 

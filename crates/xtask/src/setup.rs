@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::dist::TARGETS;
 use anyhow::{Context, Result, ensure};
 use corewise_rig::Rig;
 use xtask::{cargo_command, cargo_of, command_succeeds, repository_root, run_command};
@@ -75,6 +74,13 @@ pub const ARM: &str = "aarch64-unknown-linux-gnu";
 pub const WINE: &str = "/usr/lib/wine/wine64";
 /// The target of tests under Wine.
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
+/// The target of static programs in packages.
+pub const STATIC: &str = "x86_64-unknown-linux-musl";
+/// The target of static programs for Arm in packages.
+pub const STATIC_ARM: &str = "aarch64-unknown-linux-musl";
+/// All targets of packages.
+const PACKAGED: [&str; 3] = [STATIC, STATIC_ARM, WINDOWS];
+
 /// Installs the tools for tests, packages and comparisons; returns false if something is still missing.
 pub fn install_all() -> bool {
     let (tests, packages) = (for_tests(), for_packages());
@@ -106,8 +112,8 @@ pub fn check_package_tools() -> Result<()> {
     const HOW: &str = "is missing: cargo xtask setup packages";
     let package = FOR_PACKAGES.iter().find(|package| !is_there(package));
     ensure!(package.is_none(), "{} {HOW}", package.map_or("", |package| package.name));
-    let library = TARGETS.iter().find(|target| !has_library(target.triple));
-    ensure!(library.is_none(), "the standard library for {} {HOW}", library.map_or("", |target| target.triple));
+    let library = PACKAGED.iter().find(|target| !has_library(target));
+    ensure!(library.is_none(), "the standard library for {} {HOW}", library.unwrap_or(&""));
     ensure!(has_zig(), "{ZIG} {HOW}");
     Ok(())
 }
@@ -120,7 +126,7 @@ fn has_zig() -> bool {
 pub fn for_packages() -> bool {
     let mut steps = SetupLog::default();
     steps.install_packages(&FOR_PACKAGES);
-    TARGETS.iter().for_each(|target| steps.install_library(target.triple));
+    PACKAGED.iter().for_each(|target| steps.install_library(target));
     steps.do_step(ZIG, || match has_zig() {
         true => Ok(false),
         false => run_quietly(

@@ -116,7 +116,7 @@ fn dos_time(time_utc: &str) -> Result<[u16; 2]> {
         anyhow::bail!("expected a time like 2026-11-26T12:47:23Z, found {time_utc}")
     };
     let year = year.checked_sub(1980).context("a zip archive has no time before 1980")?;
-    Ok([hour << 11 | minute << 5 | second / 2, year << 9 | month << 5 | day])
+    Ok([(hour << 11) | (minute << 5) | (second / 2), (year << 9) | (month << 5) | day])
 }
 
 #[cfg(test)]
