@@ -9,7 +9,7 @@ use corewise_model::Artifact;
 use corewise_store::{ArtifactStore, StoreError};
 use corewise_sys::files;
 
-use super::failure::CommandFailure;
+use super::failure::{CommandExit, CommandFailure};
 use super::output::print_message;
 use super::settings::{HistoryPlace, ProgramSettings};
 use crate::draw::suggestion;
@@ -128,5 +128,13 @@ pub fn store_artifact<T: Artifact>(artifact: &T, settings: &ProgramSettings) -> 
             ));
             StorageStatus::Failed
         }
+    }
+}
+
+/// Returns the exit status of a command that made a result: one that could not be stored is a failure, though it was shown.
+pub fn exit_after_storing(kept: &StorageStatus, exit: CommandExit) -> CommandExit {
+    match kept {
+        StorageStatus::Failed if exit == CommandExit::Done => CommandExit::Unavailable,
+        _ => exit,
     }
 }

@@ -33,7 +33,7 @@ use crate::app::placement::{resolve_elsewhere, resolve_here};
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::{explain_store_error, open_existing_store, store_artifact};
+use crate::app::user_store::{exit_after_storing, explain_store_error, open_existing_store, store_artifact};
 use crate::draw::csv;
 use crate::draw::number::{self, format_time};
 use crate::draw::story::Story;
@@ -74,7 +74,7 @@ fn run(task: &LinksTask, settings: &ProgramSettings) -> Result<CommandExit, Comm
             for map in &maps {
                 let kept = store_artifact(map, settings);
                 print_map(map, &kept, (task.format, task.order), settings)?;
-                exit = kept.exit_after(exit);
+                exit = exit_after_storing(&kept, exit);
             }
             Ok(exit)
         }
@@ -204,7 +204,7 @@ fn finish_map(
     }
     let kept = store_artifact(map, settings);
     print_map(map, &kept, (task.format, task.order), settings)?;
-    Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
+    Ok(exit_after_storing(&kept, if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
 }
 
 fn read_stored(number: i64, settings: &ProgramSettings) -> Result<LinkMap, CommandFailure> {

@@ -33,7 +33,7 @@ use crate::app::placement::{parse_expression, resolve_elsewhere, resolve_here};
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::store_artifact;
+use crate::app::user_store::{exit_after_storing, store_artifact};
 use crate::draw::csv;
 use crate::draw::story::Story;
 use crate::draw::survey::StorageStatus;
@@ -54,7 +54,7 @@ impl RunnableCommand for MemoryArguments {
             let map = import_map(path, self.machine.as_deref())?;
             let kept = store_artifact(&map, settings);
             print_map(&map, &kept, self.format, settings)?;
-            return Ok(kept.exit_after(CommandExit::Done));
+            return Ok(exit_after_storing(&kept, CommandExit::Done));
         }
         let seed = self.seed.unwrap_or_else(seed_from_clock);
         let wanted = self.cpus.as_deref().map(parse_expression).transpose()?;
@@ -81,7 +81,7 @@ impl RunnableCommand for MemoryArguments {
         let kept = store_artifact(&map, settings);
         print_map(&map, &kept, self.format, settings)?;
         let is_interrupted = map.provenance.partial && interruption.was_seen();
-        Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
+        Ok(exit_after_storing(&kept, if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::app::placement::{parse_expression, to_measure};
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::store_artifact;
+use crate::app::user_store::{exit_after_storing, store_artifact};
 use crate::draw::number::format_time;
 use crate::draw::suggestion;
 use crate::draw::text::StyledLine;
@@ -64,7 +64,7 @@ impl RunnableCommand for SurveyArguments {
         }
         let kept = store_artifact(&survey, settings);
         artifact::print_artifact(&survey, &kept, settings)?;
-        Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
+        Ok(exit_after_storing(&kept, if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::app::placement::to_measure;
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::store_artifact;
+use crate::app::user_store::{exit_after_storing, store_artifact};
 use crate::draw::survey::StorageStatus;
 use arguments::TailArguments;
 pub use story::compose_story;
@@ -102,7 +102,7 @@ fn measure_tails(measure: &MeasureTask, settings: &ProgramSettings) -> Result<Co
         recording::write_recording(file, recording)?;
     }
     shown?;
-    Ok(kept.exit_after(if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
+    Ok(exit_after_storing(&kept, if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
 }
 
 fn replay_recording(

@@ -3,8 +3,6 @@
 use corewise_machine::Gap;
 use corewise_model::Survey;
 
-use crate::app::failure::CommandExit;
-
 use super::findings::compose_gaps;
 use super::machine::compose_headline;
 use super::number::{format_count, format_decimal};
@@ -31,14 +29,6 @@ pub enum StorageStatus {
 }
 
 impl StorageStatus {
-    /// Returns the exit status of a command that made the result: a result that could not be stored is a failure, though it was shown.
-    pub fn exit_after(&self, exit: CommandExit) -> CommandExit {
-        match self {
-            Self::Failed if exit == CommandExit::Done => CommandExit::Unavailable,
-            _ => exit,
-        }
-    }
-
     /// Returns its number in the history.
     pub fn stored_number(&self) -> Option<i64> {
         match self {

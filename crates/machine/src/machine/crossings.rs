@@ -21,9 +21,15 @@ pub struct LevelCrossing {
 const COMPARED: [Level; 6] = [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster, Level::Core];
 
 impl Machine {
-    /// Returns the first crossing of each two levels; empty on a machine whose description is sound.
+    /// Returns the first crossing of each two levels; empty on a machine whose description is sound. Of levels with the same objects, the
+    /// outermost stands for all.
     pub fn level_crossings(&self) -> Vec<LevelCrossing> {
-        let indexed: Vec<IndexedLevel> = COMPARED.into_iter().map(|level| IndexedLevel::new(self, level)).collect();
+        let mut indexed: Vec<IndexedLevel> = Vec::new();
+        for level in COMPARED.into_iter().map(|level| IndexedLevel::new(self, level)) {
+            if indexed.iter().all(|outer| outer.objects != level.objects) {
+                indexed.push(level);
+            }
+        }
         let pairs = indexed
             .iter()
             .enumerate()

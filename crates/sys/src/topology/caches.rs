@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::assemble::agreement::SharingReading;
 use corewise_machine::facts::{CacheFacts, CacheKind};
 use corewise_machine::{CpuSet, Gap};
 
@@ -17,6 +18,9 @@ const BY_INDEX: [(u8, CacheKind); 4] =
 const FILES: &[&str] = &["shared_cpu_list", "shared_cpu_map"];
 
 const MOST_NAMED: usize = 4;
+
+/// Smallest size of a cache, in bytes.
+const SMALLEST_BYTES: u64 = 1 << 10;
 
 /// Level and kind, which group caches.
 type Sort = (u8, CacheKind);
@@ -41,8 +45,13 @@ fn cache_file_path(cpu: u32, index: u32, name: &str) -> String {
 }
 
 /// Returns the caches of each online cpu. If a cache's files do not list its cpus, it is assigned to the threads of its core, which share
-/// it for certain.
-pub fn read_caches(reader: &ValueReader, online: &CpuSet, threads: &Sets) -> BTreeMap<u32, Vec<CacheFacts>> {
+/// it for certain. `cores` are the sets of equal core numbers.
+pub fn read_caches(
+    reader: &ValueReader,
+    online: &CpuSet,
+    threads: &Sets,
+    cores: &[SharingReading],
+) -> BTreeMap<u32, Vec<CacheFacts>> {
     let entries: Vec<CacheIndex> = online.iter().flat_map(|cpu| read_entries(reader, cpu)).collect();
     let mut sorts: BTreeMap<Sort, Vec<&CacheIndex>> = BTreeMap::new();
     for (entry, sort) in entries.iter().zip(sort_entries(reader, &entries)) {
@@ -55,7 +64,9 @@ pub fn read_caches(reader: &ValueReader, online: &CpuSet, threads: &Sets) -> BTr
         let what = format!("who shares the {name}");
         let relation = SharingFiles { what: &what, files: FILES };
         let file = |cpu: u32, name: &str| Some(cache_file_path(cpu, *index.get(&cpu)?, name));
-        let sets = sharing::agreed_sets(reader, &relation, online, file, Vec::new());
+        // A first-level cache is a core's own on most processors.
+        let numbered = if level == 1 { cores.to_vec() } else { Vec::new() };
+        let sets = sharing::agreed_sets(reader, &relation, online, file, numbered);
         let sizes = agreed_sizes(reader, &name, &entries, &sets);
         for entry in entries {
             let core = || threads.get(&entry.cpu).cloned().unwrap_or_else(|| CpuSet::from_cpu(entry.cpu));
@@ -79,7 +90,7 @@ fn read_entries(reader: &ValueReader, cpu: u32) -> Vec<CacheIndex> {
         let file = |name: &str| cache_file_path(cpu, index, name);
         let level = reader.read_number(&file("level")).filter(|level| (1..=4).contains(level));
         let given = level.zip(reader.read_word(&file("type")).and_then(|word| parse_kind(&word)));
-        let size_bytes = reader.read_word(&file("size")).and_then(|word| size_bytes(&word)).filter(|size| *size > 0);
+        let size_bytes = read_size(reader, &file("size"));
         CacheIndex { cpu, index, given, size_bytes }
     };
     let found: Vec<u32> = reader.numbered_names(&format!("{CPUS}/cpu{cpu}/cache"), "index");
@@ -92,6 +103,16 @@ fn read_entries(reader: &ValueReader, cpu: u32) -> Vec<CacheIndex> {
         return found.into_iter().chain(missing).map(entry).collect();
     }
     found.into_iter().map(entry).collect()
+}
+
+/// Returns the size in a file; `None` for zero. Less than 1 KiB is no size of a cache, but the rest of a file that was cut.
+fn read_size(reader: &ValueReader, file: &str) -> Option<u64> {
+    let word = reader.read_word(file)?;
+    let size = size_bytes(&word).filter(|size| *size > 0)?;
+    if size < SMALLEST_BYTES {
+        reader.add_doubt(Gap::new(format!("the size in {file}"), format!("it is \"{word}\", too small for a cache")));
+    }
+    (size >= SMALLEST_BYTES).then_some(size)
 }
 
 /// Returns the level and kind of each entry: its own, unless it alone differs from all others with its index; the others' if it has none;
@@ -225,7 +246,7 @@ mod tests {
     fn found(files: &[(&str, &str)], count: u32, threads: &Sets) -> (BTreeMap<u32, Vec<CacheFacts>>, String) {
         let root = Root::from_files(files.iter().map(|(path, text)| (format!("{CPUS}/{path}"), *text)));
         let reader = ValueReader::new(&root);
-        let caches = read_caches(&reader, &CpuSet::first_cpus(count), threads);
+        let caches = read_caches(&reader, &CpuSet::first_cpus(count), threads, &[]);
         (caches, reader.into_gaps().into_iter().map(|gap| gap.why).collect::<Vec<_>>().join(" | "))
     }
 

@@ -112,6 +112,8 @@ fn opteron_6276(machine: &Machine) {
     insta::assert_snapshot!(shown(machine), @r"
     AMD Opteron(TM) Processor 6276
     4 package, 8 node, 4 die, 8 llc, 32 cluster, 64 core, 64 cpu
+    gap: who shares the L1i: files contradict each other: sys/devices/system/cpu/cpu0/cache/index1/shared_cpu_list says 0, but sys/devices/system/cpu/cpu1/cache/index1/shared_cpu_list says 1; sys/devices/system/cpu/cpu1/cache/index1/shared_cpu_list says 1, but sys/devices/system/cpu/cpu0/cache/index1/shared_cpu_list says 0; sys/devices/system/cpu/cpu2/cache/index1/shared_cpu_list says 2, but sys/devices/system/cpu/cpu3/cache/index1/shared_cpu_list says 3; sys/devices/system/cpu/cpu3/cache/index1/shared_cpu_list says 3, but sys/devices/system/cpu/cpu2/cache/index1/shared_cpu_list says 2; sys/devices/system/cpu/cpu4/cache/index1/shared_cpu_list says 4, but sys/devices/system/cpu/cpu5/cache/index1/shared_cpu_list says 5; sys/devices/system/cpu/cpu5/cache/index1/shared_cpu_list says 5, but sys/devices/system/cpu/cpu4/cache/index1/shared_cpu_list says 4; sys/devices/system/cpu/cpu6/cache/index1/shared_cpu_list says 6, but sys/devices/system/cpu/cpu7/cache/index1/shared_cpu_list says 7; sys/devices/system/cpu/cpu7/cache/index1/shared_cpu_list says 7, but sys/devices/system/cpu/cpu6/cache/index1/shared_cpu_list says 6; 56 more files
+    gap: who shares the L2: files contradict each other: sys/devices/system/cpu/cpu0/cache/index2/shared_cpu_list says 0, but sys/devices/system/cpu/cpu1/cache/index2/shared_cpu_list says 1; sys/devices/system/cpu/cpu1/cache/index2/shared_cpu_list says 1, but sys/devices/system/cpu/cpu0/cache/index2/shared_cpu_list says 0; sys/devices/system/cpu/cpu2/cache/index2/shared_cpu_list says 2, but sys/devices/system/cpu/cpu3/cache/index2/shared_cpu_list says 3; sys/devices/system/cpu/cpu3/cache/index2/shared_cpu_list says 3, but sys/devices/system/cpu/cpu2/cache/index2/shared_cpu_list says 2; sys/devices/system/cpu/cpu4/cache/index2/shared_cpu_list says 4, but sys/devices/system/cpu/cpu5/cache/index2/shared_cpu_list says 5; sys/devices/system/cpu/cpu5/cache/index2/shared_cpu_list says 5, but sys/devices/system/cpu/cpu4/cache/index2/shared_cpu_list says 4; sys/devices/system/cpu/cpu6/cache/index2/shared_cpu_list says 6, but sys/devices/system/cpu/cpu7/cache/index2/shared_cpu_list says 7; sys/devices/system/cpu/cpu7/cache/index2/shared_cpu_list says 7, but sys/devices/system/cpu/cpu6/cache/index2/shared_cpu_list says 6; 56 more files
     ");
     assert_eq!(first(machine, Level::Cluster), "0,1 | 2,3 | 4,5");
     assert_eq!(first(machine, Level::Core), "0 | 1 | 2");
@@ -198,7 +200,7 @@ fn fake_kinds(machine: &Machine) {
     efficiency 0-11 (cpu_capacity 234)
     gap: cpus of NUMA nodes: files contradict each other: sys/devices/system/node/node4/cpumap says 16-23; sys/devices/system/node/node5/cpumap says 12-23
     gap: NUMA nodes: the online cpus 4-7 are in no node (sys/devices/system/node/node0/cpulist, sys/devices/system/node/node1/cpulist, sys/devices/system/node/node2/cpulist, sys/devices/system/node/node3/cpulist, sys/devices/system/node/node4/cpulist, sys/devices/system/node/node5/cpulist)
-    gap: shared caches: no L2 or L3 is reported for cpus 0-23; their package is used as llc
+    gap: shared caches: no L2 or L3 that cores share is reported for cpus 0-23; their package is used as llc
     ");
 }
 
