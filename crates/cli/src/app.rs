@@ -25,6 +25,7 @@ pub mod rules;
 pub mod run;
 pub mod self_command;
 pub mod settings;
+pub mod standard_input;
 pub mod tip;
 pub mod user_store;
 pub mod worth;

@@ -314,7 +314,7 @@ impl TypedCommand {
         let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words));
         parsed.unwrap_or_else(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command());
-            exit_with(&tip::with_whole_line(error, &words, &place))
+            exit_with(&tip::with_other_name(tip::with_whole_line(error, &words, &place)))
         })
     }
 
