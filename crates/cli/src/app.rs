@@ -39,6 +39,8 @@ pub mod run;
 pub mod self_command;
 pub mod settings;
 #[cfg(feature = "measuring")]
+pub mod standard_input;
+#[cfg(feature = "measuring")]
 pub mod tenants;
 #[cfg(feature = "measuring")]
 pub mod tip;

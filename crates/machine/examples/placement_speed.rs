@@ -156,7 +156,7 @@ fn notations(machine: &Machine, resolved: &[ResolvedExpression]) {
                 Some(if line.label.starts_with("group ") { format!("{}: {text}", line.label) } else { text.clone() })
             };
             let texts: Vec<String> = lines.iter().filter(|line| !line.secondary).filter_map(text).collect();
-            if notation.is_readable() && !texts.is_empty() {
+            if notation != Notation::Kubernetes && !texts.is_empty() {
                 readings.push(times(|| read_notation(notation, &texts.join("\n"), machine)).0);
             }
         }

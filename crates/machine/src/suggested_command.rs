@@ -229,6 +229,8 @@ suggestions! {
     place_help() => corewise_command("place --help");
     place_who(cpus: &str = "llc:0") => corewise_command("place").with_argument(cpus).with_flag("--who");
     place_json() => corewise_command("place EXPR --json");
+    place_cpus(cpus: &CpuSet = &CpuSet::first_cpus(4)) => corewise_command("place").with_argument(cpus);
+    place_cpus_of(expression: &str = "core:0") => corewise_command("place").with_argument(expression);
     place_from(options: &[String] = &["--from".to_owned(), "taskset".to_owned()], text: &[String] = &["-c".to_owned(), "0-3".to_owned()]) =>
         corewise_command("place").with_options(options.iter().cloned()).with_program(text);
     article() => corewise_command("article NAME");

@@ -9,6 +9,8 @@ mod folder;
 mod hypervisor;
 #[cfg(feature = "recordings")]
 mod inline;
+#[cfg(feature = "recordings")]
+mod pasted;
 mod paths;
 mod source;
 #[cfg(feature = "recordings")]
@@ -28,6 +30,8 @@ use files::RecordedFiles;
 pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
 use folder::{FolderMatch, RecordedFolder};
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, usual_name};
+#[cfg(feature = "recordings")]
+pub(crate) use pasted::PASTED;
 pub(crate) use paths::{CPUID, PCI_DEVICES, SCHEDULING, VULNERABILITIES};
 pub(crate) use source::FileSource;
 #[cfg(feature = "recordings")]
@@ -57,7 +61,7 @@ impl Root {
     ///
     /// A recording is a folder or an archive (tar, plain or packed by gzip, bzip2 or xz) with the machine's files under `sys` and `proc`,
     /// possibly inside other folders; pepc's inline file (`ro|path|value` lines), packed or in such an archive; a dump of cpuid by
-    /// hwloc-gather-cpuid; or an hwloc XML export of format 2 or 3.
+    /// hwloc-gather-cpuid; an hwloc XML export of format 2 or 3; or pasted text, the output of lscpu, numactl and the like.
     ///
     /// # Errors
     /// [`SysError::Read`] if it cannot be read, [`SysError::NotARecording`] if it holds no machine or is neither a file nor a folder,

@@ -1,4 +1,5 @@
-//! Reads a machine's topology: from sysfs and procfs, from Windows' buffers, from a dump of cpuid, or from an hwloc XML export.
+//! Reads a machine's topology: from sysfs and procfs, from Windows' buffers, from a dump of cpuid, from an hwloc XML export, or from pasted
+//! text.
 
 mod allowed;
 mod bare;
@@ -13,6 +14,8 @@ mod limits;
 mod memory;
 mod nodes;
 mod online;
+#[cfg(feature = "recordings")]
+mod pasted;
 mod reader;
 mod sharing;
 mod sysfs;
@@ -75,9 +78,12 @@ fn read_facts(source: &dyn FileSource) -> Result<MachineFacts, SysError> {
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }
 
-/// Reads hwloc's XML export, or `None` if there is none: only archives hold one.
+/// Reads hwloc's XML export or pasted text, or `None` if there is neither: only recordings hold one.
 #[cfg(feature = "recordings")]
 fn exported_facts(reader: &ValueReader<'_>) -> Result<Option<MachineFacts>, SysError> {
+    if let Some(text) = reader.read_text(crate::root::PASTED) {
+        return Ok(Some(pasted::read_facts(reader, &text)));
+    }
     reader.read_text(crate::root::HWLOC_XML).map(|text| hwloc_xml::read_facts(&text)).transpose()
 }
 

@@ -12,10 +12,14 @@ use corewise_sys::{Root, SysError, irq};
 
 use super::failure::{CommandExit, CommandFailure};
 use super::placement::shorten_message;
+use super::standard_input::read_standard_input;
 use crate::draw::suggestion;
 
 /// Word that asks for the list of built-in machines.
 const LIST: &str = "list";
+
+/// Word that stands for standard input.
+const STANDARD_INPUT: &str = "-";
 
 /// Machine that a command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub enum MachineChoice {
     BuiltIn(BuiltInMachine),
     /// A machine file or a recording.
     File(PathBuf),
+    /// A recording, or pasted text, from standard input.
+    Pasted(Vec<u8>),
 }
 
 impl MachineArguments {
@@ -50,6 +56,9 @@ impl MachineChoice {
         exists: impl Fn(&Path) -> bool,
     ) -> Result<Self, CommandFailure> {
         let Some(path) = &arguments.machine else { return Ok(Self::Here) };
+        if path == Path::new(STANDARD_INPUT) {
+            return read_standard_input(InputKind::MachineArchive.most_bytes()).map(Self::Pasted);
+        }
         let name = path.to_str().unwrap_or_default();
         let shown = shorten_message(name);
         let is_path = name.contains(std::path::is_separator) || is_machine_file(path) || name.is_empty();
@@ -120,21 +129,35 @@ pub fn read_machine(choice: &MachineChoice) -> Result<ChosenMachine, CommandFail
             file.map(ChosenMachine::from)
         }
         MachineChoice::File(path) if is_machine_file(path) => read_machine_file(path).map(ChosenMachine::from),
-        MachineChoice::File(path) => read_recording(path).map(ChosenMachine::from_machine),
+        MachineChoice::File(_) | MachineChoice::Pasted(_) => {
+            let root = open_recording(choice)?;
+            let machine = corewise_sys::topology::read_machine(&root).map_err(|error| explain_unreadable(&error))?;
+            Ok(ChosenMachine::from_machine(machine))
+        }
     }
 }
 
 /// Returns the interrupts of the machine's devices; empty for machine files, which list none.
 pub fn read_interrupts(choice: &MachineChoice) -> Vec<DeviceInterrupt> {
-    let root = match choice {
-        MachineChoice::Here => Root::this_machine(),
-        MachineChoice::File(path) if !is_machine_file(path) => match Root::open(path) {
-            Ok(root) => root,
-            Err(_) => return Vec::new(),
-        },
-        _ => return Vec::new(),
-    };
-    irq::read_interrupts(&root)
+    open_recording(choice).map_or_else(|_| Vec::new(), |root| irq::read_interrupts(&root))
+}
+
+/// Opens the files of this machine, of a recording, or of pasted text.
+///
+/// # Errors
+/// If they cannot be read, or the machine is only described and has no files.
+pub fn open_recording(choice: &MachineChoice) -> Result<Root, CommandFailure> {
+    match choice {
+        MachineChoice::Here => Ok(Root::this_machine()),
+        MachineChoice::File(path) if !is_machine_file(path) => {
+            Root::open(path).map_err(|error| explain_unreadable(&error))
+        }
+        MachineChoice::Pasted(bytes) => Root::from_archive_bytes(bytes).map_err(|error| explain_unreadable(&error)),
+        _ => Err(CommandFailure::usage_error("a described machine has no interrupts").with_hint(format!(
+            "Use a recording made by {}.",
+            suggestion::format_mention(&suggested_command::record())
+        ))),
+    }
 }
 
 fn read_machine_file(path: &Path) -> Result<MachineFile, CommandFailure> {
@@ -150,16 +173,11 @@ fn read_machine_file(path: &Path) -> Result<MachineFile, CommandFailure> {
     })
 }
 
-fn read_recording(path: &Path) -> Result<Machine, CommandFailure> {
-    let machine = Root::open(path).and_then(|root| corewise_sys::topology::read_machine(&root));
-    machine.map_err(|error| explain_unreadable(&error))
-}
-
 /// Failure of reading a recording.
 pub fn explain_unreadable(error: &SysError) -> CommandFailure {
     let record = suggestion::format_mention(&suggested_command::record());
     let next = format!(
-        "--machine takes a name, a machine file (.toml), or a recording: a file of {record}, or a folder or archive with sys and proc."
+        "--machine takes a name, a machine file (.toml), a recording (a file of {record}, or a folder or archive with sys and proc), or the output of lscpu -e and the like; - is standard input."
     );
     CommandFailure::unavailable_error(error).with_hint(next)
 }
@@ -167,8 +185,9 @@ pub fn explain_unreadable(error: &SysError) -> CommandFailure {
 /// The machine that a command plans for; flattened into every command that changes nothing on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct MachineArguments {
-    /// Another machine: a name or part of one (`corewise topology --machine list` shows all), a machine file (.toml), or
-    /// a recording: a folder or archive, as `record` and hwloc write them [default: this machine]
+    /// Another machine: a name or part of one (`corewise topology --machine list` shows all), a machine file (.toml), a
+    /// recording (a folder or archive, as `record` and hwloc write them), or the output of lscpu, numactl -H, lstopo,
+    /// /proc/cpuinfo and /proc/interrupts in a file, or in standard input for - [default: this machine]
     #[arg(long, value_name = "NAME|FILE", visible_alias = "root")]
     pub machine: Option<PathBuf>,
 }
@@ -186,6 +205,7 @@ mod tests {
                 MachineChoice::Here => "here".to_owned(),
                 MachineChoice::BuiltIn(machine) => machine.name.to_owned(),
                 MachineChoice::File(path) => format!("file {}", path.display()),
+                MachineChoice::Pasted(bytes) => format!("{} bytes", bytes.len()),
             },
         )
     }

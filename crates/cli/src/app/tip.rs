@@ -1,4 +1,5 @@
-//! Tips for options of another tool that were taken for our own: `place --from taskset -c 0-3`.
+//! Tips for a wrong command line: options of another tool that were taken for our own, `place --from taskset -c 0-3`, and commands that
+//! have another name here, `corewise top`.
 
 use std::ffi::OsString;
 
@@ -20,6 +21,43 @@ pub fn with_whole_line(mut error: clap::Error, words: &[OsString], place: &clap:
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error
+}
+
+/// Other words for what a command does, and the command.
+const OTHER_NAMES: [(&str, &[&str]); 14] = [
+    ("watch", &["top", "htop", "monitor", "live", "ps"]),
+    ("run", &["pin", "bind", "exec", "launch", "start", "taskset", "numactl", "affinity"]),
+    ("try", &["bench", "benchmark", "compare", "test", "perf", "measure", "ab"]),
+    ("topology", &["info", "lstopo", "lscpu", "cpus", "cores", "show", "list", "machines"]),
+    ("place", &["mask", "convert", "translate", "read", "parse", "where"]),
+    ("irq", &["irqs", "interrupts", "irqbalance"]),
+    ("keep", &["rules", "daemon", "enforce", "service", "why"]),
+    ("undo", &["revert", "restore", "reset", "unpin", "rollback"]),
+    ("doctor", &["check", "status", "diagnose", "audit", "isolation"]),
+    ("tail", &["latency", "jitter", "noise", "stalls"]),
+    ("links", &["core-to-core", "c2c", "pingpong", "ping-pong"]),
+    ("memory", &["bandwidth", "numa", "mem"]),
+    ("history", &["results", "log", "logs"]),
+    ("record", &["dump", "snapshot", "save"]),
+];
+
+/// Adds the command that does what an unknown one seems to mean.
+pub fn with_other_name(mut error: clap::Error) -> clap::Error {
+    let typed = match error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg)) {
+        Some(ContextValue::String(typed)) => typed.to_ascii_lowercase(),
+        _ => return error,
+    };
+    if let Some(name) = find_other_name(&typed) {
+        let tip = format!("this is 'corewise {name}' here").into();
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+/// Returns the command for another word.
+fn find_other_name(typed: &str) -> Option<&'static str> {
+    OTHER_NAMES.iter().find(|(_, names)| names.contains(&typed)).map(|(command, _)| *command)
 }
 
 /// Returns true if an option of the command takes a value; `None` if the word is not an option of it.
@@ -59,6 +97,17 @@ mod tests {
         let valued = ["from", "as", "machine"].map(|name| clap::Arg::new(name).long(name));
         let place = clap::Command::new("place").args(valued).arg(clap::arg!(--json));
         suggest_separator(&text.split(' ').map(OsString::from).collect::<Vec<_>>(), unknown, &place)
+    }
+
+    #[test]
+    fn other_names_lead_to_one_command_each() {
+        let expected = [("top", "watch"), ("pin", "run"), ("bench", "try"), ("interrupts", "irq")];
+        expected.into_iter().for_each(|(typed, command)| assert_eq!(find_other_name(typed), Some(command)));
+        let mut names: Vec<&str> = OTHER_NAMES.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "a word leads to two commands");
     }
 
     #[test]

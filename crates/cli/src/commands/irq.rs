@@ -11,19 +11,17 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::Machine;
 use corewise_machine::event::EventSource;
-use corewise_machine::suggested_command;
 use corewise_model::Survey;
 use corewise_model::interrupt_findings::list_interrupt_findings;
 use corewise_model::survey::devices::device_costs;
 use corewise_sys::{Root, irq, topology};
 
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::machine::{self, MachineChoice, is_machine_file};
+use crate::app::machine::{self, open_recording};
 use crate::app::output::show_result;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
 use crate::app::user_store::latest_own;
-use crate::draw::suggestion;
 use arguments::IrqArguments;
 use document::{InterruptListing, IrqDocument, SurveyedCosts};
 use screen::draw_screen;
@@ -52,7 +50,7 @@ fn explain_nothing_listed(root: &Root) -> CommandFailure {
 }
 
 fn run(task: &IrqTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
-    let root = open_root(&task.machine)?;
+    let root = open_recording(&task.machine)?;
     let mut listing = InterruptListing {
         counted_s: None,
         costs: None,
@@ -87,20 +85,6 @@ struct MachineInterrupts {
     root: Root,
     machine: Machine,
     listing: InterruptListing,
-}
-
-/// Returns the root of the machine's files. Described machines have no interrupts.
-fn open_root(choice: &MachineChoice) -> Result<Root, CommandFailure> {
-    match choice {
-        MachineChoice::Here => Ok(Root::this_machine()),
-        MachineChoice::File(path) if !is_machine_file(path) => {
-            Root::open(path).map_err(|error| machine::explain_unreadable(&error))
-        }
-        _ => Err(CommandFailure::usage_error("a described machine has no interrupts").with_hint(format!(
-            "Use a recording made by {}.",
-            suggestion::format_mention(&suggested_command::record())
-        ))),
-    }
 }
 
 /// Counts the interrupts for a while, and returns the elapsed time in seconds.

@@ -9,7 +9,9 @@ pub mod task;
 mod who;
 
 use corewise_machine::Machine;
-use corewise_machine::placement::notation::{self, Notation, NotationLine, NotationReading};
+use corewise_machine::placement::notation::{
+    self, Notation, NotationChoice, NotationError, NotationLine, NotationReading,
+};
 use corewise_machine::placement::{ExcludedCpus, ExclusionReason, PlacementExpression};
 
 use crate::app::failure::{CommandExit, CommandFailure};
@@ -18,10 +20,11 @@ use crate::app::output::{print_message, print_text, show_result};
 use crate::app::placement::{parse_expression, point_at, resolve_elsewhere, resolve_here, shorten_message};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
+use crate::draw::suggestion;
 use arguments::PlaceArguments;
 use document::{PlaceDocument, ShownPlacement};
 use screen::{describe_warnings, draw_screen};
-use task::{CandidatesRequest, PlaceRequest};
+use task::{CandidatesRequest, PlaceRequest, SourceNotation};
 
 impl RunnableCommand for PlaceArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
@@ -71,11 +74,13 @@ fn parse_written(
     machine: &Machine,
 ) -> Result<(PlacementExpression, Option<NotationReading>), CommandFailure> {
     let Some(from) = request.from else { return Ok((parse_expression(&request.text)?, None)) };
-    let read = notation::read_notation(from, &request.text, machine).map_err(|error| {
-        let at = error.position..error.position + error.length;
-        let failure = CommandFailure::usage_error(point_at(&error.what, &error.text, &at));
-        error.hint.map(|hint| shorten_message(&hint)).into_iter().fold(failure, CommandFailure::with_hint)
-    })?;
+    let read = match from {
+        SourceNotation::Named(notation) => notation::read_notation(notation, &request.text, machine),
+        SourceNotation::Recognized => {
+            notation::recognize_notation(&request.text, machine).map(|recognized| recognized.reading)
+        }
+    };
+    let read = read.map_err(|error| explain_notation_error(&error, &request.machine_option))?;
     let there: Vec<u32> = read.order.iter().copied().filter(|cpu| machine.present.contains(*cpu)).collect();
     if there.is_empty() {
         return Err(CommandFailure::unavailable_error(format!(
@@ -85,6 +90,20 @@ fn parse_written(
     }
     let list = there.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     Ok((parse_expression(&list)?, Some(read)))
+}
+
+/// Failure of reading another tool's notation: the place of the mistake, and how to write it; or each possible meaning with its command.
+fn explain_notation_error(error: &NotationError, machine_option: &[String]) -> CommandFailure {
+    let at = error.position..error.position + error.length;
+    let failure = CommandFailure::usage_error(point_at(&error.what, &error.text, &at));
+    let choice = |choice: &NotationChoice| {
+        let command = choice.command.clone().with_options(machine_option.iter().cloned());
+        format!("{}  for {}", suggestion::format_typed(&command), shorten_message(&choice.meaning))
+    };
+    let choices: Vec<String> = error.choices.iter().map(choice).collect();
+    let hint = error.hint.as_ref().map(|hint| shorten_message(hint));
+    let hint = if choices.is_empty() { hint } else { Some(choices.join("\n  ")) };
+    hint.into_iter().fold(failure, CommandFailure::with_hint)
 }
 
 /// Prints only the lines of one notation, for a script. Remarks go to standard error.

@@ -1,24 +1,39 @@
 //! Sets of cpus in the notations of other tools: printed as lines to paste, and read back.
 //!
 //! The notation of a text is never guessed: `32` is one cpu in a list, three in a mask for `taskset`, and one in a decimal mask. The caller
-//! names it.
+//! names it, or the text does by its keys and commands ([`recognize_notation`]). If two readings differ, both are offered.
 
+mod auto;
+mod bare;
 mod cgroup;
+mod choices;
+mod clean;
+mod command;
 mod dispatch;
+mod dpdk;
+mod gamemode;
+mod haproxy;
 mod hwloc;
 mod kernel_command_line;
+mod keyed;
 mod kubernetes;
 mod libvirt;
 mod likwid;
 mod list;
 mod mask;
 mod name;
+mod nginx;
 mod nodes;
 mod numactl;
 mod openmp;
 mod powershell;
 mod process_lasso;
+mod rankfile;
+mod redis;
+mod setting;
+mod settings_table;
 mod slurm;
+mod steam;
 mod systemd;
 mod taskset;
 #[cfg(test)]
@@ -27,7 +42,8 @@ mod text;
 mod tree;
 mod windows;
 
-use crate::{CpuSet, Machine};
+use crate::{CpuSet, Machine, SuggestedCommand};
+pub use auto::{RecognizedText, recognize_notation};
 pub use dispatch::{print_notation, read_notation};
 pub use name::{Notation, UnknownNotation};
 
@@ -125,6 +141,17 @@ pub struct NotationError {
     pub what: String,
     /// The correct form, if known.
     pub hint: Option<String>,
+    /// Possible meanings, if the text has several and none is preferable.
+    pub choices: Vec<NotationChoice>,
+}
+
+/// A possible meaning of a text, and the command that asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotationChoice {
+    /// The meaning, with its cpus.
+    pub meaning: String,
+    /// The command without doubt.
+    pub command: SuggestedCommand,
 }
 
 /// Input of a printer: cpus, the same cpus in the order in which threads get them, and their machine.

@@ -90,6 +90,17 @@ const REFUSED: &[(&str, &str)] = &[
     ("ccd:1", "[ccd] unknown word \"ccd\" | the name here is llc:N (die:N where a CCD has two)"),
     ("L3:0", "[L3] unknown word \"L3\" | the name here is llc:N"),
     ("socket0", "[socket0] unknown word \"socket0\" | the name here is package:N"),
+    ("smt", "[smt] unknown word \"smt\" | the name here is one-per-core (core:all.cpu:1 for the second threads)"),
+    ("HT", "[HT] unknown word \"HT\" | the name here is one-per-core (core:all.cpu:1 for the second threads)"),
+    (
+        "all - siblings",
+        "[siblings] unknown word \"siblings\" | the name here is core:N, or core:all.cpu:1 for the second threads",
+    ),
+    ("pcores", "[pcores] unknown word \"pcores\" | the name here is performance"),
+    ("P-Cores", "[P-Cores] unknown word \"P-Cores\" | the name here is performance"),
+    ("e_cores", "[e_cores] unknown word \"e_cores\" | the name here is efficiency"),
+    ("park", "[park] unknown word \"park\" | the name here is all - LIST, which leaves these cpus free"),
+    ("idle", "[idle] unknown word \"idle\" | the name here is best(N, worth)"),
     ("vcahce", "[vcahce] unknown word \"vcahce\" | did you mean vcache?"),
     ("lcc:0", "[lcc] unknown word \"lcc\" | did you mean llc?"),
     (

@@ -38,7 +38,7 @@ pub fn longest_word(text: &str) -> Option<(usize, LanguageWord)> {
 }
 
 /// Other tools' names, and the names here.
-const ELSEWHERE: [(&str, &str); 38] = [
+const ELSEWHERE: &[(&str, &str)] = &[
     ("socket", "package:N"),
     ("sockets", "package:N"),
     ("pkg", "package:N"),
@@ -77,7 +77,69 @@ const ELSEWHERE: [(&str, &str); 38] = [
     ("netdev", "near(eth0)"),
     ("nvme", "near(nvme0n1)"),
     ("gpu", "near(gpu:0)"),
+    ("ssd", "near(nvme0n1)"),
+    ("disk", "near(nvme0n1)"),
+    ("nic", "near(eth0)"),
+    ("net", "near(eth0)"),
+    ("pci", "near(pci:0000:41:00.0)"),
+    ("smt", "one-per-core (core:all.cpu:1 for the second threads)"),
+    ("ht", "one-per-core (core:all.cpu:1 for the second threads)"),
+    ("hyperthread", "one-per-core (core:all.cpu:1 for the second threads)"),
+    ("hyperthreading", "one-per-core (core:all.cpu:1 for the second threads)"),
+    ("sibling", "core:N, or core:all.cpu:1 for the second threads"),
+    ("noht", "one-per-core"),
+    ("physical", "one-per-core"),
+    ("physicalcore", "one-per-core"),
+    ("realcore", "one-per-core"),
+    ("fullcore", "core:N"),
+    ("logical", "all"),
+    ("processor", "a number alone, such as 0-3"),
+    ("vcpu", "a number alone, such as 0-3"),
+    ("perf", "performance"),
+    ("fast", "performance"),
+    ("prime", "performance"),
+    ("eff", "efficiency"),
+    ("slow", "efficiency"),
+    ("atom", "efficiency"),
+    ("lpe", "low-power"),
+    ("lpecore", "low-power"),
+    ("lp", "low-power"),
+    ("3d", "vcache"),
+    ("3dvcache", "vcache"),
+    ("freq", "frequency"),
+    ("turbo", "frequency"),
+    ("isol", "isolated"),
+    ("isolcpu", "isolated"),
+    ("nohz", "isolated"),
+    ("housekeeping", "all - isolated"),
+    ("park", "all - LIST, which leaves these cpus free"),
+    ("reserve", "all - LIST, which leaves these cpus free"),
+    ("exclude", "all - LIST"),
+    ("without", "all - LIST"),
+    ("not", "!LIST"),
+    ("idle", "best(N, worth)"),
+    ("free", "best(N, worth)"),
+    ("unused", "best(N, worth)"),
+    ("any", "all"),
+    ("every", "all"),
+    ("even", "core:even"),
+    ("odd", "core:odd"),
+    ("tile", "die:N"),
+    ("chiplet", "die:N, or llc:N"),
+    ("numanodes", "node:N"),
+    ("balance", "spread(N, LEVEL)"),
+    ("distribute", "spread(N, LEVEL)"),
+    ("dense", "pack(N, LEVEL)"),
+    ("fill", "pack(N, LEVEL)"),
 ];
+
+/// Returns a word without case, hyphens, a number and the plural.
+fn plain_word(word: &str) -> String {
+    let plain: String = word.to_ascii_lowercase().chars().filter(|c| !matches!(c, '-' | '_')).collect();
+    let plain = plain.trim_end_matches(|c: char| c.is_ascii_digit());
+    let singular = plain.strip_suffix('s').filter(|singular| singular.len() > 1);
+    singular.unwrap_or(plain).to_owned()
+}
 
 /// Suggests a correction of an unknown word; `None` for a known word in the wrong place.
 pub fn suggest_word(word: &str) -> Option<String> {
@@ -85,8 +147,9 @@ pub fn suggest_word(word: &str) -> Option<String> {
         return None;
     }
     let lower = word.to_ascii_lowercase();
-    let plain = lower.trim_end_matches(|c: char| c.is_ascii_digit());
-    if let Some((_, here)) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == lower || *elsewhere == plain) {
+    let plain = plain_word(&lower);
+    let is_it = |elsewhere: &str| elsewhere == lower || plain_word(elsewhere) == plain && plain.len() > 1;
+    if let Some((_, here)) = ELSEWHERE.iter().find(|(elsewhere, _)| is_it(elsewhere)) {
         return Some(format!("the name here is {here}"));
     }
     if lower.chars().all(|c| c.is_ascii_hexdigit()) {

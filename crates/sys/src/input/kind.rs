@@ -45,7 +45,8 @@ input_kinds! {
     MetricFile: "file that a program writes its metrics to (`try --metric-file`)", 16 * MIB, "";
     Article: "article (`article FILE`)", MIB, "";
     MachineFile: "machine file (`--machine FILE.toml`)", MIB, "";
-    MachineArchive: "recording of a machine (`--machine FILE`)", 256 * MIB, "512 MiB unpacked, of which 96 MiB are kept; 2,000,000 entries; hwloc XML: 8 MiB, 400,000 elements, no DTD of its own";
+    MachineArchive: "recording of a machine (`--machine FILE`)", 256 * MIB, "512 MiB unpacked, of which 96 MiB are kept; 2,000,000 entries; hwloc XML: 8 MiB, 400,000 elements, no DTD of its own; pasted text: 16 MiB";
+    NotationText: "text of another tool (`place --from`)", MIB, "standard input too";
     MachineFolderFile: "file in a folder that is a recording (`--machine FOLDER`)", 32 * MIB, "text behind the limit is left out; no link is followed";
     LinkMap: "map of links (`links import`, `--simulate`)", JSON_BYTES, "text that comes to 128 MiB of memory, and so do its pairs";
     LinkTable: "matrix or table of another tool (`links import`)", 48 * MIB, "4,194,304 numbers, pairs that come to 128 MiB of memory";

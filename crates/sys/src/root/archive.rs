@@ -12,7 +12,7 @@ use super::disk::text_of;
 use super::files::RecordedFiles;
 use super::paths::CPUID;
 use super::wanted::HWLOC_XML;
-use super::{inline, wanted};
+use super::{inline, pasted, wanted};
 use crate::error::SysError;
 use crate::values::own_files::LOGICAL_PROCESSORS;
 
@@ -107,7 +107,7 @@ fn collect_files(mut input: impl Read) -> io::Result<ArchiveMatch> {
     } else if head.is_empty() {
         return Ok(ArchiveMatch::None("the file is empty"));
     } else {
-        return Ok(ArchiveMatch::None("neither a tar archive nor an inline file nor an hwloc XML export"));
+        return read_paste(whole);
     };
     Ok(match too_much {
         Some((what, limit)) => ArchiveMatch::TooMuch(what, limit),
@@ -115,6 +115,19 @@ fn collect_files(mut input: impl Read) -> io::Result<ArchiveMatch> {
             kept.into_machine().map_or(ArchiveMatch::None("no sys/devices/system/cpu in it"), ArchiveMatch::Machine)
         }
     })
+}
+
+/// Reads pasted text.
+fn read_paste(input: impl Read) -> io::Result<ArchiveMatch> {
+    let mut bytes = Vec::new();
+    input.take(pasted::LARGEST_PASTED_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > pasted::LARGEST_PASTED_BYTES {
+        return Ok(ArchiveMatch::TooMuch("its size in bytes as pasted text", pasted::LARGEST_PASTED_BYTES as u64));
+    }
+    let why = "neither a tar archive, an inline file, an hwloc XML export nor the output of lscpu, numactl -H, lstopo, \
+               /proc/cpuinfo or /proc/interrupts";
+    let files = pasted::files_of_paste(&text_of(bytes));
+    Ok(files.map_or(ArchiveMatch::None(why), ArchiveMatch::Machine))
 }
 
 /// A quantity that is too large, and the limit that it exceeds.

@@ -1,6 +1,6 @@
 //! Reads every recorded machine of the test data: each loads, its levels are sound, hwloc counts the same and
-//! gives the same cpus, recording it again gives the same machine, as do the buffers that Windows would write of it, no changed file goes
-//! unnoticed, and sets of its cpus come back from every notation.
+//! gives the same cpus, recording it again gives the same machine, as do the buffers that Windows would write of it and the tables of
+//! lscpu, no changed file goes unnoticed, and sets of its cpus come back from every notation.
 //!
 //! The data is looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository. Without it these tests
 //! are counted as ignored, with the reason; with `COREWISE_REQUIRE_TESTDATA=1` its absence is a failure.
@@ -13,6 +13,7 @@ mod hwloc_calc;
 mod invariants;
 mod mutants;
 mod notations;
+mod pasted;
 mod placements;
 mod windows;
 
@@ -60,6 +61,7 @@ fn trials_of(folder: &Path, name: &str) -> Vec<Trial> {
         trial("placements", placements::check),
         trial("notations", notations::come_back),
         trial("Windows' buffers", windows::check),
+        trial("pasted", pasted::check),
     ]
 }
 

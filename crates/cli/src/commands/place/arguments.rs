@@ -13,6 +13,8 @@ const EXAMPLES: &str = "Examples:
   corewise place --as windows 'vcache - 0'           for start /affinity
   corewise place --from taskset 55                   the cpus of another tool's notation
   corewise place llc:1 --who                         which processes may run there, and who did just now
+  corewise place --from auto -- 'CPUAffinity=0-3 8'  the cpus of any text that another tool writes or reads
+  corewise place --from auto FILE                    the same of a file; - is standard input
   corewise place --candidates --threads 4            placements worth trying with 4 threads";
 
 /// Returns the end of `place --help`: the placement language in one screen, and examples.
@@ -36,8 +38,9 @@ pub struct PlaceArguments {
     /// Print only one notation, for scripts
     #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), ignore_case = true)]
     pub notation: Option<String>,
-    /// Read EXPR in the notation of another tool, such as `place --from taskset 55`; put the tool's options after `--`
-    #[arg(long, value_name = "NOTATION", value_parser = notation_names(false), ignore_case = true, hide_possible_values = true)]
+    /// Read EXPR in the notation of another tool, such as `place --from taskset 55`; put the tool's options after `--`.
+    /// `auto` recognizes the notation, and asks back if there are several
+    #[arg(long, value_name = "NOTATION|auto", value_parser = notation_names(false), ignore_case = true, hide_possible_values = true)]
     pub from: Option<String>,
     /// Show which processes and rules may run there, and who did in the last second
     #[arg(long, conflicts_with_all = ["candidates", "notation", "from", "machine"])]
@@ -47,8 +50,11 @@ pub struct PlaceArguments {
     pub machine: MachineArguments,
 }
 
-/// Returns the parser of the names of notations: all that can be printed, or those with a reader.
+/// Word of `--from` that asks to recognize the notation.
+pub const RECOGNIZED: &str = "auto";
+
+/// Returns the parser of the names of notations, and of `auto` for reading.
 fn notation_names(to_print: bool) -> PossibleValuesParser {
-    let notations = Notation::ALL.into_iter().filter(move |notation| to_print || notation.is_readable());
-    PossibleValuesParser::new(notations.map(Notation::word))
+    let names = Notation::ALL.into_iter().map(Notation::word);
+    PossibleValuesParser::new(names.chain((!to_print).then_some(RECOGNIZED)))
 }

@@ -5,6 +5,7 @@ use corewise_machine::placement::{ExcludedCpus, ExclusionReason};
 use corewise_machine::{CpuSet, Level, Machine};
 
 use super::document::ShownPlacement;
+use crate::app::placement::shorten_message;
 use crate::draw::machine::{compose_headline, draw_numbering};
 use crate::draw::number::format_count;
 use crate::draw::picture::{draw_chosen, wrap_lists};
@@ -36,7 +37,7 @@ pub fn draw_screen(placed: &ShownPlacement<'_>, width: usize) -> TextScreen {
 /// Returns the cpus, and the meaning of another tool's notation.
 fn draw_answer(placed: &ShownPlacement<'_>, width: usize) -> Vec<StyledLine> {
     let cpus = &placed.resolution.cpus;
-    let text = placed.text.lines().collect::<Vec<_>>().join("; ");
+    let text = shorten_message(&placed.text.lines().map(str::trim).collect::<Vec<_>>().join("; "));
     let line = StyledLine::new().strong(text).plain(format!("  selects {}: ", format_count(cpus.len(), "cpu")));
     let mut lines = wrap_lists(&line.strong(cpus.to_string()), width, 2);
     for remark in placed.read.into_iter().flat_map(|read| &read.remarks) {

@@ -1,5 +1,7 @@
 //! Files of a cgroup v2 cpuset, and Docker's options for the same.
 
+use super::choices::{NamedReading, agree};
+use super::keyed::{ValueExtent, find_values};
 use super::list::{self, ListSyntax};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, nodes};
@@ -30,78 +32,79 @@ pub(super) fn print_docker(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     ]
 }
 
-/// Reads a list, `cpuset.cpus = 0-3`, or `echo 0-3 > …/cpuset.cpus`.
+/// Files and keys by which a text is recognized.
+pub(super) const KEYS: [&str; 4] =
+    ["*cpuset.cpus", "*cpuset.cpus.effective", "*cpuset.effective_cpus", "*cpuset.cpus.exclusive"];
+
+/// Reads a list, `cpuset.cpus = 0-3`, `echo 0-3 > …/cpuset.cpus`, `cgset -r cpuset.cpus=0-3 group`, or lines of several groups.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let rules = list::kernel_syntax(machine.possible.highest());
-    let mut cpus = None;
-    let mut memory = Vec::new();
-    let mut again = None;
-    for line in text.split_lines() {
-        let (value, file) = file_and_value(line);
-        match file {
-            Some(file) if file.ends_with("cpuset.mems") => memory.push(value.text),
-            Some(file) if !file.contains("cpuset.cpus") => {
-                return Err(line.fault_here("expected the value of cpuset.cpus or cpuset.mems"));
-            }
-            None if cpus.is_some() => {
-                return Err(line
-                    .fault_here("expected one list of cpus, found a second one")
-                    .with_hint("a list is 0-3,8"));
-            }
-            _ => {
-                again = cpus.as_ref().map(|_| "cpuset.cpus is set more than once; the last line applies.".to_owned());
-                cpus = Some(list::read_list(value, rules)?);
-            }
-        }
+    let memory: Vec<String> = find_values(text, "*cpuset.mems", ValueExtent::Numbers)
+        .iter()
+        .map(|found| memory_remark(found.value.text))
+        .collect();
+    let mut groups: Vec<NamedReading> = Vec::new();
+    for found in KEYS.iter().flat_map(|key| find_values(text, key, ValueExtent::Numbers)) {
+        let cpus = list::read_list(found.value, ListSyntax { spaces: true, ..rules })?;
+        let group = name_of_group(text, found.key);
+        let again = groups.iter().position(|known| known.name == group).map(|known| groups.remove(known));
+        let again = again.map(|_| "cpuset.cpus is set more than once; the last line applies.".to_owned());
+        let read = NotationReading::from_set(cpus.into_iter().collect()).with_remarks(again);
+        groups.push(NamedReading::new(group, read));
     }
-    let cpus = cpus.ok_or_else(|| text.fault_here("no line here sets cpuset.cpus"))?;
-    Ok(NotationReading::from_set(cpus.into_iter().collect())
-        .with_remarks(again)
-        .with_remarks(memory.iter().map(|nodes| memory_remark(nodes))))
+    if groups.is_empty() && text.text.contains("cpuset") {
+        let found = text.split_lines().into_iter().find(|line| line.text.contains("cpuset")).unwrap_or(text);
+        return Err(found.fault_here("expected the value of cpuset.cpus or cpuset.mems"));
+    }
+    if groups.is_empty() {
+        return read_bare(text, rules);
+    }
+    Ok(agree(text, groups, || text.fault_here("no line here sets cpuset.cpus"))?.with_remarks(memory))
+}
+
+/// Returns the path and the whole name around a key: "/sys/fs/cgroup/a/cpuset.cpus".
+fn name_of_group<'a>(text: TextPiece<'a>, key: TextPiece<'a>) -> &'a str {
+    let up_to = key.to_end_of(text).text;
+    let end = text.text.len() - up_to.len() + key.text.len();
+    let from = text.text[..end].rfind(|c: char| c.is_whitespace() || "\"'>=:".contains(c)).map_or(0, |place| place + 1);
+    &text.text[from..end]
+}
+
+/// Reads one list.
+fn read_bare(text: TextPiece<'_>, rules: ListSyntax) -> Result<NotationReading, TextFault> {
+    let lines = text.split_lines();
+    if let [_, second, ..] = lines.as_slice() {
+        let fault = second.fault_here("expected one list of cpus, found a second one");
+        return Err(fault.with_hint("a list is 0-3,8"));
+    }
+    Ok(NotationReading::from_set(list::read_list(text.without_quotes(), rules)?.into_iter().collect()))
 }
 
 fn memory_remark(nodes: &str) -> String {
     format!("Memory comes only from node {nodes}.")
 }
 
-/// Splits a line into its value and, if the line names one, its file.
-fn file_and_value(line: TextPiece<'_>) -> (TextPiece<'_>, Option<&str>) {
-    if let Some((echo, file)) = line.split_once('>') {
-        let value = echo.trim().strip_prefix("echo").unwrap_or(echo).trim();
-        return (value.without_quotes(), Some(file.trim().without_quotes().text));
-    }
-    match line.split_once('=').or_else(|| line.split_once(' ')).or_else(|| line.split_once(':')) {
-        Some((file, value)) if file.text.contains("cpuset") => (value.trim().without_quotes(), Some(file.trim().text)),
-        _ => (line.without_quotes(), None),
-    }
-}
+/// Options and keys by which a text is recognized.
+pub(super) const DOCKER_KEYS: [&str; 4] = ["--cpuset-cpus", "cpuset", "CpusetCpus", "cpuset_cpus"];
+/// Their counterparts for memory.
+const DOCKER_MEMORY: [&str; 3] = ["--cpuset-mems", "CpusetMems", "cpuset_mems"];
 
-/// Reads a list, options, a whole `docker run` line, or a compose file's `cpuset:`.
+/// Reads a list, options, a whole `docker run` line, a compose file's `cpuset:`, or the output of `docker inspect`.
 pub(super) fn read_docker(text: TextPiece<'_>) -> Result<NotationReading, TextFault> {
-    let mut cpus = None;
-    let mut memory = None;
-    let mut quota = None;
-    let mut words = text.split_words().into_iter();
-    while let Some(word) = words.next() {
-        let (name, given) = match word.split_once('=') {
-            Some((name, value)) => (name.text, Some(value)),
-            None => (word.text, None),
-        };
-        if !matches!(name, "--cpuset-cpus" | "--cpuset-mems" | "--cpus" | "cpuset:") {
-            continue;
-        }
-        let value = given.or_else(|| words.next()).ok_or_else(|| word.fault_here(format!("{name} needs a value")))?;
-        match name {
-            "--cpuset-mems" => memory = Some(value.without_quotes().text),
-            "--cpus" => quota = Some(value),
-            _ => cpus = Some(list::read_list(value.without_quotes(), ListSyntax::default())?),
-        }
+    let mut parts = Vec::new();
+    for found in DOCKER_KEYS.iter().flat_map(|key| find_values(text, key, ValueExtent::Word)) {
+        let cpus = list::read_list(found.value, ListSyntax::default())?.into_iter().collect();
+        parts.push(NamedReading::new(found.value.text, NotationReading::from_set(cpus)));
     }
-    let quota_fault = |quota: TextPiece<'_>| quota.fault_here("--cpus is a quota of time and chooses no cpus");
-    let cpus = match (cpus, quota) {
-        (Some(cpus), _) => cpus,
-        (None, Some(quota)) => return Err(quota_fault(quota).with_hint("--cpuset-cpus=0-3 chooses cpus")),
-        (None, None) => list::read_list(text.without_quotes(), ListSyntax::default())?,
-    };
-    Ok(NotationReading::from_set(cpus.into_iter().collect()).with_remarks(memory.map(memory_remark)))
+    let memory = DOCKER_MEMORY.iter().flat_map(|key| find_values(text, key, ValueExtent::Word));
+    let memory: Vec<String> = memory.map(|found| memory_remark(found.value.text)).collect();
+    if let (true, Some(quota)) = (parts.is_empty(), find_values(text, "--cpus", ValueExtent::Word).first()) {
+        let fault = quota.value.fault_here("--cpus is a quota of time and chooses no cpus");
+        return Err(fault.with_hint("--cpuset-cpus=0-3 chooses cpus"));
+    }
+    if parts.is_empty() {
+        let cpus = list::read_list(text.without_quotes(), ListSyntax::default())?;
+        return Ok(NotationReading::from_set(cpus.into_iter().collect()));
+    }
+    Ok(agree(text, parts, || text.fault_here("no cpu is named here"))?.with_remarks(memory))
 }

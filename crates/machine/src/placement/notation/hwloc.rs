@@ -2,6 +2,8 @@
 
 mod object;
 
+use super::choices::{NamedReading, agree, keep_speaking};
+use super::command::find_commands;
 use super::text::{TextFault, TextPiece};
 use super::{NotationLine, NotationReading, mask, nodes};
 use crate::suggested_command;
@@ -31,14 +33,34 @@ const PLAIN: [&str; 14] = [
     "--physical-output",
     "--logical-output",
 ];
-const WITH_VALUE: [&str; 4] = ["--pid", "--tid", "--mempolicy", "--best-memattr"];
+const WITH_VALUE: [&str; 8] =
+    ["--pid", "--tid", "--mempolicy", "--best-memattr", "--intersect", "-I", "--number-of", "-N"];
 
-/// Reads locations, or a whole command line of hwloc-bind or hwloc-calc.
+/// Returns true for a program that takes locations.
+pub(super) fn is_program(name: &str) -> bool {
+    matches!(name, "hwloc-bind" | "hwloc-calc")
+}
+
+/// Reads locations, or command lines of hwloc-bind or hwloc-calc.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
-    let mut words = text.split_words();
-    if words[0].text.contains("hwloc-bind") || words[0].text.contains("hwloc-calc") {
-        words.remove(0);
+    let read = |words: Vec<TextPiece<'_>>| {
+        let name = words.first().map_or("", |word| word.text);
+        Ok(NamedReading::new(format!("hwloc {name}"), read_locations(text, words, true, machine)?))
+    };
+    let parts = keep_speaking(find_commands(text, is_program).into_iter().map(read))?;
+    if parts.is_empty() {
+        return read_locations(text, text.split_words(), false, machine);
     }
+    agree(text, parts, || text.fault_here("no location is named here"))
+}
+
+/// Reads the arguments of one command. As hwloc-bind does, a word that is no location begins the program after `--` or without it.
+fn read_locations<'a>(
+    text: TextPiece<'a>,
+    words: Vec<TextPiece<'a>>,
+    is_command: bool,
+    machine: &Machine,
+) -> Result<NotationReading, TextFault> {
     let mut options =
         HwlocOptions { physical: false, single: false, only_thread: None, disallowed: false, nodeset: false };
     let mut locations = Vec::new();
@@ -50,11 +72,17 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
             "--" => break,
             "--membind" => for_memory = true,
             "--cpubind" => for_memory = false,
+            "--get" | "--get-last-cpu-location" => return Err(word.fault_here("this line only shows cpus")),
             known if WITH_VALUE.contains(&known) => drop(arguments.next()),
             other if other.starts_with('-') => read_option(word, &mut options)?,
+            other if is_command && !is_location(other) => break,
             other if for_memory => memory.push(other),
             _ => locations.push(word),
         }
+    }
+    if locations.is_empty() {
+        let fault = text.fault_here("no location is named here");
+        return Err(fault.with_hint("hwloc-bind core:0-3 -- ./app").as_silent());
     }
     let mut cpus = CpuSet::new();
     for location in locations {
@@ -62,6 +90,18 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
     }
     Ok(finish_reading(cpus, &options, machine)
         .with_remarks(memory.iter().map(|place| format!("Memory is bound to {place}."))))
+}
+
+/// Returns true if a word has the form of a location: with a colon, a mask, or the whole machine.
+fn is_location(word: &str) -> bool {
+    let bare = word.trim_start_matches(['~', '^', 'x']);
+    let is_tuple =
+        || bare.split_once(':').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '['));
+    matches!(bare, "all" | "root" | "machine")
+        || word.starts_with("0x")
+        || bare.starts_with("0x")
+        || bare.contains('=')
+        || is_tuple()
 }
 
 fn read_option(word: TextPiece<'_>, options: &mut HwlocOptions) -> Result<(), TextFault> {

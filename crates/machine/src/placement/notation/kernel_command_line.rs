@@ -28,18 +28,50 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
 /// Parameters that keep cpus free, the most informative about a placement first.
 const KEPT_FREE: [&str; 3] = ["isolcpus", "nohz_full", "rcu_nocbs"];
 
-/// Reads a list, or a command line with `isolcpus=` and its companions.
+/// Parameters that name cpus.
+pub(super) const KEYS: [&str; 6] =
+    ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus", "systemd.cpu_affinity"];
+
+/// Keys of a boot loader's configuration, which hold a command line.
+const BOOT_LOADERS: [&str; 4] = ["GRUB_CMDLINE", "linux ", "options ", "cmdline"];
+
+/// Splits a text into parameters; the quoted value of a boot loader's key holds several.
+fn find_parameters(text: TextPiece<'_>) -> Vec<TextPiece<'_>> {
+    let words = text.split_words().into_iter();
+    words.flat_map(|word| quoted_line(word).map_or_else(|| vec![word], find_parameters)).collect()
+}
+
+/// Returns the command line inside the quotation marks of a word.
+fn quoted_line(word: TextPiece<'_>) -> Option<TextPiece<'_>> {
+    let place = word.text.find(['"', '\''])?;
+    let inner = word.sub_piece(place + 1, word.text.len());
+    let inner = inner.strip_suffix(&word.text[place..=place]).unwrap_or(inner);
+    let holds = inner.text.contains(char::is_whitespace) || BOOT_LOADERS.iter().any(|key| word.text.contains(key));
+    (holds && inner.text.contains('=')).then_some(inner)
+}
+
+/// Reads a list, or a command line with `isolcpus=` and its companions; also in the configuration of a boot loader.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let rules = list::kernel_syntax(machine.possible.highest());
     let mut found: Vec<(&str, CpuSet)> = Vec::new();
     let mut remarks = Vec::new();
-    for word in text.split_words() {
+    for word in find_parameters(text) {
         let Some((key, value)) = word.split_once('=') else { continue };
-        let known = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "kthread_cpus"];
-        let Some(key) = known.into_iter().find(|known| *known == key.text) else { continue };
-        let value =
-            if key == "isolcpus" { skip_flags(value.without_quotes(), &mut remarks)? } else { value.without_quotes() };
-        found.push((key, list::read_list(value, rules)?.into_iter().collect()));
+        // GRUB_CMDLINE_LINUX=isolcpus=2-7
+        let (key, value) =
+            value.split_once('=').filter(|(inner, _)| KEYS.contains(&inner.text)).unwrap_or((key, value));
+        let Some(key) = KEYS.into_iter().find(|known| key.text == *known) else { continue };
+        let value = value.without_quotes();
+        let value = if key == "isolcpus" { skip_flags(value, &mut remarks)? } else { value };
+        let cpus = list::read_list(value, rules)?.into_iter().collect();
+        if let Some((_, earlier)) = found.iter().find(|(known, _)| *known == key)
+            && *earlier != cpus
+        {
+            return Err(word.fault_here(format!("{key}= is given twice, with different cpus: {earlier} before")));
+        }
+        if !found.iter().any(|(known, _)| *known == key) {
+            found.push((key, cpus));
+        }
     }
     if found.is_empty() && !text.text.contains('=') {
         return Ok(NotationReading::from_set(list::read_list(text, rules)?.into_iter().collect()));
@@ -92,13 +124,14 @@ fn parameter_meaning(key: &str) -> &'static str {
         "nohz_full" => "nohz_full= stops the tick on these cpus while one task runs.",
         "rcu_nocbs" => "rcu_nocbs= moves RCU callbacks away from these cpus.",
         "irqaffinity" => "irqaffinity= names the cpus that interrupts go to by default.",
+        "systemd.cpu_affinity" => "systemd.cpu_affinity= names the cpus that services start on.",
         _ => "kthread_cpus= names the cpus that unbound kernel threads run on.",
     }
 }
 
 /// Describes another parameter of the same line in relation to these cpus.
 fn describe_companion(key: &str, set: &CpuSet, cpus: &CpuSet) -> String {
-    let for_others = matches!(key, "irqaffinity" | "kthread_cpus");
+    let for_others = matches!(key, "irqaffinity" | "kthread_cpus" | "systemd.cpu_affinity");
     let shared = set.intersection(cpus);
     match (for_others, shared.is_empty()) {
         (true, true) => format!("{key}= is {}, none of these.", format_counted(set)),

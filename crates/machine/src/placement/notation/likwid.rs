@@ -1,5 +1,7 @@
 //! likwid-pin's thread domains and expressions.
 
+use super::choices::{NamedReading, agree, keep_speaking, one_for_each};
+use super::command::find_commands;
 use super::list::{self, ListSyntax};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, tree};
@@ -81,9 +83,40 @@ impl<'a> LikwidDomains<'a> {
     }
 }
 
-/// Reads an expression, or a whole command line with `-c`.
+/// Returns true for a program that takes expressions.
+pub(super) fn is_program(name: &str) -> bool {
+    name.starts_with("likwid-")
+}
+
+/// Reads an expression, command lines with `-c`, or `-pin` of likwid-mpirun.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
-    let expression = find_expression(text)?;
+    let read = |words: Vec<TextPiece<'_>>| {
+        let (option, value) = find_expression(text, &words)?;
+        let reading = if option == "-pin" { read_processes(value, machine)? } else { read_expression(value, machine)? };
+        Ok(NamedReading::new(value.text, reading))
+    };
+    let parts = keep_speaking(find_commands(text, is_program).into_iter().map(read))?;
+    if !parts.is_empty() {
+        return agree(text, parts, || no_option(text));
+    }
+    match text.split_words().as_slice() {
+        [only] => read_expression(only.without_quotes(), machine),
+        words => {
+            let (option, value) = find_expression(text, words)?;
+            if option == "-pin" { read_processes(value, machine) } else { read_expression(value, machine) }
+        }
+    }
+}
+
+/// Reads `M0:0-3_M1:0-3`, an expression for each process.
+fn read_processes(value: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    let process = |part: TextPiece<'_>| Ok(read_expression(part, machine)?.cpus);
+    let sets = value.split(|c| c == '_').into_iter().map(process).collect::<Result<Vec<_>, TextFault>>()?;
+    Ok(one_for_each("process", &sets))
+}
+
+/// Reads an expression: parts joined by `@`.
+fn read_expression(expression: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let domains = LikwidDomains::new(machine);
     let mut order = Vec::new();
     let mut remarks = Vec::new();
@@ -101,23 +134,28 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
         .with_remarks((!shared.is_empty()).then_some(several)))
 }
 
-/// Returns the value of `-c` or `-C`, or the whole text.
-fn find_expression(text: TextPiece<'_>) -> Result<TextPiece<'_>, TextFault> {
-    let words = text.split_words();
-    let is_option = |word: &TextPiece<'_>| word.text.starts_with("-c") || word.text.starts_with("-C");
-    let Some(index) = words.iter().position(is_option) else {
-        return match words.as_slice() {
-            [only] if !only.text.contains("likwid") => Ok(only.without_quotes()),
-            _ => Err(text.fault_here("no option -c here chooses cpus").with_hint("likwid-pin -c S0:0-3 ./app")),
+/// Options that choose cpus.
+const OPTIONS: [&str; 3] = ["-pin", "-c", "-C"];
+
+/// Returns the first option that chooses cpus, and its value.
+fn find_expression<'a>(
+    text: TextPiece<'a>,
+    words: &[TextPiece<'a>],
+) -> Result<(&'static str, TextPiece<'a>), TextFault> {
+    for (index, word) in words.iter().enumerate() {
+        let Some(option) = OPTIONS.into_iter().find(|option| word.text.starts_with(option)) else { continue };
+        let attached = word.strip_prefix(option).filter(|value| !value.is_empty());
+        let value = attached.or_else(|| words.get(index + 1).copied());
+        return match value {
+            Some(value) => Ok((option, value.without_quotes())),
+            None => Err(text.fault_here(format!("{option} needs a value"))),
         };
-    };
-    let attached = words[index].strip_prefix("-c").or_else(|| words[index].strip_prefix("-C"));
-    match attached.filter(|value| !value.is_empty()) {
-        Some(value) => Ok(value.without_quotes()),
-        None => {
-            words.get(index + 1).map(|word| word.without_quotes()).ok_or_else(|| text.fault_here("-c needs a value"))
-        }
     }
+    Err(no_option(text))
+}
+
+fn no_option(text: TextPiece<'_>) -> TextFault {
+    text.fault_here("no option -c here chooses cpus").with_hint("likwid-pin -c S0:0-3 ./app").as_silent()
 }
 
 /// Reads one part between `@`.

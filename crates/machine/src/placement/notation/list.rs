@@ -1,8 +1,9 @@
 //! Cpu lists as tools write and read them, in their written order.
 
 use super::text::{TextFault, TextPiece};
-use crate::CpuSet;
+use super::{ChosenCpus, NotationLine, NotationReading};
 pub(super) use crate::placement::order::{format_counted, in_order};
+use crate::{CpuSet, Machine};
 
 /// Syntax of a tool's lists, beyond numbers and ascending ranges.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +25,16 @@ pub(super) struct ListSyntax {
 /// Returns the rules of the kernel's own lists, as in files of /sys and on the kernel command line.
 pub(super) fn kernel_syntax(last: Option<u32>) -> ListSyntax {
     ListSyntax { stride: true, group: true, last, ..ListSyntax::default() }
+}
+
+/// Prints the list.
+pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
+    vec![NotationLine::new("list", chosen.cpus.to_string())]
+}
+
+/// Reads a list as the kernel takes it.
+pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
+    Ok(NotationReading::from_order(read_list(text, kernel_syntax(machine.possible.highest()))?))
 }
 
 /// Maximum cpus read from one text, so that a hostile text cannot take all memory.

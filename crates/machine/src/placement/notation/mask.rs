@@ -35,6 +35,11 @@ pub(super) fn format_binary(cpus: &CpuSet) -> String {
     bits.collect::<Vec<_>>().join(" ")
 }
 
+/// Prints the mask bit by bit.
+pub(super) fn print_binary(cpus: &CpuSet) -> Vec<NotationLine> {
+    vec![NotationLine::new("binary", format_binary(cpus))]
+}
+
 /// Returns the mask as one word; `None` if the set has a cpu above 63.
 pub(super) fn mask_word(cpus: &CpuSet) -> Option<u64> {
     match cpus.to_words().as_slice() {

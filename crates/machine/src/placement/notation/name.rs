@@ -24,29 +24,45 @@ vocabulary! {
         Hwloc "hwloc": "hwloc-bind: a prefix that starts a command on these cpus",
             "`hwloc-bind MASK --`", "locations and options of hwloc-bind and hwloc-calc";
         Likwid "likwid": "likwid-pin: a prefix that pins each thread to the next of these cpus",
-            "`likwid-pin -c LIST`, in order", "domains, `L:`, `E:`, `scatter`, `balanced`, `cbalanced`, `@`";
+            "`likwid-pin -c LIST`, in order", "domains, `L:`, `E:`, `scatter`, `balanced`, `cbalanced`, `@`; `-pin` of likwid-mpirun";
         Systemd "systemd": "systemd: settings of a unit",
-            "`AllowedCPUs=`, `CPUAffinity=`", "unit files, systemd-run, systemctl set-property; both settings together";
+            "`AllowedCPUs=`, `CPUAffinity=`", "unit files, systemd-run, `systemctl set-property` and `show`; all settings together";
         Cgroup "cgroup": "cgroup v2: what to write into the files of a group",
-            "what to write into cpuset.cpus and cpuset.mems", "the same";
+            "what to write into cpuset.cpus and cpuset.mems", "the same, of one group or several; cgset; LXC's keys";
         Docker "docker": "Docker: options of docker run and docker update",
-            "`--cpuset-cpus= --cpuset-mems=`, and for compose files", "the same";
+            "`--cpuset-cpus= --cpuset-mems=`, and for compose files", "the same; the output of `docker inspect`";
         Kubernetes "kubernetes": "Kubernetes: settings of the kubelet's static policy",
-            "what you can configure for the static policy: how many cpus, whole cores, which are reserved", "nothing";
+            "what you can configure for the static policy: how many cpus, whole cores, which are reserved", "`reservedSystemCPUs`, `--reserved-cpus`, the kubelet's file cpu_manager_state";
         Slurm "slurm": "Slurm: an option of srun",
-            "`--cpu-bind=mask_cpu:`, `map_cpu:`", "both, several masks, `*N`";
+            "`--cpu-bind=mask_cpu:`, `map_cpu:`", "both, several masks, `*N`, `map_ldom:`, `mask_ldom:`, the variables `SLURM_CPU_BIND*`, `CPU_IDs=`";
         OpenMp "openmp": "OpenMP: environment variables for the runtime's own threads",
-            "`OMP_PLACES=`, `GOMP_CPU_AFFINITY=`, in order", "both, intervals, abstract names";
+            "`OMP_PLACES=`, `GOMP_CPU_AFFINITY=`, in order", "both, intervals, abstract names, `KMP_AFFINITY`, `KMP_HW_SUBSET`, the output of `OMP_DISPLAY_ENV`";
         Libvirt "libvirt": "libvirt: elements of a domain that pin its virtual cpus",
-            "`<vcpu>`, and a `<vcpupin>` for each cpu in order", "both, lists with `^`, `<emulatorpin>`; `virsh vcpupin`, `virsh emulatorpin`";
+            "`<vcpu>`, a `<vcpupin>` for each cpu in order, and the `<topology>` of whole cores", "the same, lists with `^`, `<emulatorpin>`, `<iothreadpin>`; `virsh vcpupin`, `emulatorpin`, `vcpuinfo` and their output";
         KernelCommandLine "cmdline": "the Linux command line: parameters that keep everything else off these cpus",
-            "`isolcpus= nohz_full= rcu_nocbs= irqaffinity=`", "the same, with flags, `N` and `all`";
+            "`isolcpus= nohz_full= rcu_nocbs= irqaffinity=`", "the same, with flags, `N` and `all`; the settings of boot loaders; `systemd.cpu_affinity=`";
         Windows "windows": "Windows: the command prompt's start, with a mask for each processor group",
             "`start /affinity`, for each processor group", "the same, with `/node`, and the command that calls it (`cmd /c start …`)";
         PowerShell "powershell": "PowerShell: the mask of a running process, a signed 64-bit number",
             "`.ProcessorAffinity =`, for each processor group", "the same, and bare numbers, `0x` and `0b` among them";
         ProcessLasso "lasso": "Process Lasso: a rule that holds every process of a name on these cpus",
             "a rule of Process Lasso, `app.exe,0,0-3;8`, if there is one processor group", "the same, the list alone, and a line `DefaultAffinitiesEx=` with one rule";
+        Nginx "nginx": "nginx: a directive that gives each worker its cpu",
+            "`worker_cpu_affinity`, a binary mask for each worker", "the same, also with `auto`";
+        Redis "redis": "Redis: settings that bind the server and its helpers",
+            "`server_cpulist`", "this, `bio_cpulist`, `bgsave_cpulist`, `aof_rewrite_cpulist`";
+        Haproxy "haproxy": "HAProxy: a map of threads to cpus",
+            "`cpu-map auto:1/1-4`, one thread for each cpu", "lines `cpu-map`";
+        Steam "steam": "Steam: launch options of a game",
+            "`taskset -c LIST %command%`, and `WINE_CPU_TOPOLOGY=`", "both";
+        GameMode "gamemode": "GameMode: the setting that pins a game",
+            "`pin_cores=`", "this and `park_cores=`";
+        Rankfile "rankfile": "Open MPI: a file that binds each rank to a core",
+            "`rank 0=localhost slot=SOCKET:CORE`, if the cpus are whole cores", "the same, `slot=CORE`, lists and `*`";
+        Dpdk "dpdk": "DPDK: options of its environment",
+            "`-l LIST`, `--lcores`", "both, `-c MASK`, on whole command lines";
+        Setting "setting": "a setting of another program, recognized by its key",
+            "irqbalance's banned cpus", "irqbalance, Nova, TuneD, Open vSwitch, VPP, fio, LXD, Proxmox VE, Scylla, Intel MPI, Suricata, perf, stress-ng, cset; `/proc/PID/status`, lscpu, `numactl -H`, files of /proc/irq and /sys";
     }
 }
 
@@ -55,11 +71,6 @@ impl Notation {
     /// processor groups, and taskset elsewhere.
     pub fn of_shell(machine: &Machine) -> Self {
         if machine.processor_groups.is_empty() { Self::Taskset } else { Self::Windows }
-    }
-
-    /// Returns true if [`read_notation`](super::read_notation) supports it.
-    pub const fn is_readable(self) -> bool {
-        !matches!(self, Self::Kubernetes)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Memory nodes that go with a set of cpus.
 
+use super::list::counted_nodes;
+use super::text::{TextFault, TextPiece};
 use crate::machine::NumaNode;
 use crate::{CpuSet, Machine};
 
@@ -37,4 +39,23 @@ pub(super) fn memoryless_nodes(numbers: &CpuSet, machine: &Machine) -> CpuSet {
 /// Returns the numbers of the machine's nodes.
 pub(super) fn node_numbers(machine: &Machine) -> CpuSet {
     machine.nodes.iter().map(|node| node.number).collect()
+}
+
+/// Returns the cpus of nodes that a text names.
+///
+/// # Errors
+/// If the machine lacks one of them, or none has a cpu.
+pub(super) fn cpus_of_nodes(text: TextPiece<'_>, numbers: &CpuSet, machine: &Machine) -> Result<CpuSet, TextFault> {
+    let known = node_numbers(machine);
+    let unknown = numbers.difference(&known);
+    if !unknown.is_empty() {
+        let (unknown, known) = (counted_nodes(&unknown), counted_nodes(&known));
+        return Err(text.fault_here(format!("this machine has {known}, and no {unknown}")));
+    }
+    let named = machine.nodes.iter().filter(|node| numbers.contains(node.number));
+    let cpus = named.fold(CpuSet::new(), |all, node| all.union(&node.cpus));
+    match cpus.is_empty() {
+        true => Err(text.fault_here(format!("there are no cpus on {}", counted_nodes(numbers)))),
+        false => Ok(cpus),
+    }
 }

@@ -1,5 +1,8 @@
 //! Notation of numactl(8).
 
+use super::choices::{NamedReading, agree, keep_speaking};
+use super::command::find_commands;
+use super::keyed::{ValueExtent, find_values};
 use super::list::{self, ListSyntax, counted_nodes, format_counted};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, nodes};
@@ -43,6 +46,7 @@ struct NumactlState {
     all: bool,
     cpus: Option<NotationReading>,
     binds: usize,
+    has_policy: bool,
     remarks: Vec<String>,
 }
 
@@ -54,6 +58,9 @@ enum ValuedOption {
     Memory(&'static str),
 }
 
+/// Effect of weights, which are no policy of their own.
+const WEIGHTS: &str = "by weights of";
+
 /// Options that take a value: letter, name, and effect.
 const VALUED: [(&str, &str, ValuedOption); 9] = [
     ("-C", "--physcpubind", ValuedOption::Cpus),
@@ -64,23 +71,58 @@ const VALUED: [(&str, &str, ValuedOption); 9] = [
     ("-w", "--weighted-interleave", ValuedOption::Memory("by the kernel's weights over")),
     ("-p", "--preferred", ValuedOption::Memory("preferably from")),
     ("-P", "--preferred-many", ValuedOption::Memory("preferably from")),
-    ("-W", "--weights", ValuedOption::Memory("by weights of")),
+    ("-W", "--weights", ValuedOption::Memory(WEIGHTS)),
 ];
 
 /// Options without a value that do not select cpus.
 const PLAIN: [&str; 6] = ["-l", "--localalloc", "-b", "--balancing", "-t", "--strict"];
 
-/// Reads a cpu list of --physcpubind, options, a whole command line, or the output of --show.
+/// Returns true for the program's name.
+pub(super) fn is_program(name: &str) -> bool {
+    name == "numactl"
+}
+
+/// Keys by which its options are recognized without the program.
+pub(super) const KEYS: [&str; 3] = ["--physcpubind", "--cpunodebind", "physcpubind"];
+
+/// Reads a cpu list of --physcpubind, options, command lines, or the output of --show.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     if let Some(value) = text.text_after("physcpubind:") {
         return read_shown(value.split_lines().first().copied().unwrap_or(value), text);
     }
-    let mut words = text.split_words();
-    if words[0].text == "numactl" || words[0].text.ends_with("/numactl") {
-        words.remove(0);
-    } else if !words[0].text.starts_with('-') {
-        return read_cpus(text, false, machine);
+    let read = |words: Vec<TextPiece<'_>>| {
+        let name = words.iter().take(4).map(|word| word.text).collect::<Vec<_>>().join(" ");
+        Ok(NamedReading::new(format!("numactl {name}"), read_options(text, words, machine)?))
+    };
+    let mut parts = keep_speaking(find_commands(text, is_program).into_iter().map(read))?;
+    if !parts.is_empty() {
+        return agree(text, parts, || no_option(text));
     }
+    // NUMACTL_ARGS="--interleave=all --physcpubind=0-3"
+    for (key, what) in [(KEYS[0], ValuedOption::Cpus), (KEYS[1], ValuedOption::Nodes)] {
+        for found in find_values(text, key, ValueExtent::Word).iter().filter(|_| !text.text.starts_with('-')) {
+            let mut state = NumactlState::default();
+            read_valued_option(what, found.value, &mut state, machine)?;
+            parts.extend(state.cpus.map(|read| NamedReading::new(key, read)));
+        }
+    }
+    match parts.is_empty() {
+        false => agree(text, parts, || no_option(text)),
+        true if text.text.starts_with('-') => read_options(text, text.split_words(), machine),
+        true => read_cpus(text, false, machine),
+    }
+}
+
+fn no_option(text: TextPiece<'_>) -> TextFault {
+    text.fault_here("no option here chooses cpus").with_hint("-C 0-3 chooses cpus, -N 0 the cpus of a node").as_silent()
+}
+
+/// Reads the options of one command.
+fn read_options<'a>(
+    text: TextPiece<'a>,
+    words: Vec<TextPiece<'a>>,
+    machine: &Machine,
+) -> Result<NotationReading, TextFault> {
     let mut state = NumactlState::default();
     let mut arguments = words.into_iter();
     while let Some(word) = arguments.next() {
@@ -89,9 +131,7 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
         }
         read_option(word, &mut arguments, &mut state, machine)?;
     }
-    let missing =
-        || text.fault_here("no option here chooses cpus").with_hint("-C 0-3 chooses cpus, -N 0 the cpus of a node");
-    let mut read = state.cpus.ok_or_else(missing)?;
+    let mut read = state.cpus.ok_or_else(|| no_option(text))?;
     if state.binds > 1 {
         read = read.with_remark("cpus are chosen more than once; the last option applies.");
     }
@@ -145,7 +185,13 @@ fn read_valued_option(
     machine: &Machine,
 ) -> Result<(), TextFault> {
     match what {
-        ValuedOption::Memory(words) => state.remarks.push(format!("Memory comes {words} node {}.", value.text)),
+        ValuedOption::Memory(words) if state.has_policy && words != WEIGHTS => {
+            return Err(value.fault_here("numactl refuses a second memory policy: \"conflicting policies\""));
+        }
+        ValuedOption::Memory(words) => {
+            state.has_policy |= words != WEIGHTS;
+            state.remarks.push(format!("Memory comes {words} node {}.", value.text));
+        }
         ValuedOption::Cpus => {
             state.cpus = Some(read_cpus(value, state.all, machine)?);
             state.binds += 1;
@@ -216,16 +262,7 @@ fn node_cpus(value: TextPiece<'_>, all: bool, machine: &Machine) -> Result<Notat
     let usable = |node: &&crate::machine::NumaNode| all || !node.cpus.is_disjoint(&machine.allowed);
     let usable: CpuSet = machine.nodes.iter().filter(usable).map(|node| node.number).collect();
     let chosen = read_numbers(value, &usable, &known, "nodes")?;
-    let unknown = chosen.difference(&known);
-    if !unknown.is_empty() {
-        let (unknown, known) = (counted_nodes(&unknown), counted_nodes(&known));
-        return Err(value.fault_here(format!("this machine has {known}, and no {unknown}")));
-    }
-    let nodes = machine.nodes.iter().filter(|node| chosen.contains(node.number));
-    let read = NotationReading::from_set(nodes.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));
-    if read.cpus.is_empty() {
-        return Err(value.fault_here(format!("there are no cpus on {}", counted_nodes(&chosen))));
-    }
+    let read = NotationReading::from_set(nodes::cpus_of_nodes(value, &chosen, machine)?);
     let without = nodes::memoryless_nodes(&chosen, machine);
     let refused =
         || format!("No memory on {}, so numactl may refuse: -C {} works.", counted_nodes(&without), read.cpus);

@@ -1,5 +1,9 @@
-//! Environment variables of OpenMP runtimes: `OMP_PLACES`, and `GOMP_CPU_AFFINITY` of GCC's.
+//! Environment variables of OpenMP runtimes: `OMP_PLACES`, `GOMP_CPU_AFFINITY` of GCC's, and those of Intel's and LLVM's.
 
+mod intel;
+
+use super::choices::{NamedReading, agree};
+use super::keyed::{ValueExtent, find_values};
 use super::list::{self, ListSyntax};
 use super::text::{TextFault, TextPiece};
 use super::{NotationLine, NotationReading, tree};
@@ -38,32 +42,40 @@ fn format_places(order: &[u32]) -> String {
     texts.join(",")
 }
 
-/// Reads `OMP_PLACES=…`, `GOMP_CPU_AFFINITY=…`, or the value of the first.
+/// Variables by which a text is recognized.
+pub(super) const KEYS: [&str; 4] = ["OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "KMP_HW_SUBSET"];
+
+/// Reads `OMP_PLACES=…`, `GOMP_CPU_AFFINITY=…`, `KMP_AFFINITY=…`, `KMP_HW_SUBSET=…`, the output of `OMP_DISPLAY_ENV`, or the value of the
+/// first. If several are set, they must agree.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
-    let mut bind = None;
-    let mut found = None;
-    for word in text.split_words() {
-        let word = word.without_quotes();
-        let Some((key, value)) = word.split_once('=') else { continue };
-        let value = value.without_quotes();
-        match key.text {
-            "OMP_PLACES" => found = Some(read_places(value, machine)?),
-            "GOMP_CPU_AFFINITY" if found.is_none() => found = Some(read_gnu(value)?),
-            "OMP_PROC_BIND" => bind = Some(value.text),
-            _ => {}
+    let mut parts = Vec::new();
+    for key in KEYS {
+        let extent = if key == "GOMP_CPU_AFFINITY" { ValueExtent::Numbers } else { ValueExtent::Word };
+        for found in find_values(text, key, extent) {
+            let value = found.value.without_quotes();
+            parts.push(NamedReading::new(
+                key,
+                match key {
+                    "OMP_PLACES" => read_places(value, machine)?,
+                    "GOMP_CPU_AFFINITY" => read_gnu(value)?,
+                    "KMP_AFFINITY" => intel::read_affinity(value)?,
+                    _ => intel::read_subset(value, machine)?,
+                },
+            ));
         }
     }
-    let read = match found {
-        Some(read) => read,
-        None if bind.is_some() => {
-            let fault =
-                text.fault_here("OMP_PROC_BIND distributes threads over places, but does not define the places");
-            return Err(fault.with_hint("OMP_PLACES=cores names places"));
-        }
-        None => read_places(text.without_quotes(), machine)?,
+    let bind = find_values(text, "OMP_PROC_BIND", ValueExtent::Word).first().map(|found| found.value);
+    if let (true, Some(bind)) = (parts.is_empty(), bind) {
+        let fault = bind.fault_here("OMP_PROC_BIND distributes threads over places, but does not define the places");
+        return Err(fault.with_hint("OMP_PLACES=cores names places"));
+    }
+    let read = match parts.is_empty() {
+        true => read_places(text.without_quotes(), machine)?,
+        false => agree(text, parts, || text.fault_here("no variable here names places"))?,
     };
+    let is_free = bind.is_some_and(|bind| bind.text.eq_ignore_ascii_case("false"));
     let moving = "OMP_PROC_BIND=false leaves the threads free: nothing is pinned.".to_owned();
-    Ok(read.with_remarks((bind == Some("false")).then_some(moving)))
+    Ok(read.with_remarks(is_free.then_some(moving)))
 }
 
 /// Reads a list of `GOMP_CPU_AFFINITY`: numbers, ranges and strides separated by spaces or commas.

@@ -50,7 +50,9 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
                 .ok_or_else(|| rest.fault_here("expected = and a number"))?,
             None => line,
         };
-        let value = strip_casts(value);
+        // A block of a loop may end behind it.
+        let end = value.text.find(['}', ';', '#']).unwrap_or(value.text.len());
+        let value = strip_casts(value.sub_piece(0, end));
         let word = mask::read_integer(value)?;
         let group = &groups[number];
         let all = if group.cpus.len() >= 64 { u64::MAX } else { (1 << group.cpus.len()) - 1 };

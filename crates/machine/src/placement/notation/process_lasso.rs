@@ -32,6 +32,11 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     ]
 }
 
+/// Returns true for a rule, `app.exe,0,0-3`, or the line of rules.
+pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
+    text.text.starts_with(KEY) || text.text.contains(".exe,")
+}
+
 /// Reads a list of cpus, a rule, or the line of rules if it has only one.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let groups = windows::groups_of_machine(machine);

@@ -1,5 +1,7 @@
 //! Notation of taskset(1) of util-linux.
 
+use super::choices::{NamedReading, agree, keep_speaking};
+use super::command::find_commands;
 use super::list::{self, ListSyntax, format_counted};
 use super::mask;
 use super::text::{TextFault, TextPiece};
@@ -22,16 +24,31 @@ struct TasksetOptions {
     all_threads: bool,
 }
 
-/// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), a whole command line (`taskset -pc 0-3 1234`), or taskset's output about a
+/// Returns true for the program's name.
+pub(super) fn is_program(name: &str) -> bool {
+    name == "taskset"
+}
+
+/// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), command lines (`taskset -pc 0-3 1234`), or taskset's output about a
 /// process.
 pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFault> {
     if let Some(read) = read_report(text)? {
         return Ok(read);
     }
-    let mut words = text.split_words();
-    if words[0].text == "taskset" || words[0].text.ends_with("/taskset") {
-        words.remove(0);
+    let commands = find_commands(text, is_program);
+    if commands.is_empty() {
+        return read_arguments(text, text.split_words());
     }
+    let read = |words: Vec<TextPiece<'_>>| {
+        let name = words.iter().take(4).map(|word| word.text).collect::<Vec<_>>().join(" ");
+        Ok(NamedReading::new(format!("taskset {name}"), read_arguments(text, words)?))
+    };
+    let parts = keep_speaking(commands.into_iter().map(read))?;
+    agree(text, parts, || text.fault_here("no line here chooses cpus"))
+}
+
+/// Reads the arguments of one command.
+fn read_arguments<'a>(text: TextPiece<'a>, words: Vec<TextPiece<'a>>) -> Result<NotationReading, TextFault> {
     let mut options = TasksetOptions::default();
     let mut arguments = words.into_iter();
     let value = loop {
@@ -39,14 +56,25 @@ pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFaul
             return Err(text.fault_here("expected a mask or, after -c, a cpu list"));
         };
         if !word.text.starts_with('-') {
-            break word;
+            break word.without_quotes();
+        }
+        if let Some(value) = word.strip_prefix("--cpu-list=") {
+            options.list = true;
+            break value.without_quotes();
+        }
+        if let Some(value) = attached_list(word) {
+            options.list = true;
+            break value.without_quotes();
         }
         read_option(word, &mut options)?;
     };
-    let rest = arguments.count();
+    let rest: Vec<TextPiece<'_>> = arguments.collect();
+    // $(pidof app) is one process, or several.
+    let is_found = rest.first().is_some_and(|word| word.text.starts_with(['$', '`']));
+    let rest = if is_found { 1 } else { rest.len() };
     if options.process && rest == 0 {
         let fault = value.fault_here("a single argument after -p is the process; this line only shows its cpus");
-        return Err(fault.with_hint("write the mask or list before the process: taskset -pc 0-3 1234"));
+        return Err(fault.with_hint("write the mask or list before the process: taskset -pc 0-3 1234").as_silent());
     }
     if options.process && rest > 1 {
         return Err(text.fault_here("expected a mask or list and a process after -p, found more"));
@@ -55,17 +83,31 @@ pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFaul
     Ok(read.with_remarks(option_remarks(&options)))
 }
 
-/// Reads the output of `taskset -p` and `taskset -cp`: "pid 1's current affinity mask: 3", and "new" after a change. The last line counts.
+/// Returns the list that is written to the option without a space, `-c0-3`.
+fn attached_list(word: TextPiece<'_>) -> Option<TextPiece<'_>> {
+    word.strip_prefix("-c").filter(|value| value.text.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Reads the output of `taskset -p` and `taskset -cp`: "pid 1's current affinity mask: 3", and "new" after a change. The last line of a
+/// process counts.
 fn read_report(text: TextPiece<'_>) -> Result<Option<NotationReading>, TextFault> {
-    let mut read = None;
+    let mut parts: Vec<NamedReading> = Vec::new();
     for line in text.split_lines() {
-        if let Some(value) = line.text_after(" affinity list:") {
-            read = Some(NotationReading::from_set(read_list(value.trim())?.into_iter().collect()));
-        } else if let Some(value) = line.text_after(" affinity mask:") {
-            read = Some(mask::read_hexadecimal(value.trim())?);
-        }
+        let list = line.text_after(" affinity list:");
+        let Some(value) = list.or_else(|| line.text_after(" affinity mask:")) else { continue };
+        let value = value.trim().without_quotes();
+        let reading = match list {
+            Some(_) => NotationReading::from_set(read_list(value)?.into_iter().collect()),
+            None => mask::read_hexadecimal(value)?,
+        };
+        let process = line.text.split(['\'', '\u{2019}']).next().unwrap_or_default();
+        parts.retain(|part| part.name != process);
+        parts.push(NamedReading::new(process, reading));
     }
-    Ok(read)
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    agree(text, parts, || text.fault_here("no line here names cpus")).map(Some)
 }
 
 fn read_option(word: TextPiece<'_>, options: &mut TasksetOptions) -> Result<(), TextFault> {

@@ -6,6 +6,7 @@ mod printing;
 mod reading;
 mod reading_topology;
 mod round_trip;
+mod wild;
 
 use super::{Notation, NotationError, NotationLine, NotationReading};
 use crate::{CpuSet, Machine};

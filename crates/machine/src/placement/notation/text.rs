@@ -1,5 +1,6 @@
 //! Pieces of a text with their position, so that an error can point at its character.
 
+use super::NotationChoice;
 use crate::cpu_set::MAXIMUM_CPU;
 
 /// A piece of the text being read.
@@ -22,12 +23,28 @@ pub(super) struct TextFault {
     pub what: String,
     /// The correct form, if known.
     pub hint: Option<String>,
+    /// Possible meanings, if the text has several.
+    pub choices: Vec<NotationChoice>,
+    /// True if the piece is understood and names no cpus, so that other parts of a text may.
+    pub is_silent: bool,
 }
 
 impl TextFault {
     /// Adds the correct form.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Marks the fault of a piece that is understood and names no cpus.
+    pub fn as_silent(mut self) -> Self {
+        self.is_silent = true;
+        self
+    }
+
+    /// Adds the possible meanings.
+    pub fn with_choices(mut self, choices: Vec<NotationChoice>) -> Self {
+        self.choices = choices;
         self
     }
 }
@@ -40,7 +57,14 @@ impl<'a> TextPiece<'a> {
 
     /// Creates a fault of this piece.
     pub fn fault_here(self, what: impl Into<String>) -> TextFault {
-        TextFault { at: self.at, length: self.text.chars().count().max(1), what: what.into(), hint: None }
+        TextFault {
+            at: self.at,
+            length: self.text.chars().count().max(1),
+            what: what.into(),
+            hint: None,
+            choices: Vec::new(),
+            is_silent: false,
+        }
     }
 
     pub fn is_empty(self) -> bool {
@@ -48,7 +72,7 @@ impl<'a> TextPiece<'a> {
     }
 
     /// Returns the part between two byte offsets.
-    fn sub_piece(self, from: usize, to: usize) -> Self {
+    pub fn sub_piece(self, from: usize, to: usize) -> Self {
         Self { text: &self.text[from..to], at: self.at + from }
     }
 

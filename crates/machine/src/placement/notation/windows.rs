@@ -92,6 +92,12 @@ fn in_group(number: usize, group: &Group, bits: u64) -> NotationLine {
     }
 }
 
+/// Returns true for a line that calls `start` with a mask or a node.
+pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
+    let lower = text.text.to_ascii_lowercase();
+    lower.contains("start") && (lower.contains("/affinity") || lower.contains("/node"))
+}
+
 /// Reads masks and `start` lines; `group N:` before a line, or the title `"group N"`, names its group.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let groups = groups_of_machine(machine);

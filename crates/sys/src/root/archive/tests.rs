@@ -72,7 +72,7 @@ fn what_is_no_machine_says_what_it_lacks() {
     assert_eq!(machine(b"").unwrap_err(), "m.tar is not a recorded machine: the file is empty");
     assert_eq!(
         machine(b"hello").unwrap_err(),
-        "m.tar is not a recorded machine: neither a tar archive nor an inline file nor an hwloc XML export"
+        "m.tar is not a recorded machine: neither a tar archive, an inline file, an hwloc XML export nor the output of lscpu, numactl -H, lstopo, /proc/cpuinfo or /proc/interrupts"
     );
     assert_eq!(
         machine(&tar_of(&[("README", "x")])).unwrap_err(),

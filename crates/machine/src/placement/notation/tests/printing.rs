@@ -160,13 +160,23 @@ fn openmp_gets_places_in_order() {
 
 #[test]
 fn libvirt_pins_each_virtual_cpu() {
-    let lines = super::super::print_notation(Notation::Libvirt, &set("1,17"), &[17, 1], &machines::ryzen());
+    let pinned = super::super::print_notation(Notation::Libvirt, &set("1,17"), &[17, 1], &machines::ryzen());
     assert_eq!(
-        shown(&lines),
+        shown(&pinned),
         "vcpu: <vcpu placement='static' cpuset='1,17'>2</vcpu>\n    For the emulator's own threads elsewhere: \
             <emulatorpin cpuset='0,2-16,18-31'/>.\ncputune: <vcpupin vcpu='0' cpuset='17'/>\ncputune: <vcpupin \
-            vcpu='1' cpuset='1'/>"
+            vcpu='1' cpuset='1'/>\ncpu: <cpu mode='host-passthrough'><topology sockets='1' dies='1' cores='1' \
+            threads='2'/></cpu>\n    Virtual cpus of one core are adjacent: the guest sees the same siblings as the host."
     );
+    // Whole cores: the virtual cpus of siblings are adjacent, and the guest hears of it.
+    let texts =
+        |list: &str| lines(Notation::Libvirt, list, &machines::ryzen()).into_iter().filter_map(|line| line.text);
+    let pins: Vec<String> = texts("0-1,16-17").filter(|text| text.contains("vcpupin")).collect();
+    let pinned = [0, 16, 1, 17].into_iter().enumerate();
+    let expected: Vec<String> = pinned.map(|(vcpu, cpu)| format!("<vcpupin vcpu='{vcpu}' cpuset='{cpu}'/>")).collect();
+    assert_eq!(pins, expected);
+    assert!(texts("0-1,16-17").any(|text| text.contains("cores='2' threads='2'")));
+    assert!(!texts("0,1,16").any(|text| text.contains("topology")), "cpu 17 is not among them");
 }
 
 #[test]

@@ -6,15 +6,19 @@ use crate::random::RandomGenerator;
 use crate::{CpuSet, Machine};
 
 /// The texts of a set's lines that say the whole set.
-fn whole_texts(notation: Notation, lines: &[NotationLine], machine: &Machine) -> Vec<String> {
+pub fn whole_texts(notation: Notation, lines: &[NotationLine], machine: &Machine) -> Vec<String> {
     let text = |line: &NotationLine| line.text.clone();
     let joined = |texts: Vec<String>| if texts.is_empty() { vec![] } else { vec![texts.join("\n")] };
     match notation {
+        // Its reserved cpus are the others.
         Notation::Kubernetes => vec![],
         // One element, file or processor group is a part of the whole.
-        Notation::Libvirt | Notation::Systemd | Notation::Cgroup | Notation::Windows | Notation::PowerShell => {
-            joined(lines.iter().filter_map(text).collect())
-        }
+        Notation::Rankfile
+        | Notation::Libvirt
+        | Notation::Systemd
+        | Notation::Cgroup
+        | Notation::Windows
+        | Notation::PowerShell => joined(lines.iter().filter_map(text).collect()),
         // A negative number says its width only where the machine does.
         Notation::Decimal if machine.possible.highest() >= Some(32) => {
             let negative = |text: &String| text.starts_with('-');
@@ -28,7 +32,9 @@ fn whole_texts(notation: Notation, lines: &[NotationLine], machine: &Machine) ->
 /// Whether a notation's text keeps the order of cpus.
 fn keeps_order(notation: Notation, text: &str) -> bool {
     match notation {
-        Notation::OpenMp | Notation::Likwid | Notation::Libvirt => true,
+        Notation::OpenMp | Notation::Likwid => true,
+        // Whole cores get adjacent virtual cpus.
+        Notation::Libvirt => !text.contains("<topology"),
         Notation::Slurm => text.contains("map_cpu"),
         _ => false,
     }
@@ -89,9 +95,10 @@ fn whole_objects_come_back_from_every_notation() {
 fn every_notation_has_lines_for_small_sets() {
     let machine = machines::ryzen();
     for notation in Notation::ALL {
-        let lines = print_notation(notation, &CpuSet::from_cpu(5), &[5], &machine);
+        // A core with both threads.
+        let lines = print_notation(notation, &[5, 21].into_iter().collect(), &[5, 21], &machine);
         assert!(lines[0].text.is_some(), "{notation}: {lines:?}");
         let texts = whole_texts(notation, &lines, &machine);
-        assert_eq!(texts.is_empty(), !notation.is_readable(), "{notation}");
+        assert_eq!(texts.is_empty(), notation == Notation::Kubernetes, "{notation}");
     }
 }

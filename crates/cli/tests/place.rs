@@ -1,0 +1,100 @@
+//! Text of other tools, given as words, in a file or through standard input; machines that are pasted text.
+
+mod support;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+use support::{TestPlace, text};
+
+/// Runs corewise with this standard input.
+fn fed(place: &TestPlace, arguments: &[&str], input: &str) -> Output {
+    let mut command = place.corewise(arguments);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+/// Pasted text of a mail: a table of lscpu and /proc/interrupts.
+fn pasted() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/pasted.txt")).unwrap()
+}
+
+#[test]
+fn a_text_may_be_a_file_or_standard_input() {
+    let place = TestPlace::new();
+    let file = place.path().join("app.service");
+    fs::write(&file, "[Service]\nCPUAffinity=2 3\n").unwrap();
+    let read = ["place", "--machine", "fx-8150", "--as", "list", "--from", "auto"];
+    let of_file = place.corewise(&[&read[..], &[file.to_str().unwrap()]].concat()).output().unwrap();
+    assert_eq!((text(&of_file.stdout).trim(), of_file.status.code()), ("2,3", Some(0)), "{}", text(&of_file.stderr));
+    let of_input = fed(&place, &[&read[..], &["-"]].concat(), "$ taskset -cp 7\npid 7's current affinity list: 4-6\n");
+    assert_eq!(text(&of_input.stdout).trim(), "4-6", "{}", text(&of_input.stderr));
+    assert!(text(&of_input.stderr).contains("note: Read as taskset."), "{}", text(&of_input.stderr));
+}
+
+#[test]
+fn a_text_with_two_meanings_is_asked_back_with_commands_that_work() {
+    let place = TestPlace::new();
+    let run = place.corewise(&["place", "--machine", "2990wx", "--from", "auto", "--", "32"]).output().unwrap();
+    let error = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{error}");
+    for (command, cpus) in [
+        ("corewise place --from list --machine 2990wx -- 32", "32"),
+        ("corewise place --from hex --machine 2990wx -- 32", "1,4,5"),
+    ] {
+        assert!(error.contains(command), "{error}");
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        let words = [&words[..1], &["--as", "list"], &words[1..]].concat();
+        let answer = place.corewise(&words).output().unwrap();
+        assert_eq!(text(&answer.stdout).trim(), cpus, "{command}");
+    }
+}
+
+#[test]
+fn pasted_text_is_a_machine() {
+    let place = TestPlace::new();
+    let run = fed(&place, &["topology", "--json", "--machine", "-"], &pasted());
+    let machine: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{}", text(&run.stderr)));
+    let machine = machine.get("machine").unwrap_or(&machine);
+    let cpus = |list: &Value| {
+        list.as_array().unwrap().iter().map(|object| object["cpus"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(cpus(&machine["cores"]), ["0,4", "1,5", "2,6", "3,7"], "{machine}");
+    assert_eq!(cpus(&machine["llcs"]), ["0,1,4,5", "2,3,6,7"], "{machine}");
+    let screen = text(&fed(&place, &["topology", "--machine", "-"], &pasted()).stdout);
+    assert!(screen.contains("Not measured") && screen.contains("numactl -H"), "{screen}");
+}
+
+#[test]
+fn pasted_interrupts_show_which_queues_share_a_cpu() {
+    let place = TestPlace::new();
+    let run = fed(&place, &["irq", "--json", "--machine", "-"], &pasted());
+    let document: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{}", text(&run.stderr)));
+    let struck = |interrupt: &Value| {
+        let name = interrupt["handlers"][0].as_str().unwrap().to_owned();
+        let cpus: Vec<u64> =
+            interrupt["counts"].as_array().unwrap().iter().map(|count| count["cpu"].as_u64().unwrap()).collect();
+        (name, cpus)
+    };
+    let queues: Vec<(String, Vec<u64>)> = document["interrupts"].as_array().unwrap().iter().map(struck).collect();
+    let on =
+        |queue: &str| queues.iter().find(|(name, _)| name == queue).unwrap_or_else(|| panic!("{queues:?}")).1.clone();
+    assert_eq!(["eth0-rx-0", "eth0-rx-1", "eth0-rx-2"].map(on), [vec![0], vec![0], vec![0]]);
+    assert_eq!(on("eth0-rx-3"), [2]);
+}
+
+#[test]
+fn words_of_other_tools_lead_to_commands() {
+    let place = TestPlace::new();
+    for (typed, command) in [("top", "watch"), ("pin", "run"), ("bench", "try")] {
+        let run = place.corewise(&[typed]).output().unwrap();
+        let error = text(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{error}");
+        assert!(error.contains(&format!("this is 'corewise {command}' here")), "{error}");
+    }
+}

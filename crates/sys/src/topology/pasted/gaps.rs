@@ -1,0 +1,55 @@
+//! Facts that pasted text lacks.
+
+use corewise_machine::Gap;
+use corewise_machine::facts::{CpuFacts, NodeFacts};
+
+use super::summary::SummaryFacts;
+
+/// Returns the gaps of pasted text, each with the output that would close it.
+pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFacts) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let mut add = |is_missing: bool, what: &str, why: &str, cure: &str| {
+        gaps.extend(is_missing.then(|| Gap::new(what, why).cured_by(cure)));
+    };
+    let none = |has: fn(&CpuFacts) -> bool| !cpus.iter().any(has);
+    let is_counted = summary.threads.is_some() && !cpus.is_empty() && none(|cpu| cpu.maximum_frequency_khz.is_some());
+    let has_siblings = cpus.iter().any(|cpu| cpu.thread_siblings.as_ref().is_some_and(|set| set.len() > 1));
+    add(
+        none(|cpu| cpu.core.is_some()),
+        "packages and cores",
+        "the text does not say which cpus share a core; each cpu is treated as a core",
+        "add the output of `lscpu -e`",
+    );
+    add(
+        is_counted && has_siblings && summary.is_only_source(cpus),
+        "which cpus share a core",
+        "the summary of lscpu only counts them; the usual numbering is assumed, first threads before second ones",
+        "add the output of `lscpu -e`",
+    );
+    add(
+        none(|cpu| !cpu.caches.is_empty()) || !summary.unplaced_caches().is_empty() && summary.is_only_source(cpus),
+        "shared caches",
+        "the text does not say which cpus share them",
+        "add the output of `lscpu -e`",
+    );
+    let sizeless = |cpu: &CpuFacts| !cpu.caches.is_empty() && cpu.caches.iter().all(|cache| cache.size_bytes.is_none());
+    add(cpus.iter().any(sizeless), "sizes of caches", "a table of lscpu has none", "add the output of `lscpu`");
+    add(nodes.is_empty(), "NUMA nodes", "the text names none", "add the output of `numactl -H`");
+    let no_memory = !nodes.is_empty() && nodes.iter().all(|node| node.memory_bytes.is_none());
+    add(no_memory, "memory of NUMA nodes", "the text has none", "add the output of `numactl -H`");
+    let no_distances = nodes.len() > 1 && nodes.iter().all(|node| node.distances.is_empty());
+    add(no_distances, "distances of NUMA nodes", "the text has none", "add the output of `numactl -H`");
+    add(
+        none(|cpu| cpu.maximum_frequency_khz.is_some() || cpu.capacity.is_some()),
+        "kinds of cores",
+        "the text has no frequency or capacity of each cpu",
+        "add the output of `lscpu -e`",
+    );
+    add(
+        true,
+        "devices, isolated cpus, cpusets and the kernel's settings",
+        "pasted text does not have them",
+        "`corewise record` writes a file with all of it",
+    );
+    gaps
+}

@@ -1,0 +1,135 @@
+//! Conclusions from the summary of lscpu, which has counts in place of places.
+
+use corewise_machine::CpuSet;
+use corewise_machine::facts::{CacheKind, CpuFacts, NodeFacts, ProcessorFacts, SystemFacts};
+
+use super::{PastedCpu, PastedCpus};
+use crate::topology::limits::LARGEST_CPU;
+
+/// A cache by its size; `instances` is absent in old versions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryCache {
+    pub level: u8,
+    pub kind: CacheKind,
+    /// Size of each.
+    pub bytes: u64,
+    pub instances: Option<usize>,
+}
+
+/// The fields of the summary.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SummaryFacts {
+    pub online: CpuSet,
+    pub offline: CpuSet,
+    /// Threads per core.
+    pub threads: Option<usize>,
+    /// Cores per socket.
+    pub cores: Option<usize>,
+    pub sockets: Option<usize>,
+    pub nodes: Vec<NodeFacts>,
+    pub caches: Vec<SummaryCache>,
+    pub model_name: Option<String>,
+    pub vendor: Option<String>,
+    pub family: Option<u32>,
+    pub model: Option<u32>,
+    pub stepping: Option<u32>,
+    pub architecture: Option<String>,
+    pub hypervisor: Option<String>,
+}
+
+impl SummaryFacts {
+    /// Returns the size of a cache of a level.
+    pub fn cache_bytes(&self, level: u8, kind: CacheKind) -> Option<u64> {
+        self.caches.iter().find(|cache| (cache.level, cache.kind) == (level, kind)).map(|cache| cache.bytes)
+    }
+
+    /// Returns the online cpus with the places that the counts imply, under the usual numbering of Linux on x86: the first threads of all
+    /// cores, then the second ones. If the counts do not multiply to the number of cpus, as on hybrid processors, none is implied.
+    pub fn assumed_cpus(&self, of_numactl: &[NodeFacts]) -> PastedCpus {
+        let cpus: Vec<u32> = self.online.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect();
+        let (threads, cores, sockets) = (self.threads.unwrap_or(1), self.cores.unwrap_or(0), self.sockets.unwrap_or(0));
+        let product = threads.checked_mul(cores).and_then(|count| count.checked_mul(sockets));
+        if threads == 0 || product != Some(cpus.len()) {
+            return cpus.into_iter().map(|cpu| (cpu, PastedCpu::default())).collect();
+        }
+        let (all_cores, nodes) = (cpus.len() / threads, if self.nodes.is_empty() { of_numactl } else { &self.nodes });
+        let place = |(index, cpu): (usize, &u32)| {
+            let core = index % all_cores;
+            let package = package_of(*cpu, core, cores, sockets, nodes);
+            (*cpu, PastedCpu { package, core: package.map(|_| core as i64), ..PastedCpu::default() })
+        };
+        let mut places: PastedCpus = cpus.iter().enumerate().map(place).collect();
+        self.add_caches(&mut places, nodes);
+        places
+    }
+
+    /// Adds the caches that can only be shared one way: one for each core, socket or node.
+    fn add_caches(&self, places: &mut PastedCpus, nodes: &[NodeFacts]) {
+        let sockets = self.sockets.unwrap_or(1);
+        let cores = sockets * self.cores.unwrap_or(1);
+        for cache in &self.caches {
+            let Some(instances) = cache.instances else { continue };
+            for (number, cpu) in places.iter_mut() {
+                let node = || nodes.iter().position(|node| node.cpus.contains(*number)).map(|place| place as i64);
+                let id = match instances {
+                    count if count == cores => cpu.core,
+                    count if count == sockets => cpu.package,
+                    count if count == nodes.len() => node(),
+                    _ => None,
+                };
+                if let Some(id) = id {
+                    cpu.caches.insert((cache.level, cache.kind), (id as u64, Some(cache.bytes)));
+                }
+            }
+        }
+    }
+
+    /// Returns true if the places of cpus follow from the counts alone: no cache or core has another source.
+    pub fn is_only_source(&self, cpus: &[CpuFacts]) -> bool {
+        let assumed = self.assumed_cpus(&[]);
+        let same = |cpu: &CpuFacts| {
+            let place = assumed.get(&cpu.number);
+            place.is_some_and(|place| place.core == cpu.core && place.caches.len() >= cpu.caches.len())
+        };
+        self.threads.is_some() && cpus.iter().all(same)
+    }
+
+    /// Returns the caches that several ways of sharing fit.
+    pub fn unplaced_caches(&self) -> Vec<u8> {
+        let sockets = self.sockets.unwrap_or(1);
+        let cores = sockets * self.cores.unwrap_or(1);
+        let is_placed = |count: usize| count == cores || count == sockets || count == self.nodes.len();
+        let unplaced = self.caches.iter().filter(|cache| !cache.instances.is_some_and(is_placed));
+        unplaced.map(|cache| cache.level).collect()
+    }
+
+    /// Fills in names and numbers that no other output has.
+    pub fn complete_processor(&self, processor: &mut ProcessorFacts) {
+        let tidy = |name: &String| name.split_whitespace().collect::<Vec<_>>().join(" ");
+        processor.model_name = processor.model_name.take().or_else(|| self.model_name.as_ref().map(tidy));
+        processor.vendor = processor.vendor.take().or_else(|| self.vendor.clone());
+        processor.family = processor.family.or(self.family);
+        processor.model = processor.model.or(self.model);
+        processor.stepping = processor.stepping.or(self.stepping);
+    }
+
+    pub fn complete_system(&self, system: &mut SystemFacts) {
+        system.architecture = system.architecture.take().or_else(|| self.architecture.clone());
+        system.hypervisor = system.hypervisor.take().or_else(|| self.hypervisor.clone());
+    }
+}
+
+/// Returns the socket of a cpu: by its node if nodes divide evenly among sockets, else by the number of its core if there are no nodes.
+fn package_of(cpu: u32, core: usize, cores: usize, sockets: usize, nodes: &[NodeFacts]) -> Option<i64> {
+    if sockets == 1 {
+        return Some(0);
+    }
+    let node = nodes.iter().position(|node| node.cpus.contains(cpu));
+    match node {
+        Some(place) if nodes.len() >= sockets && nodes.len().is_multiple_of(sockets) => {
+            Some((place / (nodes.len() / sockets)) as i64)
+        }
+        Some(_) => None,
+        None => Some((core / cores) as i64),
+    }
+}

@@ -1,0 +1,258 @@
+//! Outputs as the tools print them, of machines of several kinds.
+
+use corewise_machine::{Level, Machine};
+
+use crate::Root;
+use crate::topology::read_machine;
+
+fn machine(text: &str) -> Machine {
+    read_machine(&Root::from_archive_bytes(text.as_bytes()).unwrap()).unwrap()
+}
+
+/// The objects of a level as lists of cpus.
+fn objects(machine: &Machine, level: Level) -> String {
+    machine.objects_of(level).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn gaps(machine: &Machine) -> Vec<&str> {
+    machine.gaps.iter().map(|gap| gap.what.as_str()).collect()
+}
+
+/// What no pasted text has.
+const NEVER: &str = "devices, isolated cpus, cpusets and the kernel's settings";
+
+const HYBRID_EXTENDED: &str = "\
+CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE    MAXMHZ   MINMHZ       MHZ
+  0    0      0    0 0:0:0:0          yes 5100.0000 800.0000  800.0000
+  1    0      0    0 0:0:0:0          yes 5100.0000 800.0000 1101.1230
+  2    0      0    1 4:4:1:0          yes 5100.0000 800.0000  800.0000
+  3    0      0    1 4:4:1:0          yes 5100.0000 800.0000  800.0000
+  4    0      0    2 8:8:2:0          yes 3900.0000 800.0000  800.0000
+  5    0      0    3 9:9:2:0          yes 3900.0000 800.0000  800.0000
+  6    0      0    4 10:10:2:0        yes 3900.0000 800.0000  800.0000
+  7    0      0    5 11:11:2:0        yes 3900.0000 800.0000  800.0000
+";
+
+#[test]
+fn a_hybrid_processor_is_in_the_extended_table() {
+    let found = machine(HYBRID_EXTENDED);
+    assert_eq!(objects(&found, Level::Core), "0,1 2,3 4 5 6 7");
+    assert_eq!(objects(&found, Level::Cluster), "0,1 2,3 4-7");
+    assert_eq!((objects(&found, Level::Llc).as_str(), found.packages.len(), found.nodes.len()), ("0-7", 1, 1));
+    let kinds: Vec<String> = found.kinds.iter().map(|kind| kind.cpus.to_string()).collect();
+    assert_eq!(kinds, ["0-3", "4-7"]);
+    assert!(gaps(&found).contains(&NEVER) && gaps(&found).contains(&"memory of NUMA nodes"));
+}
+
+const TWO_SOCKETS: &str = "\
+user@node7:~$ lscpu\r
+Architecture:            x86_64\r
+  CPU op-mode(s):        32-bit, 64-bit\r
+CPU(s):                  16\r
+  On-line CPU(s) list:   0-15\r
+Vendor ID:               GenuineIntel\r
+  Model name:            Intel(R) Xeon(R) Silver 4110 CPU @ 2.10GHz\r
+    CPU family:          6\r
+    Model:               85\r
+    Thread(s) per core:  2\r
+    Core(s) per socket:  4\r
+    Socket(s):           2\r
+    Stepping:            4\r
+Caches (sum of all):     \r
+  L1d:                   256 KiB (8 instances)\r
+  L1i:                   256 KiB (8 instances)\r
+  L2:                    8 MiB (8 instances)\r
+  L3:                    22 MiB (2 instances)\r
+NUMA:                    \r
+  NUMA node(s):          2\r
+  NUMA node0 CPU(s):     0-3,8-11\r
+  NUMA node1 CPU(s):     4-7,12-15\r
+\r
+user@node7:~$ numactl -H\r
+available: 2 nodes (0-1)\r
+node 0 cpus: 0 1 2 3 8 9 10 11\r
+node 0 size: 31849 MB\r
+node 0 free: 1024 MB\r
+node 1 cpus: 4 5 6 7 12 13 14 15\r
+node 1 size: 32249 MB\r
+node 1 free: 20480 MB\r
+node distances:\r
+node   0   1 \r
+  0:  10  21 \r
+  1:  21  10 \r
+";
+
+#[test]
+fn a_summary_and_the_nodes_are_two_sockets() {
+    let found = machine(TWO_SOCKETS);
+    assert_eq!(objects(&found, Level::Package), "0-3,8-11 4-7,12-15");
+    assert_eq!(objects(&found, Level::Core), "0,8 1,9 2,10 3,11 4,12 5,13 6,14 7,15");
+    assert_eq!(objects(&found, Level::Llc), "0-3,8-11 4-7,12-15");
+    assert_eq!(found.nodes[1].distances, [21, 10]);
+    assert_eq!(found.nodes[0].memory_bytes, Some(31_849 << 20));
+    assert_eq!(found.processor.model_name.as_deref(), Some("Intel(R) Xeon(R) Silver 4110 CPU @ 2.10GHz"));
+    assert_eq!((found.processor.family, found.processor.model), (Some(6), Some(85)));
+    let l3 = found.caches.iter().find(|cache| cache.level == 3).unwrap();
+    assert_eq!(l3.size_bytes, Some(11 << 20));
+    assert!(gaps(&found).contains(&"which cpus share a core"), "{:?}", found.gaps);
+    // A mail that quotes the same.
+    let quoted: String = TWO_SOCKETS.lines().map(|line| format!("> {line}\n")).collect();
+    assert_eq!(objects(&machine(&quoted), Level::Core), objects(&found, Level::Core));
+}
+
+#[test]
+fn an_extended_table_beside_a_summary_says_more() {
+    let table: String =
+        (0..16).map(|cpu| format!("{cpu:3} {:4} {:6} {:4} 0:0:0:0 yes\n", cpu / 8, cpu / 8, cpu / 2)).collect();
+    let both = format!("{TWO_SOCKETS}\n$ lscpu -e\nCPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE\n{table}");
+    let found = machine(&both);
+    assert_eq!(objects(&found, Level::Core), "0,1 2,3 4,5 6,7 8,9 10,11 12,13 14,15");
+    assert!(!gaps(&found).contains(&"which cpus share a core"));
+}
+
+#[test]
+fn the_parsable_table_has_caches_and_offline_cpus_are_absent() {
+    let text = "# The following is the parsable format, which can be fed to other\n# programs. Each different item in every column has an \
+                unique ID\n# starting usually from zero.\n# CPU,Core,Socket,Node,,L1d,L1i,L2,L3\n0,0,0,0,,0,0,0,0\n1,1,0,0,,1,1,1,0\n\
+                2,2,0,0,,2,2,2,1\n3,3,0,0,,3,3,3,1\n4,0,0,0,,0,0,0,0\n5,1,0,0,,1,1,1,0\n6,2,0,0,,2,2,2,1\n7,3,0,0,,3,3,3,1\n";
+    let found = machine(text);
+    assert_eq!(objects(&found, Level::Core), "0,4 1,5 2,6 3,7");
+    assert_eq!(objects(&found, Level::Llc), "0,1,4,5 2,3,6,7");
+}
+
+#[test]
+fn tables_and_summaries_of_json_are_the_same() {
+    let text = r#"{
+   "cpus": [
+      {"cpu": 0, "node": 0, "socket": 0, "core": 0, "l1d:l1i:l2:l3": "0:0:0:0", "online": true, "maxmhz": "4000.0000"},
+      {
+         "cpu": 1,
+         "node": 0,
+         "socket": 0,
+         "core": 0,
+         "l1d:l1i:l2:l3": "0:0:0:0",
+         "online": true
+      },
+      {"cpu": 2, "node": null, "socket": null, "core": null, "online": false}
+   ]
+}"#;
+    let found = machine(text);
+    assert_eq!((objects(&found, Level::Core).as_str(), found.online.to_string().as_str()), ("0,1", "0,1"));
+    assert_eq!(found.present.to_string(), "0-2");
+    let summary = r#"{"lscpu": [{"field": "CPU(s):", "data": "4", "children": [{"field": "On-line CPU(s) list:", "data": "0-3"}]},
+        {"field": "Thread(s) per core:", "data": "1"}, {"field": "Core(s) per socket:", "data": "4"}, {"field": "Socket(s):", "data": "1"}]}"#;
+    assert_eq!(objects(&machine(summary), Level::Core), "0 1 2 3");
+}
+
+#[test]
+fn small_and_large_cores_of_arm_are_kinds() {
+    let text = "\
+CPU SOCKET CORE L1d:L1i:L2 ONLINE    MAXMHZ   MINMHZ
+  0      0    0 0:0:0         yes 1512.0000 408.0000
+  1      0    1 1:1:0         yes 1512.0000 408.0000
+  2      0    2 2:2:0         yes 1512.0000 408.0000
+  3      0    3 3:3:0         yes 1512.0000 408.0000
+  4      1    4 4:4:1         yes 2016.0000 408.0000
+  5      1    5 5:5:1         yes 2016.0000 408.0000
+
+processor\t: 0
+BogoMIPS\t: 48.00
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU variant\t: 0x0
+CPU part\t: 0xd03
+CPU revision\t: 4
+
+processor\t: 4
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU part\t: 0xd08
+";
+    let found = machine(text);
+    let kinds: Vec<String> = found.kinds.iter().map(|kind| kind.cpus.to_string()).collect();
+    assert_eq!(kinds, ["4,5", "0-3"]);
+    assert_eq!(found.system.architecture.as_deref(), Some("aarch64"));
+    assert_eq!(found.cores.len(), 6);
+}
+
+#[test]
+fn cpuinfo_has_packages_and_cores() {
+    let entry = |cpu: u32, package: u32, core: u32| {
+        format!(
+            "processor\t: {cpu}\nvendor_id\t: GenuineIntel\nmodel name\t: X\nphysical id\t: {package}\ncore id\t\t: {core}\nflags\t\t: fpu lm\n\n"
+        )
+    };
+    let text: String = (0..8).map(|cpu| entry(cpu, cpu % 2, cpu / 2 % 2)).collect();
+    let found = machine(&text);
+    assert_eq!(objects(&found, Level::Core), "0,4 1,5 2,6 3,7");
+    assert_eq!(objects(&found, Level::Package), "0,2,4,6 1,3,5,7");
+    for gap in ["shared caches", "NUMA nodes", "kinds of cores", NEVER] {
+        assert!(gaps(&found).contains(&gap), "{gap}: {:?}", found.gaps);
+    }
+}
+
+#[test]
+fn the_tree_of_lstopo_is_read_with_its_nodes() {
+    let text = "\
+Machine (63GB total)
+  Package L#0
+    NUMANode L#0 (P#0 31GB)
+    L3 L#0 (16MB)
+      L2 L#0 (512KB) + L1d L#0 (32KB) + L1i L#0 (32KB) + Core L#0
+        PU L#0 (P#0)
+        PU L#1 (P#4)
+      L2 L#1 (512KB) + L1d L#1 (32KB) + L1i L#1 (32KB) + Core L#1
+        PU L#2 (P#1)
+        PU L#3 (P#5)
+    HostBridge
+      PCIBridge
+        PCI 01:00.0 (Ethernet)
+          Net \"eth0\"
+  Package L#1
+    NUMANode L#1 (P#1 32GB)
+    L3 L#1 (16MB)
+      L2 L#2 (512KB) + L1d L#2 (32KB) + L1i L#2 (32KB) + Core L#2
+        PU L#4 (P#2)
+        PU L#5 (P#6)
+      L2 L#3 (512KB) + L1d L#3 (32KB) + L1i L#3 (32KB) + Core L#3
+        PU L#6 (P#3)
+        PU L#7 (P#7)
+";
+    let found = machine(text);
+    assert_eq!(objects(&found, Level::Core), "0,4 1,5 2,6 3,7");
+    assert_eq!(objects(&found, Level::Package), "0,1,4,5 2,3,6,7");
+    assert_eq!(objects(&found, Level::Node), "0,1,4,5 2,3,6,7");
+    assert_eq!(found.nodes[1].memory_bytes, Some(32 << 30));
+    assert_eq!(found.caches.iter().find(|cache| cache.level == 3).unwrap().size_bytes, Some(16 << 20));
+    let old = "Machine (16GB)\n  NUMANode L#0 (P#0 8192MB) + Socket L#0 + L3 L#0 (8192KB)\n    L2 L#0 (256KB) + Core L#0 + PU L#0 (P#0)\n  \
+               NUMANode L#1 (P#1 8192MB) + Socket L#1 + L3 L#1 (8192KB)\n    L2 L#1 (256KB) + Core L#1 + PU L#1 (P#1)\n";
+    assert_eq!(objects(&machine(old), Level::Node), "0 1");
+}
+
+#[test]
+fn many_cores_keep_their_numbers() {
+    let header = "CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE\n";
+    let row = |cpu: u32| {
+        let core = cpu % 192;
+        format!("{cpu} {} {} {core} {core}:{core}:{core}:{} yes\n", core / 96, core / 96, core / 8)
+    };
+    let found = machine(&(0..384).map(row).fold(header.to_owned(), |text, row| text + &row));
+    assert_eq!((found.cores.len(), found.packages.len(), found.objects_of(Level::Llc).len()), (192, 2, 24));
+    assert_eq!(found.objects_of(Level::Llc)[0].to_string(), "0-7,192-199");
+}
+
+#[test]
+fn interrupts_alone_name_the_cpus() {
+    let text = "           CPU0       CPU1\n  24:       5          0   PCI-MSI-edge  eth0-rx-0\n";
+    assert_eq!(machine(text).online.to_string(), "0,1");
+    let interrupts = crate::irq::read_interrupts(&Root::from_archive_bytes(text.as_bytes()).unwrap());
+    assert_eq!((interrupts.len(), interrupts[0].number), (1, 24));
+}
+
+#[test]
+fn a_summary_that_does_not_multiply_places_nothing() {
+    let text = "CPU(s):                20\nOn-line CPU(s) list:   0-19\nThread(s) per core:    2\nCore(s) per socket:    14\nSocket(s):             1\n";
+    let found = machine(text);
+    assert_eq!(found.online.len(), 20);
+    assert!(gaps(&found).contains(&"packages and cores"), "{:?}", found.gaps);
+}
