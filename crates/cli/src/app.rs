@@ -38,7 +38,6 @@ pub mod run;
 #[cfg(feature = "measuring")]
 pub mod self_command;
 pub mod settings;
-#[cfg(feature = "measuring")]
 pub mod standard_input;
 #[cfg(feature = "measuring")]
 pub mod tenants;

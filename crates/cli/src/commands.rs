@@ -301,7 +301,7 @@ impl TypedCommand {
         #[cfg(feature = "measuring")]
         let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words)).map_err(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command());
-            tip::with_other_name(tip::with_whole_line(error, &words, &place))
+            crate::app::tip::with_other_name(crate::app::tip::with_whole_line(error, &words, &place))
         });
         #[cfg(not(feature = "measuring"))]
         let parsed = Self::parse(&words);

@@ -152,6 +152,7 @@ pub fn open_recording(choice: &MachineChoice) -> Result<Root, CommandFailure> {
         MachineChoice::File(path) if !is_machine_file(path) => {
             Root::open(path).map_err(|error| explain_unreadable(&error))
         }
+        #[cfg(feature = "measuring")]
         MachineChoice::Pasted(bytes) => Root::from_archive_bytes(bytes).map_err(|error| explain_unreadable(&error)),
         _ => Err(CommandFailure::usage_error("a described machine has no interrupts").with_hint(format!(
             "Use a recording made by {}.",
