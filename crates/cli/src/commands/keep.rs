@@ -70,7 +70,7 @@ impl RunnableCommand for KeepArguments {
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let of_system = self.system || settings.is_root && !self.user;
         let rules = find_rules(self.rules.as_deref(), of_system, settings)?;
-        if let (Some(named), false) = (&self.rules, matches!(self.command, Some(KeepCommand::Add(_)))) {
+        if let (Some(named), true) = (&self.rules, matches!(self.command, Some(KeepCommand::Run(_)))) {
             refuse_missing(named)?;
         }
         match self.command {
