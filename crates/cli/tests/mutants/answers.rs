@@ -54,7 +54,10 @@ fn mutated_answer(count: u64, random: &mut RandomGenerator) -> Vec<u8> {
             1 => header = format!("{}\r\n", choose(random, &HEADERS[..])),
             2 => lines[at] = lines[at].replace(&count.to_string(), *choose(random, &VALUES[..])),
             3 => lines[at] = lines[at].repeat(1 + random.next_below(2_000)),
-            4 => lines[at].truncate(random.next_below(lines[at].len().max(1))),
+            4 => {
+                let length = random.next_below(lines[at].len().max(1));
+                lines[at].truncate(length);
+            }
             5 => lines[at] = format!("ops_total{{{}}} 1", "a=\"\\".repeat(random.next_below(9_000))),
             _ => lines = lines.iter().cycle().take(lines.len() * (1 + random.next_below(5_000))).cloned().collect(),
         }
