@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn queues_of_one_card_on_one_cpu_are_found() {
         let statement = "All 8 busy interrupts of ens192 (irq 56-63) are handled by cpu 0: its queues share one cpu.";
-        assert_eq!(found("", &queues(|_| 0)), [format!("{statement} corewise irq")]);
+        assert_eq!(found("", &queues(|_| 0)), [format!("{statement} corewise irq --spread ens192 --dry-run")]);
         assert_eq!(found("", &queues(|at| at % 2)), [""; 0]);
         assert_eq!(found("", &queues(|_| 0)[..3]), [""; 0], "a receiving and a sending interrupt may share a cpu");
     }
