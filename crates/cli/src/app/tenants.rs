@@ -43,7 +43,7 @@ pub fn list_tenants(cpus: &CpuSet, pause: Duration) -> Vec<CpuTenant> {
     let before = look();
     std::thread::sleep(pause);
     let mut tenants = gather_tenants(cpus, &before, &look());
-    tenants.iter_mut().for_each(|tenant| name_tenant(tenant));
+    tenants.iter_mut().for_each(name_tenant);
     tenants.retain(|tenant| tenant.process != std::process::id());
     tenants
 }

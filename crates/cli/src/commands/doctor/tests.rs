@@ -73,8 +73,8 @@ fn a_guest_is_told_what_it_lacks_and_why() {
             sudo sysctl kernel.perf_event_paranoid=1
     gap   allowed cpus: this process may use only cpu 0: no link between cpus can be
           measured
-            taskset -c 0,1 corewise    (or widen its limit: a container's cpuset, a
-            job)
+            taskset -c 0-31 corewise    (for more: widen its limit (a container's
+            cpuset, a job))
     gap   interrupts: /proc/interrupts cannot be read
             mount /proc
     gap   cpu frequency limits: the kernel has no cpufreq here
@@ -97,6 +97,7 @@ fn a_guest_is_told_what_it_lacks_and_why() {
           and its cpus may move between real cores
             survey the host, or pin the guest's cpus on it
     good  causes of stalls: the kernel's tracepoints name them, through perf
+    good  tail --fifo: this user may run before all other tasks (SCHED_FIFO)
 
     4 things cannot be measured here; a survey lists them as not measured.
     ");
@@ -134,6 +135,7 @@ fn a_desktop_in_order_is_told_that_nothing_is_missing() {
     good  allowed cpus: all online cpus (0-31)
     good  frequency governor: performance
     good  other programs: the load of the last minute is 0.1
+    good  tail --fifo: this user may run before all other tasks (SCHED_FIFO)
     good  interrupt counts: the kernel counts interrupts and soft interrupts for
           each cpu
 

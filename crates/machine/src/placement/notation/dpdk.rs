@@ -56,7 +56,7 @@ pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFaul
 }
 
 fn no_option(text: TextPiece<'_>) -> TextFault {
-    text.fault_here("neither -l, -c nor --lcores chooses cpus here").with_hint("-l 0-3 chooses cpus 0-3").as_silent()
+    text.fault_here("neither -l, -c nor --lcores chooses cpus here").with_hint("-l 0-3 chooses cpus 0-3").into_silent()
 }
 
 /// Reads the options before `--`.

@@ -46,7 +46,7 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
         }
     }
     match refused {
-        Some(fault) if parts.is_empty() => Err(fault.with_hint("pin_cores=0-7 names cpus").as_silent()),
+        Some(fault) if parts.is_empty() => Err(fault.with_hint("pin_cores=0-7 names cpus").into_silent()),
         _ if parts.is_empty() => {
             let cpus = list::read_list(text.without_quotes(), ListSyntax::default())?;
             Ok(NotationReading::from_set(cpus.into_iter().collect()))

@@ -82,7 +82,7 @@ fn read_locations<'a>(
     }
     if locations.is_empty() {
         let fault = text.fault_here("no location is named here");
-        return Err(fault.with_hint("hwloc-bind core:0-3 -- ./app").as_silent());
+        return Err(fault.with_hint("hwloc-bind core:0-3 -- ./app").into_silent());
     }
     let mut cpus = CpuSet::new();
     for location in locations {

@@ -155,7 +155,7 @@ fn find_expression<'a>(
 }
 
 fn no_option(text: TextPiece<'_>) -> TextFault {
-    text.fault_here("no option -c here chooses cpus").with_hint("likwid-pin -c S0:0-3 ./app").as_silent()
+    text.fault_here("no option -c here chooses cpus").with_hint("likwid-pin -c S0:0-3 ./app").into_silent()
 }
 
 /// Reads one part between `@`.

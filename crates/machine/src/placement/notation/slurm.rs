@@ -123,7 +123,7 @@ fn unreadable_kind(kind: TextPiece<'_>) -> TextFault {
     let fault = match kind.text {
         "cores" | "sockets" | "threads" | "ldoms" | "rank" | "rank_ldom" | "none" | "no" => kind
             .fault_here(format!("{} depends on Slurm's allocation, and names no cpus itself", kind.text))
-            .as_silent(),
+            .into_silent(),
         _ => kind.fault_here(format!("expected mask_cpu: or map_cpu:, found \"{}\"", kind.text)),
     };
     fault.with_hint("mask_cpu:0xff for a mask, map_cpu:0,1,2 for one cpu per task")

@@ -74,7 +74,7 @@ fn read_arguments<'a>(text: TextPiece<'a>, words: Vec<TextPiece<'a>>) -> Result<
     let rest = if is_found { 1 } else { rest.len() };
     if options.process && rest == 0 {
         let fault = value.fault_here("a single argument after -p is the process; this line only shows its cpus");
-        return Err(fault.with_hint("write the mask or list before the process: taskset -pc 0-3 1234").as_silent());
+        return Err(fault.with_hint("write the mask or list before the process: taskset -pc 0-3 1234").into_silent());
     }
     if options.process && rest > 1 {
         return Err(text.fault_here("expected a mask or list and a process after -p, found more"));

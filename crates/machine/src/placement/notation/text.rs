@@ -37,7 +37,7 @@ impl TextFault {
     }
 
     /// Marks the fault of a piece that is understood and names no cpus.
-    pub fn as_silent(mut self) -> Self {
+    pub fn into_silent(mut self) -> Self {
         self.is_silent = true;
         self
     }

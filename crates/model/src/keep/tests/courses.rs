@@ -138,7 +138,7 @@ fn a_cpu_goes_and_comes_back() {
         system.change_cpuset(set("4-7"));
         assert_eq!(system.look(10), []);
         assert_eq!(system.cpus(10), "4-7", "no cpu of the rule is there: the kernel decides");
-        assert_eq!(system.said(10), "no cpu of 0-3 can be had: systemd lets  use 4-7");
+        assert_eq!(system.said(10), "no cpu of 0-3 can be had: another program lets  use 4-7");
         system.change_cpuset(set("0-1,4-7"));
         system.look(10);
         assert_eq!(system.cpus(10), "0,1");

@@ -113,5 +113,5 @@ pub fn parse_size(text: &str) -> Option<u64> {
         Some(_) => return None,
     };
     let bytes = number * (1_u64 << unit) as f64;
-    (bytes.is_finite() && bytes >= 0.0 && bytes < 1e18).then_some(bytes as u64)
+    (0.0..1e18).contains(&bytes).then_some(bytes as u64)
 }

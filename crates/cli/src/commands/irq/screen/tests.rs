@@ -91,7 +91,7 @@ fn a_guest_in_a_table() {
                                                          /s
        26  ttyS0            IO-APIC  0,1      1           0                  movable
        36  virtio1-req.0    virtio…  0,1      1       1,204                  managed
-       38  virtio2-input.0  virtio…  0,1      1         112  0 89 %, 1 11 %  movable
+       38  virtio2-input.0  virtio…  0,1      0,1       112  0 89 %, 1 11 %  movable
 
     managed: only the kernel places the queues of this device.
 
@@ -175,7 +175,7 @@ fn an_arm_board_recorded() {
     Device interrupts, counted since boot
 
       irq  handler     driver  allowed  now on    count  most on
-       11  arch_timer  GICv3   0-3      –       140,030  0 36 %, 1 35 % …  per cpu
+       11  arch_timer  GICv3   0-3      0-2     140,030  0 36 %, 1 35 % …  per cpu
        40  mmc0        –       –        –             0                    unknown
 
     per cpu: each cpu has its own.
