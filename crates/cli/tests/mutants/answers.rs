@@ -52,7 +52,10 @@ fn mutated_answer(count: u64, random: &mut RandomGenerator) -> Vec<u8> {
         match random.next_below(7) {
             0 => status = *choose(random, &STATUSES[..]),
             1 => header = format!("{}\r\n", choose(random, &HEADERS[..])),
-            2 => lines[at] = lines[at].replace(&count.to_string(), choose(random, &VALUES[..])),
+            2 => {
+                let value: &str = choose(random, &VALUES);
+                lines[at] = lines[at].replace(&count.to_string(), value);
+            }
             3 => lines[at] = lines[at].repeat(1 + random.next_below(2_000)),
             4 => {
                 let length = random.next_below(lines[at].len().max(1));
