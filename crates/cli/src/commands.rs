@@ -12,8 +12,6 @@ pub mod history;
 pub mod irq;
 pub mod keep;
 #[cfg(feature = "measuring")]
-mod kinds;
-#[cfg(feature = "measuring")]
 pub mod links;
 #[cfg(feature = "measuring")]
 pub mod man;
@@ -48,26 +46,48 @@ pub mod worth;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+#[cfg(feature = "measuring")]
+use std::sync::LazyLock;
 
 #[cfg(feature = "measuring")]
 use clap::CommandFactory as _;
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
 #[cfg(feature = "measuring")]
+use corewise_machine::SuggestedCommand;
+#[cfg(feature = "measuring")]
 use corewise_machine::suggested_command;
+#[cfg(feature = "measuring")]
+use corewise_model::Survey;
+#[cfg(feature = "measuring")]
+use corewise_model::experiment_record::ExperimentRecord;
+#[cfg(feature = "measuring")]
+use corewise_model::links::LinkMap;
+#[cfg(feature = "measuring")]
+use corewise_model::memory::MemoryMap;
+#[cfg(feature = "measuring")]
+use corewise_model::survey::SurveyScope;
+#[cfg(feature = "measuring")]
+use corewise_model::survey::conclude::SurveyConclusions;
 use schemars::Schema;
 
 use crate::app::arguments::CommonArguments;
+#[cfg(feature = "measuring")]
+use crate::app::artifact::{self, ArtifactForm, ArtifactKind, PrintedArtifact, artifact_kind};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::{accept_closed_pipe, print_message};
 use crate::app::run::{CommandDocument, HELP_WIDTH, RunnableCommand};
+#[cfg(feature = "measuring")]
+use crate::app::settings::ProgramEnvironment;
 use crate::app::settings::ProgramSettings;
 use crate::draw::printable::printable_lines;
+#[cfg(feature = "measuring")]
+use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::suggestion::CarriedOptions;
+#[cfg(feature = "measuring")]
+use crate::draw::survey::StorageStatus;
 use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
-#[cfg(feature = "measuring")]
-pub use kinds::{KINDS, rehearse_result};
 #[cfg(feature = "measuring")]
 use place::arguments::PlaceArguments;
 #[cfg(feature = "measuring")]
@@ -381,6 +401,71 @@ fn exit_with(message: &clap::Error) -> ! {
             std::process::exit(failure.exit as i32)
         }
         _ => std::process::exit(message.exit_code()),
+    }
+}
+
+/// All kinds of artifacts.
+#[cfg(feature = "measuring")]
+pub const KINDS: [ArtifactKind; 4] = [
+    artifact_kind::<Survey>(),
+    artifact_kind::<ExperimentRecord>(),
+    artifact_kind::<LinkMap>(),
+    artifact_kind::<MemoryMap>(),
+];
+
+#[cfg(feature = "measuring")]
+/// Prints a result as [`crate::rehearse_result`] says, with the settings of a command without options.
+pub fn rehearse_result(schema: &str, json: &[u8]) -> Result<(), String> {
+    static SETTINGS: LazyLock<ProgramSettings> = LazyLock::new(|| {
+        let typed = TypedCommand::parse(&["corewise", "--no-store"].map(OsString::from)).expect("these options exist");
+        ProgramSettings::new(&typed.common, &ProgramEnvironment::from_process())
+    });
+    history::rehearse_result(schema, json, &SETTINGS)
+}
+
+#[cfg(feature = "measuring")]
+/// Prints a survey as the command that made it does.
+impl PrintedArtifact for Survey {
+    fn print_in_form(
+        &self,
+        kept: &StorageStatus,
+        form: &ArtifactForm,
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        form.refuse_options(&[], "a survey")?;
+        artifact::print_artifact(self, kept, settings)
+    }
+
+    const TITLE: &'static str = "Survey";
+
+    fn first_command() -> SuggestedCommand {
+        suggested_command::first_survey()
+    }
+
+    fn compose_story(
+        &self,
+        conclusions: &SurveyConclusions,
+        kept: &StorageStatus,
+        settings: &ProgramSettings,
+    ) -> Story {
+        match self.provenance.scope {
+            SurveyScope::Machine => {
+                survey::compose_story(self, conclusions, kept, survey::draw_memory_line(self, settings))
+            }
+            SurveyScope::Tail => tail::compose_story(self, conclusions, kept),
+        }
+    }
+
+    fn compose_changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story> {
+        survey::comparison::compose_changes(numbers, artifacts)
+    }
+
+    fn print_comparison(
+        numbers: [i64; 2],
+        artifacts: [&Self; 2],
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        survey::comparison::print_comparison(numbers, artifacts, settings)
     }
 }
 

@@ -18,8 +18,7 @@ fn rules_are_added_kept_explained_and_undone() {
     stage.wait_for_mask(&nap, &stage.one);
     let why = stage.said(&["why", &nap.0.id().to_string()]);
     assert!(why.contains("napper") && why.contains("nap"), "{why}");
-    let released = stage.said(&["release", &nap.0.id().to_string()]);
-    assert!(!released.is_empty());
+    stage.said(&["release", &nap.0.id().to_string()]);
     stage.wait_for_mask(&nap, &stage.all);
     stage.said(&["release", "--undo", &nap.0.id().to_string()]);
     stage.wait_for_mask(&nap, &stage.one);

@@ -129,7 +129,7 @@ impl<'a> EventWatcher<'a> {
         }
     }
 
-    /// Begins to follow a process that runs already, with its descendants. Its threads are told by their numbers, so this process must see
+    /// Begins to follow a process that runs already, with its descendants. Its threads are known by their numbers, so this process must see
     /// the whole system's.
     pub fn follow_process(&mut self, process: u32) {
         let batch = self.streams.drain_all();

@@ -227,6 +227,7 @@ suggestions! {
         corewise_command("try").with_options(options.iter().cloned()).with_program(program);
     try_placement(place: &str = "llc:0") => corewise_command("try").with_option("--on", place).with_program(&COMMAND);
     place_help() => corewise_command("place --help");
+    doctor_isolation(cpus: &str = "2-7") => corewise_command("doctor").with_option("--isolation", cpus);
     place_who(cpus: &str = "llc:0") => corewise_command("place").with_argument(cpus).with_flag("--who");
     place_json() => corewise_command("place EXPR --json");
     place_cpus(cpus: &CpuSet = &CpuSet::first_cpus(4)) => corewise_command("place").with_argument(cpus);

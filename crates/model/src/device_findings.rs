@@ -33,7 +33,7 @@ fn build_finding(cpus: CpuSet, statement: String, advice: &str, command: Option<
     Finding { topic: FindingTopic::Devices, cpus, statement, advice: advice.to_owned(), command, effects: Vec::new() }
 }
 
-/// Returns the cpus that an interrupt struck, or else those that may handle it.
+/// Returns the cpus that an interrupt struck, or else its allowed cpus.
 fn goes_to(interrupt: &DeviceInterrupt) -> Option<CpuSet> {
     interrupt.struck_cpus().or_else(|| interrupt.allowed.clone())
 }

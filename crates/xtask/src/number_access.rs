@@ -27,7 +27,8 @@ const CALLS: [(&str, &[&str]); 15] = [
     ("SYS_tkill", &[]),
     ("SYS_tgkill", &[]),
     ("SYS_sched_setaffinity", &["crate::linux::affinity"]),
-    ("SYS_sched_setattr", &[]),
+    // Of the calling thread.
+    ("SYS_sched_setattr", &["crate::linux::scheduling"]),
     ("SYS_pidfd_send_signal", &["crate::linux::task_handle"]),
 ];
 /// The function of `sys` that sets the mask of a number, and the modules that may call it.

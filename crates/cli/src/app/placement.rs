@@ -13,8 +13,6 @@ use corewise_model::survey::conclude::{SurveyConclusions, conclude};
 use corewise_model::{Artifact as _, Survey};
 
 use super::failure::{CommandExit, CommandFailure};
-#[cfg(feature = "measuring")]
-pub use super::placing::{reachable_here, resolve_elsewhere, resolve_for_all, resolve_here, to_measure};
 use super::settings::ProgramSettings;
 use super::user_store::latest_own;
 use crate::draw::printable::{make_printable, text_width};
@@ -132,6 +130,7 @@ pub fn point_at(what: &str, text: &str, at: &Range<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::placing::resolve_for_all;
     use crate::app::settings::ProgramEnvironment;
 
     /// A map of links in the store is what `group` means, for the machine that it was measured on.

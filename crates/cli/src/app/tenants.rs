@@ -1,4 +1,4 @@
-//! Processes that may run on some cpus, and those that did a moment ago.
+//! Processes that may run on some cpus, and their time there a moment ago.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -131,7 +131,7 @@ pub fn store_artifact<T: Artifact>(artifact: &T, settings: &ProgramSettings) -> 
     }
 }
 
-/// Returns the exit status of a command that made a result: one that could not be stored is a failure, though it was shown.
+/// Returns the exit status of a command that made a result: if it could not be stored, that is a failure, though it was shown.
 pub fn exit_after_storing(kept: &StorageStatus, exit: CommandExit) -> CommandExit {
     match kept {
         StorageStatus::Failed if exit == CommandExit::Done => CommandExit::Unavailable,

@@ -29,7 +29,7 @@ use crate::app::machine::{self, MachineChoice, this_machine};
 use crate::app::measurement::explain_nothing_measured;
 use crate::app::origin::{mark_story, mark_together};
 use crate::app::output::{print_form, print_message, show_story};
-use crate::app::placement::{resolve_elsewhere, resolve_here};
+use crate::app::placing::{resolve_elsewhere, resolve_here};
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;

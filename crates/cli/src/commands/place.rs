@@ -17,13 +17,14 @@ use corewise_machine::placement::{ExcludedCpus, ExclusionReason, PlacementExpres
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::{self, ChosenMachine, MachineChoice};
 use crate::app::output::{print_message, print_text, show_result};
-use crate::app::placement::{parse_expression, point_at, resolve_elsewhere, resolve_here, shorten_message};
+use crate::app::placement::{parse_expression, point_at, shorten_message};
+use crate::app::placing::{resolve_elsewhere, resolve_here};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 use arguments::PlaceArguments;
-use document::{PlaceDocument, ShownPlacement};
-use screen::{describe_warnings, draw_screen};
+use document::{PlaceDocument, ShownPlacement, describe_warnings};
+use screen::draw_screen;
 use task::{CandidatesRequest, PlaceRequest, SourceNotation};
 
 impl RunnableCommand for PlaceArguments {

@@ -31,7 +31,7 @@ use arguments::ReportArguments;
 use page::ReportPage;
 
 /// End of a Markdown file, by which a later report may replace it.
-const MARKDOWN_MARK: &str = "\n<!-- corewise report -->\n";
+const MARKDOWN_MARK: &str = concat!("\n<!-- ", "generator=corewise", " -->\n");
 
 /// The output of `corewise report --json`.
 #[derive(Serialize, JsonSchema)]

@@ -23,7 +23,7 @@ use crate::app::interruption::InterruptionWatch;
 use crate::app::lock;
 use crate::app::machine::this_machine;
 use crate::app::measurement::explain_nothing_measured;
-use crate::app::placement::to_measure;
+use crate::app::placing::to_measure;
 use crate::app::progress::ProgressDisplay;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;

@@ -18,7 +18,7 @@ use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::interruption::InterruptionWatch;
 use crate::app::machine::this_machine;
 use crate::app::output::{print_message, show_result};
-use crate::app::placement::resolve_here;
+use crate::app::placing::resolve_here;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
 use arguments::WorkloadArguments;

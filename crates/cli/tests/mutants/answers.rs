@@ -53,7 +53,7 @@ fn mutated_answer(count: u64, random: &mut RandomGenerator) -> Vec<u8> {
             0 => status = *choose(random, &STATUSES[..]),
             1 => header = format!("{}\r\n", choose(random, &HEADERS[..])),
             2 => {
-                let value: &str = choose(random, &VALUES);
+                let value: &&str = choose(random, &VALUES);
                 lines[at] = lines[at].replace(&count.to_string(), value);
             }
             3 => lines[at] = lines[at].repeat(1 + random.next_below(2_000)),

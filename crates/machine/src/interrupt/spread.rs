@@ -1,4 +1,4 @@
-//! Plans to give each interrupt of a device a cpu of its own, and to send single interrupts where they are told.
+//! Plans to give each interrupt of a device a cpu of its own, and to send single interrupts to named cpus.
 
 use super::device::{DeviceInterrupt, InterruptMobility};
 use super::near::NoCpuNear;

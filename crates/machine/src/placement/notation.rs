@@ -26,6 +26,7 @@ mod nginx;
 mod nodes;
 mod numactl;
 mod openmp;
+mod peeled;
 mod powershell;
 mod process_lasso;
 mod rankfile;

@@ -63,7 +63,7 @@ fn doubt_unnamed(reader: &ValueReader, kinds: &[NamedKind], cpus: &CpuSet) {
     }
 }
 
-/// Adds gaps of the dumps that lack leaves which most others have, and of those that cannot be decoded.
+/// Adds gaps of dumps without leaves of most others, and of undecodable dumps.
 fn doubt_cut_dumps(reader: &ValueReader, cpus: &[DecodedCpu]) {
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     cpus.iter().flat_map(|cpu| cpu.dump.leaves()).for_each(|leaf| *counts.entry(leaf).or_default() += 1);

@@ -14,7 +14,8 @@ use super::new_check;
 use super::screen::draw_checks;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::show_result;
-use crate::app::placement::{parse_expression, resolve_for_all};
+use crate::app::placement::parse_expression;
+use crate::app::placing::resolve_for_all;
 use crate::app::settings::ProgramSettings;
 use crate::app::tenants::{CpuTenant, list_tenants};
 use crate::draw::number::{format_brief, format_count};
@@ -33,7 +34,10 @@ const SELDOM_S: u64 = 60;
 pub fn run(text: &str, machine: &Machine, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let expression = parse_expression(text)?;
     let cpus = resolve_for_all(&expression, machine, settings).map_err(|failure| match text {
-        "isolated" => failure.with_hint("Name the cpus that should run undisturbed: corewise doctor --isolation 2-7"),
+        "isolated" => failure.with_hint(format!(
+            "Name the cpus that should run undisturbed: {}",
+            suggestion::format_typed(&suggested_command::doctor_isolation("2-7"))
+        )),
         _ => failure,
     })?;
     let cpus = cpus.cpus;
@@ -304,7 +308,7 @@ fn with_others(check: DoctorCheck, others: &CpuSet, cure: String) -> DoctorCheck
     if others.is_empty() { check } else { check.with_cure(cure) }
 }
 
-/// Joins names, and counts those that are too many.
+/// Joins names, and counts the rest if there are too many.
 fn list_names(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MOST_NAMES);
     let shown: Vec<String> = names.take(MOST_NAMES).collect();

@@ -33,7 +33,7 @@ pub fn draw_screen(checks: &[DoctorCheck], width: usize) -> TextScreen {
     draw_checks(checks, &summary, width)
 }
 
-/// Returns checks, those that need something done first, and a sentence at the end.
+/// Returns checks, gaps first, and a sentence at the end.
 pub fn draw_checks(checks: &[DoctorCheck], summary: &str, width: usize) -> TextScreen {
     let mut screen = TextScreen::new();
     for state in [CheckState::Gap, CheckState::Note, CheckState::Good] {

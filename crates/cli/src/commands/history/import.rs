@@ -37,7 +37,7 @@ pub struct ImportDocument {
     schema: &'static str,
     /// The new numbers of the results in this history.
     numbers: Vec<i64>,
-    /// The numbers of those that were in it before, which are not stored again.
+    /// The numbers of results that were in it before; they are not stored again.
     known: Vec<i64>,
 }
 

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::machine_file::MachineDescription;
-use corewise_machine::placement::ResolvedExpression;
 use corewise_machine::placement::notation::{self, Notation, NotationLine, NotationReading};
-use corewise_machine::{Level, Machine};
+use corewise_machine::placement::{ExclusionReason, ResolvedExpression};
+use corewise_machine::{CpuSet, Level, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use super::screen::describe_warnings;
 
 /// The output of `corewise place --json`.
 #[derive(Serialize, JsonSchema)]
@@ -95,4 +93,31 @@ pub struct ShownPlacement<'a> {
     pub read: Option<&'a NotationReading>,
     /// The description in the machine file, if the machine comes from one.
     pub description: Option<&'a MachineDescription>,
+}
+
+/// Describes what to keep in mind about the cpus, in whatever notation they are printed.
+pub fn describe_warnings(placed: &ShownPlacement<'_>) -> Vec<String> {
+    let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
+    let without = |allowed: bool| {
+        let bare =
+            machine.nodes.iter().filter(|node| (node.memory_bytes == Some(0)) != allowed && !machine.has_memory(node));
+        bare.flat_map(|node| node.cpus.iter()).collect::<CpuSet>().intersection(cpus)
+    };
+    let (bare, denied) = (without(false), without(true));
+    let isolated = machine.isolated.intersection(cpus);
+    let mut warnings = placed.resolution.notes.clone();
+    if !bare.is_empty() {
+        warnings.push(format!("{bare} on nodes without memory: all their memory is remote"));
+    }
+    if !denied.is_empty() {
+        warnings.push(format!("{denied} on nodes whose memory this process may not use: all their memory is remote"));
+    }
+    if !isolated.is_empty() {
+        let what = "isolated: the scheduler does not spread threads over them, so pin each thread (--one-per-thread)";
+        warnings.push(format!("{isolated} {what}"));
+    }
+    if placed.resolution.left_out.iter().any(|out| out.reason == ExclusionReason::NotInMask) {
+        warnings.push("the inherited mask is not a hard limit: cpus named by number are used".to_owned());
+    }
+    warnings
 }

@@ -1,10 +1,10 @@
 //! The screen of `corewise place`: the cpus on the machine's picture, counts, cpus left out, every notation.
 
+use corewise_machine::placement::ExcludedCpus;
 use corewise_machine::placement::notation::{self, Notation, NotationLine};
-use corewise_machine::placement::{ExcludedCpus, ExclusionReason};
 use corewise_machine::{CpuSet, Level, Machine};
 
-use super::document::ShownPlacement;
+use super::document::{ShownPlacement, describe_warnings};
 use crate::app::placement::shorten_message;
 use crate::draw::machine::{compose_headline, draw_numbering};
 use crate::draw::number::format_count;
@@ -106,33 +106,6 @@ fn format_left_out(out: &ExcludedCpus) -> String {
     format!("{} {}{named}", out.cpus, out.reason.reason_words())
 }
 
-/// Describes what to keep in mind about the cpus, in whatever notation they are printed.
-pub fn describe_warnings(placed: &ShownPlacement<'_>) -> Vec<String> {
-    let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
-    let without = |allowed: bool| {
-        let bare =
-            machine.nodes.iter().filter(|node| (node.memory_bytes == Some(0)) != allowed && !machine.has_memory(node));
-        bare.flat_map(|node| node.cpus.iter()).collect::<CpuSet>().intersection(cpus)
-    };
-    let (bare, denied) = (without(false), without(true));
-    let isolated = machine.isolated.intersection(cpus);
-    let mut warnings = placed.resolution.notes.clone();
-    if !bare.is_empty() {
-        warnings.push(format!("{bare} on nodes without memory: all their memory is remote"));
-    }
-    if !denied.is_empty() {
-        warnings.push(format!("{denied} on nodes whose memory this process may not use: all their memory is remote"));
-    }
-    if !isolated.is_empty() {
-        let what = "isolated: the scheduler does not spread threads over them, so pin each thread (--one-per-thread)";
-        warnings.push(format!("{isolated} {what}"));
-    }
-    if placed.resolution.left_out.iter().any(|out| out.reason == ExclusionReason::NotInMask) {
-        warnings.push("the inherited mask is not a hard limit: cpus named by number are used".to_owned());
-    }
-    warnings
-}
-
 fn draw_notations(placed: &ShownPlacement<'_>, width: usize) -> Vec<StyledLine> {
     let remark = "  --as NAME prints one in full, with its remarks";
     let mut lines = wrap_line(&StyledLine::new().strong("Other notations").faint(remark), width, 2);
@@ -195,7 +168,8 @@ mod tests {
 
     use super::super::document::PlaceDocument;
     use super::*;
-    use crate::app::placement::{point_at, resolve_elsewhere};
+    use crate::app::placement::point_at;
+    use crate::app::placing::resolve_elsewhere;
     use crate::draw::fixtures::fabricated::{hybrid, ryzen_9950x3d};
     use crate::draw::fixtures::hostile;
 

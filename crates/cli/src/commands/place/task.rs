@@ -15,7 +15,7 @@ use crate::app::standard_input::read_standard_input;
 pub enum SourceNotation {
     /// This one.
     Named(Notation),
-    /// The one that the text has.
+    /// The notation of the text.
     Recognized,
 }
 

@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::task::PlaceRequest;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::show_result;
-use crate::app::placement::{parse_expression, resolve_for_all};
+use crate::app::placement::parse_expression;
+use crate::app::placing::resolve_for_all;
 use crate::app::rules::find_rules;
 use crate::app::settings::ProgramSettings;
 use crate::app::tenants::{CpuTenant, list_tenants};
@@ -35,7 +36,7 @@ pub struct TenantsDocument {
     cpus: CpuSet,
     /// Those of them that the scheduler leaves to programs that are placed there.
     isolated: CpuSet,
-    /// The processes that may run there: first those that did, the longest before others.
+    /// The processes that may run there: first any that did, the longest before others.
     processes: Vec<CpuTenant>,
     /// The rules of `keep` that select some of the cpus.
     rules: Vec<TenantRule>,
@@ -52,7 +53,7 @@ struct TenantRule {
     cpus: CpuSet,
 }
 
-/// Looks at all processes for a second, and shows those that may run on the cpus.
+/// Looks at all processes for a second, and shows which may run on the cpus.
 pub fn run(
     request: &PlaceRequest,
     machine: &Machine,

@@ -171,7 +171,7 @@ struct BesideObserver<'a> {
 
 impl<'a> BesideObserver<'a> {
     /// Begins to watch cpus; reads the kernel's accounts if its events are refused.
-    /// With a `process`, of one that runs already.
+    /// With a `process`, it runs already.
     fn open(recorder: &'a Result<EventRecorder, Gap>, cpus: &CpuSet, process: Option<u32>) -> Self {
         let watcher = recorder.as_ref().map_err(Gap::clone).and_then(|recorder| {
             let refused = |error: io::Error| Gap::new("", error.to_string());

@@ -6,8 +6,9 @@ use super::keyed::has_value;
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, Notation, NotationError, NotationLine, NotationReading};
 use super::{
-    bare, cgroup, dpdk, gamemode, haproxy, hwloc, kernel_command_line, kubernetes, libvirt, likwid, list, mask, nginx,
-    numactl, openmp, powershell, process_lasso, rankfile, redis, setting, slurm, steam, systemd, taskset, windows,
+    cgroup, dpdk, gamemode, haproxy, hwloc, kernel_command_line, kubernetes, libvirt, likwid, list, mask, nginx,
+    numactl, openmp, peeled, powershell, process_lasso, rankfile, redis, setting, slurm, steam, systemd, taskset,
+    windows,
 };
 use crate::{CpuSet, Machine};
 
@@ -201,7 +202,7 @@ pub(super) fn read_piece(
         Err(fault) => fault,
     };
     let is_value = matches!(notation, Notation::List | Notation::Hexadecimal | Notation::Binary | Notation::Decimal);
-    let peeled = bare::peel_value(text).value;
+    let peeled = peeled::peel_value(text).value;
     let is_other = is_value && peeled.text != text.text && !peeled.is_empty();
     let again = is_other.then(|| read(peeled, machine).ok()).flatten().filter(|reading| !reading.cpus.is_empty());
     again.ok_or(fault)

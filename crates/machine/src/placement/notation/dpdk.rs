@@ -1,10 +1,10 @@
 //! Options of DPDK's environment: `-l` with a list, `-c` with a mask, and `--lcores` with a map.
 
-use super::bare::peel_value;
 use super::choices::{NamedReading, agree};
 use super::command::find_commands;
 use super::keyed::{ValueExtent, find_values};
 use super::list::{self, ListSyntax, format_counted};
+use super::peeled::peel_value;
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, mask};
 use crate::CpuSet;

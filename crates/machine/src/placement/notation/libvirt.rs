@@ -9,7 +9,7 @@ use super::{ChosenCpus, NotationLine, NotationReading, nodes};
 use crate::{CpuSet, Machine};
 
 /// Prints the number of virtual cpus, and in order one element that pins each. Whole cores get adjacent virtual cpus for their threads, and
-/// the guest is told so.
+/// the guest sees it.
 pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     let ChosenCpus { cpus, machine, .. } = chosen;
     let threads = threads_of_whole_cores(cpus, machine);
@@ -29,7 +29,7 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     std::iter::once(vcpu).chain(order.iter().enumerate().map(pin)).chain(topology).collect()
 }
 
-/// Returns the element that tells the guest which virtual cpus share a core.
+/// Returns the element that shows the guest which virtual cpus share a core.
 fn describe_guest(count: usize, threads: usize) -> NotationLine {
     let cores = count / threads;
     let text = format!(

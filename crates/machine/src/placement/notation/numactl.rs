@@ -114,7 +114,9 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
 }
 
 fn no_option(text: TextPiece<'_>) -> TextFault {
-    text.fault_here("no option here chooses cpus").with_hint("-C 0-3 chooses cpus, -N 0 the cpus of a node").into_silent()
+    text.fault_here("no option here chooses cpus")
+        .with_hint("-C 0-3 chooses cpus, -N 0 the cpus of a node")
+        .into_silent()
 }
 
 /// Reads the options of one command.

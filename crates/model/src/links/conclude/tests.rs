@@ -416,7 +416,10 @@ fn cores_that_are_dear_among_themselves_are_named() {
         ),
         "{statement}"
     );
-    assert!(found.no_difference.iter().any(|told| told.contains("the median of two other cores is 39 ns")), "{found:?}");
+    assert!(
+        found.no_difference.iter().any(|told| told.contains("the median of two other cores is 39 ns")),
+        "{found:?}"
+    );
     // All efficiency cores alike; and no core that is dear.
     let dear = conclude_map(&hybrid(44.0)).dear.unwrap();
     assert_eq!(dear.groups.last(), Some(&"16-23".parse().unwrap()));

@@ -1,7 +1,7 @@
 //! Facts that pasted text lacks.
 
-use corewise_machine::Gap;
 use corewise_machine::facts::{CpuFacts, NodeFacts};
+use corewise_machine::{Gap, suggested_command};
 
 use super::summary::SummaryFacts;
 
@@ -49,7 +49,7 @@ pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFa
         true,
         "devices, isolated cpus, cpusets and the kernel's settings",
         "pasted text does not have them",
-        "`corewise record` writes a file with all of it",
+        &format!("{} writes a file with all of it", suggested_command::record().quoted_line()),
     );
     gaps
 }
