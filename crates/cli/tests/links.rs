@@ -158,7 +158,6 @@ fn a_cost_that_cannot_be_is_named_and_left_out() {
         said.contains("far from the other; left out") && said.contains("4 groups of 4 cpus: inside 25 ns"),
         "{screen}"
     );
-    assert!(!said.contains("the costs cannot tell"), "{screen}");
     let json = printed(&place, &["links", "import", "wrong.csv", "--no-store", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["conclusions"]["kinds"][0]["doubts"][0]["b"], 9);
