@@ -1,18 +1,23 @@
 //! The online cpus, and the cpus that the cpuset lets this process use, whatever affinity mask it inherited.
 
 use std::io;
+#[cfg(feature = "changes")]
 use std::path::Path;
 
 use corewise_machine::CpuSet;
 
 use super::affinity;
+#[cfg(feature = "changes")]
 use super::proc_files::read_file;
+#[cfg(feature = "changes")]
 use crate::cgroup::LimitingGroup;
+#[cfg(feature = "changes")]
 use crate::cgroup::limit::find_limiting_group;
 
 /// Maximum number of cpus that Linux is built for; it ignores the rest of a wider mask.
 const WIDEST: u32 = 8_192;
 /// Mount points of the hierarchies with the controller cpuset, version 2 and 1, and the file with a group's effective cpus.
+#[cfg(feature = "changes")]
 const EFFECTIVE: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "cpuset.cpus.effective"), ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus")];
 
@@ -42,6 +47,7 @@ pub fn reachable_cpus() -> io::Result<CpuSet> {
 }
 
 /// Returns the control group that limits the cpus of a process, in any hierarchy; `None` if it can reach all online cpus.
+#[cfg(feature = "changes")]
 pub fn limiting_group(process: u32) -> Option<LimitingGroup> {
     let groups = std::fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -50,6 +56,7 @@ pub fn limiting_group(process: u32) -> Option<LimitingGroup> {
 
 /// Returns the online cpus of a process's cpuset: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above with the
 /// controller. All online cpus if no group has it.
+#[cfg(feature = "changes")]
 pub fn cpuset_of(process: u32) -> CpuSet {
     let text = |path: &str| Some(String::from_utf8_lossy(&read_file(path).ok()?).into_owned());
     let group = text(&format!("/proc/{process}/cpuset")).unwrap_or_default();
