@@ -5,6 +5,7 @@
 //! the hierarchy is exempt.
 
 mod facts;
+#[cfg(any(test, target_os = "linux"))]
 pub(crate) mod limit;
 mod place;
 
@@ -21,11 +22,19 @@ use crate::os::group_entry;
 pub use crate::values::cgroup::CgroupRefusal;
 pub use facts::{CgroupFacts, CgroupPlan};
 pub use group_entry::GroupEntry;
-pub use limit::LimitingGroup;
 pub use place::locate_group;
 
 /// Maximum number of groups of one process.
 const MOST_GROUPS: u32 = 1000;
+
+/// A control group that gives its processes fewer cpus than are online.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitingGroup {
+    /// Its path in its hierarchy: "/slurm/uid_0/job_42".
+    pub group: String,
+    /// Its effective cpus.
+    pub cpus: CpuSet,
+}
 
 /// A control group of our own, empty until a command enters it.
 #[derive(Debug)]

@@ -5,16 +5,8 @@ use std::path::{Path, PathBuf};
 
 use corewise_machine::CpuSet;
 
+use super::LimitingGroup;
 use super::place::unescape_mount;
-
-/// A control group that gives its processes fewer cpus than are online.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitingGroup {
-    /// Its path in its hierarchy: "/slurm/uid_0/job_42".
-    pub group: String,
-    /// Its effective cpus.
-    pub cpus: CpuSet,
-}
 
 /// Names of a group's list of cpus, the effective one first: version 2, version 1, the cpuset file system.
 const NAMES: [&str; 5] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "effective_cpus", "cpuset.cpus", "cpus"];
