@@ -16,9 +16,7 @@ use crate::platform_names;
 use crate::programs::{self, ProgramOptions, TestProgram};
 use crate::setup;
 use crate::summary::TestSummary;
-use crate::{
-    artifact_users, deny, file_access, number_access, package_tests, packages, suggestions, walls, windows, words,
-};
+use crate::{artifact_users, deny, file_access, number_access, packages, suggestions, walls, windows, words};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -168,7 +166,7 @@ struct StepTimes(Vec<(&'static str, Duration)>);
 impl StepTimes {
     fn run_all(&mut self, asked: &TestArguments<'_>) -> Result<TestSummary> {
         if !asked.no_install {
-            self.run_step("set-up", || Ok(setup::for_tests() & (!asked.full || setup::for_packages())))?;
+            self.run_step("set-up", || Ok(setup::for_tests()))?;
         }
         if asked.lint {
             self.run_step("format", || run_command(cargo_command().args(["fmt", "--all", "--check"])))?;
@@ -206,7 +204,6 @@ impl StepTimes {
                 self.run_step("the small build", test_small_build)?;
                 summary.add_summary(self.run_step("Arm", || arm::run(TestSelection::Differing, &native_program()?))?);
                 summary.add_summary(self.run_step("Windows, under Wine", || windows::run(&native_program()?, None))?);
-                summary.add_summary(self.run_step("packages", package_tests::build_and_test)?);
             }
             summary.add_summary(
                 self.run_step("tests", || {
