@@ -457,19 +457,12 @@ fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &LiveStage) -> 
 fn a_reading_takes_no_longer_than_the_budget(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("is-slow");
     let (pid, one) = (server.child.id().to_string(), stage.one.to_string());
-    let many_lines = format!("yes x={} | head -c 16000000", "a".repeat(1_000));
-    let too_slow = ["--sample", &many_lines, "--metric", "x=(a*)*(a*)*(a*)*b([0-9]+)", "--counter"];
-    let cases: [(&[&str], &str); 2] = [
-        (&["--sample", &server.address(), "--metric", "ops_total"], "took longer than 1.5 s"),
-        (&too_slow, "its regular expression is too slow"),
-    ];
-    for (options, part) in cases {
-        let typed = ["try", "--no-confirm", "--pid", &pid, "--on", &one, "--slot", "0.1s", "--budget", "1.5s"];
-        let made = stage.corewise(&[&typed[..], options].concat()).output().unwrap();
-        let said = text(&made.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(made.status.code() == Some(3) && said.contains(part), "{said}{}", text(&made.stdout));
-        assert_eq!(server.masks(), server.before);
-    }
+    let options = ["--sample", &server.address(), "--metric", "ops_total"];
+    let typed = ["try", "--no-confirm", "--pid", &pid, "--on", &one, "--slot", "0.1s", "--budget", "1.5s"];
+    let made = stage.corewise(&[&typed[..], &options].concat()).output().unwrap();
+    let said = text(&made.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(made.status.code() == Some(3) && said.contains("took longer than 1.5 s"), "{said}{}", text(&made.stdout));
+    assert_eq!(server.masks(), server.before);
     Ok(())
 }
 

@@ -311,7 +311,7 @@ fn what_cannot_be_shown_is_said() {
         (&["watch"], 2, "standard output is not a terminal"),
         (&["watch", "--once", "--pid", "4194305"], 3, "there is no process 4194305"),
         (&["watch", "--once", "--match", "nonsense"], 2, "nonsense"),
-        (&["watch", "--once", "--", "true"], 2, "cannot be used with"),
+        (&["watch", "--once", "--", "true"], 2, "a command that just started has none"),
         (&["watch", "--json", "--", "./nonsense"], 127, "cannot run ./nonsense"),
         (&["watch", "--replay", "x.jsonl", "--once"], 3, "line 1: missing field"),
         (&["watch", "--replay", "nowhere", "--once"], 3, "nowhere"),

@@ -54,8 +54,10 @@ pub struct LiveRunner<'a> {
     crew: ProcessCrew,
     names: RolePatterns,
     reader: SourceReader<'a>,
-    /// End of the budget, which also ends a slot. Beyond it a reading takes [`SHORT_PATIENCE`] at most.
+    /// End of the budget, which also ends a slot.
     until: Option<Instant>,
+    /// End of the budget, also before the first slot. Beyond it a reading takes [`SHORT_PATIENCE`] at most.
+    budget_end: Option<Instant>,
     stop: &'a AtomicBool,
 }
 
@@ -137,13 +139,14 @@ impl<'a> LiveRunner<'a> {
             guards,
             limits,
             until: None,
+            budget_end: None,
             stop,
         })
     }
 
     /// Limits readings before the first trial to a budget that begins now.
     pub fn limit_readings(&mut self, budget: Option<Duration>) {
-        self.until = budget.map(|budget| Instant::now() + budget);
+        self.budget_end = budget.map(|budget| Instant::now() + budget);
     }
 
     /// Determines the length of slots by reading the metric for 20 s or longer, without any change. `most` is the
@@ -252,7 +255,7 @@ impl<'a> LiveRunner<'a> {
 
     /// Returns the time for a reading that begins now.
     fn reading_patience(&self) -> Duration {
-        let left = self.until.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()));
+        let left = self.budget_end.map_or(PATIENCE, |end| end.saturating_duration_since(Instant::now()));
         left.clamp(SHORT_PATIENCE, PATIENCE)
     }
 
@@ -291,7 +294,7 @@ impl<'a> LiveRunner<'a> {
             return error.into();
         }
         // The reading may have had too little time; there is none to find out.
-        if self.until.is_some_and(|end| end <= Instant::now()) {
+        if self.budget_end.is_some_and(|end| end <= Instant::now()) {
             return LostSlot::Empty(why);
         }
         match self.reader.read_source(self.crew.list_members(), SHORT_PATIENCE) {
@@ -418,7 +421,7 @@ impl TrialRunner for LiveRunner<'_> {
     fn run(&mut self, arm: &PlacementArm, _: usize, request: TrialRequest) -> Result<TrialResult, RunnerEnd> {
         let repeats = request.repeats.max(1);
         let length = Duration::from_secs_f64(self.live.slot_s) * repeats;
-        self.until = request.until;
+        (self.until, self.budget_end) = (request.until, request.until);
         let begun = Instant::now();
         let names = self.names.clone();
         let stand = names.places_on(arm, &[REST]);
