@@ -18,10 +18,6 @@ fn rules_are_added_kept_explained_and_undone() {
     stage.wait_for_mask(&nap, &stage.one);
     let why = stage.said(&["why", &nap.0.id().to_string()]);
     assert!(why.contains("napper") && why.contains("nap"), "{why}");
-    stage.said(&["release", &nap.0.id().to_string()]);
-    stage.wait_for_mask(&nap, &stage.all);
-    stage.said(&["release", "--undo", &nap.0.id().to_string()]);
-    stage.wait_for_mask(&nap, &stage.one);
     // Killed, it leaves its journal.
     let mut killed = daemon;
     killed.0.kill().unwrap();
