@@ -130,13 +130,15 @@ fn command_words(line: &[u16]) -> Vec<String> {
     words
 }
 
-/// Returns the process itself: its threads have its mask, and those with fewer cpus of their own keep them. Names of threads are not read.
+/// Returns the process itself: its threads have its mask, and those with fewer cpus of their own keep them. It has the
+/// process's name.
 pub fn process_threads(process: u32) -> Vec<ThreadFacts> {
     let seen = |id: u32| {
         let opened = OpenedTask::to_look(id).ok()?;
         let birth = opened.read_birth().ok().filter(|birth| !birth.has_ended)?;
         let identity = ProcessIdentity { id, start_ticks: birth.start_ticks };
-        Some(ThreadFacts { identity, name: String::new(), cpus: opened.read_mask().ok()? })
+        let name = process::ProcessStat::read_stat(id).ok()??.name;
+        Some(ThreadFacts { identity, name, cpus: opened.read_mask().ok()? })
     };
     seen(process).into_iter().collect()
 }
