@@ -679,7 +679,7 @@ fn dropped() -> TryOutcome {
     let told = said(place.corewise(&words).stdin(Stdio::null()), 1)?;
     contains(
         &told,
-        &["long (dropped)", "dropped long: one run on each placement takes longer than its part of the budget, 6 s"],
+        &["long (dropped)", "dropped long: one run on each placement takes longer than its part of the budget, 6.0 s"],
     )?;
     if told.contains("brief (") {
         Err(format!("the other was not tried: {told}").into())

@@ -321,7 +321,7 @@ impl<K: SuiteHost> SuiteSession<'_, '_, K> {
             }
             (ExperimentEnd::Budget, Some(BudgetShare { budget, .. })) => {
                 let seconds = budget.as_secs_f64();
-                dropped(format!("one run on each placement takes longer than its part of the budget, {seconds:.0} s"))
+                dropped(format!("one run on each placement takes longer than its part of the budget, {seconds:.1} s"))
             }
             _ => RowResult::NotTried,
         })

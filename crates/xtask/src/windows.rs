@@ -300,9 +300,10 @@ fn wrong_words(wine: &WineSetup) -> Result<()> {
         .expect_status(3, &["Windows has no memory policy"])
 }
 
-/// Runs the quick forms of articles, shortened, to the end of every step. Programs of reviews are missing, which gives status 3.
+/// Runs the quick forms of articles, shortened, to the end of every step. Programs of reviews are missing, and in so short a time suites
+/// drop what takes longer, which gives status 3.
 fn check_articles(wine: &WineSetup) -> Result<()> {
-    for (name, statuses) in [("cpu0", &[0, 3][..]), ("modules", &[0]), ("threads", &[0])] {
+    for (name, statuses) in [("cpu0", &[0, 3][..]), ("modules", &[0, 3]), ("threads", &[0])] {
         let printed = wine.run_corewise(&["article", name, "--print"])?;
         let line =
             |line: &str| if line.starts_with("quick = ") { "quick = [\"--budget\", \"3s\"]" } else { line }.to_owned();

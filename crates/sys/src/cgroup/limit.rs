@@ -70,7 +70,7 @@ impl CpusetHierarchy {
         let mut around = below.ancestors().filter_map(|inner| Some((inner, cpus_of(inner)?))).peekable();
         let cpus = around.peek()?.1.clone();
         let (inner, _) = around.take_while(|(_, own)| *own == cpus).last()?;
-        let group = Path::new(&self.top).join(inner).to_string_lossy().into_owned();
+        let group = [self.top.trim_end_matches('/'), &inner.to_string_lossy()].join("/");
         Some(LimitingGroup { group, cpus })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::assemble::agreement::SharingReading;
 use corewise_machine::facts::{CacheFacts, CacheKind};
 use corewise_machine::{CpuSet, Gap};
 
@@ -44,8 +45,13 @@ fn cache_file_path(cpu: u32, index: u32, name: &str) -> String {
 }
 
 /// Returns the caches of each online cpu. If a cache's files do not list its cpus, it is assigned to the threads of its core, which share
-/// it for certain.
-pub fn read_caches(reader: &ValueReader, online: &CpuSet, threads: &Sets) -> BTreeMap<u32, Vec<CacheFacts>> {
+/// it for certain. `cores` are the sets of equal core numbers.
+pub fn read_caches(
+    reader: &ValueReader,
+    online: &CpuSet,
+    threads: &Sets,
+    cores: &[SharingReading],
+) -> BTreeMap<u32, Vec<CacheFacts>> {
     let entries: Vec<CacheIndex> = online.iter().flat_map(|cpu| read_entries(reader, cpu)).collect();
     let mut sorts: BTreeMap<Sort, Vec<&CacheIndex>> = BTreeMap::new();
     for (entry, sort) in entries.iter().zip(sort_entries(reader, &entries)) {
@@ -58,7 +64,11 @@ pub fn read_caches(reader: &ValueReader, online: &CpuSet, threads: &Sets) -> BTr
         let what = format!("who shares the {name}");
         let relation = SharingFiles { what: &what, files: FILES };
         let file = |cpu: u32, name: &str| Some(cache_file_path(cpu, *index.get(&cpu)?, name));
-        let sets = sharing::agreed_sets(reader, &relation, online, file, Vec::new());
+        // A first-level cache is a core's own on most processors, or a thread's on some virtual machines: only a core of one thread has no
+        // lists of other threads to contradict its own.
+        let is_of_one = |core: &&SharingReading| level == 1 && core.cpus.len() == 1;
+        let numbered = cores.iter().filter(is_of_one).cloned().collect();
+        let sets = sharing::agreed_sets(reader, &relation, online, file, numbered);
         let sizes = agreed_sizes(reader, &name, &entries, &sets);
         for entry in entries {
             let core = || threads.get(&entry.cpu).cloned().unwrap_or_else(|| CpuSet::from_cpu(entry.cpu));
@@ -238,7 +248,7 @@ mod tests {
     fn found(files: &[(&str, &str)], count: u32, threads: &Sets) -> (BTreeMap<u32, Vec<CacheFacts>>, String) {
         let root = Root::from_files(files.iter().map(|(path, text)| (format!("{CPUS}/{path}"), *text)));
         let reader = ValueReader::new(&root);
-        let caches = read_caches(&reader, &CpuSet::first_cpus(count), threads);
+        let caches = read_caches(&reader, &CpuSet::first_cpus(count), threads, &[]);
         (caches, reader.into_gaps().into_iter().map(|gap| gap.why).collect::<Vec<_>>().join(" | "))
     }
 

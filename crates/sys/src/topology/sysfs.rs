@@ -103,7 +103,7 @@ fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies:
     let packages = sharing::agreed_sets(reader, &PACKAGES, online, topology, same.same_packages());
     let books = sharing::agreed_sets(reader, &BOOKS, online, topology, Vec::new());
     let drawers = sharing::agreed_sets(reader, &DRAWERS, online, topology, Vec::new());
-    let caches = caches::read_caches(reader, online, &threads);
+    let caches = caches::read_caches(reader, online, &threads, &same.same_cores());
     let firsts = threads.iter().filter(|(cpu, set)| set.lowest() == Some(**cpu));
     let by_numbers = || same.same_cores().into_iter().map(|reading| reading.cpus).collect::<BTreeSet<_>>();
     let cores: BTreeSet<CpuSet> =

@@ -39,6 +39,10 @@ const LEFT_OUT: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Windows has no control groups", &["cgroup::place::tests", "change::kernel_file::tests"]),
+    (
+        "Wine reports no command lines",
+        &["app::keeper::tests::a_state_is_believed_only_if_a_keeper_of_this_boot_wrote_it"],
+    ),
     ("corewise does not move interrupts on Windows", &["irq::mover::tests::a_move_is_a_change_with_a_way_back"]),
     (
         "corewise shares no worth with other programs on Windows yet",
