@@ -209,6 +209,7 @@ suggestions! {
     try_command() => corewise_command("try").with_program(&COMMAND);
     try_on(places: &[String] = &["llc:0".to_owned(), "pack(4, group)".to_owned()]) =>
         places.iter().fold(corewise_command("try"), |command, place| command.with_option("--on", place)).with_program(&APP);
+    try_variants() => corewise_command("try").with_option("--variant", "old=./a.out").with_option("--variant", "new=./b.out");
     try_both_of() => corewise_command("try --on A --on B").with_program(&COMMAND);
     try_near(device: &str = "eth0") => corewise_command("try").with_option("--near", device).with_program(&APP);
     try_threads(counts: [usize; 2] = [4, 8]) =>
@@ -225,6 +226,8 @@ suggestions! {
     try_again(number: i64 = 12) => corewise_command("try").with_option("--again", number);
     try_with(options: &[String] = &["--on".to_owned(), "all - core:0".to_owned(), "--higher".to_owned(), "--metric".to_owned(), "fps".to_owned()], program: &[String] = &["./game".to_owned(), "two words".to_owned()]) =>
         corewise_command("try").with_options(options.iter().cloned()).with_program(program);
+    try_with_options(options: &[String] = &["--variant".to_owned(), "old=./a.out".to_owned(), "--variant".to_owned(), "new=./b.out".to_owned()]) =>
+        corewise_command("try").with_options(options.iter().cloned());
     try_placement(place: &str = "llc:0") => corewise_command("try").with_option("--on", place).with_program(&COMMAND);
     place_help() => corewise_command("place --help");
     doctor_isolation(cpus: &str = "2-7") => corewise_command("doctor").with_option("--isolation", cpus);

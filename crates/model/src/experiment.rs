@@ -95,9 +95,32 @@ pub struct JudgingPolicy {
     /// chosen; absent: the usual shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_noise: Option<ExpectedNoise>,
+    /// What a gate asks of the candidates, by the margin; absent: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<ExperimentGate>,
     /// A winner is one only so far before it has runs in this many boots of the machine; absent: one is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boots: Option<u32>,
+}
+
+/// A condition of success, for scripts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExperimentGate {
+    /// What is asked.
+    pub rule: GateRule,
+    /// The name of the candidate that has to pass; absent: every candidate, or any that is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+}
+
+/// What a gate asks of a candidate, by the policy's margin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateRule {
+    /// It wins: it is proven better, and reaches the margin.
+    Better,
+    /// It is proven not to be worse by the margin.
+    NotWorse,
 }
 
 impl Default for JudgingPolicy {
@@ -113,6 +136,7 @@ impl Default for JudgingPolicy {
             least_blocks: 0,
             most_failures: MOST_FAILURES,
             expected_noise: None,
+            gate: None,
             boots: None,
         }
     }
@@ -139,6 +163,11 @@ impl JudgingPolicy {
     /// Returns true if a proven bound is large enough to act on without a second thought: half of the margin or more.
     pub fn is_material(&self, low: Option<f64>) -> bool {
         low.is_some_and(|low| low > 0.0 && low >= MATERIAL_SHARE * self.margin_of(self.what))
+    }
+
+    /// Returns what the gate asks; `None` without one.
+    pub fn gate_rule(&self) -> Option<GateRule> {
+        self.gate.as_ref().map(|gate| gate.rule)
     }
 
     /// Returns the margin as a difference of logarithms.

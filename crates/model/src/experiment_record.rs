@@ -8,8 +8,8 @@ use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKin
 use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trend::TrendValue;
 use crate::trial::{
-    Experiment, ThreadsReport, Trial, TrialDesign, TriedWorkload, count_boots, experiment_standing, metric_units,
-    threads_report,
+    Experiment, ThreadsReport, Trial, TrialDesign, TriedWorkload, VARIANT_PLACE, count_boots, experiment_standing,
+    metric_units, threads_report,
 };
 
 /// Upper limit on the number of trials times the largest number of trials of one placement: judging takes time in
@@ -196,8 +196,13 @@ impl Artifact for ExperimentRecord {
     }
 
     fn describe_contents(&self) -> String {
-        let TriedWorkload { command, live, .. } = &self.experiment.workload;
-        let what = command.join(" ");
+        let TriedWorkload { command, live, variants, .. } = &self.experiment.workload;
+        let between: Vec<String> = variants.iter().map(|variant| variant.typed_text()).collect();
+        let what = match command.as_slice() {
+            [only] if only == VARIANT_PLACE => between.join(", "),
+            command if between.is_empty() => command.join(" "),
+            command => format!("{} ({})", command.join(" "), between.join(", ")),
+        };
         if live.is_some() { format!("{what} (running)") } else { what }
     }
 
@@ -216,10 +221,13 @@ impl Artifact for ExperimentRecord {
     fn trend_values(&self) -> Vec<TrendValue> {
         let Self { experiment, trials } = self;
         let what = experiment.policy.what;
-        let (quantity, value): (&str, fn(f64) -> f64) = match what {
-            QuestionKind::Typical => ("better than the OS default, %", |effect| 100.0 * (effect.exp() - 1.0)),
-            QuestionKind::Mean => ("better than the OS default in the mean, %", |effect| 100.0 * (effect.exp() - 1.0)),
-            QuestionKind::Tail => ("fewer slow runs of 100 than with the OS default", |effect| 100.0 * effect),
+        let baseline = experiment.baseline_words();
+        let (quantity, value): (String, fn(f64) -> f64) = match what {
+            QuestionKind::Typical => (format!("better than {baseline}, %"), |effect| 100.0 * (effect.exp() - 1.0)),
+            QuestionKind::Mean => {
+                (format!("better than {baseline} in the mean, %"), |effect| 100.0 * (effect.exp() - 1.0))
+            }
+            QuestionKind::Tail => (format!("fewer slow runs of 100 than with {baseline}"), |effect| 100.0 * effect),
         };
         let quantity = format!("{}: {quantity}", experiment.workload.metric.name);
         let of = |arm: &ArmStanding| {

@@ -4,6 +4,7 @@ mod arm;
 mod coarseness;
 mod design;
 mod first_run;
+mod gate;
 mod guards;
 mod length;
 mod live;
@@ -15,6 +16,7 @@ mod threads;
 mod timing;
 mod units;
 mod value_groups;
+mod variants;
 mod workload;
 
 use std::collections::BTreeSet;
@@ -30,6 +32,7 @@ use crate::sample::{MetricReading, MetricSource};
 pub use arm::{ArmMemory, MEMORY_SIGN, PlacementArm, RolePlace, WITHOUT_ECO_QOS};
 pub use design::{TrialDesign, experiment_standing};
 pub use first_run::{FirstRun, compare_first_run};
+pub use gate::{GateVerdict, judge_arm, judge_gate};
 pub use length::{FEWEST_VALUES, SlotLength, count_values, shortest_slot, slot_length};
 pub use live::{
     LiveProcess, LiveSource, LiveWorkload, MetricLimit, SLOTS_S, policy_of_kept, policy_of_slots, wash_out_s,
@@ -39,6 +42,7 @@ pub use parts::{LOAD, REST, ServiceParts, ThreadRole, WorkloadService};
 pub use threads::{ThreadOccupancy, ThreadsReport, threads_report};
 pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
 pub use units::{UnitLedger, metric_unit, metric_units};
+pub use variants::{CommandVariant, VARIANT_PLACE, VARIANT_VARIABLE, VariantError, check_variants};
 pub use workload::{FolderText, TriedWorkload};
 
 /// Placeholder for the number of threads in the words of a command.
@@ -146,6 +150,12 @@ impl ConfirmationStretch {
 }
 
 impl Experiment {
+    /// Returns what all arms are compared with: "the OS default", or the name of the first variant.
+    pub fn baseline_words(&self) -> String {
+        let name = self.arms.first().map_or_else(String::new, PlacementArm::spoken_name);
+        if self.workload.variants.is_empty() { format!("the {name}") } else { name }
+    }
+
     /// Checks an experiment that comes from a file.
     pub(crate) fn check_loaded(&self) -> Result<(), String> {
         self.machine.check_consistency()?;
@@ -174,6 +184,9 @@ impl Experiment {
                 Err("one of its memory policies is impossible".to_owned())
             }
             () if self.workload.command.is_empty() => Err("it has no command".to_owned()),
+            () if self.arms.iter().any(|arm| arm.variant.is_some() && self.workload.variant_of(arm).is_none()) => {
+                Err("one of its variants is not described".to_owned())
+            }
             () if self
                 .stretch
                 .is_some_and(|stretch| stretch.runs > LONGEST_STRETCH || stretch.skipped >= stretch.runs) =>

@@ -310,13 +310,18 @@ fn read_winner(
             suggestion::format_mention(&suggested_command::history_show(&number.to_string()))
         )));
     }
+    if arm.variant.is_some() && arm.is_left_alone() {
+        let what =
+            format!("in experiment {number} the variant {} won, and no placement: there is no rule to keep", arm.name);
+        return Err(CommandFailure::usage_error(what).with_hint("Start that variant from now on."));
+    }
     let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());
     // A rule needs cpus, even if only the memory policy has won.
     let on = if arm.cpus.is_some() { arm.placement_text() } else { CpuSetName::All.word() };
     let place = (on.to_owned(), memory);
     let workload = &conducted.experiment.workload;
     let folder = path_of(workload.folder.path_bytes());
-    Ok((place, evidence, (workload.command.first().cloned().unwrap_or_default(), folder)))
+    Ok((place, evidence, (workload.command_of(arm).first().cloned().unwrap_or_default(), folder)))
 }
 
 fn report_change(

@@ -22,9 +22,9 @@ use corewise_lab::experiment::{
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::experiment::{ExperimentStanding, QuestionKind, Verdict};
+use corewise_model::experiment::{ExperimentStanding, GateRule, QuestionKind, Verdict};
 use corewise_model::experiment_record::{ExperimentConclusions, ExperimentRecord};
-use corewise_model::trial::{Experiment, Trial, TrialDesign, TrialOutcome};
+use corewise_model::trial::{Experiment, GateVerdict, Trial, TrialDesign, TrialOutcome, judge_gate};
 use corewise_store::ArtifactStore;
 use jiff::tz::TimeZone;
 
@@ -302,6 +302,16 @@ fn print_experiment(
 fn exit_of_standing(experiment: &Experiment, standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
     let is_so_far = !standing.open_points.is_empty() && experiment.thread_cells().is_none();
     let is_open = standing.verdict.is_open() || is_so_far;
+    let gate = judge_gate(experiment, standing).map(|gate| match experiment.policy.gate_rule() {
+        Some(GateRule::Better) if is_so_far => GateVerdict::Open,
+        _ => gate,
+    });
+    match gate {
+        Some(GateVerdict::Passed) => return CommandExit::Done,
+        Some(GateVerdict::Open) if *ending == ExperimentEnd::Stopped => return CommandExit::Interrupted,
+        Some(GateVerdict::Open | GateVerdict::Failed) => return CommandExit::Undecided,
+        None => {}
+    }
     match standing.verdict {
         _ if is_open && *ending == ExperimentEnd::Stopped => CommandExit::Interrupted,
         _ if is_open => CommandExit::Undecided,
@@ -328,7 +338,8 @@ fn no_value_failure(experiment: &Experiment, trials: &[Trial], ending: &Experime
             what,
         );
     };
-    let command = experiment.workload.command.first().map_or("", String::as_str);
+    let words = experiment.arms.first().map(|arm| experiment.workload.command_of(arm)).unwrap_or_default();
+    let command = words.first().map_or("", String::as_str);
     let failure = CommandFailure::unavailable_error(format!("{command}: no run produced a number: {why}"));
     let wrote = if output.trim().is_empty() {
         "It printed nothing.".to_owned()

@@ -148,6 +148,7 @@ impl ExperimentBuilder {
         let workload = subject.describe_workload(self.metric.clone(), self.guards.clone())?;
         refuse_memory_of_others(&workload, &arms)?;
         let policy = subject.revise_policy(&self.policy);
+        check_gate(&policy, &arms)?;
         let mut experiment = create_experiment(corewise, context.machine.clone(), workload, arms, policy, self.seed);
         subject.prepare(&mut experiment, context, events)?;
         experiment.policy.expected_noise = context.knowledge.expected_noise(&experiment);
@@ -208,6 +209,13 @@ impl ExperimentBuilder {
         drop(runner);
         Ok(ExperimentRecord { experiment: begun.experiment, trials })
     }
+}
+
+/// Refuses a gate about an arm that is not tried.
+fn check_gate(policy: &JudgingPolicy, arms: &[PlacementArm]) -> Result<(), ExperimentError> {
+    let Some(name) = policy.gate.as_ref().and_then(|gate| gate.of.clone()) else { return Ok(()) };
+    let known: Vec<String> = arms.iter().skip(1).map(|arm| arm.name.clone()).collect();
+    if known.contains(&name) { Ok(()) } else { Err(ExperimentError::UnknownCandidate { name, known }) }
 }
 
 /// Keeps nothing, and shows nothing.

@@ -3,6 +3,7 @@
 mod memory;
 mod roles;
 mod threads;
+mod variants;
 
 use std::fmt;
 

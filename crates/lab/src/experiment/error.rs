@@ -64,6 +64,14 @@ pub enum ExperimentError {
         /// The roles of the workload.
         known: Vec<String>,
     },
+    /// A gate about something that is not tried.
+    #[error("--gate: \"{name}\" is not tried")]
+    UnknownCandidate {
+        /// Its name.
+        name: String,
+        /// The names of the candidates.
+        known: Vec<String>,
+    },
     /// One memory policy for a placement of several roles.
     #[error("--memory has no role, and --on '{0}' places several")]
     MemoryOfRoles(String),
@@ -130,6 +138,7 @@ impl ExperimentError {
                 | Self::OnlyOsDefault
                 | Self::NoRoles(_)
                 | Self::UnknownRole { .. }
+                | Self::UnknownCandidate { .. }
                 | Self::MemoryOfRoles(_)
                 | Self::MemoryStays(_)
         )
@@ -156,6 +165,7 @@ impl ExperimentError {
                 "Services have roles (--start NAME=COMMAND), and threads by their names (--role NAME=REGEX).".to_owned()
             }
             Self::UnknownRole { known, .. } => format!("The roles are {}.", known.join(", ")),
+            Self::UnknownCandidate { known, .. } => format!("The candidates are {}.", known.join(", ")),
             Self::MemoryOfRoles(_) => "Give each role its policy: --on 'server=node:0@bind:0, load=1'".to_owned(),
             Self::MemoryStays(_) => {
                 "Only services that are started for each trial, and the load, can have a memory policy.".to_owned()

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_model::trial::{Experiment, PlacementArm, ServiceParts, TrialObservations, TrialOutcome, wash_out_s};
+use corewise_model::trial::{
+    Experiment, PlacementArm, ServiceParts, TrialObservations, TrialOutcome, TriedWorkload, wash_out_s,
+};
 use corewise_sys::change::ChangeJournal;
 
 use super::live::arm_places::{self, RolePatterns};
 use super::live::crew::{CrewError, ProcessCrew};
-use super::process::{ProcessRunner, kernel_policy};
+use super::process::{ProcessRunner, arm_environment, kernel_policy};
 use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
 pub use crate::script::ScriptError;
@@ -24,6 +26,7 @@ use thread_placer::ThreadPlacer;
 
 /// Starts services, runs a command beside them, and ends them.
 pub struct PartsRunner<'a> {
+    workload: TriedWorkload,
     parts: ServiceParts,
     arms: Vec<PlacementArm>,
     names: RolePatterns,
@@ -55,6 +58,7 @@ impl<'a> PartsRunner<'a> {
         let any_ended = Arc::new(AtomicBool::new(false));
         Ok(Self {
             names: RolePatterns::new(&experiment.workload.thread_roles)?,
+            workload: experiment.workload.clone(),
             parts,
             arms: experiment.arms.clone(),
             load: load.with_end_flag(&any_ended),
@@ -72,7 +76,8 @@ impl<'a> PartsRunner<'a> {
     /// # Errors
     /// The reason why they are not ready. Also fails if a check for readiness succeeds before its service is started.
     pub fn check_services(&mut self) -> Result<(), ScriptError> {
-        for service in &self.parts.services {
+        let Some(baseline) = self.arms.first().cloned() else { return Ok(()) };
+        for service in &self.workload.services_of(&baseline) {
             let Some(question) = &service.ready else { continue };
             if ask_script(question, self.stop).is_ok() {
                 let why = format!(
@@ -82,7 +87,7 @@ impl<'a> PartsRunner<'a> {
                 return Err(ScriptError::Failed { why, output: String::new() });
             }
         }
-        let started = self.arms.first().cloned().map_or(Ok(()), |baseline| self.start_services(&baseline));
+        let started = self.start_services(&baseline);
         self.end_services();
         started
     }
@@ -91,9 +96,15 @@ impl<'a> PartsRunner<'a> {
     fn start_services(&mut self, arm: &PlacementArm) -> Result<(), ScriptError> {
         self.any_ended.store(false, Ordering::SeqCst);
         let within = Duration::from_secs_f64(self.parts.ready_within_s);
-        for service in &self.parts.services {
+        let environment = arm_environment(&self.workload, arm);
+        for service in &self.workload.services_of(arm) {
             let memory = arm.memory_of(&service.name).and_then(kernel_policy);
-            let beginning = ServiceStart { cpus: arm.cpus_of(&service.name), memory, any_ended: &self.any_ended };
+            let beginning = ServiceStart {
+                environment: &environment,
+                cpus: arm.cpus_of(&service.name),
+                memory,
+                any_ended: &self.any_ended,
+            };
             let started = RunningService::start_service(service, &beginning).map_err(|error| {
                 let why = format!("{} could not be started: {error}", service.name);
                 ScriptError::Failed { why, output: String::new() }

@@ -159,6 +159,12 @@ pub(super) fn kernel_policy(memory: &ArmMemory) -> Option<KernelMemoryPolicy> {
     Some(KernelMemoryPolicy::new(memory.policy_mode()?, memory.nodes.iter().collect()))
 }
 
+/// Returns an arm's changes to the environment: variables with their values, or `None` to remove one.
+pub(super) fn arm_environment(workload: &TriedWorkload, arm: &PlacementArm) -> Vec<(OsString, Option<OsString>)> {
+    let told = workload.environment_of(arm).into_iter();
+    told.map(|(name, value)| (OsString::from(name), value.map(OsString::from))).collect()
+}
+
 /// Returns the random numbers of a trial or of a block.
 fn trial_random(seed: u64, number: u64) -> RandomGenerator {
     RandomGenerator::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -200,9 +206,8 @@ impl ProcessRunner<'_> {
     /// too long, never too short.
     fn attempt_trial(&self, arm: &PlacementArm, request: &TrialRequest, may_fail: bool) -> TrialAttempt {
         let padding = trial_random(self.seed, request.trial).next_below(MOST_PADDING_BYTES);
-        let told = self.workload.environment_of(arm).into_iter();
-        let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
-        let environment = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]);
+        let told = arm_environment(&self.workload, arm);
+        let environment = told.into_iter().chain([(PADDING.into(), Some("x".repeat(padding).into()))]);
         let varied = self.varied.iter().map(|(number, _)| (VARY.into(), Some(number.clone())));
         let environment: Vec<_> = environment.chain(varied).collect();
         let mut sum = RunTotals::new(self.searches.len());

@@ -1,5 +1,6 @@
 //! Judgement of a race: the verdict and each arm's part in it.
 
+use super::GateRule;
 use super::carry_over::CarryOverSearch;
 use super::effect::{EffectEstimate, estimate_effect, mean_costs};
 use super::evidence::EffectEvidence;
@@ -19,13 +20,14 @@ const MOST_PROMISED: f64 = 10_000.0;
 
 impl PlacementRace {
     /// Returns true if nothing more can be gained: a winner is proven and no live rival may still beat it, no candidate
-    /// is alive, the baseline keeps failing, or another block would exceed the policy's most runs.
+    /// is alive, the baseline keeps failing, or another block would exceed the policy's most runs. With a gate against worse candidates:
+    /// if that is proven for each, or not.
     pub fn is_decided(&self) -> bool {
-        self.is_over()
-            || self.blocks >= self.policy.least_blocks
-                && proven_winner(self).is_some_and(|winner| {
-                    !self.alive_arms().any(|arm| self.is_rival(arm, winner)) && !self.may_carry_over()
-                })
+        let has_answer = || match (self.policy.gate_rule(), proven_winner(self)) {
+            (Some(GateRule::NotWorse), _) => !self.alive_arms().any(|arm| self.is_gate_open(arm)),
+            (_, winner) => winner.is_some_and(|winner| !self.alive_arms().any(|arm| self.is_rival(arm, winner))),
+        };
+        self.is_over() || self.blocks >= self.policy.least_blocks && has_answer() && !self.may_carry_over()
     }
 
     /// Returns true if nothing more can be run: no candidate is alive, the baseline keeps failing, or another block

@@ -10,7 +10,7 @@ use super::outcome::BlockOutcome;
 use super::question::{PlacementQuestion, QuestionKind};
 use super::standing::{ArmState, OutReason};
 use super::{
-    BlockRun, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, JudgingPolicy,
+    BlockRun, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, GateRule, JudgingPolicy,
     MOST_BASELINE_FAILURES, RunBlock,
 };
 use crate::stats::order::median;
@@ -85,7 +85,7 @@ impl PlacementRace {
             blocks: 0,
             runs: 0,
             outliers: 0,
-            is_greedy: true,
+            is_greedy: policy.gate_rule() != Some(GateRule::NotWorse),
             last_arm: None,
         }
     }
@@ -221,9 +221,17 @@ impl PlacementRace {
         let enough = 1.0 / self.policy.error_rate;
         let dropped: Vec<usize> = self
             .alive_arms()
-            .filter(|&arm| self.arm(arm).better_by_margin.below().current_wealth() >= enough)
+            .filter(|&arm| self.arm(arm).better_by_margin.below().current_wealth() >= enough && !self.is_gate_open(arm))
             .collect();
         dropped.into_iter().for_each(|arm| self.take_out(arm, OutReason::NotBetterByMargin));
+    }
+
+    /// Returns true if a gate asks whether a candidate is worse by the margin, and neither answer is proven.
+    pub(super) fn is_gate_open(&self, arm: usize) -> bool {
+        let (evidence, enough) = (&self.arm(arm).worse_by_margin, self.policy.needed_evidence());
+        self.policy.gate_rule() == Some(GateRule::NotWorse)
+            && evidence.above().current_wealth() < enough
+            && evidence.below().current_wealth() < enough
     }
 
     /// Applies the greedy rule, while another arm is alive: removes arms three robust standard errors behind the

@@ -23,6 +23,9 @@ pub struct PlacementArm {
     /// Placements of roles; all other roles are left to the operating system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<RolePlace>,
+    /// The name of the variant of the program that runs; absent if there is only one program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The requested number of threads; absent if none is passed to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -59,6 +62,9 @@ pub struct RolePlace {
     pub memory: Option<ArmMemory>,
 }
 
+/// What stands between a variant and its placement.
+const ON: &str = " on ";
+
 impl PlacementArm {
     /// Creates a placement of everything, or the operating system's choice.
     pub fn new(name: impl Into<String>, cpus: Option<CpuSet>, reason: impl Into<String>) -> Self {
@@ -66,6 +72,7 @@ impl PlacementArm {
             name: name.into(),
             cpus,
             roles: Vec::new(),
+            variant: None,
             threads: None,
             memory: None,
             at_full_speed: false,
@@ -85,11 +92,31 @@ impl PlacementArm {
         (!machine.processor_groups.is_empty() && machine.kinds.len() > 1).then(Self::without_eco_qos)
     }
 
-    /// Returns its placement without its memory policy: an expression, or "os".
+    /// Returns the same placement with a variant of the program, named "gcc", or "gcc on llc:0".
+    #[must_use]
+    pub fn with_variant(&self, variant: &str) -> Self {
+        let name = if self.is_left_alone() { variant.to_owned() } else { format!("{variant}{ON}{}", self.name) };
+        Self { name, variant: Some(variant.to_owned()), ..self.clone() }
+    }
+
+    /// Returns true if all is left to the operating system.
+    pub fn is_left_alone(&self) -> bool {
+        self.cpus.is_none() && self.roles.is_empty() && self.memory.is_none() && !self.at_full_speed
+    }
+
+    /// Returns its placement as it was typed, without its variant: an expression, perhaps with a memory policy, or the name of the OS
+    /// default.
+    pub fn choice_text(&self) -> &str {
+        let variant = self.variant.as_deref().and_then(|variant| self.name.strip_prefix(variant));
+        variant.and_then(|rest| rest.strip_prefix(ON)).unwrap_or(&self.name)
+    }
+
+    /// Returns its placement without its variant and its memory policy: an expression, or "os".
     pub fn placement_text(&self) -> &str {
+        let choice = self.choice_text();
         match &self.memory {
-            Some(_) => self.name.rsplit_once(MEMORY_SIGN).map_or(&self.name[..], |(placement, _)| placement.trim()),
-            None => &self.name,
+            Some(_) => choice.rsplit_once(MEMORY_SIGN).map_or(choice, |(placement, _)| placement.trim()),
+            None => choice,
         }
     }
 

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LOAD, LONGEST_TIMEOUT_S, LiveSource, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE, ThreadRole,
-    TrialMetric,
+    CommandVariant, LOAD, LONGEST_TIMEOUT_S, LiveSource, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE,
+    ThreadRole, TrialMetric, VARIANT_PLACE, VARIANT_VARIABLE, WorkloadService,
 };
 use crate::credentials::has_hidden_credentials;
 
@@ -50,6 +50,9 @@ impl From<&str> for FolderText {
 pub struct TriedWorkload {
     /// The program and its arguments; for running processes, the command line of the first.
     pub command: Vec<String>,
+    /// Variants of the program; each arm runs one. Empty if there is only the command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<CommandVariant>,
     /// The folder it is run in.
     pub folder: FolderText,
     /// The metric that decides.
@@ -99,6 +102,7 @@ impl TriedWorkload {
     pub fn new(command: Vec<String>, folder: FolderText, metric: TrialMetric) -> Self {
         Self {
             command,
+            variants: Vec::new(),
             folder,
             metric,
             guards: Vec::new(),
@@ -172,8 +176,7 @@ impl TriedWorkload {
 
     /// Returns true if credentials of what is executed or read were not stored, so that it cannot be repeated.
     pub fn lacks_credentials(&self) -> bool {
-        let services = self.parts.iter().flat_map(|parts| &parts.services);
-        let scripts = services.flat_map(|service| std::iter::once(&service.start).chain(&service.ready));
+        let scripts = self.service_scripts();
         match self.live.as_ref().map(|live| &live.source) {
             Some(LiveSource::Command(source) | LiveSource::Page(source)) => has_hidden_credentials(source),
             Some(LiveSource::Kernel) => false,
@@ -182,18 +185,48 @@ impl TriedWorkload {
                 .iter()
                 .chain(&self.vary)
                 .chain(&self.prepare)
+                .chain(self.variants.iter().map(|variant| &variant.text))
                 .chain(scripts)
                 .any(|text| has_hidden_credentials(text)),
         }
     }
 
-    /// Returns the command of an arm, with its number of threads in place of the placeholder.
+    /// Returns the variant of the program that an arm runs; `None` if there is only the command.
+    pub fn variant_of(&self, arm: &PlacementArm) -> Option<&CommandVariant> {
+        let name = arm.variant.as_ref()?;
+        self.variants.iter().find(|variant| variant.name == *name)
+    }
+
+    /// Returns true if variants stand in the command or in a script of a service; otherwise they are variables of the environment.
+    pub fn has_variant_place(&self) -> bool {
+        self.command.iter().chain(self.service_scripts()).any(|text| text.contains(VARIANT_PLACE))
+    }
+
+    /// Returns the scripts that start services, and that ask if they are ready.
+    pub fn service_scripts(&self) -> impl Iterator<Item = &String> {
+        let services = self.parts.iter().flat_map(|parts| &parts.services);
+        services.flat_map(|service| std::iter::once(&service.start).chain(&service.ready))
+    }
+
+    /// Returns the services of an arm, with its variant in their scripts; empty without services.
+    pub fn services_of(&self, arm: &PlacementArm) -> Vec<WorkloadService> {
+        let services = self.parts.iter().flat_map(|parts| parts.services.iter().cloned());
+        let Some(variant) = self.variant_of(arm) else { return services.collect() };
+        let fill = |service: WorkloadService| WorkloadService {
+            start: variant.fill_text(&service.start),
+            ready: service.ready.map(|ready| variant.fill_text(&ready)),
+            ..service
+        };
+        services.map(fill).collect()
+    }
+
+    /// Returns the command of an arm, with its variant and its number of threads in place of the placeholders.
     pub fn command_of(&self, arm: &PlacementArm) -> Vec<String> {
+        let command = self.variant_of(arm).map(|variant| variant.fill_command(&self.command));
+        let command = command.unwrap_or_else(|| self.command.clone());
         match arm.threads {
-            Some(threads) => {
-                self.command.iter().map(|word| word.replace(THREADS_PLACE, &threads.to_string())).collect()
-            }
-            None => self.command.clone(),
+            Some(threads) => command.iter().map(|word| word.replace(THREADS_PLACE, &threads.to_string())).collect(),
+            None => command,
         }
     }
 
@@ -205,6 +238,10 @@ impl TriedWorkload {
         let told = threads
             .iter()
             .flat_map(|threads| self.threads_as.iter().map(move |name| (name.clone(), Some(threads.clone()))));
-        told.chain(self.pins_as.iter().map(|name| (name.clone(), cpus.clone()))).collect()
+        let variant = self.variant_of(arm);
+        let name = variant.map(|variant| (VARIANT_VARIABLE.to_owned(), variant.name.clone()));
+        let sets = variant.filter(|_| !self.has_variant_place()).and_then(CommandVariant::list_assignments);
+        let of_variant = name.into_iter().chain(sets.unwrap_or_default()).map(|(name, value)| (name, Some(value)));
+        told.chain(self.pins_as.iter().map(|name| (name.clone(), cpus.clone()))).chain(of_variant).collect()
     }
 }

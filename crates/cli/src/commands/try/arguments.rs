@@ -8,7 +8,7 @@ use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_lab::experiment::ThreadPinning;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::vocabulary::one_of;
-use corewise_model::experiment::QuestionKind;
+use corewise_model::experiment::{ExperimentGate, GateRule, QuestionKind};
 use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
 use corewise_model::trial::LARGEST_TIMES;
@@ -16,7 +16,7 @@ use corewise_model::trial::LARGEST_TIMES;
 use crate::app::option_values::{duration_between, parse_budget};
 
 /// Usage lines. COMMAND is required unless an option supplies it.
-pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]\n       corewise try --again <N> [OPTIONS]";
+pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --variant <NAME=COMMAND> --variant <NAME=COMMAND>... [OPTIONS]\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]\n       corewise try --again <N> [OPTIONS]";
 
 pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with planned placements
@@ -29,6 +29,11 @@ pub const AFTER: &str = "Examples:
   corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
   corewise try --threads 1,2,4,8 --pinned no -- ./app -t {threads}
   corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}
+  corewise try --variant old=./a.out --variant new=./b.out        whether new is faster than old
+  corewise try --variant gcc=./a --variant clang=./b --on llc:0   which, and where
+  corewise try --variant base= --variant huge=GLIBC_TUNABLES=glibc.malloc.hugetlb=1 -- ./app
+  corewise try --variant v1 --variant v2 --prepare 'git checkout -q $COREWISE_VARIANT && make' \\
+    --gate 'v2 not worse by 2%' -- ./app
   corewise try --what tail -- ./app              which placement has the fewest slow runs
   corewise try --budget 5m -- ./app              the verdict after at most five minutes
   corewise try --suite review --on 'all - core:0' --budget 30m
@@ -71,6 +76,16 @@ pub struct TryArguments {
     /// `corewise topology --devices` lists the devices
     #[arg(help_heading = "Placements and memory", long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
     pub near: Option<String>,
+    /// Compare variants of the program; may be repeated, and the first one is the baseline. NAME=COMMAND is a whole command line.
+    /// With a COMMAND behind `--`, the text of a variant stands where COMMAND has {variant}; if it has none, the text sets
+    /// variables: MALLOC_ARENA_MAX=4. Each variant runs on the OS default, and on each placement of --on. The variable
+    /// COREWISE_VARIANT has its name, also in --prepare
+    #[arg(help_heading = "Variants", long, value_name = "NAME=COMMAND", conflicts_with_all = ["threads", "live", "keep_started", "suite", "simulate", "resume", "again"])]
+    pub variant: Vec<String>,
+    /// End with status 0 only if this is proven, and with 1 otherwise: 'new not worse by 2%', 'new better by 3%', or 2% alone,
+    /// for no candidate worse by 2 %. The percentage is the margin
+    #[arg(help_heading = "Variants", long, value_name = "CONDITION", value_parser = parse_gate, conflicts_with_all = ["margin", "threads", "suite", "resume", "again"])]
+    pub gate: Option<TypedGate>,
     /// Memory policy to try, as for `corewise run`: local, interleave:all, bind:0, preferred:0 or weighted:all; may be
     /// repeated. It is tried with the OS default and with each placement of --on, if that makes a difference. For a
     /// single placement: --on 'EXPR @ POLICY' [default: none; with planned placements on a machine with several memory
@@ -265,7 +280,7 @@ pub struct TryArguments {
     #[arg(help_heading = "Output and history", long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required_unless_present_any = ["parts", "resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["variant", "parts", "resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
 }
 
@@ -327,6 +342,30 @@ impl From<PinnedName> for ThreadPinning {
     }
 }
 
+/// A gate as typed, with its margin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TypedGate {
+    /// The condition.
+    pub gate: ExperimentGate,
+    /// The margin: 0.02 is 2 %.
+    pub margin: f64,
+}
+
+/// Parses "new not worse by 2%", "better by 3%" or "2%".
+fn parse_gate(text: &str) -> Result<TypedGate, String> {
+    const RULES: [(&str, GateRule); 2] = [("not worse by ", GateRule::NotWorse), ("better by ", GateRule::Better)];
+    let split = |(words, rule): (&str, GateRule)| {
+        let (name, margin) = text.rsplit_once(words)?;
+        Some((name.trim().to_owned(), rule, margin.to_owned()))
+    };
+    let (name, rule, margin) =
+        RULES.into_iter().find_map(split).unwrap_or((String::new(), GateRule::NotWorse, text.to_owned()));
+    let margin = parse_percent(margin.trim()).map_err(|_| {
+        "expected 'NAME not worse by 2%', 'NAME better by 3%' or 2%, without NAME for every candidate".to_owned()
+    })?;
+    Ok(TypedGate { gate: ExperimentGate { rule, of: Some(name).filter(|name| !name.is_empty()) }, margin })
+}
+
 fn memory_policy(text: &str) -> Result<MemoryPolicy, String> {
     text.parse().map_err(|error: corewise_machine::placement::memory::MemoryError| error.to_string())
 }
@@ -375,6 +414,19 @@ mod tests {
         for text in ["1", "0.5", "-2", "x", "nan", "inf", "1e9"] {
             assert!(parse_times(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn gates_are_sentences() {
+        let gate = |text: &str| parse_gate(text).map(|typed| (typed.gate.rule, typed.gate.of, typed.margin)).ok();
+        let new = || Some("new".to_owned());
+        assert_eq!(gate("new not worse by 2%"), Some((GateRule::NotWorse, new(), 0.02)));
+        assert_eq!(gate("new better by 3 %"), Some((GateRule::Better, new(), 0.03)));
+        assert_eq!(
+            [gate("2%"), gate("not worse by 2%")],
+            [Some((GateRule::NotWorse, None, 0.02)), Some((GateRule::NotWorse, None, 0.02))]
+        );
+        assert_eq!([gate("new worse by 2%"), gate("new"), gate("better by"), gate("")], [None, None, None, None]);
     }
 
     #[test]

@@ -257,10 +257,9 @@ fn repeat_stored(
         let what = format!("experiment {number} is about numbers of threads, not about placements");
         return Err(CommandFailure::usage_error(what).with_hint("Type its command line again, with --threads."));
     }
-    let is_named = |arm: &PlacementArm| arm.cpus.is_some() || arm.memory.is_some() || arm.at_full_speed;
-    let own = || experiment.arms.iter().map(|arm| if is_named(arm) { arm.name.clone() } else { "os".to_owned() });
     let choices = match again.choices.is_empty() {
-        true => PlacementChoice::parse_all(&own().collect::<Vec<_>>(), None)?,
+        true if !experiment.workload.variants.is_empty() => own_choices_of_variants(&experiment)?,
+        true => PlacementChoice::parse_all(&experiment.arms.iter().map(typed_choice).collect::<Vec<_>>(), None)?,
         false => again.choices.clone(),
     };
     let Experiment { mut workload, policy, .. } = experiment.clone();
@@ -285,6 +284,18 @@ fn repeat_stored(
         ExperimentBuilder { candidates, metric, guards, policy, seed: again.seed, ..ExperimentBuilder::new() };
     let experiment = build_experiment(&builder, &*subject, context, settings)?;
     Ok(SessionStart::new(store_new(experiment, settings)?, subject))
+}
+
+/// Returns an arm's placement as it is typed.
+fn typed_choice(arm: &PlacementArm) -> String {
+    if arm.is_left_alone() { "os" } else { arm.choice_text() }.to_owned()
+}
+
+/// Returns the placements on which the first variant was tried, besides the OS default.
+fn own_choices_of_variants(experiment: &Experiment) -> Result<Vec<PlacementChoice>, CommandFailure> {
+    let of_first = experiment.arms.iter().filter(|arm| arm.variant == experiment.arms[0].variant);
+    let named: Vec<String> = of_first.filter(|arm| !arm.is_left_alone()).map(typed_choice).collect();
+    Ok(PlacementChoice::parse_all(&named, None)?)
 }
 
 /// Returns a stored experiment by its number, or the last one of this machine, after a check that its command may run.
@@ -340,11 +351,10 @@ pub fn check_owner(
         let removes = workload.metric_file.as_ref().map_or_else(String::new, |file| format!(", after removing {file}"));
         let varies =
             workload.vary.iter().chain(&workload.prepare).map(|script| format!(", after {script}")).collect::<String>();
-        let services = workload.parts.iter().flat_map(|parts| &parts.services);
-        let scripts = services.flat_map(|service| std::iter::once(&service.start).chain(&service.ready));
-        let services: String = scripts.map(|script| format!("{script}; ")).collect();
+        let services: String = workload.service_scripts().map(|script| format!("{script}; ")).collect();
+        let variants: String = workload.variants.iter().map(|variant| format!(", {}", variant.typed_text())).collect();
         let command = match &workload.live {
-            None => format!("{services}{}", workload.command.join(" ")),
+            None => format!("{services}{}{variants}", workload.command.join(" ")),
             Some(LiveWorkload { source: LiveSource::Command(script), .. }) => script.clone(),
             Some(LiveWorkload { source: LiveSource::Page(address), .. }) => format!("read {address}"),
             Some(_) => "place running processes".to_owned(),

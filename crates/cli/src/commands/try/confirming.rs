@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use corewise_lab::experiment::{ExperimentEnd, ExperimentSubject, OpenExperiment, WinnerConfirmation};
 use corewise_lab::session::StepProgress;
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{ExperimentStanding, OpenPoint, Verdict};
+use corewise_model::experiment::{ExperimentStanding, GateRule, OpenPoint, Verdict};
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{LEAST_SPAN_S, StretchLength, TrialDesign, TrialOutcome, experiment_standing};
 
@@ -44,6 +44,9 @@ impl TrySessions<'_> {
     /// Plans to try the winner again; `None` if it need not, must not or cannot be.
     pub fn plan_confirmation<'a>(&self, first: &ConductedExperiment<'a>) -> Option<WinnerConfirmation<'a>> {
         if !matches!(first.ending, ExperimentEnd::Decided | ExperimentEnd::Limit | ExperimentEnd::Budget) {
+            return None;
+        }
+        if first.made.experiment.policy.gate_rule() == Some(GateRule::NotWorse) {
             return None;
         }
         let plan = |length| WinnerConfirmation::plan(first.made, first.stored, first.subject, length);

@@ -6,6 +6,7 @@ mod export;
 mod figures;
 mod further_differences;
 mod gain;
+mod gate;
 mod open_points;
 mod partial;
 mod parts;
@@ -17,12 +18,14 @@ pub mod suite;
 pub mod tests;
 mod threads;
 mod winner;
+mod wording;
 
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, ExperimentStanding, QuestionKind, Verdict};
 use corewise_model::quantity::QuantityUnit;
 use corewise_model::suite::results::TriedBenchmark;
 use corewise_model::trial::{
-    Experiment, LiveSource, LiveWorkload, PlacementArm, ThreadsReport, Trial, count_boots, metric_unit,
+    CommandVariant, Experiment, LiveSource, LiveWorkload, PlacementArm, ThreadsReport, Trial, TriedWorkload,
+    VARIANT_PLACE, count_boots, metric_unit,
 };
 use jiff::tz::TimeZone;
 
@@ -41,7 +44,6 @@ pub use threads::{draw_svg, draw_table};
 const LONGEST_COMMAND: usize = 60;
 const MARKS: &str = "↑ proven better (all together) and ↓ proven worse (each by itself), with an estimate of the margin or more; ≈ proven to be \
                      less than the margin; ? not proven. An end that is … needs more runs.";
-const RATIOS: &str = "+25 % means that a run takes 1.25 times as long with the OS default.";
 
 /// An experiment and its results, to show.
 #[derive(Clone, Copy, Debug)]
@@ -112,8 +114,10 @@ impl ShownExperiment<'_> {
 
     /// Returns an arm's name in a sentence, such as "the OS default" or "cpu 1".
     fn name_in_sentence(&self, arm: usize) -> String {
-        let name = self.experiment.arms.get(arm).map_or_else(String::new, |arm| printable_name(&arm.spoken_name()));
-        if arm == 0 { format!("the {name}") } else { name }
+        match self.experiment.arms.get(arm) {
+            _ if arm == 0 => self.baseline_words(),
+            arm => arm.map_or_else(String::new, |arm| printable_name(&arm.spoken_name())),
+        }
     }
 
     /// Returns the trials of an arm that count.
@@ -150,14 +154,28 @@ impl ShownExperiment<'_> {
 
 /// Returns the answer in words.
 pub fn draw_answer(shown: ShownExperiment<'_>) -> StyledLine {
-    shown.threads.map_or_else(|| answer::draw_verdict(shown), |report| threads::draw_answer(shown, report))
+    match (shown.threads, gate::draw_line(shown)) {
+        (Some(report), _) => threads::draw_answer(shown, report),
+        (None, None) => answer::draw_verdict(shown),
+        // What is better was not asked.
+        (None, Some(gate)) if matches!(shown.standing.verdict, Verdict::Undecided { .. }) => gate,
+        (None, Some(gate)) => gate.plain(" ").then(answer::draw_verdict(shown)),
+    }
 }
 
 /// Returns the sums over the pairs of runs of the winner.
 fn draw_pairs(shown: ShownExperiment<'_>) -> Option<StyledLine> {
     match shown.threads {
         Some(report) => threads::draw_pairs(shown, report),
-        None => Some(winner::draw_pairs(shown, &shown.find_winner()?.1.paired?, "as the OS chose")),
+        None => Some(winner::draw_pairs(
+            shown,
+            &shown.find_winner()?.1.paired?,
+            &if shown.has_variants() {
+                format!("with {}", shown.baseline_words())
+            } else {
+                "as the OS chose".to_owned()
+            },
+        )),
     }
 }
 
@@ -191,12 +209,13 @@ pub fn compose_story(shown: ShownExperiment<'_>, others: Vec<StyledLine>) -> Sto
 
 fn with_placements(told: Story, shown: ShownExperiment<'_>) -> Story {
     let is_ratio = shown.is_time() && shown.experiment.policy.what != QuestionKind::Tail;
-    let legends = std::iter::once(MARKS).chain(is_ratio.then_some(RATIOS));
+    let ratios = format!("+25 % means that a run takes 1.25 times as long with {}.", shown.baseline_words());
+    let legends = std::iter::once(MARKS.to_owned()).chain(is_ratio.then_some(ratios));
     let table = std::iter::once(draw_standings(shown).into())
         .chain(legends.map(|legend| StoryPart::Legend(StyledLine::new().faint(legend))));
     let over_time = [figures::runs_figure(shown), figures::differences_figure(shown)];
     told.with(Evidence, figures::effects_figure(shown).into_iter().map(StoryPart::Figure).collect())
-        .with_titled(Evidence, "Placements", table.collect())
+        .with_titled(Evidence, if shown.has_variants() { "Variants" } else { "Placements" }, table.collect())
         .with_titled(Details, "Roles", parts::compose_roles(shown))
         .with(Evidence, over_time.into_iter().flatten().map(StoryPart::Figure).collect())
 }
@@ -205,11 +224,22 @@ fn with_placements(told: Story, shown: ShownExperiment<'_>) -> Story {
 fn compose_context(shown: ShownExperiment<'_>) -> Vec<StoryPart> {
     let experiment = shown.experiment;
     let begun = format!("begun {}", format_time(experiment.started_unix_ms, &TimeZone::system()));
-    let command = StyledLine::new().plain("Tried: ").strong(quote_words(&experiment.workload.command));
-    let lines = std::iter::once(command).chain(draw_running(shown)).chain(parts::draw_started(shown));
+    let lines =
+        draw_tried(&experiment.workload).into_iter().chain(draw_running(shown)).chain(parts::draw_started(shown));
     std::iter::once(compose_headline(&experiment.machine, &[begun]))
         .chain(compose_paragraphs(lines.collect(), 2))
         .collect()
+}
+
+/// Returns the command, and the variants of it.
+fn draw_tried(workload: &TriedWorkload) -> Vec<StyledLine> {
+    let command = || StyledLine::new().plain("Tried: ").strong(quote_words(&workload.command));
+    let variant = |variant: &CommandVariant| {
+        let name = printable_name(&variant.name);
+        StyledLine::new().plain(format!("Variant {name}: ")).strong(printable_name(&variant.text))
+    };
+    let is_whole_line = workload.command == [VARIANT_PLACE];
+    (!is_whole_line).then(command).into_iter().chain(workload.variants.iter().map(variant)).collect()
 }
 
 /// Describes the placed processes, and the source of their metric.

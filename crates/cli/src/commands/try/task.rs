@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use corewise_lab::experiment::{
-    CandidateRequest, CommandSubject, ExperimentBuilder, PlacementChoice, ServicesSubject, ThreadCounts, ThreadsSubject,
+    CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentError, PlacementChoice, ServicesSubject,
+    ThreadCounts, ThreadsSubject,
 };
 use corewise_machine::suggested_command;
 use corewise_model::experiment::{JudgingPolicy, QuestionKind};
 use corewise_model::metric_line;
 use corewise_model::sample::QuantityFinder;
-use corewise_model::trial::TrialMetric;
+use corewise_model::trial::{CommandVariant, TrialMetric, VARIANT_PLACE, VariantError, check_variants};
 
 use super::arguments::TryArguments;
 use crate::app::failure::CommandFailure;
@@ -267,7 +268,10 @@ impl NewExperiment {
             ));
         }
         let on = if typed.on.is_empty() { &parts.placements } else { &typed.on };
-        let choices = PlacementChoice::parse_all(on, typed.near.as_deref())?;
+        let choices = match PlacementChoice::parse_all(on, typed.near.as_deref()) {
+            Err(ExperimentError::OnlyOsDefault) if !typed.variant.is_empty() => Vec::new(),
+            choices => choices?,
+        };
         let (seed, is_dry, memory) = (typed.seed, typed.dry_run, typed.memory.clone());
         let subject = match live {
             Some(_) if choices.iter().any(|choice| matches!(choice, PlacementChoice::WithMemory(..))) => {
@@ -308,13 +312,18 @@ impl SubjectTask {
         parts: PartsTask,
     ) -> Result<Self, CommandFailure> {
         let command: Vec<String> = typed.command.into_iter().map(read_word).collect::<Result<_, _>>()?;
-        let command = if command.is_empty() { parts.load } else { command };
+        let command = match command.is_empty() {
+            true if parts.load.is_empty() && !typed.variant.is_empty() => vec![VARIANT_PLACE.to_owned()],
+            true => parts.load,
+            false => command,
+        };
         if command.is_empty() {
             return Err(CommandFailure::usage_error("services need a load: the command that is run beside them")
                 .with_hint("Give it behind `--`, or as `load = [\"program\", \"argument\"]` in the file of --parts."));
         }
         let command = CommandSubject {
             command,
+            variants: typed.variant.iter().map(|typed| read_variant(typed)).collect::<Result<_, _>>()?,
             threads,
             metric_file: typed.metric_file,
             vary: typed.vary,
@@ -323,6 +332,9 @@ impl SubjectTask {
             follow: typed.follow,
             timeout: typed.timeout,
         };
+        let scripts = parts.parts.iter().flat_map(|parts| &parts.services).map(|service| &service.start);
+        let has_place = command.command.iter().chain(scripts).any(|text| text.contains(VARIANT_PLACE));
+        check_variants(&command.variants, has_place).map_err(explain_variant_error)?;
         Ok(match (table, parts.parts) {
             (Some(threads), _) => Self::Threads(ThreadsSubject { command, threads }),
             (None, Some(services)) => Self::Services(
@@ -355,6 +367,15 @@ impl SuiteTask {
     }
 }
 
+fn read_variant(typed: &str) -> Result<CommandVariant, CommandFailure> {
+    CommandVariant::parse(typed).map_err(explain_variant_error)
+}
+
+fn explain_variant_error(error: VariantError) -> CommandFailure {
+    let example = suggestion::format_typed(&suggested_command::try_variants());
+    CommandFailure::usage_error(format!("--variant: {error}")).with_hint(format!("For example: {example}"))
+}
+
 fn read_policy(typed: &TryArguments) -> Result<JudgingPolicy, CommandFailure> {
     let default = JudgingPolicy::default();
     let policy = JudgingPolicy {
@@ -364,8 +385,12 @@ fn read_policy(typed: &TryArguments) -> Result<JudgingPolicy, CommandFailure> {
         what: typed.what.map_or(default.what, QuestionKind::from),
         slow: typed.slow.unwrap_or(default.slow),
         cap: typed.cap.unwrap_or(default.cap),
+        gate: typed.gate.as_ref().map(|typed| typed.gate.clone()),
         ..default
     };
+    if let Some(typed) = &typed.gate {
+        return Ok(JudgingPolicy { margin: typed.margin, ..policy });
+    }
     let margin = if typed.margin.is_none() { read_primary(typed)?.usual_margin(&policy) } else { policy.margin };
     Ok(JudgingPolicy { margin, ..policy })
 }

@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Parameters of starting a service.
 pub struct ServiceStart<'a> {
+    /// Changes to the environment: variables with their values, or `None` to remove one.
+    pub environment: &'a [(OsString, Option<OsString>)],
     /// Cpus of the service; unchanged if `None`.
     pub cpus: Option<&'a CpuSet>,
     /// Memory policy; unchanged if `None`.
@@ -63,10 +65,12 @@ impl RunningService {
     pub fn start_service(service: &WorkloadService, beginning: &ServiceStart<'_>) -> io::Result<Self> {
         let (stop, process) = (Arc::new(AtomicBool::new(false)), Arc::new(ProcessNumber::default()));
         let (script, cpus, memory) = (service.start.clone(), beginning.cpus.cloned(), beginning.memory.clone());
+        let environment = beginning.environment.to_vec();
         let (own_stop, number, any_ended) = (Arc::clone(&stop), Arc::clone(&process), Arc::clone(beginning.any_ended));
         let run = move || {
             let (program, arguments, stops) = (OsString::from("sh"), ["-c".into(), script.into()], [&*own_stop]);
             let execution = CommandExecution {
+                environment: &environment,
                 cpus: cpus.as_ref(),
                 memory: memory.as_ref(),
                 // A program that goes to the background stays a service.

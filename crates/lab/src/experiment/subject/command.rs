@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
-use corewise_model::trial::{Experiment, FolderText, PlacementArm, TrialMetric, TriedWorkload};
+use corewise_model::trial::{CommandVariant, Experiment, FolderText, PlacementArm, TrialMetric, TriedWorkload};
 use corewise_sys::cpuset;
 use corewise_sys::installed::is_installed;
 
@@ -19,6 +19,8 @@ use crate::experiment::process::ProcessRunner;
 pub struct CommandSubject {
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Variants of it, of which the first is the baseline; empty if only placements are tried.
+    pub variants: Vec<CommandVariant>,
     /// The number of threads to plan placements for; `None` if it is not known.
     pub threads: Option<u32>,
     /// The file that the program writes its metrics to; its output if absent.
@@ -45,6 +47,7 @@ impl CommandSubject {
     pub fn from_workload(workload: &TriedWorkload) -> Self {
         Self {
             command: workload.command.clone(),
+            variants: workload.variants.clone(),
             threads: None,
             metric_file: workload.metric_file.clone(),
             vary: workload.vary.clone(),
@@ -65,6 +68,7 @@ impl ExperimentSubject for CommandSubject {
         let folder = std::env::current_dir().map_err(ExperimentError::Folder)?;
         let folder = FolderText::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec());
         Ok(TriedWorkload {
+            variants: self.variants.clone(),
             guards,
             metric_file: self.metric_file.clone(),
             vary: self.vary.clone(),
@@ -81,6 +85,9 @@ impl ExperimentSubject for CommandSubject {
         request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
     ) -> Result<Vec<PlacementArm>, ExperimentError> {
+        if !self.variants.is_empty() {
+            return planner.arms_with_variants(request, &self.variants, self.threads, &[]);
+        }
         let mut arms = planner.arms(request, self.threads, &[])?;
         if request.is_planned() {
             planner.planned_without_eco_qos().into_iter().for_each(|arm| arms.insert(1, arm));
@@ -95,7 +102,8 @@ impl ExperimentSubject for CommandSubject {
         _: &ExperimentContext<'_>,
         _: &mut dyn FnMut(PreparationEvent),
     ) -> Result<(), ExperimentError> {
-        check_installed(&experiment.workload.command)
+        let Experiment { workload, arms, .. } = experiment;
+        arms.iter().try_for_each(|arm| check_installed(&workload.command_of(arm)))
     }
 
     fn open_runner<'a>(

@@ -55,6 +55,9 @@ impl ExperimentSubject for ServicesSubject {
         request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
     ) -> Result<Vec<PlacementArm>, ExperimentError> {
+        if !self.load.variants.is_empty() {
+            return planner.arms_with_variants(request, &self.load.variants, None, &self.roles());
+        }
         if request.is_planned() {
             return planner.planned_arms_of_services(request, &self.parts, &self.roles());
         }

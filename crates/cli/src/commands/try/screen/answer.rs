@@ -20,6 +20,7 @@ use super::parts;
 use super::questions::{describe_doubts, describe_slow_run, place_of};
 use super::standings::format_significant;
 use super::winner::{describe_total, draw_heading};
+use super::wording::begin_sentence;
 use super::{ShownExperiment, format_command};
 use crate::draw::number::format_count;
 use crate::draw::printable::{make_printable, printable_name};
@@ -77,23 +78,23 @@ fn draw_winner(shown: ShownExperiment<'_>) -> StyledLine {
 ///
 /// Only the lower end is proven: the estimate at the moment when an experiment stops is slightly too large.
 fn format_at_least(shown: ShownExperiment<'_>, standing: &ArmStanding) -> String {
-    let (what, word) = (shown.experiment.policy.what, better_word(shown));
-    let Some(effect) = &standing.effect else { return format!("{word} than the OS default") };
+    let (what, word, baseline) = (shown.experiment.policy.what, better_word(shown), shown.baseline_words());
+    let Some(effect) = &standing.effect else { return format!("{word} than {baseline}") };
     let about = format_size_in(what, effect.estimate) + &describe_total(shown, standing);
     match (format_least(what, effect.low), what) {
         (Some(least), QuestionKind::Tail) => format!(
-            "better: at least {least} of 100 runs fewer are slow ({}) than with the OS default, about {about}",
+            "better: at least {least} of 100 runs fewer are slow ({}) than with {baseline}, about {about}",
             describe_slow_run(shown),
         ),
         (None, QuestionKind::Tail) => format!(
-            "better: fewer of its runs are slow ({}) than with the OS default, by how many is open (about {about} of 100)",
+            "better: fewer of its runs are slow ({}) than with {baseline}, by how many is open (about {about} of 100)",
             describe_slow_run(shown),
         ),
         (Some(least), _) => {
-            format!("at least {least} {word} than the OS default {}, about {about}", place_of(shown, what))
+            format!("at least {least} {word} than {baseline} {}, about {about}", place_of(shown, what))
         }
         (None, _) => {
-            format!("{word} than the OS default {}, by how much is open (about {about})", place_of(shown, what))
+            format!("{word} than {baseline} {}, by how much is open (about {about})", place_of(shown, what))
         }
     }
 }
@@ -129,7 +130,7 @@ fn draw_below_margin(shown: ShownExperiment<'_>) -> StyledLine {
         format_percent(shown.experiment.policy.margin),
         shown.runs_and_boots(),
     );
-    draw_leave_it(&sentence)
+    draw_leave_it(shown, &sentence)
 }
 
 /// Describes a candidate that is proven better, while it is open if the difference matters.
@@ -154,8 +155,8 @@ fn describe_more_runs(shown: ShownExperiment<'_>, more_runs: Option<u32>, what: 
     more_runs.map_or_else(String::new, |more| format!(" About {} {what}.", format_count(more as usize, unit)))
 }
 
-fn draw_leave_it(sentence: &str) -> StyledLine {
-    StyledLine::new().with(TextTone::Good, "Leave it to the operating system.").plain(glue_numbers(sentence))
+fn draw_leave_it(shown: ShownExperiment<'_>, sentence: &str) -> StyledLine {
+    StyledLine::new().with(TextTone::Good, shown.staying_sentence()).plain(glue_numbers(sentence))
 }
 
 fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
@@ -166,7 +167,7 @@ fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
         _ => format!("better {}", place_of(shown, what_decides)),
     };
     let (margin, runs) = (format_percent(shown.experiment.policy.margin), shown.runs_and_boots());
-    let candidates = &shown.standing.arms[1..];
+    let (candidates, candidate) = (&shown.standing.arms[1..], shown.candidate_word());
     let has_failed = |arm: &&ArmStanding| arm.verdict == Some(ArmVerdict::Failed);
     let is_barred = |arm: &&ArmStanding| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });
     let failed = candidates.iter().filter(has_failed).count();
@@ -175,10 +176,10 @@ fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
     let proven = of_proven.clone().count();
     let mut what = match candidates.len() {
         1 => describe_only_candidate(shown, &format!("{margin} {word}")),
-        all if proven == all => format!(" None of {all} placements is {margin} {word}"),
+        all if proven == all => format!(" None of {all} {candidate}s is {margin} {word}"),
         all => {
             let verb = if proven == 1 { "is" } else { "are" };
-            format!(" {proven} of {all} placements {verb} proven not to be {margin} {word}")
+            format!(" {proven} of {all} {candidate}s {verb} proven not to be {margin} {word}")
         }
     };
     let most = of_proven.filter_map(|arm| arm.effect?.high).reduce(f64::max);
@@ -196,7 +197,7 @@ fn draw_no_difference(shown: ShownExperiment<'_>) -> StyledLine {
     if barred > 0 {
         what.push_str(&format!("; with {barred} a guard is worse"));
     }
-    draw_leave_it(&format!("{what} ({runs})."))
+    draw_leave_it(shown, &format!("{what} ({runs})."))
 }
 
 /// Describes a single candidate that is not better by the margin: how much worse it is proven to be, or looks.
@@ -219,7 +220,7 @@ fn describe_only_candidate(shown: ShownExperiment<'_>, better: &str) -> String {
 
 fn draw_undecided(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledLine {
     if shown.all_failed() {
-        return draw_leave_it(" The command failed on every other placement.");
+        return draw_leave_it(shown, &format!(" The command failed on every other {}.", shown.candidate_word()));
     }
     let runs = shown.format_runs(shown.standing.runs as usize);
     let alive = shown.standing.arms.iter().skip(1).filter(|arm| arm.state == ArmState::Alive);
@@ -233,7 +234,7 @@ fn draw_undecided(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledL
     }
     let best = best.map_or(String::new(), |(arm, effect)| {
         if effect.estimate <= 0.0 {
-            return format!(" Best so far: the {}.", shown.experiment.arms[0].spoken_name());
+            return format!(" Best so far: {}.", shown.baseline_words());
         }
         let name = printable_name(&shown.experiment.arms[arm].spoken_name());
         let what = shown.experiment.policy.what;
@@ -242,7 +243,7 @@ fn draw_undecided(shown: ShownExperiment<'_>, more_runs: Option<u32>) -> StyledL
     let more = describe_more_runs(shown, more_runs, "would decide it");
     StyledLine::new()
         .with(TextTone::Warn, "Not decided")
-        .plain(glue_numbers(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
+        .plain(glue_numbers(&format!(" after {runs}; until it is, {}.{best}{more}", shown.staying_words())))
 }
 
 /// Describes a candidate that would win, but for guards that may still be worse, or for its failures.
@@ -253,14 +254,11 @@ fn describe_open_winner(shown: ShownExperiment<'_>) -> Option<String> {
     let best = [ArmVerdict::Wins, ArmVerdict::Better, ArmVerdict::FailsMore].into_iter().find_map(with)?;
     let mut but: Vec<String> = list_open_guards(shown, best.arm);
     let fails_more = best.verdict == Some(ArmVerdict::FailsMore);
-    but.extend(fails_more.then(|| format!("it {}", describe_failures(best, "the OS default"))));
+    but.extend(fails_more.then(|| format!("it {}", describe_failures(best, &shown.baseline_words()))));
     (!but.is_empty()).then(|| {
         let name = printable_name(&shown.experiment.arms[best.arm].spoken_name());
         let better = format_at_least(shown, best);
-        format!(
-            "{name} is {better}, but {}. Until that is settled, leave it to the operating system.",
-            but.join(", and ")
-        )
+        format!("{name} is {better}, but {}. Until that is settled, {}.", but.join(", and "), shown.staying_words())
     })
 }
 
@@ -313,10 +311,10 @@ fn draw_unsound(shown: ShownExperiment<'_>, why: &[ExperimentDoubt]) -> StyledLi
     let doubts: Vec<String> = why.iter().map(|doubt| describe_doubt(shown, doubt)).collect();
     // The runs themselves are sound in this case.
     if let [ExperimentDoubt::CoarseMetric { .. }] = why {
-        let sentence = format!(" {} Until then, leave it to the operating system.", doubts.join(" "));
+        let sentence = format!(" {} Until then, {}.", doubts.join(" "), shown.staying_words());
         return StyledLine::new().with(TextTone::Warn, "Not decided.").plain(glue_numbers(&sentence));
     }
-    let sentence = format!(" {} Leave it to the operating system.", doubts.join(" "));
+    let sentence = format!(" {} {}", doubts.join(" "), shown.staying_sentence());
     StyledLine::new().with(TextTone::Warn, "Nothing can be recommended.").plain(glue_numbers(&sentence))
 }
 
@@ -341,12 +339,12 @@ fn describe_coarse(shown: ShownExperiment<'_>, step: f64) -> String {
 }
 
 pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt) -> String {
-    let name =
-        |arm: usize| shown.experiment.arms.get(arm).map_or_else(String::new, |arm| printable_name(&arm.spoken_name()));
+    let name = |arm: usize| shown.name_in_sentence(arm);
     match doubt {
         ExperimentDoubt::BaselineFails { failures } => {
             format!(
-                "The OS default failed {}, so there is nothing to compare with.",
+                "{} failed {}, so there is nothing to compare with.",
+                begin_sentence(&name(0)),
                 format_count(*failures as usize, "time")
             )
         }
@@ -371,7 +369,7 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
             let after = carry.after_arm.map(|arm| shown.name_in_sentence(arm));
             format!(
                 "Runs{whose} after {} are about {} {}: {} leaves an effect behind, such as heat or a full cache.",
-                after.as_deref().unwrap_or("another placement"),
+                after.as_deref().unwrap_or(&format!("another {}", shown.candidate_word())),
                 format_size(carry.slower),
                 if carry.slower > 0.0 { "worse" } else { "better" },
                 if after.is_some() { "it" } else { "that one" },
@@ -412,9 +410,9 @@ fn draw_winners_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.find_winner()) else {
         return draw_resume(shown).filter(|_| shown.standing.verdict.is_open()).into_iter().collect();
     };
-    let command = format_command(&shown.experiment.workload.command);
-    if let Some(parts) = &shown.experiment.workload.parts {
-        return parts::draw_commands(shown, parts, arm);
+    let command = format_command(&shown.experiment.workload.command_of(arm));
+    if shown.experiment.workload.parts.is_some() {
+        return parts::draw_commands(shown, arm);
     }
     if let Some(memory) = &arm.memory {
         return draw_memory_commands(arm, memory, &command);

@@ -61,7 +61,7 @@ fn describe_failure_rate(shown: ShownExperiment<'_>) -> Option<String> {
     let Verdict::Wins { arm } = shown.standing.verdict else { return None };
     let standing = shown.standing.arms.get(arm).filter(|_| shown.threads.is_none())?;
     if standing.failures > 0 {
-        return Some(format!("the winner {}", describe_failures(standing, "the OS default")));
+        return Some(format!("the winner {}", describe_failures(standing, &shown.baseline_words())));
     }
     let runs: u32 = shown.counted_trials(arm).map(|trial| trial.repeats.max(1)).sum();
     let rate = format_percent(excluded_failure_rate(runs, shown.experiment.policy.error_rate));
@@ -98,7 +98,7 @@ fn describe_carry_over(shown: ShownExperiment<'_>) -> Option<String> {
 fn describe_following(shown: ShownExperiment<'_>, found: &CarryOverEffect) -> String {
     let name = |arm: usize| shown.name_in_sentence(arm);
     let of = found.of_arm.map_or_else(String::new, |arm| format!("of {} ", name(arm)));
-    format!("{of}right after {}", found.after_arm.map_or_else(|| "another placement".to_owned(), name))
+    format!("{of}right after {}", found.after_arm.map_or_else(|| format!("another {}", shown.candidate_word()), name))
 }
 
 fn describe_size(found: &CarryOverEffect) -> String {

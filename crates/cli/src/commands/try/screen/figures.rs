@@ -43,16 +43,16 @@ pub fn effects_figure(shown: ShownExperiment<'_>) -> Option<StoryFigure> {
         rows.iter().filter_map(|(row, arm)| Some(of(*row, arm.effect?))).collect()
     };
     let plot = FigurePlot {
-        title: "What each placement changes".to_owned(),
+        title: format!("What each {} changes", shown.candidate_word()),
         subtitle: format!(
             "the estimate and its interval, each end of which holds with a probability of {} %",
             format_brief(100.0 * (1.0 - shown.experiment.policy.error_rate))
         ),
         across: PlotAxis::new(
             if what == QuestionKind::Tail {
-                "fewer slow runs of 100 than with the OS default"
+                format!("fewer slow runs of 100 than with {}", shown.baseline_words())
             } else {
-                "better than the OS default, %"
+                format!("better than {}, %", shown.baseline_words())
             },
             AxisScale::Linear,
         ),
@@ -152,12 +152,12 @@ pub fn differences_figure(shown: ShownExperiment<'_>) -> Option<StoryFigure> {
     };
     let candidates = list_candidates(shown);
     let who = match candidates.len() {
-        0..=MOST_DIFFERENCES => "each placement's run".to_owned(),
-        _ => format!("the runs of the best {MOST_DIFFERENCES} placements"),
+        0..=MOST_DIFFERENCES => format!("each {}'s run", shown.candidate_word()),
+        _ => format!("the runs of the best {MOST_DIFFERENCES} {}s", shown.candidate_word()),
     };
     let plot = FigurePlot {
         title: "Differences within each block".to_owned(),
-        subtitle: format!("{who} beside the OS default's run of the same block"),
+        subtitle: format!("{who} beside {}'s run of the same block", shown.baseline_words()),
         across: PlotAxis::new("block", AxisScale::Linear),
         up: PlotAxis::new("better, %", AxisScale::Linear),
         // An empty series for the OS default keeps the candidates' colours as in the figure of all runs.

@@ -42,12 +42,13 @@ fn describe_partial(shown: ShownExperiment<'_>, found: &PartialGain) -> String {
     let part = if found.part == RunPart::Fast { "fast" } else { "slow" };
     let runs = if shown.experiment.workload.live.is_some() { "slots" } else { "runs" };
     format!(
-        "{} by about {} in about {} of 100 {runs}{others} ({part}: {} of {} {runs}, the OS default's {}; p {} at one look)",
+        "{} by about {} in about {} of 100 {runs}{others} ({part}: {} of {} {runs}, {}'s {}; p {} at one look)",
         faster(found.gain),
         format_size(found.gain),
         format_decimal(100.0 * found.differing_share(), 0),
         found.runs[0],
         found.of,
+        shown.baseline_words(),
         found.runs[1],
         format_probability(found.p_value),
     )

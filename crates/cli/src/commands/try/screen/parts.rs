@@ -4,7 +4,7 @@
 use corewise_machine::CpuSet;
 use corewise_machine::placement::CpuSetName;
 use corewise_machine::placement::memory::MemoryMode;
-use corewise_model::trial::{ArmMemory, LOAD, LiveWorkload, MEMORY_SIGN, PlacementArm, REST, ServiceParts, ThreadRole};
+use corewise_model::trial::{ArmMemory, LOAD, LiveWorkload, MEMORY_SIGN, PlacementArm, REST, ThreadRole};
 
 use super::{ShownExperiment, format_command};
 use crate::draw::grid::{GridColumn, TextGrid};
@@ -68,10 +68,11 @@ pub fn compose_roles(shown: ShownExperiment<'_>) -> Vec<StoryPart> {
 }
 
 /// Returns the lines that apply a winner, in the order in which the parts are started.
-pub fn draw_commands(shown: ShownExperiment<'_>, parts: &ServiceParts, arm: &PlacementArm) -> Vec<StyledLine> {
-    let load = (LOAD, format_command(&shown.experiment.workload.command));
-    let services =
-        parts.services.iter().map(|service| (&service.name[..], format!("sh -c {}", quote_word(&service.start))));
+pub fn draw_commands(shown: ShownExperiment<'_>, arm: &PlacementArm) -> Vec<StyledLine> {
+    let workload = &shown.experiment.workload;
+    let load = (LOAD, format_command(&workload.command_of(arm)));
+    let of_arm = workload.services_of(arm);
+    let services = of_arm.iter().map(|service| (&service.name[..], format!("sh -c {}", quote_word(&service.start))));
     let all = services.chain(std::iter::once(load)).map(|(role, command)| place_part(arm, role, command));
     let all: Vec<PlacedPart<'_>> = all.filter(|part| part.cpus.is_some() || part.memory.is_some()).collect();
     let mut lines: Vec<String> = all.iter().map(|part| run(arm, shown, part)).collect();

@@ -20,7 +20,7 @@ pub(super) fn place_of(shown: ShownExperiment<'_>, what: QuestionKind) -> String
             Some(repeats) => format!("in its typical mean of {repeats}"),
         },
         QuestionKind::Mean => {
-            format!("in the mean (each run capped at {} the OS default's median)", format_cap(shown))
+            format!("in the mean (each run capped at {} {}'s median)", format_cap(shown), shown.baseline_words())
         }
         QuestionKind::Tail => "in its slow runs".to_owned(),
     }
@@ -34,7 +34,7 @@ pub(super) fn format_cap(shown: ShownExperiment<'_>) -> String {
 
 /// Defines a slow run, such as "more than 1.5x the OS default's median".
 pub(super) fn describe_slow_run(shown: ShownExperiment<'_>) -> String {
-    format!("more than {}x the OS default's median", format_decimal(shown.experiment.policy.slow, 1))
+    format!("more than {}x {}'s median", format_decimal(shown.experiment.policy.slow, 1), shown.baseline_words())
 }
 
 /// Describes answers to other questions that contradict a winner; empty without any.
@@ -78,10 +78,11 @@ fn describe_answer(shown: ShownExperiment<'_>, answer: &QuestionAnswer) -> Strin
     let proven = if answer.verdict == AnswerVerdict::Open { "not proven" } else { "proven" };
     match (answer.what, answer.costs) {
         (QuestionKind::Tail, Some([candidate, baseline])) => format!(
-            "{} of its runs were slow ({}), {} of the OS default's ({}: {proven})",
+            "{} of its runs were slow ({}), {} of {}'s ({}: {proven})",
             format_percent(candidate),
             describe_slow_run(shown),
             format_percent(baseline),
+            shown.baseline_words(),
             if effect.estimate < 0.0 { "more" } else { "fewer" },
         ),
         _ => {

@@ -1,8 +1,8 @@
 //! The command that repeats an experiment, complete if possible, so that it works without the history.
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{JudgingPolicy, QuestionKind};
-use corewise_model::trial::{Experiment, TrialMetric};
+use corewise_model::experiment::{ExperimentGate, GateRule, JudgingPolicy, QuestionKind};
+use corewise_model::trial::{Experiment, TrialMetric, VARIANT_PLACE};
 
 use super::ShownExperiment;
 use super::gain::format_percent;
@@ -21,7 +21,9 @@ pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
     }
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    arms.iter().skip(1).for_each(|arm| add("--on", arm.name.clone()));
+    workload.variants.iter().for_each(|variant| add("--variant", variant.typed_text()));
+    let of_first = arms.iter().skip(1).filter(|arm| arm.variant == arms[0].variant);
+    of_first.for_each(|arm| add("--on", arm.choice_text().to_owned()));
     if !workload.metric.is_wall_time() {
         add("--metric", format_metric(&workload.metric));
     }
@@ -43,7 +45,9 @@ pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
         QuestionKind::Tail => add("--what", "tail".to_owned()),
     }
     let usual = JudgingPolicy { what: policy.what, ..JudgingPolicy::default() };
-    if policy.margin != workload.metric.usual_margin(&usual) {
+    if let Some(gate) = &policy.gate {
+        add("--gate", format_gate(gate, policy.margin));
+    } else if policy.margin != workload.metric.usual_margin(&usual) {
         add("--margin", format_percent(policy.margin).replace(' ', ""));
     }
     for (option, times, usual) in [("--slow", policy.slow, usual.slow), ("--cap", policy.cap, usual.cap)] {
@@ -60,7 +64,22 @@ pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
     if !workload.metric.is_wall_time() {
         words.push(if workload.metric.higher_is_better { "--higher" } else { "--lower" }.to_owned());
     }
-    quote_words(suggested_command::try_with(&words, &workload.command).words())
+    let is_whole_line = workload.command == [VARIANT_PLACE];
+    let repeat = match is_whole_line {
+        true => suggested_command::try_with_options(&words),
+        false => suggested_command::try_with(&words, &workload.command),
+    };
+    quote_words(repeat.words())
+}
+
+/// Formats a gate as an argument: "new not worse by 2%".
+fn format_gate(gate: &ExperimentGate, margin: f64) -> String {
+    let rule = match gate.rule {
+        GateRule::Better => "better by",
+        GateRule::NotWorse => "not worse by",
+    };
+    let name = gate.of.as_ref().map_or_else(String::new, |name| format!("{name} "));
+    format!("{name}{rule} {}", format_percent(margin).replace(' ', ""))
 }
 
 fn join_numbers(numbers: &[i32]) -> String {

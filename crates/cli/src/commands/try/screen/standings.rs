@@ -37,14 +37,14 @@ pub fn draw_standings(shown: ShownExperiment<'_>) -> TextGrid {
         QuestionKind::Tail => Some(GridColumn::number("slow", "", 0)),
     };
     let first = [
-        GridColumn::text("placement", 0).shrinking_to(shortest_name(shown)),
+        GridColumn::text(shown.candidate_word(), 0).shrinking_to(shortest_name(shown)),
         GridColumn::number("cpus", "", 6),
         GridColumn::text("cpu list", 0).for_documents(),
         GridColumn::number(if shown.experiment.workload.live.is_some() { "slots" } else { "runs" }, "", 3),
         GridColumn::number("median", metric_name(shown), 2),
     ];
     let rest = [
-        GridColumn::number("vs OS", if what == QuestionKind::Tail { "of 100" } else { "paired" }, 0),
+        GridColumn::number(against_words(shown), if what == QuestionKind::Tail { "of 100" } else { "paired" }, 0),
         GridColumn::text("", 1),
         GridColumn::number("interval", "", 2).with_name("interval"),
         GridColumn::text("", 5).with_name("its picture"),
@@ -57,6 +57,14 @@ pub fn draw_standings(shown: ShownExperiment<'_>) -> TextGrid {
         grid.add_row(draw_row(shown, standing, &medians[standing.arm], reach));
     }
     grid
+}
+
+/// Returns the title of the effects: "vs OS" or "vs old".
+fn against_words(shown: ShownExperiment<'_>) -> String {
+    match shown.has_variants() {
+        true => format!("vs {}", printable_prefix(&shown.experiment.arms[0].name, LONGEST_UNIT)),
+        false => "vs OS".to_owned(),
+    }
 }
 
 /// Returns the minimum width of names. Placements of roles begin alike, and differ only at their ends.

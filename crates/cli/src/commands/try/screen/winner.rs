@@ -22,20 +22,20 @@ const DIFFERING_SHARE: f64 = 1.0 / 3.0;
 
 /// Returns the head: unconditional only if the proven bound is material, and nothing else speaks against it.
 pub(super) fn draw_heading(shown: ShownExperiment<'_>, standing: &ArmStanding) -> (TextTone, String) {
-    let policy = &shown.experiment.policy;
+    let (policy, take) = (&shown.experiment.policy, shown.taking_words(standing.arm));
     let low = standing.effect.and_then(|effect| effect.low);
     match () {
         () if standing.conflicting_answers(policy).next().is_some() => {
             (TextTone::Warn, "It depends on what counts.".to_owned())
         }
         () if standing.paired.and_then(|paired| paired.total_gain()).is_some_and(|total| total < 0.0) => {
-            (TextTone::Warn, format!("Pin it if {}.", describe_limit(shown)))
+            (TextTone::Warn, format!("{take} if {}.", describe_limit(shown)))
         }
         () if !shown.standing.open_points.is_empty() => {
             (TextTone::Warn, open_points::head_sentence(&shown.standing.open_points))
         }
-        () if policy.is_material(low) => (TextTone::Good, "Pin it.".to_owned()),
-        () => (TextTone::Good, format!("Pin it if {}.", describe_condition(policy.what, low))),
+        () if policy.is_material(low) => (TextTone::Good, format!("{take}.")),
+        () => (TextTone::Good, format!("{take} if {}.", describe_condition(policy.what, low))),
     }
 }
 
