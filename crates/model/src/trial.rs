@@ -12,6 +12,7 @@ mod measurement;
 mod numbered;
 mod open_points;
 mod parts;
+mod session_trend;
 mod threads;
 mod timing;
 mod units;
@@ -39,6 +40,7 @@ pub use live::{
 };
 pub use open_points::{LEAST_SPAN_S, span_of_trials};
 pub use parts::{LOAD, REST, ServiceParts, ThreadRole, WorkloadService};
+pub use session_trend::{SessionTrend, find_trend};
 pub use threads::{ThreadOccupancy, ThreadsReport, threads_report};
 pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
 pub use units::{UnitLedger, metric_unit, metric_units};

@@ -1,7 +1,7 @@
 //! Progress of an experiment on standard error: the table of placements, and a line with the current trial and the times.
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corewise_lab::experiment::{ExperimentTime, SessionForecast};
 use corewise_model::experiment::ExperimentStanding;
@@ -9,7 +9,7 @@ use corewise_model::forecast;
 use corewise_model::trial::{Experiment, Trial, TrialDesign, TrialOutcome};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::screen::{ShownExperiment, draw_standings, draw_table};
+use super::screen::{ShownExperiment, draw_answer, draw_standings, draw_table};
 use crate::app::output::print_message;
 use crate::app::settings::ProgramSettings;
 use crate::draw::number::{format_count, format_duration};
@@ -18,6 +18,8 @@ use crate::draw::text::StyledLine;
 
 /// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
+/// Time between two lines if there is no terminal.
+const PAUSE: Duration = Duration::from_mins(1);
 /// Shortest time to a verdict that is announced.
 const LONG_FORECAST: Duration = Duration::from_secs(30);
 
@@ -30,6 +32,8 @@ pub struct SessionProgress<'a> {
     width: usize,
     /// Runs still needed for a decision, estimated after the latest block.
     more_runs: Cell<Option<u32>>,
+    /// Time of the latest line without a terminal.
+    said: Cell<Instant>,
 }
 
 impl<'a> SessionProgress<'a> {
@@ -46,7 +50,15 @@ impl<'a> SessionProgress<'a> {
             bar
         };
         let (table, status_line) = (line(), line());
-        Self { experiment, display, table, status_line, width: settings.width, more_runs: Cell::new(None) }
+        Self {
+            experiment,
+            display,
+            table,
+            status_line,
+            width: settings.width,
+            more_runs: Cell::new(None),
+            said: Cell::new(Instant::now()),
+        }
     }
 
     /// Shows that a trial begins.
@@ -79,10 +91,10 @@ impl<'a> SessionProgress<'a> {
         }
     }
 
-    /// Shows the standing after a block. Computes nothing if the display is hidden.
+    /// Shows the standing after a block: as a table in a terminal, otherwise as a line from time to time.
     pub fn show_standing(&self, design: &TrialDesign) {
         if self.display.is_hidden() {
-            return;
+            return self.say_standing(design);
         }
         match design.threads_standing() {
             None => {
@@ -96,6 +108,19 @@ impl<'a> SessionProgress<'a> {
                     &draw_table(self.shown_experiment(&design.current_standing()), &threads).draw_lines(self.width),
                 );
             }
+        }
+    }
+
+    fn say_standing(&self, design: &TrialDesign) {
+        if self.said.get().elapsed() >= PAUSE && design.threads_race().is_none() {
+            self.said.set(Instant::now());
+            let standing = design.current_standing();
+            let shown = self.shown_experiment(&standing);
+            print_message(&format!(
+                "so far, after {}: {}",
+                format_count(design.block_count() as usize, "block"),
+                draw_answer(shown).to_plain()
+            ));
         }
     }
 

@@ -4,13 +4,14 @@ use corewise_machine::suggested_command;
 use corewise_model::experiment::{GuardStanding, GuardVerdict, QuestionKind, Verdict};
 use corewise_model::stats::order::{are_apart, median, median_interval};
 use corewise_model::trial::{
-    ConfirmationStretch, FirstRun, LiveWorkload, StretchLength, Trial, TrialMetric, TrialObservations, TrialOutcome,
-    compare_first_run, worse_s,
+    ConfirmationStretch, FirstRun, LiveWorkload, SessionTrend, StretchLength, Trial, TrialMetric, TrialObservations,
+    TrialOutcome, compare_first_run, find_trend, worse_s,
 };
 
 use super::ShownExperiment;
 use super::answer::list_questions;
-use super::gain::{format_gain, format_interval, format_percent};
+use super::gain::{format_gain, format_interval, format_percent, format_size};
+use super::partial::format_probability;
 use super::questions;
 use super::standings::format_significant;
 use crate::draw::number::{format_bytes, format_count, format_duration};
@@ -21,6 +22,10 @@ use crate::draw::wrap::glue_numbers;
 
 /// Share of the machine used by other programs from which a warning is shown.
 const MUCH: f64 = 0.25;
+/// Ratio of two numbers of threads from which a program is said to have set itself up differently.
+const OTHER_THREADS: f64 = 1.5;
+/// Number of threads below which such a difference may be one of looking at the right moment.
+const FEW_THREADS: f64 = 4.0;
 /// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
 
@@ -219,6 +224,8 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         return lines;
     }
     lines.extend(describe_first_run(shown).iter().map(|text| warn(text)));
+    lines.extend(describe_trend(shown).iter().map(|text| warn(text)));
+    lines.extend(describe_own_threads(shown).iter().map(|text| warn(text)));
     if let Some(stretch) = shown.experiment.stretch {
         let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
         lines.push(warn(&format!(
@@ -250,6 +257,49 @@ fn describe_first_run(shown: ShownExperiment<'_>) -> Option<String> {
                 begin anew in each run.",
             format_significant(ratio.recip())
         ),
+    })
+}
+
+/// Warns of a program whose runs become slower or faster in the course of the session.
+fn describe_trend(shown: ShownExperiment<'_>) -> Option<String> {
+    let SessionTrend { worse, p_value } = find_trend(shown.trials, &shown.experiment.workload.metric)?;
+    let word = match (worse > 0.0, shown.is_time()) {
+        (true, true) => "slower",
+        (false, true) => "faster",
+        (true, false) => "worse",
+        (false, false) => "better",
+    };
+    Some(format!(
+        "the runs with {} became {} {word} from the first third of the session to the last (p {}): one run changes what the next one does. \
+         Runs are compared within blocks, so the answer holds for the mixture; --prepare can begin each run anew.",
+        shown.baseline_words(),
+        format_size(worse),
+        format_probability(p_value),
+    ))
+}
+
+/// Warns that a winner with fewer cpus was run with another number of threads: the program set itself up by what it saw.
+fn describe_own_threads(shown: ShownExperiment<'_>) -> Option<String> {
+    let (arm, standing) = shown.find_winner()?;
+    let fewer = arm
+        .cpus
+        .as_ref()
+        .filter(|cpus| arm.threads.is_none() && cpus.len() < shown.experiment.machine.allowed.len())?;
+    let threads = |arm: usize| {
+        let seen: Vec<f64> = shown.counted_trials(arm).map(|trial| trial.observed.most_threads as f64).collect();
+        Some(median(&seen)).filter(|threads| !seen.is_empty() && *threads > 0.0)
+    };
+    let (before, after) = (threads(0)?, threads(standing.arm)?);
+    (before.max(after) >= (OTHER_THREADS * before.min(after)).max(FEW_THREADS)).then(|| {
+        format!(
+            "with {} the program had {} threads, with {} {}. It sets itself up by the number of cpus, and may win because of that. To hold it: give \
+             it its number of threads, or compare it with {} elsewhere (--on).",
+            shown.baseline_words(),
+            format_significant(before),
+            printable_name(&arm.spoken_name()),
+            format_significant(after),
+            format_count(fewer.len(), "cpu"),
+        )
     })
 }
 

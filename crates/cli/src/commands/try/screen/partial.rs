@@ -55,7 +55,7 @@ fn describe_partial(shown: ShownExperiment<'_>, found: &PartialGain) -> String {
 }
 
 /// Formats a probability as "0.25", or "< 0.001".
-fn format_probability(probability: f64) -> String {
+pub(super) fn format_probability(probability: f64) -> String {
     if probability < LEAST_PROBABILITY {
         return format!("< {LEAST_PROBABILITY}");
     }
