@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         trial("values_that_are_twenty_times_apart_are_doubted", far_apart),
         trial("guards_files_and_suites_have_units_too", elsewhere),
         trial("an_experiment_goes_on_in_its_unit", resumed),
+        trial("columns_and_paths_are_metrics_and_others_are_listed", of_documents),
+        trial("an_input_and_the_newest_file_of_a_pattern_are_read", of_files),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -132,6 +134,39 @@ fn prefixes_and_durations(stage: &UnitStage) -> TryUnitsOutcome {
     for (metric, there, elsewhere, (baseline, candidate, unit)) in cases {
         same(there, median(metric, there, elsewhere)?, (baseline, candidate, unit.to_owned()))?;
     }
+    Ok(Completion::Completed)
+}
+
+fn of_documents(stage: &UnitStage) -> TryUnitsOutcome {
+    let median = |metric: &str, prints: &str| -> Result<f64, Failed> {
+        let options = ["--metric", metric, "--lower", "--runs-max", "2"];
+        let document = stage.document(&options, &format!("printf '{prints}'"))?;
+        Ok(document["conclusions"]["numbers"]["arms"][0]["median"].as_f64().unwrap_or_default().round())
+    };
+    let frames = "os,gpu\\nLinux,x\\nfps,frametime\\n60,16\\n59,17\\n30,33\\n";
+    same("a percentile", median("p100(frametime)", frames)?, 33.0)?;
+    same("a mean", median("frametime", frames)?, 22.0)?;
+    same("a path", median("results.1.mean", r#"{"results": [{"mean": 1}, {"mean": 7}]}"#)?, 7.0)?;
+    same("a cell", median("tg128", "| pp512 | 20 |\\n| tg128 | 7 |\\n")?, 7.0)?;
+    let output = stage.try_script(&["--metric", "frametimes", "--lower"], &format!("printf '{frames}'")).output()?;
+    contains(&words(&output), &["its metric frametimes is not in its output; these numbers are: fps, frametime"])?;
+    Ok(Completion::Completed)
+}
+
+fn of_files(stage: &UnitStage) -> TryUnitsOutcome {
+    std::fs::write(stage.place.path().join("numbers"), "score 5\n")?;
+    std::fs::write(stage.place.path().join("log-old.csv"), "fps\n99\n")?;
+    let value = |options: &[&str], script: &str| -> Result<f64, Failed> {
+        let document = stage.document(&[options, &["--runs-max", "2"]].concat(), script)?;
+        Ok(document["observed"]["trials"][0]["outcome"]["value"].as_f64().unwrap_or_default())
+    };
+    same("the input", value(&["--metric", "score", "--input", "numbers"], "cat")?, 5.0)?;
+    let write = "printf 'fps\\n60\\n' > log-$$.csv";
+    same("the newest", value(&["--metric", "fps", "--metric-file", "log-*.csv"], write)?, 60.0)?;
+    same("the old one is there", stage.place.path().join("log-old.csv").exists(), true)?;
+    let missing = stage.try_script(&["--input", "nothing"], "cat").output()?;
+    same("its status", missing.status.code(), Some(3))?;
+    contains(&words(&missing), &["--input nothing: No such file"])?;
     Ok(Completion::Completed)
 }
 

@@ -3,6 +3,7 @@
 //! Programs report either present values (gauges), or counts since their start, of which the difference counts. This
 //! module does not read anything: texts, times and the kernel's accounts come as values.
 
+mod document;
 mod finder;
 mod literal;
 mod metric_reading;
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use corewise_machine::vocabulary::vocabulary;
+pub use document::{find_in_document, list_numbers};
 pub use finder::{PatternError, QuantityFinder};
 pub use metric_reading::MetricReading;
 pub use search::{LineSearch, OutputSearch, SearchEndedError};

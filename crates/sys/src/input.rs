@@ -136,6 +136,14 @@ pub fn remove_stale(path: &Path) -> Result<(), SysError> {
     }
 }
 
+/// Opens a file that a command of the user reads, of any size.
+///
+/// # Errors
+/// Errors of the system.
+pub fn open_for_command(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 /// Lists the contents of a folder, in no order. Opening these paths checks the files anew.
 ///
 /// # Errors

@@ -102,6 +102,14 @@ pub enum ExperimentError {
     /// The program of the command is not there, or is no program.
     #[error("{0} cannot be started: no such program")]
     NotInstalled(String),
+    /// The file for the standard input cannot be read.
+    #[error("--input {file}: {source}")]
+    Input {
+        /// The file.
+        file: String,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The current folder cannot be found.
     #[error("the current folder: {0}")]
     Folder(io::Error),
@@ -184,6 +192,7 @@ impl ExperimentError {
             | Self::NoJournal
             | Self::NotInstalled(_)
             | Self::Folder(_)
+            | Self::Input { .. }
             | Self::NotBegun(_)
             | Self::Service(ScriptError::Interrupted) => return None,
         })

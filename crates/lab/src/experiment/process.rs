@@ -1,5 +1,6 @@
 //! Runs a workload as processes of this machine.
 
+mod awaited_file;
 mod metrics;
 
 use std::ffi::OsString;
@@ -17,7 +18,7 @@ use corewise_model::trial::{ArmMemory, LOAD, PlacementArm, TrialObservations, Tr
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult};
-use corewise_sys::input::{self, InputFile, InputKind};
+use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::memory_policy::KernelMemoryPolicy;
 use corewise_sys::thread::process_cpu_time;
 
@@ -26,6 +27,7 @@ use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
 use crate::probe::frequency::ClockEstimator;
 use crate::script::{self, ScriptError, last_lines};
+use awaited_file::AwaitedFile;
 use metrics::{FoundMetric, LONGEST_LAST_SEARCH, LONGEST_SEARCH, MetricSearches};
 
 /// Maximum bytes of random padding in the environment. The stack's address depends on its size, and speeds depend on
@@ -108,6 +110,7 @@ impl<'a> ProcessRunner<'a> {
         let policy = arm.memory_of(LOAD).and_then(kernel_policy);
         let stops: Vec<&AtomicBool> = std::iter::once(self.stop).chain(self.needs_ended.as_deref()).collect();
         let execution = CommandExecution {
+            input: self.workload.input.as_deref().map(Path::new),
             environment,
             cpus: arm.cpus_of(LOAD),
             memory: policy.as_ref(),
@@ -127,10 +130,9 @@ impl<'a> ProcessRunner<'a> {
             let executed = execution.run(&mut |bytes| searches.add_output(bytes))?;
             return Ok((executed, searches.finish_searches()));
         };
-        // Makes sure that the file is written in this run.
-        input::remove_stale(file).map_err(|error| io::Error::other(error.to_string()))?;
+        let awaited = AwaitedFile::begin_run(file)?;
         let executed = execution.run(&mut |_| {})?;
-        match InputFile::open(file, InputKind::MetricFile).and_then(InputFile::read_bytes) {
+        match InputFile::open(&awaited.find_written(), InputKind::MetricFile).and_then(InputFile::read_bytes) {
             Ok(bytes) => searches.add_output(&bytes),
             Err(error) => return Ok((executed, vec![FoundMetric::Unreadable(error.to_string()); self.searches.len()])),
         }
@@ -144,7 +146,11 @@ impl<'a> ProcessRunner<'a> {
             FoundMetric::Quantity(_) => None,
             FoundMetric::Refused(why) => Some(format!("{what} is {why}")),
             FoundMetric::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
-            FoundMetric::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
+            FoundMetric::Nothing(others) => {
+                let there = format!("; these numbers are: {}", others.join(", "));
+                let there = if others.is_empty() { "" } else { &there };
+                Some(format!("{what} is not in {}{there}", file.unwrap_or("its output")))
+            }
             FoundMetric::Unknown => {
                 let seconds = LONGEST_SEARCH.as_secs();
                 let found = format!("{what} was not found in {} within {seconds} s", file.unwrap_or("its output"));

@@ -7,6 +7,7 @@ use memchr::memmem;
 
 use super::literal::required_literal;
 use super::{PatternError, QuantityFinder};
+use crate::metric_line;
 
 /// Maximum bytes of a line given to the expression at a time; a longer line is searched in pieces.
 const PIECE_BYTES: usize = 16 << 10;
@@ -20,6 +21,8 @@ const KEPT_BYTES: usize = 256 << 10;
 pub struct LineSearch {
     finder: QuantityFinder,
     literal: Option<memmem::Finder<'static>>,
+    /// The metric's name, if the expression is the one that is made for it.
+    named: Option<String>,
 }
 
 /// The search was ended before it found anything.
@@ -34,7 +37,13 @@ impl LineSearch {
     pub fn for_metric(name: &str, pattern: &str) -> Result<Self, PatternError> {
         let finder = QuantityFinder::for_metric(name, pattern)?;
         let literal = required_literal(pattern).map(|literal| memmem::Finder::new(&literal).into_owned());
-        Ok(Self { finder, literal })
+        let named = metric_line::is_by_name(name, pattern).then(|| name.to_owned());
+        Ok(Self { finder, literal, named })
+    }
+
+    /// Returns the name of a metric that was named without an expression: it may be that of a document's number, too.
+    pub fn document_name(&self) -> Option<&str> {
+        self.named.as_deref()
     }
 
     /// Returns the expression.

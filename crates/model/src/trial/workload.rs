@@ -64,6 +64,9 @@ pub struct TriedWorkload {
     /// its output. It is removed before each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_file: Option<String>,
+    /// The file, relative to the folder, that the command reads as its standard input; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
     /// A shell script that is run before each block, to vary irrelevant conditions. `COREWISE_VARY` has the block's
     /// random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,6 +110,7 @@ impl TriedWorkload {
             metric,
             guards: Vec::new(),
             metric_file: None,
+            input: None,
             vary: None,
             prepare: None,
             accepted: Vec::new(),

@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::io::{self, PipeWriter};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
 
+use crate::input::open_for_command;
 use crate::memory_policy::KernelMemoryPolicy;
 
 /// Default wait for processes that outlive a command: those still there afterwards were not meant to end with it.
@@ -23,6 +25,8 @@ pub struct CommandExecution<'a> {
     pub program: &'a OsString,
     /// Its arguments.
     pub arguments: &'a [OsString],
+    /// The file that it reads as its standard input; `None` for none.
+    pub input: Option<&'a Path>,
     /// Changes of its environment: names with new values, or `None` to remove one.
     pub environment: &'a [(OsString, Option<OsString>)],
     /// Its cpus; `None` to leave them as they are.
@@ -55,6 +59,7 @@ impl<'a> CommandExecution<'a> {
         Self {
             program,
             arguments,
+            input: None,
             environment: &[],
             cpus: None,
             memory: None,
@@ -69,7 +74,7 @@ impl<'a> CommandExecution<'a> {
         }
     }
 
-    /// Returns the command, without input, and with one pipe for all its output.
+    /// Returns the command, with one pipe for all its output.
     pub(crate) fn build_command(&self, output: PipeWriter) -> io::Result<Command> {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
@@ -79,7 +84,8 @@ impl<'a> CommandExecution<'a> {
                 None => command.env_remove(name),
             };
         }
-        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        let input = self.input.map(open_for_command).transpose()?;
+        command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(output.try_clone()?).stderr(output);
         Ok(command)
     }
 

@@ -108,13 +108,14 @@ pub struct TryArguments {
     #[arg(help_heading = "Threads", long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<PinnedName>,
     /// Number to compare, with its unit, from the last line of the output that contains it. NAME alone finds "NAME: 12.3
-    /// ms", "NAME=12.3k", "metric NAME 12.3" and JSON's "NAME": 12.3. NAME=REGEX takes the number at the first group of a
+    /// ms", "NAME=12.3k", "metric NAME 12.3" and JSON's "NAME": 12.3; then a path of JSON (results.0.mean), a column of a
+    /// table (its mean; 'p99(frametime)' and the like), and the number behind a cell. NAME=REGEX takes the number at the first group of a
     /// regular expression [default: wall time]
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub metric: Option<String>,
     /// Read the metric and the guards from this file, which the program writes, instead of the output. The path is relative
-    /// to the folder in which corewise is started. corewise removes the file before each run. A run that does not write it
-    /// has failed
+    /// to the folder in which corewise is started. corewise removes the file before each run; of 'logs/*.csv' it removes none,
+    /// and reads the newest that the run wrote. A run that does not write it has failed
     #[arg(help_heading = "How it is judged", long, value_name = "FILE")]
     pub metric_file: Option<String>,
     /// Run this in a shell before each block, to vary conditions that should not matter. The variable COREWISE_VARY has a
@@ -122,6 +123,9 @@ pub struct TryArguments {
     /// environment varies, and so does the start of the stack
     #[arg(help_heading = "Command", long, value_name = "SCRIPT")]
     pub vary: Option<String>,
+    /// Give the command this file as its standard input [default: no input]
+    #[arg(help_heading = "Command", long, value_name = "FILE", conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
+    pub input: Option<String>,
     /// Run this in a shell before each run, without timing it: 'make clean', 'sync; echo 3 > /proc/sys/vm/drop_caches'
     #[arg(help_heading = "Command", long, value_name = "SCRIPT", conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
     pub prepare: Option<String>,

@@ -326,6 +326,7 @@ impl SubjectTask {
             variants: typed.variant.iter().map(|typed| read_variant(typed)).collect::<Result<_, _>>()?,
             threads,
             metric_file: typed.metric_file,
+            input: typed.input,
             vary: typed.vary,
             prepare: typed.prepare,
             accepted: typed.ok,

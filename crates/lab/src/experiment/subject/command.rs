@@ -1,10 +1,12 @@
 //! A command that is started for each run.
 
+use std::path::Path;
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
 use corewise_model::trial::{CommandVariant, Experiment, FolderText, PlacementArm, TrialMetric, TriedWorkload};
 use corewise_sys::cpuset;
+use corewise_sys::input::open_for_command;
 use corewise_sys::installed::is_installed;
 
 use super::ExperimentSubject;
@@ -25,6 +27,8 @@ pub struct CommandSubject {
     pub threads: Option<u32>,
     /// The file that the program writes its metrics to; its output if absent.
     pub metric_file: Option<String>,
+    /// The file that the command reads as its standard input, if any.
+    pub input: Option<String>,
     /// A shell script that is run before each block, if any.
     pub vary: Option<String>,
     /// A shell script that is run before each run, if any.
@@ -50,6 +54,7 @@ impl CommandSubject {
             variants: workload.variants.clone(),
             threads: None,
             metric_file: workload.metric_file.clone(),
+            input: workload.input.clone(),
             vary: workload.vary.clone(),
             prepare: workload.prepare.clone(),
             accepted: workload.accepted.clone(),
@@ -71,6 +76,7 @@ impl ExperimentSubject for CommandSubject {
             variants: self.variants.clone(),
             guards,
             metric_file: self.metric_file.clone(),
+            input: self.input.clone(),
             vary: self.vary.clone(),
             prepare: self.prepare.clone(),
             accepted: self.accepted.clone(),
@@ -95,7 +101,7 @@ impl ExperimentSubject for CommandSubject {
         Ok(arms)
     }
 
-    /// Refuses a program that is not installed, before anything is stored.
+    /// Refuses a program that is not installed, and an input that cannot be read, before anything is stored.
     fn prepare(
         &self,
         experiment: &mut Experiment,
@@ -103,6 +109,10 @@ impl ExperimentSubject for CommandSubject {
         _: &mut dyn FnMut(PreparationEvent),
     ) -> Result<(), ExperimentError> {
         let Experiment { workload, arms, .. } = experiment;
+        if let Some(file) = &workload.input {
+            let unreadable = |source| ExperimentError::Input { file: file.clone(), source };
+            open_for_command(Path::new(file)).map_err(unreadable)?;
+        }
         arms.iter().try_for_each(|arm| check_installed(&workload.command_of(arm)))
     }
 

@@ -32,6 +32,7 @@ pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
     }
     let options = [
         ("--metric-file", &workload.metric_file),
+        ("--input", &workload.input),
         ("--vary", &workload.vary),
         ("--prepare", &workload.prepare),
         ("--ok", &(!workload.accepted.is_empty()).then(|| join_numbers(&workload.accepted))),
