@@ -414,6 +414,9 @@ pub struct TrialObservations {
     /// Time that a hypervisor stole from its cpus, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_s: Option<f64>,
+    /// Periods in which the quota of a control group stopped the program; absent without a quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_stops: Option<u64>,
     /// The share of the machine's time that other programs used, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_busy: Option<f64>,

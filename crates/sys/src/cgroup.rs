@@ -8,6 +8,7 @@ mod facts;
 #[cfg(any(test, target_os = "linux"))]
 pub(crate) mod limit;
 mod place;
+pub(crate) mod quota;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -23,6 +24,7 @@ pub use crate::values::cgroup::CgroupRefusal;
 pub use facts::{CgroupFacts, CgroupPlan};
 pub use group_entry::GroupEntry;
 pub use place::locate_group;
+pub use quota::CpuQuota;
 
 /// Maximum number of groups of one process.
 const MOST_GROUPS: u32 = 1000;

@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use corewise_machine::Machine;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::machine_file::{self, BUILT_IN, BuiltInMachine, MachineDescription, MachineFile, MachineMatch};
 use corewise_machine::suggested_command;
+use corewise_machine::{Gap, Machine};
+use corewise_model::keep::cgroup_owner;
+use corewise_sys::cgroup::CpuQuota;
+use corewise_sys::cpuset;
 use corewise_sys::input::{self, InputKind};
 use corewise_sys::{Root, SysError, irq};
 
@@ -89,7 +92,20 @@ fn list_names(machines: &[BuiltInMachine]) -> String {
 
 /// Reads the machine that corewise runs on.
 pub fn this_machine() -> Result<Machine, CommandFailure> {
-    corewise_sys::topology::read_machine(&Root::this_machine()).map_err(explain_unread_machine)
+    let mut machine = corewise_sys::topology::read_machine(&Root::this_machine()).map_err(explain_unread_machine)?;
+    machine.gaps.extend(cpuset::own_quota().map(describe_quota));
+    Ok(machine)
+}
+
+/// Describes a quota, which no topology shows: on all its cpus a program may be stopped in the middle.
+fn describe_quota(quota: CpuQuota) -> Gap {
+    let CpuQuota { group, cpus, .. } = quota;
+    let owner = cgroup_owner(&group);
+    let why = format!(
+        "{owner} gives {group} the time of {cpus:.2} cpus: its processes together are stopped for the rest of each period once they have used it"
+    );
+    Gap::new("more processor time", why)
+        .cured_by("raise or remove the quota (cpu.max, CPUQuota=, a container's or job's limit)")
 }
 
 /// Failure of reading the machine that corewise runs on.

@@ -16,7 +16,9 @@ use corewise_model::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, U
 use corewise_model::sample::{LineSearch, MetricReading};
 use corewise_model::trial::{ArmMemory, LOAD, PlacementArm, TrialObservations, TrialOutcome, TriedWorkload};
 use corewise_sys::Root;
+use corewise_sys::cgroup::CpuQuota;
 use corewise_sys::counts::KernelCounts;
+use corewise_sys::cpuset;
 use corewise_sys::execution::{ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult};
 use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::memory_policy::KernelMemoryPolicy;
@@ -52,6 +54,8 @@ pub struct ProcessRunner<'a> {
     all: CpuSet,
     seed: u64,
     clock: Option<ClockEstimator>,
+    /// The quota of processor time that limits all of it.
+    quota: Option<CpuQuota>,
     /// Random number of this block if the workload is varied, and the result of varying it.
     varied: Option<(OsString, Result<(), ScriptError>)>,
     /// Flag that ends a run early as failed, because its services are gone.
@@ -80,6 +84,7 @@ impl<'a> ProcessRunner<'a> {
             all,
             seed,
             clock: None,
+            quota: cpuset::own_quota(),
             varied: None,
             needs_ended: None,
             stop,
@@ -217,6 +222,8 @@ impl ProcessRunner<'_> {
         let varied = self.varied.iter().map(|(number, _)| (VARY.into(), Some(number.clone())));
         let environment: Vec<_> = environment.chain(varied).collect();
         let mut sum = RunTotals::new(self.searches.len());
+        let stops = || self.quota.as_ref().and_then(CpuQuota::read_stops);
+        let stops_before = stops();
         let (before, own_time) = (KernelCounts::read_now(), OwnTime::begin_timing());
         let (meter, begun) = (EnergyMeter::begin_reading(Root::this_machine()), Instant::now());
         let lost = self.repeat_runs(arm, &environment, request, may_fail, &mut sum);
@@ -227,6 +234,7 @@ impl ProcessRunner<'_> {
         let own = own_time.end_timing(&sum);
         let mut ran = sum.into_result();
         self.add_counts(&mut ran.observed, arm, &before, own);
+        ran.observed.quota_stops = stops().zip(stops_before).map(|(now, before)| now.saturating_sub(before));
         ran.observed.energy_joules = energy;
         ran.observed.energy_s = energy.map(|_| took.as_secs_f64());
         TrialAttempt::Ended(Ok(Box::new(ran)))

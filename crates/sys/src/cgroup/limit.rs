@@ -19,7 +19,7 @@ pub fn find_limiting_group(
     online: &CpuSet,
     read: impl Fn(&Path) -> Option<String>,
 ) -> Option<LimitingGroup> {
-    let hierarchies = mounts.lines().filter_map(CpusetHierarchy::parse);
+    let hierarchies = mounts.lines().filter_map(|line| ControllerHierarchy::parse(line, "cpuset"));
     let limits = hierarchies.filter_map(|hierarchy| {
         let group = groups.lines().find_map(|line| hierarchy.group_in(line))?;
         hierarchy.outermost_like(group, &read)
@@ -27,41 +27,43 @@ pub fn find_limiting_group(
     limits.filter(|limit| limit.cpus != *online).min_by_key(|limit| limit.cpus.len())
 }
 
-/// A mounted hierarchy that may have cpusets.
-struct CpusetHierarchy {
-    is_unified: bool,
+/// A mounted hierarchy that may have a controller.
+pub(super) struct ControllerHierarchy<'a> {
+    controller: &'a str,
+    pub(super) is_unified: bool,
     /// The mounted group.
     top: String,
     folder: PathBuf,
 }
 
-impl CpusetHierarchy {
+impl<'a> ControllerHierarchy<'a> {
     /// Parses a line of mountinfo; `None` for other mounts.
-    fn parse(line: &str) -> Option<Self> {
+    pub(super) fn parse(line: &str, controller: &'a str) -> Option<Self> {
         let (mount, source) = line.split_once(" - ")?;
         let mut about = source.split(' ');
         let (kind, options) = (about.next()?, about.nth(1).unwrap_or_default());
-        let has_cpusets = kind == "cpuset" || (kind == "cgroup" && options.split(',').any(|name| name == "cpuset"));
+        let has_controller =
+            kind == controller || (kind == "cgroup" && options.split(',').any(|name| name == controller));
         let is_unified = kind == "cgroup2";
         let mut fields = mount.split(' ').skip(3);
         let (top, folder) = (unescape_mount(fields.next()?), unescape_mount(fields.next()?).into());
-        (has_cpusets || is_unified).then_some(Self { is_unified, top, folder })
+        (has_controller || is_unified).then_some(Self { controller, is_unified, top, folder })
     }
 
     /// Returns the group in a line "ID:CONTROLLERS:PATH" if it is of this hierarchy.
-    fn group_in<'a>(&self, line: &'a str) -> Option<&'a str> {
+    pub(super) fn group_in<'b>(&self, line: &'b str) -> Option<&'b str> {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
         let is_own = match self.is_unified {
             true => controllers.is_empty(),
-            false => controllers.split(',').any(|name| name == "cpuset"),
+            false => controllers.split(',').any(|name| name == self.controller),
         };
         is_own.then_some(group)
     }
 
     /// Returns the outermost group around `group` that has the same cpus.
     fn outermost_like(&self, group: &str, read: impl Fn(&Path) -> Option<String>) -> Option<LimitingGroup> {
-        let below = Path::new(group).strip_prefix(&self.top).unwrap_or(Path::new(""));
+        let below = self.below_top(group);
         let cpus_of = |inner: &Path| {
             let folder = self.folder.join(inner);
             let parse = |name: &&str| CpuSet::parse_list(read(&folder.join(name))?.trim()).ok();
@@ -70,8 +72,23 @@ impl CpusetHierarchy {
         let mut around = below.ancestors().filter_map(|inner| Some((inner, cpus_of(inner)?))).peekable();
         let cpus = around.peek()?.1.clone();
         let (inner, _) = around.take_while(|(_, own)| *own == cpus).last()?;
-        let group = [self.top.trim_end_matches('/'), &inner.to_string_lossy()].join("/");
-        Some(LimitingGroup { group, cpus })
+        Some(LimitingGroup { group: self.group_of(inner), cpus })
+    }
+
+    /// Returns a group relative to the mounted one.
+    fn below_top<'b>(&self, group: &'b str) -> &'b Path {
+        Path::new(group).strip_prefix(&self.top).unwrap_or(Path::new(""))
+    }
+
+    /// Returns the path of a group in its hierarchy from one relative to the mounted one.
+    fn group_of(&self, inner: &Path) -> String {
+        [self.top.trim_end_matches('/'), &inner.to_string_lossy()].join("/")
+    }
+
+    /// Returns the group and those around it, each with its folder.
+    pub(super) fn groups_around(&self, group: &str) -> Vec<(String, PathBuf)> {
+        let inner = self.below_top(group).ancestors();
+        inner.map(|inner| (self.group_of(inner), self.folder.join(inner))).collect()
     }
 }
 

@@ -10,9 +10,11 @@ use super::affinity;
 #[cfg(feature = "changes")]
 use super::proc_files::read_file;
 #[cfg(feature = "changes")]
-use crate::cgroup::LimitingGroup;
-#[cfg(feature = "changes")]
 use crate::cgroup::limit::find_limiting_group;
+#[cfg(feature = "changes")]
+use crate::cgroup::quota::find_quota;
+#[cfg(feature = "changes")]
+use crate::cgroup::{CpuQuota, LimitingGroup};
 
 /// Maximum number of cpus that Linux is built for; it ignores the rest of a wider mask.
 const WIDEST: u32 = 8_192;
@@ -52,6 +54,13 @@ pub fn limiting_group(process: u32) -> Option<LimitingGroup> {
     let groups = std::fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     find_limiting_group(&groups, &mounts, &online_cpus(), |path| std::fs::read_to_string(path).ok())
+}
+
+/// Returns the quota of processor time that limits this process; `None` without one.
+#[cfg(feature = "changes")]
+pub fn own_quota() -> Option<CpuQuota> {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    find_quota(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?, read)
 }
 
 /// Returns the online cpus of a process's cpuset: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above with the

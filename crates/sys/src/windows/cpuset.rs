@@ -6,7 +6,7 @@ use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessAffinityMask};
 
 #[cfg(feature = "changes")]
-use crate::cgroup::LimitingGroup;
+use crate::cgroup::{CpuQuota, LimitingGroup};
 
 use super::handle::{KernelHandle, check_result};
 use super::opened_task::{OpenedTask, all_of, groups_of, mask_of_process};
@@ -24,6 +24,12 @@ pub fn cpuset_of(process: u32) -> CpuSet {
 /// Returns `None`: Windows has no control groups.
 #[cfg(feature = "changes")]
 pub fn limiting_group(_: u32) -> Option<LimitingGroup> {
+    None
+}
+
+/// Returns `None`: quotas of jobs are not read yet.
+#[cfg(feature = "changes")]
+pub fn own_quota() -> Option<CpuQuota> {
     None
 }
 

@@ -209,6 +209,17 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
             suggestion::format_mention(&suggested_command::run_enforced())
         )));
     }
+    let stopped = how_many(|observed| observed.quota_stops.is_some_and(|stops| stops > 0));
+    if stopped > 0 {
+        let threads = counted.iter().map(|trial| trial.observed.most_threads).max().unwrap_or_default();
+        lines.push(warn(&format!(
+            "a quota of processor time stopped the program in {} of {} (it had up to {}). That limits it more than its cpus do: {} names the quota.",
+            stopped,
+            format_count(counted.len(), "run"),
+            format_count(threads, "thread"),
+            suggestion::format_mention(&suggested_command::doctor()),
+        )));
+    }
     let left = how_many(|observed| observed.left_behind > 0);
     if left > 0 {
         lines.push(warn(&format!("{} left processes behind; corewise ended them.", format_count(left, "run"))));
