@@ -179,10 +179,22 @@ fn the_built_in_machines_are_what_is_published_of_them() {
         .map(|machine| format!("{}: {}", machine.name, shown(&machine.read_machine().unwrap().machine)))
         .collect();
     insta::assert_snapshot!(shown.join("\n"), @r"
+    core-i7-14700k: 1 package, 1 node, 1 die, 1 llc, 11 cluster, 20 core, 28 cpu
+      first core 0,1 cluster 0,1 llc 0-27 die 0-27; llc [33] MiB; nodes 0:None
+    core-i9-13900k: 1 package, 1 node, 1 die, 1 llc, 12 cluster, 24 core, 32 cpu
+      first core 0,1 cluster 0,1 llc 0-31 die 0-31; llc [36] MiB; nodes 0:None
+    core-ultra-9-285k: 1 package, 1 node, 1 die, 1 llc, 12 cluster, 24 core, 24 cpu
+      first core 0 cluster 0 llc 0-23 die 0-23; llc [36] MiB; nodes 0:None
     core2-quad-q6600: 1 package, 1 node, 2 die, 2 llc, 2 cluster, 4 core, 4 cpu
       first core 0 cluster 0,1 llc 0,1 die 0,1; llc [4, 4] MiB; nodes 0:None
     fx-8150: 1 package, 1 node, 1 die, 1 llc, 4 cluster, 8 core, 8 cpu
       first core 0 cluster 0,1 llc 0-7 die 0-7; llc [8] MiB; nodes 0:None
+    ryzen-9-7900x3d: 1 package, 1 node, 2 die, 2 llc, 12 cluster, 12 core, 24 cpu
+      first core 0,12 cluster 0,12 llc 0-5,12-17 die 0-5,12-17; llc [96, 32] MiB; nodes 0:None
+    ryzen-9-7950x3d: 1 package, 1 node, 2 die, 2 llc, 16 cluster, 16 core, 32 cpu
+      first core 0,16 cluster 0,16 llc 0-7,16-23 die 0-7,16-23; llc [96, 32] MiB; nodes 0:None
+    ryzen-9-9900x: 1 package, 1 node, 2 die, 2 llc, 12 cluster, 12 core, 24 cpu
+      first core 0,12 cluster 0,12 llc 0-5,12-17 die 0-5,12-17; llc [32, 32] MiB; nodes 0:None
     ryzen-9-9950x3d: 1 package, 1 node, 2 die, 2 llc, 16 cluster, 16 core, 32 cpu
       first core 0,16 cluster 0,16 llc 0-7,16-23 die 0-7,16-23; llc [96, 32] MiB; nodes 0:None
     simulated-2-packages: 2 package, 2 node, 2 die, 2 llc, 8 cluster, 8 core, 16 cpu

@@ -189,7 +189,25 @@ fn propose_named(scene: &PlannerMachine<'_>) -> Vec<PlacementProposal> {
     let of_name = |(name, _): (CpuSetName, CpuSet)| {
         build_proposal(scene, ProposalKind::Named, name.word().to_owned(), reason::reason_of_name(name))
     };
-    pools.into_iter().filter_map(of_name).collect()
+    pools.into_iter().filter_map(of_name).chain(propose_parts_of_vcache(scene)).collect()
+}
+
+/// Proposes the cores with stacked cache without their second threads, and without the first core if it is among them.
+fn propose_parts_of_vcache(scene: &PlannerMachine<'_>) -> Vec<PlacementProposal> {
+    let whole = scene.resolve_text(CpuSetName::Vcache.word()).filter(|whole| whole.len() < scene.usable.len());
+    let Some(whole) = whole else { return Vec::new() };
+    let parts = [
+        (
+            format!("{} & {}", CpuSetName::Vcache, CpuSetName::OnePerCore),
+            "The stacked cache, and no two threads share a core.",
+        ),
+        (
+            format!("{} - core:0", CpuSetName::Vcache),
+            "The stacked cache without the first core, which often gets the most interrupts.",
+        ),
+    ];
+    let part = |(text, reason): (String, &str)| build_proposal(scene, ProposalKind::Named, text, reason.to_owned());
+    parts.into_iter().filter_map(part).filter(|part| part.cpus.len() < whole.len()).collect()
 }
 
 /// Proposes placements that suit any number of threads.

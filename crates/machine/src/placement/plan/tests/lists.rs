@@ -167,7 +167,7 @@ fn a_threadripper_of_complexes_of_three_cores() {
 #[test]
 fn a_ryzen_with_stacked_cache_on_one_die() {
     assert_snapshot!(of("ryzen-9-9950x3d", None), @r"
-    10 of 2024 classes of 4294967295 choices
+    12 of 2024 classes of 4294967295 choices
     -                                32 cpus: The OS default: everything else must beat it.
         0-31 (1 of 1)
     all - core:0                     30 cpus: Without the first core, which often gets the most interrupts.
@@ -178,6 +178,10 @@ fn a_ryzen_with_stacked_cache_on_one_die() {
         8-15,24-31 (1 of 601080390)
     one-per-core                     16 cpus: One cpu of each core: no two threads share one.
         0-15 (65536 of 601080390)
+    vcache - core:0                  14 cpus: The stacked cache without the first core, which often gets the most interrupts.
+        1-7,17-23 (8 of 471435600)
+    vcache & one-per-core             8 cpus: The stacked cache, and no two threads share a core.
+        0-7 (256 of 10518300)
     spread(2, llc)                    2 cpus: One cpu in each last-level cache, which it shares with no other.
         0,8 (256 of 496)
     core:1                            2 cpus: One core (stacked cache): its siblings share even the nearest cache.
@@ -199,6 +203,10 @@ fn a_ryzen_with_stacked_cache_on_one_die() {
         0-7,16-23 (1 of 601080390)
     frequency                        16 cpus: Without the stacked cache: these cores usually clock higher.
         8-15,24-31 (1 of 601080390)
+    vcache - core:0                  14 cpus: The stacked cache without the first core, which often gets the most interrupts.
+        1-7,17-23 (8 of 471435600)
+    vcache & one-per-core             8 cpus: The stacked cache, and no two threads share a core.
+        0-7 (256 of 10518300)
     core:1                            2 cpus: One core (stacked cache): its siblings share even the nearest cache.
         1,17 (8 of 496)
     core:8                            2 cpus: One core (no stacked cache): its siblings share even the nearest cache.
