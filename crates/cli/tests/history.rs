@@ -40,6 +40,25 @@ fn a_page_of_results_that_are_here_adds_none() {
 }
 
 #[test]
+fn timings_of_other_programs_are_described_and_not_stored() {
+    let place = TestPlace::new();
+    let file = place.path().join("timings.json").display().to_string();
+    let times = |first: u32| (first..first + 10).map(|time| format!("{time}.5")).collect::<Vec<_>>().join(", ");
+    let result = |name: &str, first| format!("{{\"command\": \"{name}\", \"times\": [{}]}}", times(first));
+    std::fs::write(&file, format!("{{\"results\": [{}, {}]}}", result("old", 600), result("new", 500))).unwrap();
+    let said = printed(&place, &["history", "import", &file]);
+    for words in
+        ["hyperfine: 2 series, measured one after the other", "new       10", "Interleaved runs tell the two apart"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(said.contains("in an order that is not chance"), "both grow: {said}");
+    refused(&place, &["history", "show", "1"], 3);
+    std::fs::write(&file, "my own words").unwrap();
+    assert!(refused(&place, &["history", "import", &file], 3).contains("holds no result"));
+}
+
+#[test]
 fn a_number_that_does_not_exist_is_told_with_those_that_do() {
     let place = TestPlace::new();
     assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());

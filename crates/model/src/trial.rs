@@ -40,6 +40,7 @@ pub use live::{
 };
 pub use open_points::{LEAST_SPAN_S, span_of_trials};
 pub use parts::{LOAD, REST, ServiceParts, ThreadRole, WorkloadService};
+pub(crate) use session_trend::trend_probability;
 pub use session_trend::{SessionTrend, find_trend};
 pub use threads::{ThreadOccupancy, ThreadsReport, threads_report};
 pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};

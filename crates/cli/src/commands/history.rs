@@ -4,6 +4,7 @@ pub mod arguments;
 mod document;
 mod import;
 mod list;
+mod timings;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -36,6 +37,7 @@ impl RunnableCommand for HistoryArguments {
         command_document::<HistoryDocument<'_>>(&["history", "history --kind survey"]),
         command_document::<DeletionDocument<'_>>(&["history prune --older-than 1s --dry-run"]),
         command_document::<import::ImportDocument>(&["history import page.html"]),
+        command_document::<timings::TimingsDocument>(&["history import hyperfine.json"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

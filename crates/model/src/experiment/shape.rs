@@ -14,7 +14,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Returns the number of modes: 2 if the split into two groups with the least variance within (Otsu) leaves groups that
 /// are far apart.
-pub(super) fn count_modes(values: &[f64]) -> u32 {
+pub(crate) fn count_modes(values: &[f64]) -> u32 {
     let fewest = ((SMALLER * values.len() as f64).ceil() as usize).max(2);
     if values.len() < FEWEST {
         return 1;

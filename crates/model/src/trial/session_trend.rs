@@ -40,7 +40,7 @@ pub fn find_trend(trials: &[Trial], metric: &TrialMetric) -> Option<SessionTrend
 
 /// Returns the two-sided probability of the test of Mann (1945) and Kendall, with its normal approximation and no correction for ties, which
 /// makes it too large.
-fn trend_probability(values: &[f64]) -> f64 {
+pub(crate) fn trend_probability(values: &[f64]) -> f64 {
     let order = |(at, value): (usize, &f64)| {
         values[at + 1..].iter().map(|later| f64::from(i8::from(later > value) - i8::from(later < value))).sum::<f64>()
     };

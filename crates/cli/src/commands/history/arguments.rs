@@ -73,9 +73,10 @@ pub enum HistoryCommand {
         #[arg(value_name = "B")]
         after: i64,
     },
-    /// Import the results that a page written by `corewise report` contains
+    /// Import the results that a page written by `corewise report` contains, or describe timings of hyperfine, Google
+    /// Benchmark, pyperf, Criterion (JSON) or CSV: what they show, and how many interleaved runs would decide
     Import {
-        /// Page to import
+        /// Page, or file of timings
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Check a page: read it from standard input, print its results in every form under memory and time limits, and

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use corewise_machine::suggested_command;
+use corewise_model::timings::read_timings;
 use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::limits::limit_this_process;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::timings::show_timings;
 use crate::app::artifact::ArtifactKind;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::show_result;
@@ -41,23 +43,27 @@ pub struct ImportDocument {
     known: Vec<i64>,
 }
 
-/// Imports the results of a page into this user's history. Imports nothing if one of them is broken, unknown, or too large to show.
+/// Imports the results of a page into this user's history, or describes the timings of another program. Imports nothing if one of them is broken, unknown, or too large to show.
 pub fn import_page(file: &Path, settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let name = file.display().to_string();
+    let page = InputFile::open(file, InputKind::ReportPage)
+        .and_then(InputFile::read_text)
+        .map_err(CommandFailure::unavailable_error)?;
+    if find_elements(&page).next().is_none() {
+        if let Some((format, all)) = read_timings(&page) {
+            return show_timings(format, &all, settings);
+        }
+        return Err(CommandFailure::unavailable_error(format!("{name} holds no result")).with_hint(format!(
+            "A page of {} holds the results that it shows. Timings of hyperfine, Google Benchmark, pyperf and Criterion (JSON) and CSV are \
+             described.",
+            suggestion::format_mention(&suggested_command::report())
+        )));
+    }
     let HistoryPlace::At(path) = &settings.history else {
         return Err(
             CommandFailure::usage_error("a history is needed to import into").with_hint("Name one with --store PATH.")
         );
     };
-    let page = InputFile::open(file, InputKind::ReportPage)
-        .and_then(InputFile::read_text)
-        .map_err(CommandFailure::unavailable_error)?;
-    if find_elements(&page).next().is_none() {
-        return Err(CommandFailure::unavailable_error(format!("{name} holds no result")).with_hint(format!(
-            "A page of {} holds the results that it shows.",
-            suggestion::format_mention(&suggested_command::report())
-        )));
-    }
     let refused =
         |why: String| CommandFailure::unavailable_error(format!("{name}: {why}")).with_hint("Nothing was imported.");
     rehearse_in_child(&page)?.map_err(refused)?;

@@ -5,7 +5,7 @@ mod checks;
 mod export;
 mod figures;
 mod further_differences;
-mod gain;
+pub mod gain;
 mod gate;
 mod open_points;
 mod partial;
