@@ -48,17 +48,17 @@ impl MaskJournal {
     pub fn take_over(&mut self) -> Result<Vec<(ThreadIdentity, OriginalMask, CpuSet)>, SysError> {
         let mut placed = Vec::new();
         for mut left in left_in(self.journal.folder())?.into_iter().flatten().filter(is_of_keeper) {
-            let masks = left.masks_in_force();
+            let (masks, present): (Vec<AffinityChange>, Vec<CpuSet>) = left.masks_in_force().into_iter().unzip();
             // Changes that cannot be journalled are given back with the rest.
             if let Ok(numbers) = self.journal.take_over(masks.iter().cloned().map(Change::Affinity).collect()) {
                 left.hand_over(&masks);
-                for (mask, number) in masks.into_iter().zip(numbers) {
+                for ((mask, now), number) in masks.into_iter().zip(present).zip(numbers) {
                     let thread = (mask.thread.id, mask.thread.start_ticks);
                     let original = if mask.was_all { OriginalMask::All } else { OriginalMask::Only(mask.old) };
-                    let given = [mask.in_turn, vec![mask.new.clone()]].concat();
+                    let given = [mask.in_turn, vec![mask.new]].concat();
                     let change = ThreadChange { number, given, at_ticks: mask.at_ticks };
                     self.replace_change(thread, change);
-                    placed.push((thread, original, mask.new));
+                    placed.push((thread, original, now));
                 }
             }
             left.undo_changes();

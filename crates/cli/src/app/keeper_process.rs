@@ -16,17 +16,18 @@ pub struct RunningKeeper {
     pub is_certain: bool,
 }
 
-/// Returns true if a process runs and is a `keep run`: it executes this program's file by name, with these arguments. A system that does not
-/// report the arguments of processes (Wine 8) leaves the name alone.
+/// Returns true if a process runs and is a `keep run`: it executes this program's file by name, with these arguments. The name alone counts
+/// if the system reports no arguments, not even those of this process (Wine 8).
 pub fn is_keeper(keeper: ProcessIdentity) -> bool {
-    let facts = ProcessFacts::read_facts(keeper.id).ok().flatten();
-    facts.is_some_and(|facts| facts.process == keeper && may_run_keeper(&facts))
+    let facts = read_facts(keeper.id).filter(|facts| facts.process == keeper);
+    facts.zip(read_facts(std::process::id())).is_some_and(|(facts, this)| may_run_keeper(&facts, &this))
 }
 
 /// Returns each process of these users that may be a `keep run`.
 pub fn find_keepers(users: &[u32]) -> Vec<RunningKeeper> {
-    let facts = processes::all_processes().into_iter().filter_map(|id| ProcessFacts::read_facts(id).ok().flatten());
-    let keepers = facts.filter(|facts| users.contains(&facts.user) && may_run_keeper(facts));
+    let Some(this) = read_facts(std::process::id()) else { return Vec::new() };
+    let facts = processes::all_processes().into_iter().filter_map(read_facts);
+    let keepers = facts.filter(|facts| users.contains(&facts.user) && may_run_keeper(facts, &this));
     let found = |facts: ProcessFacts| RunningKeeper {
         process: facts.process,
         user: facts.user,
@@ -35,23 +36,45 @@ pub fn find_keepers(users: &[u32]) -> Vec<RunningKeeper> {
     keepers.map(found).collect()
 }
 
-fn may_run_keeper(facts: &ProcessFacts) -> bool {
+fn read_facts(process: u32) -> Option<ProcessFacts> {
+    ProcessFacts::read_facts(process).ok().flatten()
+}
+
+fn may_run_keeper(facts: &ProcessFacts, this: &ProcessFacts) -> bool {
     let words = facts.arguments.iter().skip_while(|word| *word != "keep");
-    is_this_program(facts) && (facts.arguments.is_empty() || words.skip(1).any(|word| word == "run"))
+    let is_unreported = facts.arguments.is_empty() && this.arguments.is_empty();
+    executes_same_program(facts, this) && (is_unreported || words.skip(1).any(|word| word == "run"))
 }
 
 /// Compares names of files: the keeper may execute an older version, whose file was replaced.
-fn is_this_program(facts: &ProcessFacts) -> bool {
-    let this = ProcessFacts::read_facts(std::process::id()).ok().flatten();
-    this.is_some_and(|this| match (executed_name(&facts.executable), executed_name(&this.executable)) {
+fn executes_same_program(facts: &ProcessFacts, this: &ProcessFacts) -> bool {
+    match (executed_name(&facts.executable), executed_name(&this.executable)) {
         (Some(name), Some(this)) => name == this,
         // The file of another user's process cannot be read.
         _ => facts.name == this.name,
-    })
+    }
 }
 
 fn executed_name(executable: &ExecutableFile) -> Option<OsString> {
     let ExecutableFile::File { path, .. } = executable else { return None };
     let name = path.file_name()?.to_string_lossy();
     Some(name.strip_suffix(" (deleted)").unwrap_or(&name).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_alone_makes_no_keeper_if_the_system_reports_arguments() {
+        let with = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+            ProcessFacts { arguments, ..read_facts(std::process::id()).unwrap() }
+        };
+        let (this, keeper) = (with(&["corewise", "keep", "reload"]), with(&["corewise", "keep", "--user", "run"]));
+        assert!(may_run_keeper(&keeper, &this));
+        assert!(!may_run_keeper(&with(&["corewise", "run", "keep"]), &this));
+        assert!(!may_run_keeper(&with(&[]), &this), "it has removed its arguments");
+        assert!(may_run_keeper(&with(&[]), &with(&[])), "no process has any here");
+    }
 }

@@ -124,6 +124,31 @@ fn a_killed_loop_leaves_nothing_after_undo_or_the_next() {
     }
 }
 
+/// Setting an earlier mask of a thread again needs no other line in the journal: the last one is of another mask.
+#[test]
+fn a_mask_that_was_set_again_is_taken_over_after_a_kill() {
+    let Some(stage) = KeepStage::new() else { return };
+    stage.add();
+    let nap = stage.nap();
+    let mut daemon = stage.daemon();
+    stage.wait_for_mask(&nap, &stage.one);
+    let other = CpuSet::from_cpu(stage.all.lowest().unwrap());
+    let [here, there] = [&stage.one, &other].map(|cpus| format!("on = \"{cpus}\""));
+    let rules = std::fs::read_to_string(&stage.rules).unwrap();
+    assert!(rules.contains(&here), "{rules}");
+    for (text, mask) in [(rules.replace(&here, &there), &other), (rules.clone(), &stage.one)] {
+        std::fs::write(&stage.rules, text).unwrap();
+        stage.said(&["reload"]);
+        stage.wait_for_mask(&nap, mask);
+    }
+    daemon.0.kill().unwrap();
+    daemon.0.wait().unwrap();
+    let log = stage.stop(stage.daemon());
+    assert!(log.contains("1 mask of it taken over"), "{log}");
+    assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), stage.all);
+    stage.assert_nothing_left();
+}
+
 #[test]
 fn a_program_is_launched_where_a_rule_says() {
     let Some(stage) = KeepStage::new() else { return };

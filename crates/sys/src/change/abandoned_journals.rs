@@ -5,6 +5,8 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use corewise_machine::CpuSet;
+
 use super::affinity::AffinityChange;
 use super::journal_place::JournalPlace;
 use super::lines::JournalHeader;
@@ -181,12 +183,13 @@ impl AbandonedJournal {
         if self.can_be_undone() { self.log.preview_undo(meanwhile) } else { Vec::new() }
     }
 
-    /// Returns the masks that are still as its corewise set them; none unless its state is [`JournalStanding::Left`]. A caller that takes them
-    /// over records them with [`super::ChangeJournal::take_over`], and undoes the rest.
-    pub fn masks_in_force(&self) -> Vec<AffinityChange> {
+    /// Returns the changes of masks that are still as its corewise set them, at first or in turn, each with the mask now; none unless its
+    /// state is [`JournalStanding::Left`]. A caller that takes them over records them with [`super::ChangeJournal::take_over`], and undoes
+    /// the rest.
+    pub fn masks_in_force(&self) -> Vec<(AffinityChange, CpuSet)> {
         let changes = self.open_entries().filter_map(|entry| match &entry.change {
-            Change::Affinity(change) if self.standing == JournalStanding::Left && change.is_in_force() => {
-                Some(change.clone())
+            Change::Affinity(change) if self.standing == JournalStanding::Left => {
+                change.cpus_in_force().map(|now| (change.clone(), now))
             }
             _ => None,
         });
@@ -195,9 +198,10 @@ impl AbandonedJournal {
 
     /// Returns true if a thread still has the mask that this journal's corewise set.
     pub fn has_mask_in_force(&self, thread: u32) -> bool {
-        let is_of =
-            |change: &Change| matches!(change, Change::Affinity(own) if own.thread.id == thread && own.is_in_force());
-        self.open_entries().any(|entry| is_of(&entry.change))
+        self.open_entries().any(|entry| match &entry.change {
+            Change::Affinity(own) => own.thread.id == thread && own.cpus_in_force().is_some(),
+            _ => false,
+        })
     }
 
     /// Settles changes that another journal has taken over.

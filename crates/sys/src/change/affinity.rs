@@ -103,9 +103,10 @@ impl AffinityChange {
         Self::new(identity(process)?, identity(thread)?, new)
     }
 
-    /// Returns true if the thread is alive and its cpus are exactly those set by this change.
-    pub(super) fn is_in_force(&self) -> bool {
-        self.thread.is_alive() && affinity::affinity_of(self.thread.id).is_ok_and(|now| now == self.new)
+    /// Returns the thread's cpus if it is alive and they are exactly those that this change gave it, at first or in turn.
+    pub(super) fn cpus_in_force(&self) -> Option<CpuSet> {
+        let now = affinity::affinity_of(self.thread.id).ok().filter(|_| self.thread.is_alive())?;
+        self.given_sets().any(|given| *given == now).then_some(now)
     }
 
     pub(super) fn apply_change(&self) -> io::Result<()> {

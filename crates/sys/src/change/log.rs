@@ -20,6 +20,8 @@ pub(super) const LARGEST_BYTES: u64 = 16 << 20;
 pub(super) const MOST_OPEN: usize = 5_500;
 /// Settled entries are dropped from the file when it has grown by this, or to twice its size.
 const SLACK_BYTES: u64 = 64 << 10;
+/// Growth beyond that up to which they are dropped only after changes were undone: a program may wait for a change that begins.
+const PATIENCE_BYTES: u64 = 1 << 20;
 
 /// A change in a journal that is not settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,10 +221,7 @@ impl JournalLog {
             let why = format!("it has {MOST_OPEN} changes that are not undone, and may have no more");
             return Err(io::Error::other(why));
         }
-        if self.contents.end >= self.compact_at {
-            // A full disk may still take a line.
-            let _ = self.compact_file();
-        }
+        self.compact_at_length(self.compact_at.saturating_add(PATIENCE_BYTES));
         let first = self.contents.last_number + 1;
         let mut text = Vec::new();
         for (number, change) in (first..).zip(changes) {
@@ -239,6 +238,13 @@ impl JournalLog {
         self.contents.entries.extend((first..).zip(changes).map(entry));
         self.contents.last_number += changes.len() as u32;
         Ok(first)
+    }
+
+    /// Drops settled entries from a file of at least this length. If that fails, a full disk may still take a line.
+    fn compact_at_length(&mut self, least_bytes: u64) {
+        if self.contents.end >= least_bytes {
+            let _ = self.compact_file();
+        }
     }
 
     /// Writes the open changes into a new file and replaces the old one with it. The new file is locked before it gets the name.
@@ -342,6 +348,7 @@ impl JournalLog {
             undone.push(UndoneChange { change: entry.change, outcome });
         }
         self.undo_heirs(&threads, &mut undone);
+        self.compact_at_length(self.compact_at);
         undone
     }
 

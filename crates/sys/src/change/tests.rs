@@ -719,8 +719,13 @@ fn a_journal_does_not_grow_with_what_is_settled() {
     journal.make_change(world.written(0, "stays")).unwrap();
     let before = world.paths();
     for value in 0..600 {
+        let size = world.journal_bytes().len();
         // Long enough that some hundred fill the file.
         let number = journal.make_change(world.written(1, &format!("{value:0500}"))).unwrap();
+        assert!(
+            world.journal_bytes().len() > size,
+            "a program may wait for a change: it is not the time to rewrite the file"
+        );
         assert!(journal.undo_change(number).unwrap().outcome.is_reverted());
     }
     let size = world.journal_bytes().len();
