@@ -5,6 +5,7 @@
 
 mod auto;
 mod bare;
+mod calls;
 mod cgroup;
 mod choices;
 mod clean;
@@ -12,6 +13,7 @@ mod command;
 mod dispatch;
 mod dpdk;
 mod gamemode;
+mod guess;
 mod haproxy;
 mod hwloc;
 mod kernel_command_line;
@@ -31,7 +33,9 @@ mod powershell;
 mod process_lasso;
 mod rankfile;
 mod redis;
+mod reports;
 mod setting;
+mod setting_value;
 mod settings_table;
 mod slurm;
 mod steam;

@@ -2,7 +2,7 @@
 
 use super::choices::{NamedReading, agree, keep_speaking};
 use super::text::{TextFault, TextPiece};
-use super::{Notation, NotationError, NotationReading, bare, dispatch, setting};
+use super::{Notation, NotationError, NotationReading, bare, dispatch, guess, setting};
 use crate::Machine;
 
 /// A text whose notation was recognized.
@@ -41,6 +41,11 @@ pub fn recognize_notation(text: &str, machine: &Machine) -> Result<RecognizedTex
     .map(|(notation, reading)| RecognizedText { notation, reading })
 }
 
+/// Turns a refusal into a question if the text may name cpus all the same.
+fn ask_if_unknown(fault: TextFault, text: TextPiece<'_>) -> TextFault {
+    if fault.choices.is_empty() { guess::ask_about(text).unwrap_or(fault) } else { fault }
+}
+
 fn recognize_piece(text: TextPiece<'_>, machine: &Machine) -> Result<(Notation, NotationReading), TextFault> {
     if text.is_empty() {
         return Err(text.fault_here("there is nothing to read"));
@@ -54,7 +59,7 @@ fn recognize_piece(text: TextPiece<'_>, machine: &Machine) -> Result<(Notation, 
     if found.is_empty() {
         return match setting::find_count(text) {
             Some(fault) => Err(fault),
-            None => bare::read_bare(text, machine),
+            None => bare::read_bare(text, machine).map_err(|fault| ask_if_unknown(fault, text)),
         };
     }
     let read =

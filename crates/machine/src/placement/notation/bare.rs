@@ -4,7 +4,7 @@
 use super::choices::{NamedReading, agree};
 use super::peeled::{PeeledValue, peel_value};
 use super::text::{TextFault, TextPiece};
-use super::{Notation, NotationChoice, NotationReading, dispatch, libvirt, list, mask};
+use super::{Notation, NotationChoice, NotationReading, dispatch, guess, libvirt, list, mask};
 use crate::placement::{self, ResolveContext};
 use crate::{CpuSet, Machine, suggested_command};
 
@@ -20,7 +20,7 @@ struct BareReading {
 /// If it has none, or if two readings differ.
 pub(super) fn read_bare(text: TextPiece<'_>, machine: &Machine) -> Result<(Notation, NotationReading), TextFault> {
     let PeeledValue { key, value } = peel_value(text);
-    check_key(text, key)?;
+    check_key(text, key, value)?;
     let words = value.split_words();
     if words.len() > 1 && words.iter().all(|word| word.text.starts_with("0x")) {
         let read = |word: &TextPiece<'_>| Ok(NamedReading::new(word.text, mask::read_hexadecimal(*word)?));
@@ -59,7 +59,7 @@ pub(super) fn read_bare(text: TextPiece<'_>, machine: &Machine) -> Result<(Notat
 }
 
 /// Refuses keys that do not name cpus: whatever stands behind them may be nodes, memory, ports.
-fn check_key(text: TextPiece<'_>, key: Option<&str>) -> Result<(), TextFault> {
+fn check_key(text: TextPiece<'_>, key: Option<&str>, value: TextPiece<'_>) -> Result<(), TextFault> {
     const OF_CPUS: [&str; 8] = ["cpu", "core", "affinity", "mask", "pin", "isol", "lcore", "processor"];
     const OTHER: [&str; 18] = [
         "mem",
@@ -87,6 +87,9 @@ fn check_key(text: TextPiece<'_>, key: Option<&str>) -> Result<(), TextFault> {
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if has(&OF_CPUS) && !has(&OTHER) {
         return Ok(());
+    }
+    if let (false, Some(question)) = (has(&OTHER), guess::ask_about_value(key, value)) {
+        return Err(question);
     }
     let what = format!("\"{key}\" is no setting that is known here, and may name something other than cpus");
     Err(text.fault_here(what).with_hint("give the value alone if it names cpus"))

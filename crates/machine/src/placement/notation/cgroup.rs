@@ -1,7 +1,7 @@
 //! Files of a cgroup v2 cpuset, and Docker's options for the same.
 
 use super::choices::{NamedReading, agree};
-use super::keyed::{ValueExtent, find_values};
+use super::keyed::{KeyedValue, ValueExtent, find_values};
 use super::list::{self, ListSyntax};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, nodes};
@@ -92,7 +92,9 @@ const DOCKER_MEMORY: [&str; 3] = ["--cpuset-mems", "CpusetMems", "cpuset_mems"];
 /// Reads a list, options, a whole `docker run` line, a compose file's `cpuset:`, or the output of `docker inspect`.
 pub(super) fn read_docker(text: TextPiece<'_>) -> Result<NotationReading, TextFault> {
     let mut parts = Vec::new();
-    for found in DOCKER_KEYS.iter().flat_map(|key| find_values(text, key, ValueExtent::Word)) {
+    // cgexec -g cpuset:group
+    let is_list = |found: &KeyedValue<'_>| !found.value.text.starts_with(|c: char| c.is_ascii_alphabetic());
+    for found in DOCKER_KEYS.iter().flat_map(|key| find_values(text, key, ValueExtent::Word)).filter(is_list) {
         let cpus = list::read_list(found.value, ListSyntax::default())?.into_iter().collect();
         parts.push(NamedReading::new(found.value.text, NotationReading::from_set(cpus)));
     }
@@ -103,7 +105,7 @@ pub(super) fn read_docker(text: TextPiece<'_>) -> Result<NotationReading, TextFa
         return Err(fault.with_hint("--cpuset-cpus=0-3 chooses cpus"));
     }
     if parts.is_empty() {
-        let cpus = list::read_list(text.without_quotes(), ListSyntax::default())?;
+        let cpus = list::read_list(text.without_quotes(), ListSyntax::default()).map_err(TextFault::into_silent)?;
         return Ok(NotationReading::from_set(cpus.into_iter().collect()));
     }
     Ok(agree(text, parts, || text.fault_here("no cpu is named here"))?.with_remarks(memory))

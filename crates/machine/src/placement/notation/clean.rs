@@ -28,7 +28,7 @@ const LOOKALIKES: [(char, char); 12] = [
 ];
 
 /// Words after `#` that make a line an instruction of a batch system.
-const DIRECTIVES: [&str; 4] = ["SBATCH", "PBS", "BSUB", "FLUX:"];
+const DIRECTIVES: [&str; 5] = ["SBATCH", "PBS", "BSUB", "FLUX:", "$"];
 
 /// Blanks the surroundings of a text.
 pub(super) fn clean_text(text: &str) -> CleanText {
@@ -159,7 +159,7 @@ fn blank_comment(line: &str) -> String {
         match quoted {
             Some(mark) if mark == character => quoted = None,
             None if matches!(character, '"' | '\'') && !before.is_alphanumeric() => quoted = Some(character),
-            None if character == '#' && before.is_whitespace() && !line[place..].starts_with("# group ") => {
+            None if character == '#' && before.is_whitespace() && begins_comment(&line[place..]) => {
                 return line[..place].to_owned() + &blank_text(&line[place..]);
             }
             _ => {}
@@ -167,6 +167,11 @@ fn blank_comment(line: &str) -> String {
         before = character;
     }
     line.to_owned()
+}
+
+/// Returns true for `#` and what is no group of PowerShell's lines, and no number of a message (`Info #254:`).
+fn begins_comment(text: &str) -> bool {
+    !text.starts_with("# group ") && !text[1..].starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Returns the length of `#SBATCH` and the like at the beginning.

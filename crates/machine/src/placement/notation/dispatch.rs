@@ -95,18 +95,12 @@ fn tool_of(notation: Notation) -> NotationTool {
         Notation::OpenMp => {
             tool(|chosen| openmp::print_lines(chosen.order), openmp::read_text, |text| has_value(text, openmp::KEYS))
         }
-        Notation::Libvirt => tool(
-            libvirt::print_lines,
-            |text, _| libvirt::read_text(text),
-            |text| libvirt::MARKS.iter().any(|mark| text.text.contains(mark)),
-        ),
+        Notation::Libvirt => tool(libvirt::print_lines, |text, _| libvirt::read_text(text), libvirt::is_recognized),
         Notation::KernelCommandLine => tool(kernel_command_line::print_lines, kernel_command_line::read_text, |text| {
             kernel_command_line::KEYS.iter().any(|key| text.text.contains(&format!("{key}=")))
         }),
         Notation::Windows => tool(windows::print_lines, windows::read_text, windows::is_recognized),
-        Notation::PowerShell => {
-            tool(powershell::print_lines, powershell::read_text, |text| text.text.contains("ProcessorAffinity"))
-        }
+        Notation::PowerShell => tool(powershell::print_lines, powershell::read_text, powershell::is_recognized),
         Notation::ProcessLasso => {
             tool(process_lasso::print_lines, process_lasso::read_text, process_lasso::is_recognized)
         }
@@ -114,9 +108,7 @@ fn tool_of(notation: Notation) -> NotationTool {
         Notation::Redis => {
             tool(redis::print_lines, |text, _| redis::read_text(text), |text| has_value(text, redis::keys()))
         }
-        Notation::Haproxy => {
-            tool(haproxy::print_lines, |text, _| haproxy::read_text(text), |text| text.text.contains(haproxy::KEY))
-        }
+        Notation::Haproxy => tool(haproxy::print_lines, |text, _| haproxy::read_text(text), haproxy::is_recognized),
         Notation::Steam => tool(steam::print_lines, steam::read_text, |text| has_value(text, [steam::TOPOLOGY])),
         Notation::GameMode => {
             tool(gamemode::print_lines, gamemode::read_text, |text| has_value(text, [gamemode::PIN, gamemode::PARK]))

@@ -23,6 +23,11 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     ]
 }
 
+/// Returns true for a text with the keyword; behind `=` it belongs to another program.
+pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
+    text.text_after(KEY).is_some_and(|rest| !rest.text.starts_with('='))
+}
+
 /// Reads lines with `cpu-map`, one set for each.
 pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFault> {
     let mut sets: Vec<CpuSet> = Vec::new();

@@ -46,7 +46,9 @@ fn quoted_line(word: TextPiece<'_>) -> Option<TextPiece<'_>> {
     let place = word.text.find(['"', '\''])?;
     let inner = word.sub_piece(place + 1, word.text.len());
     let inner = inner.strip_suffix(&word.text[place..=place]).unwrap_or(inner);
-    let holds = inner.text.contains(char::is_whitespace) || BOOT_LOADERS.iter().any(|key| word.text.contains(key));
+    let holds = inner.text.contains(char::is_whitespace)
+        || BOOT_LOADERS.iter().any(|key| word.text.contains(key))
+        || KEYS.iter().any(|key| inner.text.starts_with(key));
     (holds && inner.text.contains('=')).then_some(inner)
 }
 

@@ -105,8 +105,10 @@ fn value_after(rest: TextPiece<'_>, extent: ValueExtent, is_option: bool) -> Opt
     }
     let value = data.unwrap_or(rest.sub_piece(end, rest.text.len()));
     let value = value.trim();
-    let begins = |c: char| c.is_ascii_hexdigit() || "\"'[{^!(".contains(c);
-    if !is_assigned && !is_option && !value.text.starts_with(begins) {
+    let begins = |c: char| c.is_ascii_hexdigit() || "\"'[^!(".contains(c);
+    // A block of a configuration file begins with a brace too.
+    let is_place = value.strip_prefix("{").is_some_and(|inner| inner.text.starts_with(begins));
+    if !is_assigned && !is_option && !value.text.starts_with(begins) && !is_place {
         return None;
     }
     Some(cut_value(value, extent))
@@ -114,11 +116,14 @@ fn value_after(rest: TextPiece<'_>, extent: ValueExtent, is_option: bool) -> Opt
 
 /// Cuts a value from the beginning of a text.
 fn cut_value(text: TextPiece<'_>, extent: ValueExtent) -> TextPiece<'_> {
-    for (open, close) in [('"', '"'), ('\'', '\''), ('[', ']')] {
-        let inside = text.text.strip_prefix(open).and_then(|inside| inside.find(close));
+    for mark in ['"', '\''] {
+        let inside = text.text.strip_prefix(mark).and_then(|inside| inside.find(mark));
         if let Some(length) = inside {
             return text.sub_piece(1, 1 + length).trim();
         }
+    }
+    if let Some(inside) = inside_brackets(text) {
+        return inside.trim();
     }
     if extent == ValueExtent::Line {
         let end = text.text.find([';', '"', '\'', '}']).unwrap_or(text.text.len());
@@ -141,6 +146,21 @@ fn cut_value(text: TextPiece<'_>, extent: ValueExtent) -> TextPiece<'_> {
     }
     let word = text.sub_piece(0, end);
     word.strip_suffix(",").unwrap_or(word)
+}
+
+/// Returns the part between a bracket at the beginning and the one that closes it.
+fn inside_brackets(text: TextPiece<'_>) -> Option<TextPiece<'_>> {
+    let mut depth = 0_usize;
+    for (place, character) in text.text.char_indices() {
+        match character {
+            '[' => depth += 1,
+            ']' if depth == 1 => return Some(text.sub_piece(1, place)),
+            ']' => depth -= 1,
+            _ if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Returns the end of a word; brackets hold it together.

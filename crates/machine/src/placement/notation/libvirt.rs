@@ -109,8 +109,22 @@ const RULES: ListSyntax =
     ListSyntax { spaces: false, stride: false, group: false, last: None, descending: false, exclusion: true };
 
 /// Elements and commands by which a text is recognized.
-pub(super) const MARKS: [&str; 8] =
-    ["<vcpu", "<emulatorpin", "<iothreadpin", "vcpupin", "emulatorpin", "iothreadpin", "CPU Affinity", "cpuset='"];
+const MARKS: [&str; 9] = [
+    "<cell ",
+    "<vcpu",
+    "<emulatorpin",
+    "<iothreadpin",
+    "vcpupin",
+    "emulatorpin",
+    "iothreadpin",
+    "CPU Affinity",
+    "cpuset='",
+];
+
+/// Returns true for elements, commands and output of libvirt. nvidia-smi has a column of that title too.
+pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
+    !text.text.contains("NUMA Affinity") && MARKS.iter().any(|mark| text.text.contains(mark))
+}
 
 /// Reads a cpuset, elements with one, lines of virsh, or its output. `<vcpupin>` overrides `<vcpu>`.
 pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFault> {

@@ -46,7 +46,7 @@ vocabulary! {
         PowerShell "powershell": "PowerShell: the mask of a running process, a signed 64-bit number",
             "`.ProcessorAffinity =`, for each processor group", "the same, and bare numbers, `0x` and `0b` among them";
         ProcessLasso "lasso": "Process Lasso: a rule that holds every process of a name on these cpus",
-            "a rule of Process Lasso, `app.exe,0,0-3;8`, if there is one processor group", "the same, the list alone, and a line `DefaultAffinitiesEx=` with one rule";
+            "a rule of Process Lasso, `app.exe,0,0-3;8`, if there is one processor group", "the same, the list alone, and a line `DefaultAffinitiesEx=`";
         Nginx "nginx": "nginx: a directive that gives each worker its cpu",
             "`worker_cpu_affinity`, a binary mask for each worker", "the same, also with `auto`";
         Redis "redis": "Redis: settings that bind the server and its helpers",
@@ -62,7 +62,7 @@ vocabulary! {
         Dpdk "dpdk": "DPDK: options of its environment",
             "`-l LIST`, `--lcores`", "both, `-c MASK`, on whole command lines";
         Setting "setting": "a setting of another program, recognized by its key",
-            "irqbalance's banned cpus", "irqbalance, Nova, TuneD, Open vSwitch, VPP, fio, LXD, Proxmox VE, Scylla, Intel MPI, Suricata, perf, stress-ng, cset; `/proc/PID/status`, lscpu, `numactl -H`, files of /proc/irq and /sys";
+            "irqbalance's banned cpus", "irqbalance, Nova, TuneD, Open vSwitch, VPP, fio, LXD, Proxmox VE, Scylla, Intel MPI, Suricata, perf, stress-ng, cset, SPDK, Xen, VMware, SQL Server; `/proc/PID/status`, lscpu, nvidia-smi, reports of MPI launchers, calls such as `sched_setaffinity`, `numactl -H`, files of /proc/irq and /sys";
     }
 }
 

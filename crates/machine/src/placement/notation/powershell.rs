@@ -36,6 +36,14 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     lines
 }
 
+/// The property of a process.
+const PROPERTY: &str = "ProcessorAffinity";
+
+/// Returns true for a text with the property, and not with a longer name such as IIS's.
+pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
+    text.text_after(PROPERTY).is_some_and(|rest| !rest.text.starts_with(char::is_alphanumeric))
+}
+
 /// Reads numbers and assignments to ProcessorAffinity, each optionally with `group N:` before or `# group N` after it.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let groups = windows::groups_of_machine(machine);
@@ -43,7 +51,7 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
     let mut remarks = Vec::new();
     for line in text.split_lines() {
         let (number, line) = windows::group_of(line, &groups, &mut remarks)?;
-        let value = match line.text_after("ProcessorAffinity") {
+        let value = match line.text_after(PROPERTY) {
             Some(rest) => rest
                 .split_once('=')
                 .map(|(_, value)| value)
@@ -52,7 +60,11 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
         };
         // A block of a loop may end behind it.
         let end = value.text.find(['}', ';', '#']).unwrap_or(value.text.len());
-        let value = strip_casts(value.sub_piece(0, end));
+        let value = value.sub_piece(0, end).trim();
+        // powershell -Command "… = 15"
+        let is_closed = value.text.matches('"').count() == 1;
+        let value = value.strip_suffix("\"").filter(|_| is_closed).unwrap_or(value);
+        let value = strip_casts(value);
         let word = mask::read_integer(value)?;
         let group = &groups[number];
         let all = if group.cpus.len() >= 64 { u64::MAX } else { (1 << group.cpus.len()) - 1 };

@@ -4,10 +4,11 @@
 //! bitsum.com/company-news/bitsums-cpu-affinity-textual-representation). The file prolasso.ini has the rules of all processes in one line,
 //! `DefaultAffinitiesEx=`. Each rule has three fields: the process, a mask from old versions that is 0 now, and the list.
 
+use super::choices::{NamedReading, agree};
 use super::list::{self, in_order};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, windows};
-use crate::{CpuSet, Machine};
+use crate::Machine;
 
 /// Key of the rules in the section `[ProcessDefaults]` of prolasso.ini.
 const KEY: &str = "DefaultAffinitiesEx=";
@@ -37,25 +38,23 @@ pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
     text.text.starts_with(KEY) || text.text.contains(".exe,")
 }
 
-/// Reads a list of cpus, a rule, or the line of rules if it has only one.
+/// Reads a list of cpus, a rule, or the line of rules, which must agree.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
-    let groups = windows::groups_of_machine(machine);
-    let rule = text.strip_prefix(KEY).unwrap_or(text);
-    let fields = rule.split(|c| c == ',');
-    let [.., cpus] = fields.as_slice() else { return Err(rule.fault_here("there is no rule")) };
-    if fields.len() > 3 {
-        return Err(fields[3].fault_here("a second rule begins here: write one rule, PROCESS,0,CPUS"));
+    let rules = text.strip_prefix(KEY).unwrap_or(text);
+    let mut parts = Vec::new();
+    for rule in rules.split(|c| c == ',').chunks(3) {
+        let [process, .., cpus] = rule else { return read_cpus(rule[0], machine) };
+        parts.push(NamedReading::new(process.text, read_cpus(*cpus, machine)?));
     }
+    agree(text, parts, || rules.fault_here("there is no rule"))
+}
+
+/// Reads a list with semicolons.
+fn read_cpus(cpus: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let mut numbers = Vec::new();
     for part in cpus.split(|c| c == ';') {
         numbers.extend(list::read_list(part, list::ListSyntax::default())?);
         list::check_count(numbers.len(), part)?;
     }
-    let group = &groups[0];
-    let at = |number: &u32| group.cpus.get(*number as usize).copied();
-    let Some(there) = numbers.iter().map(at).collect::<Option<CpuSet>>() else {
-        let highest = numbers.iter().max().copied().unwrap_or_default();
-        return Err(cpus.fault_here(format!("{highest} is no cpu: this group has {}", group.cpus.len())));
-    };
-    Ok(windows::finish_reading(there, &groups))
+    windows::read_numbers(cpus, numbers, machine)
 }

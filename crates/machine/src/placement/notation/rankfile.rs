@@ -63,7 +63,7 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
 }
 
 /// Cores of a machine by their addresses.
-struct HostCores {
+pub(super) struct HostCores {
     /// In the order of the tree.
     cores: Vec<CpuSet>,
     packages: Vec<CpuSet>,
@@ -71,7 +71,7 @@ struct HostCores {
 }
 
 impl HostCores {
-    fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine) -> Self {
         let cores = tree::sort_by_tree(machine.objects_of(Level::Core), machine);
         let numbered = cores.iter().enumerate().flat_map(|(index, core)| core.iter().map(move |cpu| (cpu, index)));
         let core_of_cpu = numbered.collect();
@@ -93,8 +93,14 @@ impl HostCores {
         self.cores.iter().filter(|core| core.is_subset(package)).cloned().collect()
     }
 
+    /// Returns the cpus of cores that are counted in a package.
+    pub fn cpus_of_package(&self, package: TextPiece<'_>, cores: TextPiece<'_>) -> Result<CpuSet, TextFault> {
+        let here = self.cores_of_package(&pick_objects(package, package, &self.packages, "package")?);
+        pick_objects(cores, cores, &here, "core")
+    }
+
     /// Returns the cpus of `0`, `1-2`, `0:1-2`, `1:*`, `0:0,1:3`.
-    fn counted_cpus(&self, slot: TextPiece<'_>) -> Result<CpuSet, TextFault> {
+    pub fn counted_cpus(&self, slot: TextPiece<'_>) -> Result<CpuSet, TextFault> {
         if !slot.text.contains(':') {
             return pick_objects(slot, slot, &self.cores, "core");
         }

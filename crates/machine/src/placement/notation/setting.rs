@@ -1,20 +1,24 @@
 //! Settings of other programs that name cpus by a key, and options of their command lines. [`settings_table`](super::settings_table) has
 //! the keys; a further program is a row there.
 
-use super::choices::{NamedReading, agree, one_for_each};
+use super::choices::{NamedReading, agree};
 use super::command::find_commands;
-use super::keyed::{KeyedValue, ValueExtent, find_values};
+use super::keyed::{KeyedValue, find_values};
 use super::list::{self, ListSyntax, format_counted};
-use super::settings_table::{COMMANDS, CommandRow, SETTINGS, SettingRow, SettingValue};
+use super::setting_value::SettingValue;
+use super::settings_table::{ARGUMENTS, ArgumentRow, COMMANDS, CommandRow, SETTINGS, SettingRow};
 use super::text::{TextFault, TextPiece};
-use super::{ChosenCpus, NotationLine, NotationReading, mask, nodes};
-use crate::{CpuSet, Machine};
+use super::{ChosenCpus, NotationLine, NotationReading, calls, reports};
+use crate::Machine;
 
 /// Returns true if a text has a setting that names cpus.
 pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
     settings_in(text).iter().any(|(row, found)| !is_count(row, found))
         || has_thread_sets(text.text)
         || !commands_in(text).is_empty()
+        || !arguments_in(text).is_empty()
+        || calls::is_recognized(text)
+        || reports::is_recognized(text)
 }
 
 /// Prints the settings of irqbalance and of the processes' status, which take these cpus as they are.
@@ -27,9 +31,10 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
 fn settings_in(text: TextPiece<'_>) -> Vec<(&'static SettingRow, KeyedValue<'_>)> {
     let of_row = |row: &'static SettingRow| {
         let found = row.keys.iter().flat_map(move |key| find_values(text, key, row.value.extent()));
-        found.map(move |found| (row, found))
+        found.filter(|found| row.value.may_be(found.value)).map(move |found| (row, found))
     };
-    SETTINGS.iter().flat_map(of_row).collect()
+    let is_meant = |row: &&SettingRow| text.text.contains(row.beside);
+    SETTINGS.iter().filter(is_meant).flat_map(of_row).collect()
 }
 
 /// Returns true if a value is a number of cpus, threads or shares, and names none.
@@ -62,17 +67,40 @@ fn commands_in(text: TextPiece<'_>) -> Vec<(&'static CommandRow, &'static str, T
     found
 }
 
+/// Returns the arguments of known commands that are cpus, each with the program.
+fn arguments_in(text: TextPiece<'_>) -> Vec<(&'static str, TextPiece<'_>)> {
+    let mut found = Vec::new();
+    let is_named = |row: &&'static ArgumentRow| row.programs.iter().any(|program| text.text.contains(program));
+    for row in ARGUMENTS.iter().filter(is_named) {
+        for words in find_commands(text, |name| row.programs.contains(&name)) {
+            let named = || words.iter().position(|word| word.text == row.behind).map(|place| place + 1);
+            let Some(begin) = row.behind.is_empty().then_some(0).or_else(named) else { continue };
+            let behind = words[begin..].iter().filter(|word| !word.text.starts_with('-')).skip(row.skipped);
+            let taken: Vec<_> = behind.take(if row.has_more { usize::MAX } else { 1 }).collect();
+            if let (Some(first), Some(last)) = (taken.first(), taken.last()) {
+                found.push((row.programs[0], first.up_to(**last, text)));
+            }
+        }
+    }
+    found
+}
+
 /// Reads all settings of a text, which must agree.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let mut parts = suricata_sets(text, machine)?;
     for (row, found) in settings_in(text).into_iter().filter(|(row, found)| !is_count(row, found)) {
-        let read = read_value(found.value, row.value, machine)?;
+        let read = row.value.read(found.value, machine)?;
         let name = [row.program, found.key.text].join(" ");
         parts.push(NamedReading::new(name.trim(), explain(read, row.program, found.key.text, row.remark, machine)));
     }
     for (row, option, value) in commands_in(text) {
-        parts.push(NamedReading::new(format!("{} {option}", row.programs[0]), read_value(value, row.value, machine)?));
+        parts.push(NamedReading::new(format!("{} {option}", row.programs[0]), row.value.read(value, machine)?));
     }
+    for (program, value) in arguments_in(text) {
+        parts.push(NamedReading::new(program, SettingValue::List.read(value, machine)?));
+    }
+    parts.extend(calls::read_calls(text, machine)?);
+    parts.extend(reports::read_reports(text, machine)?);
     let nothing = || text.fault_here("no setting that is known here names cpus");
     agree(text, parts, || find_count(text).unwrap_or_else(nothing))
 }
@@ -109,54 +137,6 @@ fn option_value<'a>(word: TextPiece<'a>, option: &str) -> Option<TextPiece<'a>> 
         true => rest.strip_prefix("="),
         false => Some(rest).filter(|rest| rest.is_empty() || rest.text.starts_with(|c: char| c.is_ascii_digit())),
     }
-}
-
-impl SettingValue {
-    /// Returns where a value ends.
-    fn extent(self) -> ValueExtent {
-        match self {
-            Self::List | Self::CountOrList | Self::Excluding | Self::Nodes => ValueExtent::Numbers,
-            Self::Masks | Self::Mask | Self::Integer | Self::ForEach(_) => ValueExtent::Word,
-            Self::Count(_) => ValueExtent::Word,
-        }
-    }
-}
-
-/// Reads a value.
-fn read_value(text: TextPiece<'_>, value: SettingValue, machine: &Machine) -> Result<NotationReading, TextFault> {
-    let kernel = ListSyntax { spaces: true, ..list::kernel_syntax(machine.possible.highest()) };
-    match value {
-        SettingValue::List => Ok(NotationReading::from_order(list::read_list(unquoted(text), kernel)?)),
-        SettingValue::Excluding => {
-            let rules = ListSyntax { exclusion: true, ..ListSyntax::default() };
-            Ok(NotationReading::from_set(list::read_list(text, rules)?.into_iter().collect()))
-        }
-        SettingValue::CountOrList => Ok(NotationReading::from_order(list::read_list(text, kernel)?)),
-        SettingValue::Mask => mask::read_hexadecimal(text),
-        SettingValue::Integer => Ok(NotationReading::from_set(mask::of_word(mask::read_integer(text)?))),
-        SettingValue::Masks => {
-            let read = |part: TextPiece<'_>| Ok(mask::read_hexadecimal(part)?.cpus);
-            let sets = text.split(|c| c == ',').into_iter().map(read).collect::<Result<Vec<_>, TextFault>>()?;
-            Ok(one_for_each("process", &sets))
-        }
-        SettingValue::ForEach(separator) => {
-            let read = |part| Ok(list::read_list(part, ListSyntax::default())?.into_iter().collect());
-            let sets =
-                text.split(|c| c == separator).into_iter().map(read).collect::<Result<Vec<CpuSet>, TextFault>>()?;
-            Ok(one_for_each("process", &sets))
-        }
-        SettingValue::Nodes => {
-            let numbers = list::read_list(text, ListSyntax::default())?.into_iter().collect();
-            let cpus = nodes::cpus_of_nodes(text, &numbers, machine)?;
-            Ok(NotationReading::from_set(cpus).with_remark("The numbers are NUMA nodes."))
-        }
-        SettingValue::Count(why) => Err(text.fault_here(why)),
-    }
-}
-
-/// Removes the quotation marks inside an array: `"1-3", "5"`.
-fn unquoted(text: TextPiece<'_>) -> TextPiece<'_> {
-    text.trim().without_quotes()
 }
 
 /// Reads the sets of threads in suricata.yaml: `- worker-cpu-set:` and, below, `cpu: [ "1-3", "5" ]`.

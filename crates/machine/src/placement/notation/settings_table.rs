@@ -1,5 +1,7 @@
 //! The keys and options by which other programs name cpus.
 
+use super::setting_value::SettingValue;
+
 /// A setting with its keys.
 pub(super) struct SettingRow {
     /// Program whose setting it is; empty for files of the kernel, whose names say it.
@@ -9,6 +11,8 @@ pub(super) struct SettingRow {
     pub value: SettingValue,
     /// The meaning, if it is not simply where the program runs; `{others}` stands for the other cpus.
     pub remark: &'static str,
+    /// Text elsewhere in the whole text, without which the keys mean something else; empty if they mean one thing everywhere.
+    pub beside: &'static str,
 }
 
 /// Commands with their options.
@@ -18,33 +22,24 @@ pub(super) struct CommandRow {
     pub value: SettingValue,
 }
 
-/// Form of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SettingValue {
-    /// A list, with commas or spaces.
-    List,
-    /// A list, of which a single number is a number of cpus.
-    CountOrList,
-    /// A list in which `^3` removes cpu 3.
-    Excluding,
-    /// A hexadecimal mask, with or without `0x` and commas.
-    Mask,
-    /// Hexadecimal masks, one for each process.
-    Masks,
-    /// A mask as a whole number of C: decimal unless it begins with `0x`.
-    Integer,
-    /// Lists, one for each process, with this separator.
-    ForEach(char),
-    /// A list of NUMA nodes.
-    Nodes,
-    /// A number of cpus or threads, which names none; the reason.
-    Count(&'static str),
+/// Commands that take cpus as an argument without an option.
+pub(super) struct ArgumentRow {
+    pub programs: &'static [&'static str],
+    /// Word behind which the arguments are counted; empty to count from the program.
+    pub behind: &'static str,
+    /// Number of arguments before the cpus.
+    pub skipped: usize,
+    /// True if all further arguments are cpus too.
+    pub has_more: bool,
 }
 
-use SettingValue::{Count, CountOrList, Excluding, ForEach, Integer, List, Mask, Masks, Nodes};
+use SettingValue::{
+    Count, CountOrList, ForEach, Integer, List, LocalRemote, Mask, MaskOrList, Masks, Nodes, Pairs, SocketCores,
+    WindowsFromOne, WindowsMask, WindowsRanges,
+};
 
 const fn setting(program: &'static str, keys: &'static [&'static str], value: SettingValue) -> SettingRow {
-    SettingRow { program, keys, value, remark: "" }
+    SettingRow { program, keys, value, remark: "", beside: "" }
 }
 
 const fn explained(
@@ -53,7 +48,21 @@ const fn explained(
     value: SettingValue,
     remark: &'static str,
 ) -> SettingRow {
-    SettingRow { program, keys, value, remark }
+    SettingRow { program, keys, value, remark, beside: "" }
+}
+
+/// A setting whose keys mean cpus only if `beside` is in the text too.
+const fn reported(
+    program: &'static str,
+    beside: &'static str,
+    keys: &'static [&'static str],
+    value: SettingValue,
+) -> SettingRow {
+    SettingRow { program, keys, value, remark: "", beside }
+}
+
+const fn argument(programs: &'static [&'static str], behind: &'static str, skipped: usize) -> ArgumentRow {
+    ArgumentRow { programs, behind, skipped, has_more: false }
 }
 
 const fn command(
@@ -75,13 +84,18 @@ const CPUS: &str = "this is a number of cpus, and names none";
 pub(super) const SETTINGS: &[SettingRow] = &[
     explained("irqbalance", &["IRQBALANCE_BANNED_CPUS"], Mask, BANNED),
     explained("irqbalance", &["IRQBALANCE_BANNED_CPULIST"], List, BANNED),
-    explained("Nova", &["cpu_dedicated_set", "vcpu_pin_set"], Excluding, "for the pinned virtual cpus of guests."),
-    explained("Nova", &["cpu_shared_set"], Excluding, "for guests that are not pinned, and for emulators."),
+    explained("irqbalance", &["Isolated CPUs", "Adaptive-ticks CPUs", "Banned CPUs"], Mask, BANNED),
+    explained("Nova", &["cpu_dedicated_set", "vcpu_pin_set"], List, "for the pinned virtual cpus of guests."),
+    explained("Nova", &["cpu_shared_set"], List, "for guests that are not pinned, and for emulators."),
     explained("TuneD", &["isolated_cores", "isolated_cpus"], List, "kept free of everything else."),
     explained("TuneD", &["no_balance_cores"], List, "without the scheduler's balancing."),
     explained("OpenShift", &["isolated"], List, "for workloads."),
     explained("OpenShift", &["reserved"], List, "for the system."),
     setting("Open vSwitch", &["pmd-cpu-mask", "dpdk-lcore-mask"], Mask),
+    setting("Open vSwitch", &["pmd-rxq-affinity"], Pairs(',', ':')),
+    reported("Open vSwitch", "pmd thread", &["core_id"], List),
+    setting("SPDK", &["reactor_mask"], MaskOrList),
+    setting("Nomad", &["reservable_cores"], List),
     setting("VPP", &["corelist-workers", "main-core"], List),
     setting("VPP", &["coremask-workers"], Mask),
     setting("fio", &["cpus_allowed"], List),
@@ -91,11 +105,27 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     setting("LXD", &["limits.cpu.nodes"], Nodes),
     setting("Proxmox VE", &["affinity", "-affinity"], List),
     setting("VMware", &["sched.cpu.affinity"], List),
+    setting("VMware", &["numa.nodeAffinity"], Nodes),
+    setting("Xen", &["dom0_nodes"], Nodes),
+    setting("QEMU", &["node-affinity"], Nodes),
+    setting("Lustre", &["cpu_pattern"], List),
+    reported("PowerDNS", "cpu-map=", &["cpu-map"], Pairs(' ', '=')),
     setting("Scylla", &["--cpuset"], List),
     setting("Scylla", &["cpu_mask", "irq_cpu_mask", "--irq-cpu-mask"], Mask),
     setting("Slurm", &["CPUSpecList", "CpuSpecList"], List),
     setting("", &["CPU affinity"], List),
-    setting("MySQL", &["VCPU ="], List),
+    reported("MySQL", "RESOURCE GROUP", &["VCPU"], List),
+    reported("MySQL Cluster", "ThreadConfig", &["cpubind"], List),
+    setting("MySQL Cluster", &["LockExecuteThreadToCPU", "LockMaintThreadsToCPU"], List),
+    reported("Grid Engine", "-binding", &["explicit"], SocketCores),
+    setting("SQL Server", &["AFFINITY CPU"], WindowsRanges),
+    reported("SQL Server", "sp_configure", &["affinity mask',"], WindowsMask),
+    setting("Java Thread Affinity", &["affinity.reserved", "-Daffinity.reserved"], Mask),
+    setting("Open MPI", &["pe-list"], List),
+    setting("MPICH", &["bind-to user", "binding user"], List),
+    reported("Slurm", "cpu-bind=", &["mask"], Mask),
+    setting("cpuset(1)", &["pid # mask"], List),
+    setting("OpenMP", &["bound to OS proc set", "bound to OS proc"], List),
     setting("Zeek", &["pin_cpus"], List),
     setting("LSF", &["LSB_BIND_CPU_LIST"], List),
     setting("Intel MPI", &["I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_PROCS"], List),
@@ -105,10 +135,22 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     setting("llama.cpp", &["--cpu-mask"], Mask),
     setting(
         "",
-        &["--cpu-range", "--cpu-list", "--cpu_list", "--core-list", "--core_list", "--cpu-set", "--cpulist"],
+        &[
+            "--core-ids",
+            "--core_ids",
+            "--cpu-ids",
+            "--cpus-list",
+            "--cpu-range",
+            "--cpu-list",
+            "--cpu_list",
+            "--core-list",
+            "--core_list",
+            "--cpu-set",
+            "--cpulist",
+        ],
         List,
     ),
-    setting("IIS", &["smpProcessorAffinityMask"], Integer),
+    setting("IIS", &["smpProcessorAffinityMask"], WindowsMask),
     setting("status in /proc", &["Cpus_allowed"], Mask),
     setting("status in /proc", &["Cpus_allowed_list"], List),
     setting("lscpu", &["On-line CPU(s) list"], List),
@@ -125,7 +167,7 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     setting("", &["*thread_siblings_list", "*core_siblings_list", "*core_cpus_list", "*package_cpus_list"], List),
     setting("", &["*die_cpus_list", "*cluster_cpus_list", "*shared_cpu_list", "*cpulist", "*local_cpulist"], List),
     setting("", &["*cpu/online", "*cpu/offline", "*cpu/present", "*cpu/possible", "*cpu/isolated"], List),
-    setting("", &["*cpu/nohz_full", "*cpu_core/cpus", "*cpu_atom/cpus", "*/cpus"], List),
+    setting("", &["*cpu/nohz_full", "*cpu_core/cpus", "*cpu_atom/cpus", "*/cpus", "*watchdog_cpumask"], List),
     setting("Go", &["GOMAXPROCS"], Count("this is a number of threads: Go takes any cpus that the process may use")),
     setting("OpenMP", &["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"], Count(THREADS)),
     setting(
@@ -144,7 +186,7 @@ pub(super) const SETTINGS: &[SettingRow] = &[
         Count("this is a share of time on any cpu"),
     ),
     setting("Proxmox VE", &["--cores", "vcpus"], Count(CPUS)),
-    setting("uWSGI", &["cpu-affinity"], Count("this is a number of cpus for each worker")),
+    setting("", &["cpu-affinity", "cpu_affinity"], CountOrList),
     setting(
         "Squid",
         &["cpu_affinity_map"],
@@ -170,8 +212,33 @@ pub(super) const COMMANDS: &[CommandRow] = &[
     command(&["trace-cmd"], &["-M"], Mask),
     command(&["cpuset"], &["-l"], List),
     command(&["dplace"], &["-c"], List),
-    command(&["aprun"], &["-cc"], List),
+    command(&["aprun"], &["-cc"], ForEach(':')),
     command(&["llama-cli", "llama-server", "llama-bench"], &["-C"], Mask),
-    command(&["iperf3"], &["-A", "--affinity"], List),
+    command(&["iperf3", "iperf"], &["-A", "--affinity"], LocalRemote),
+    command(&["netperf"], &["-T"], LocalRemote),
+    command(&["schedtool"], &["-a"], List),
+    command(&["spdk_tgt", "nvmf_tgt", "iscsi_tgt", "bdevperf", "vhost"], &["-m", "--cpumask"], MaskOrList),
+    command(&["xmrig", "cpuminer", "minerd"], &["--cpu-affinity"], Integer),
+    command(&["bhyve"], &["-p"], Pairs(' ', ':')),
+    command(&["crosvm"], &["--cpu-affinity"], Pairs(':', '=')),
+    command(&["pqos"], &["-a"], Pairs(';', '=')),
+    command(&["pqos"], &["-m"], Pairs(';', ':')),
+    command(&["rdtset", "intel-speed-select", "x86_energy_perf_policy", "execrset"], &["-c", "--cpu"], List),
+    command(&["mpstat", "sar"], &["-P"], List),
+    command(&["pbind"], &["-b"], List),
+    command(&["psexec", "psexec64", "PsExec", "PsExec64"], &["-a"], WindowsFromOne),
     command(&["scylla"], &["--cpuset"], List),
+];
+
+/// Arguments of commands.
+pub(super) const ARGUMENTS: &[ArgumentRow] = &[
+    argument(&["xl", "xm"], "vcpu-pin", 2),
+    argument(&["xl", "xm"], "cpupool-cpu-add", 1),
+    argument(
+        &["set_irq_affinity", "set_irq_affinity.sh", "set_irq_affinity_cpulist", "set_irq_affinity_cpulist.sh"],
+        "",
+        0,
+    ),
+    argument(&["bindprocessor"], "", 1),
+    ArgumentRow { has_more: true, ..argument(&["psrset"], "-c", 0) },
 ];

@@ -68,6 +68,9 @@ fn read_arguments<'a>(text: TextPiece<'a>, words: Vec<TextPiece<'a>>) -> Result<
         }
         read_option(word, &mut options)?;
     };
+    if value.text.starts_with('$') {
+        return Err(value.fault_here("this is a variable of the shell: give its value").into_silent());
+    }
     let rest: Vec<TextPiece<'_>> = arguments.collect();
     // $(pidof app) is one process, or several.
     let is_found = rest.first().is_some_and(|word| word.text.starts_with(['$', '`']));

@@ -118,6 +118,25 @@ pub(super) fn finish_reading(cpus: CpuSet, groups: &[Group]) -> NotationReading 
     NotationReading::from_set(cpus).with_remarks(differs.then(|| remark.to_owned()))
 }
 
+/// Reads numbers of cpus in Windows' first group.
+///
+/// # Errors
+/// If the group lacks one.
+pub(super) fn read_numbers(
+    text: TextPiece<'_>,
+    numbers: impl IntoIterator<Item = u32>,
+    machine: &Machine,
+) -> Result<NotationReading, TextFault> {
+    let groups = groups_of_machine(machine);
+    let group = &groups[0];
+    let at = |number: u32| {
+        let missing = || text.fault_here(format!("{number} is no cpu: this group has {}", group.cpus.len()));
+        group.cpus.get(number as usize).copied().ok_or_else(missing)
+    };
+    let cpus = numbers.into_iter().map(at).collect::<Result<CpuSet, TextFault>>()?;
+    Ok(finish_reading(cpus, &groups))
+}
+
 /// Splits a line into the group that it names, and the rest.
 fn named_group(line: TextPiece<'_>) -> Option<(TextPiece<'_>, TextPiece<'_>)> {
     let before_colon = line.strip_word("group ").and_then(|rest| rest.split_once(':'));

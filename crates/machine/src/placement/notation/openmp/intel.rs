@@ -17,7 +17,9 @@ pub(super) fn read_affinity(value: TextPiece<'_>) -> Result<NotationReading, Tex
             None => "expected proclist=[…]".to_owned(),
         };
         let fault = value.fault_here(what).with_hint("KMP_AFFINITY=explicit,proclist=[0-3] names cpus");
-        return Err(if named.is_some() { fault.into_silent() } else { fault });
+        // KMP_AFFINITY: pid 1234 … bound to OS proc set 0
+        let is_message = value.text.starts_with("pid");
+        return Err(if named.is_some() || is_message { fault.into_silent() } else { fault });
     };
     let (list, rest) = list.split_once(']').ok_or_else(|| list.fault_here("the list has no closing bracket"))?;
     let bare: String = list.text.chars().filter(|c| !matches!(c, '{' | '}')).collect();
