@@ -79,7 +79,7 @@ fn change_number(number: f64, random: &mut RandomGenerator) -> Value {
     match random.next_below(4) {
         0 => json!(NUMBERS[random.next_below(NUMBERS.len())]),
         1 => json!(INTEGERS[random.next_below(INTEGERS.len())]),
-        2 => json!(number as i64 + random.next_below(5) as i64 - 2),
+        2 => json!((number as i64).saturating_add(random.next_below(5) as i64 - 2)),
         _ => json!(number * [0.5, 2.0, 1.001, 1e6][random.next_below(4)]),
     }
 }

@@ -192,7 +192,7 @@ fn load_words<const N: usize>(words: &[AtomicU64]) -> [u64; N] {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::Arc;
 
     use super::*;
 
@@ -258,11 +258,14 @@ mod tests {
         let writer = WorthWriter::create_file(folder.path(), &HEAD).unwrap();
         writer.write_records(&[uniform(0), uniform(0)]);
         let reader = WorthReader::open(folder.path()).unwrap().unwrap();
-        let ended = AtomicBool::new(false);
+        let alive = Arc::new(());
+        let lease = Arc::downgrade(&alive);
         std::thread::scope(|scope| {
+            // A panic drops it too: then the other thread ends, and the test with it.
+            let _alive = alive;
             scope.spawn(|| {
                 for number in (0..=u16::MAX).cycle() {
-                    if ended.load(Ordering::Relaxed) {
+                    if lease.strong_count() == 0 {
                         break;
                     }
                     write_record(&writer.shared.words()[HEADER_WORDS..HEADER_WORDS + RECORD_WORDS], &uniform(number));
@@ -280,7 +283,6 @@ mod tests {
                 }
                 reads += 1;
             }
-            ended.store(true, Ordering::Relaxed);
         });
     }
 

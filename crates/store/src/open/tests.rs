@@ -43,7 +43,7 @@ fn place(path: &Path) -> FilePlace {
 #[test]
 fn a_store_that_is_exchanged_is_never_taken_for_this_users() {
     use std::os::unix::fs::PermissionsExt as _;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::Arc;
 
     const TRIES: usize = 1_000;
     let all = tempfile::tempdir().unwrap();
@@ -59,10 +59,13 @@ fn a_store_that_is_exchanged_is_never_taken_for_this_users() {
         fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
     }
     let path = x.join("s.db");
-    let is_over = AtomicBool::new(false);
+    let alive = Arc::new(());
+    let lease = Arc::downgrade(&alive);
     std::thread::scope(|scope| {
+        // A panic drops it too: then the other thread ends, and the test with it.
+        let _alive = alive;
         scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
+            while lease.strong_count() > 0 {
                 for (from, to) in [(&x, &third), (&y, &x), (&third, &y)] {
                     fs::rename(from, to).unwrap();
                 }
@@ -75,7 +78,6 @@ fn a_store_that_is_exchanged_is_never_taken_for_this_users() {
             }
             assert!(open_for_writing(&place).is_err());
         }
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 

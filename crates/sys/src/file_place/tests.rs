@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::io::Read as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::thread;
 
 use tempfile::TempDir;
@@ -48,12 +48,15 @@ impl ExchangedFile {
     /// Tries something while `x` and `y` change places; it says whether the try counts.
     fn try_while_exchanged(&self, mut attempt: impl FnMut() -> bool) {
         let [x, y, third] = ["x", "y", "third"].map(|name| self.open.join(name));
-        let is_over = AtomicBool::new(false);
+        let alive = Arc::new(());
+        let lease = Arc::downgrade(&alive);
         thread::scope(|scope| {
+            // A panic drops it too: then the other thread ends, and the test with it.
+            let _alive = alive;
             scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
+                while lease.strong_count() > 0 {
                     for (from, to) in [(&x, &third), (&y, &x), (&third, &y)] {
-                        while fs::rename(from, to).is_err() && !is_over.load(Ordering::Relaxed) {
+                        while fs::rename(from, to).is_err() && lease.strong_count() > 0 {
                             // The attempt has made a folder where there was none for a moment.
                             let _ = fs::remove_dir_all(to);
                         }
@@ -62,7 +65,6 @@ impl ExchangedFile {
                 }
             });
             let counted = (0..MOST_TRIES).filter(|_| attempt()).take(TRIES).count();
-            is_over.store(true, Ordering::Relaxed);
             if counted < TRIES {
                 println!("skipped: only {counted} of {TRIES} tries met the path as it has to be");
             }
