@@ -5,7 +5,6 @@ mod checks;
 mod export;
 mod figures;
 mod further_differences;
-mod gain;
 mod open_points;
 mod partial;
 mod parts;

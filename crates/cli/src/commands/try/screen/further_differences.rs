@@ -10,9 +10,9 @@ use corewise_model::trial::{
 
 use super::ShownExperiment;
 use super::answer::list_questions;
-use super::gain::{format_gain, format_interval, format_percent};
 use super::questions;
 use super::standings::format_significant;
+use crate::draw::gain::{format_gain, format_interval, format_percent};
 use crate::draw::number::{format_bytes, format_count, format_duration};
 use crate::draw::printable::{last_lines, printable_name};
 use crate::draw::suggestion;
