@@ -6,6 +6,8 @@ pub mod csv;
 pub mod findings;
 #[cfg(test)]
 pub mod fixtures;
+#[cfg(feature = "measuring")]
+pub mod gain;
 pub mod grid;
 pub mod heat;
 pub mod json;

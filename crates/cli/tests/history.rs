@@ -47,9 +47,12 @@ fn timings_of_other_programs_are_described_and_not_stored() {
     let result = |name: &str, first| format!("{{\"command\": \"{name}\", \"times\": [{}]}}", times(first));
     std::fs::write(&file, format!("{{\"results\": [{}, {}]}}", result("old", 600), result("new", 500))).unwrap();
     let said = printed(&place, &["history", "import", &file]);
-    for words in
-        ["hyperfine: 2 series, measured one after the other", "new       10", "would decide", "Interleaved runs tell the"]
-    {
+    for words in [
+        "hyperfine: 2 series, measured one after the other",
+        "new       10",
+        "would decide",
+        "Interleaved runs tell the",
+    ] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(said.contains("in an order that is not"), "both grow: {said}");

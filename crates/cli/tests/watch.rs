@@ -138,6 +138,31 @@ fn keys_do_what_help_says() {
 }
 
 #[test]
+fn a_process_is_chosen_from_the_list_and_followed() {
+    let Some(tmux) = Tmux::start() else { return };
+    // It runs all the time, so that it is among the first.
+    let busy = WatchedSleeper(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
+    tmux.line(&format!("{PROGRAM} watch"));
+    tmux.shows("p lists the processes");
+    tmux.keys(&["p"]);
+    tmux.until(|screen| screen.contains("Choose a process") && screen.contains("where it ran"));
+    let number = format!(" {} ", busy.number());
+    let place = wait_for("it among the first", || {
+        let screen = tmux.screen();
+        let place = screen.lines().skip(2).position(|line| line.contains(&number));
+        if place.is_none() {
+            tmux.keys(&["p"]);
+        }
+        place
+    });
+    (0..place).for_each(|_| tmux.keys(&["j"]));
+    tmux.keys(&["Enter"]);
+    tmux.shows(&format!("sh {}  1 thread", busy.number()));
+    tmux.keys(&["q"]);
+    tmux.is_given_back();
+}
+
+#[test]
 fn another_size_is_drawn_at_once() {
     let Some(tmux) = Tmux::start() else { return };
     tmux.line(&format!("{PROGRAM} watch --interval 1h"));

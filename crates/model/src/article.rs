@@ -7,6 +7,13 @@ use corewise_machine::machine_file::line_of;
 use corewise_machine::{CpuSet, Level, Machine};
 use serde::Deserialize;
 
+pub mod comparison;
+pub mod measure;
+#[cfg(test)]
+mod tests;
+
+use comparison::PublishedRow;
+
 /// An article's experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +31,9 @@ pub struct Article {
     /// Commands to run, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<ArticleStep>,
+    /// Published results to compare with, for the table at the end.
+    #[serde(default, rename = "row")]
+    pub rows: Vec<PublishedRow>,
 }
 
 /// One command line of corewise.
@@ -33,7 +43,7 @@ pub struct ArticleStep {
     /// Heading: the point that this step shows.
     pub title: String,
     /// The words behind `corewise`. "{level}" and "{n}" stand for the level and the number that `shared` and `threads`
-    /// ask for.
+    /// ask for, "{cpus}" for the number of usable cpus, "{twice}" for twice that.
     pub command: Vec<String>,
     /// More words for a usual run, inserted before the first "--" or at the end.
     #[serde(default)]
@@ -64,6 +74,18 @@ pub struct ArticleLine {
     pub environment: BTreeMap<String, String>,
     /// The values of the placeholders in words: "4 threads over 4 objects of the level cluster".
     pub remark: Option<String>,
+    placeholders: Vec<(&'static str, String)>,
+}
+
+impl ArticleLine {
+    /// Replaces the placeholders of a word by their values.
+    pub fn fill_in(&self, word: &str) -> String {
+        fill_placeholders(&self.placeholders, word)
+    }
+}
+
+fn fill_placeholders(placeholders: &[(&'static str, String)], word: &str) -> String {
+    placeholders.iter().fold(word.to_owned(), |word, (placeholder, value)| word.replace(placeholder, value))
 }
 
 /// Reasons to reject an article's text.
@@ -77,9 +99,11 @@ pub enum ArticleError {
         /// Description of the error.
         what: String,
     },
-    /// A step cannot be run.
-    #[error("step \"{title}\": {what}")]
-    Step {
+    /// A step cannot be run, or a row of the table cannot be filled.
+    #[error("{part} \"{title}\": {what}")]
+    Part {
+        /// "step" or "row".
+        part: &'static str,
         /// Its title.
         title: String,
         /// Description of the error.
@@ -99,7 +123,12 @@ impl Article {
         })?;
         for step in &article.steps {
             if let Some(what) = step.find_error() {
-                return Err(ArticleError::Step { title: step.title.clone(), what });
+                return Err(ArticleError::Part { part: "step", title: step.title.clone(), what });
+            }
+        }
+        for row in &article.rows {
+            if let Some(what) = row.find_error(&article) {
+                return Err(ArticleError::Part { part: "row", title: row.what.clone(), what });
             }
         }
         Ok(article)
@@ -140,14 +169,22 @@ impl ArticleStep {
         }
         let (level, objects) = filled.map_or((String::new(), 0), |(level, objects)| (level.to_string(), objects));
         let threads = self.threads.unwrap_or(objects).min(objects).max(1);
-        let put = |word: &String| word.replace("{level}", &level).replace("{n}", &threads.to_string());
+        let cpus = machine.allowed.len();
+        let placeholders = vec![
+            ("{level}", level),
+            ("{n}", threads.to_string()),
+            ("{cpus}", cpus.to_string()),
+            ("{twice}", (2 * cpus).to_string()),
+        ];
+        let put = |word: &String| fill_placeholders(&placeholders, word);
         let more = if quick { &self.quick } else { &self.usual };
         let end = self.command.iter().position(|word| word == "--").unwrap_or(self.command.len());
         let (before, behind) = self.command.split_at(end);
         Ok(ArticleLine {
             words: before.iter().chain(more).chain(behind).map(put).collect(),
             environment: self.environment.iter().map(|(name, value)| (name.clone(), put(value))).collect(),
-            remark: filled.map(|_| format!("{threads} threads over {objects} objects of the level {level}")),
+            remark: filled.map(|(level, _)| format!("{threads} threads over {objects} objects of the level {level}")),
+            placeholders,
         })
     }
 }
@@ -174,90 +211,3 @@ pub const BUILT_IN: [(&str, &str); 5] = [
     ("threads", include_str!("../articles/threads.toml")),
     ("channels", include_str!("../articles/channels.toml")),
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::simulate::layout::MachineLayout;
-    use corewise_machine::machine_file::{self, MachineMatch};
-
-    fn held(name: &str) -> Article {
-        Article::parse(BUILT_IN.iter().find(|(held, _)| *held == name).unwrap().1).unwrap()
-    }
-
-    #[test]
-    fn all_that_are_held_can_be_read_and_have_steps() {
-        for (name, text) in BUILT_IN {
-            let article = Article::parse(text).unwrap();
-            assert_eq!(article.name, name);
-            assert!(!article.steps.is_empty(), "{name}");
-        }
-    }
-
-    #[test]
-    fn four_threads_are_packed_or_spread_over_what_a_machine_has() {
-        let article = held("modules");
-        let step = article.steps.iter().find(|step| !step.shared.is_empty()).unwrap();
-        let line = |machine: &Machine| step.step_for_machine(machine, true).unwrap().words.join(" ");
-        // Modules of two cores; threads of cores; caches of cores.
-        let MachineMatch::Exactly(fx) = machine_file::find_built_in("fx-8150") else { panic!("it is held") };
-        let fx = fx.read_machine().unwrap().machine;
-        assert!(line(&fx).contains("spread(4, cluster)") && line(&fx).contains("pack(4, cluster)"), "{}", line(&fx));
-        let smt = MachineLayout { packages: 1, caches: 1, cores: 3, threads: 2, adjacent: true }.build_machine();
-        assert!(line(&smt).contains("spread(3, core)"), "{}", line(&smt));
-        let caches = MachineLayout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.build_machine();
-        assert!(line(&caches).contains("spread(2, llc)"), "{}", line(&caches));
-        let none = MachineLayout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.build_machine();
-        let why = step.step_for_machine(&none, true).unwrap_err();
-        assert!(why.contains("not have two clusters or cores or"), "{why}");
-    }
-
-    #[test]
-    fn where_cpus_share_nothing_one_cpu_takes_its_place() {
-        let alone = MachineLayout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.build_machine();
-        let caches = MachineLayout { packages: 1, caches: 2, cores: 4, threads: 1, adjacent: false }.build_machine();
-        for name in ["modules", "channels"] {
-            let article = held(name);
-            let step = article.steps.iter().find(|step| !step.without.is_empty()).unwrap();
-            let line = step.step_for_machine(&alone, true).unwrap();
-            assert!(line.words.contains(&"pack(1, core)".to_owned()) && line.remark.is_none(), "{line:?}");
-            let why = step.step_for_machine(&caches, true).unwrap_err();
-            assert!(why.ends_with("2 objects of the level llc with several parts each"), "{why}");
-            // One of the two can always be made.
-            assert!(
-                article
-                    .steps
-                    .iter()
-                    .any(|step| !step.shared.is_empty() && step.step_for_machine(&caches, true).is_ok())
-            );
-        }
-    }
-
-    #[test]
-    fn more_words_stand_before_the_program_that_is_tried() {
-        let text = r#"
-            name = "a"
-            question = "b"
-            source = "c"
-            published = "d"
-            look = "e"
-            [[step]]
-            title = "f"
-            command = ["try", "--", "x"]
-            quick = ["--budget", "9s"]
-            usual = ["--budget", "9m"]
-        "#;
-        let machine = MachineLayout { packages: 1, caches: 1, cores: 2, threads: 1, adjacent: false }.build_machine();
-        let step = &Article::parse(text).unwrap().steps[0];
-        assert_eq!(step.step_for_machine(&machine, true).unwrap().words, ["try", "--budget", "9s", "--", "x"]);
-        assert_eq!(step.step_for_machine(&machine, false).unwrap().words, ["try", "--budget", "9m", "--", "x"]);
-        for (wrong, told) in [
-            (text.replace("[\"try\"", "[\"rm\""), "step \"f\": its command must begin with"),
-            (text.replace("\"x\"]", "\"{n}\"]"), "step \"f\": {level} and {n} need `shared`"),
-            (text.replace("look", "see"), "line 6: unknown field `see`"),
-        ] {
-            let error = Article::parse(&wrong).unwrap_err().to_string();
-            assert!(error.starts_with(told), "{error}");
-        }
-    }
-}

@@ -20,6 +20,9 @@ pub struct CommonArguments {
     /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
     #[arg(long, global = true, value_name = "PATH", hide = true)]
     pub journal: Option<PathBuf>,
+    /// Write the result as JSON to this file too. `article` reads the results of its steps there
+    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    pub document_copy: Option<PathBuf>,
     /// Measure even while another corewise of yours measures. In `history`, delete an experiment even if a rule rests on it
     #[arg(long, global = true)]
     pub anyway: bool,

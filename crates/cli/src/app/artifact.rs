@@ -21,6 +21,7 @@ use super::settings::ProgramSettings;
 use super::user_store::explain_store_error;
 use crate::draw::heat::depth::ColourDepth;
 use crate::draw::json::to_json_line;
+use crate::draw::machine::describe_circumstances;
 use crate::draw::markdown;
 use crate::draw::number::format_time;
 use crate::draw::story::Story;
@@ -31,6 +32,8 @@ use crate::draw::trends::{self, ResultMoment};
 /// Maximum number of results followed over time, the latest first: on machines of up to 128 cpus, and on larger ones,
 /// since their results take long to read.
 const MOST_FOLLOWED: [usize; 2] = [24, 8];
+/// Maximum number of results that are read for each followed one: others have other quantities.
+const MOST_SEARCHED: usize = 4;
 
 /// Form in which a stored artifact is printed; by default its screen, or JSON with `--json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -275,25 +278,32 @@ fn report_sections<T: PrintedArtifact>(
 /// result that was not measured here belongs to none.
 fn compose_followed<T: PrintedArtifact>(store: &ArtifactStore, several: &[(i64, T)]) -> SectionsResult {
     let mut sections: Vec<PageSection> = Vec::new();
-    let mut done: Vec<i64> = Vec::new();
+    let mut done: Vec<(String, &T)> = Vec::new();
     // Name of a result within a sentence: "survey", "map".
     let name = T::TITLE.split(' ').next().unwrap_or_default().to_lowercase();
     for (number, artifact) in several.iter().rev() {
-        let Some(machine) = artifact.circumstances().machine.filter(|_| !done.contains(number)) else { continue };
-        if !artifact.is_evidence_for(&machine.fingerprint()) {
+        let Some(machine) = artifact.circumstances().machine else { continue };
+        let (fingerprint, own) = (machine.fingerprint(), build_moment(*number, artifact));
+        let is_done = |(of, earlier): &(String, &T)| {
+            *of == fingerprint
+                && earlier.is_followed_with(&artifact.summarize_artifact())
+                && build_moment(*number, *earlier).shares_quantity(&own)
+        };
+        if !artifact.is_evidence_for(&fingerprint) || done.iter().any(is_done) {
             continue;
         }
-        let is_alike = |entry: &StoredEntry| {
-            let is_alike = entry.summary.as_ref().is_none_or(|summary| artifact.is_followed_with(summary));
-            done.extend(is_alike.then_some(entry.number));
-            is_alike
-        };
+        done.push((fingerprint, artifact));
+        let is_alike =
+            |entry: &StoredEntry| entry.summary.as_ref().is_none_or(|summary| artifact.is_followed_with(summary));
         let alike = store.own_artifacts::<T>(machine, is_alike).map_err(explain_store_error)?;
-        // Results that this version cannot read are skipped.
-        let latest = alike.take(MOST_FOLLOWED[usize::from(machine.online.len() > 128)]).filter_map(Result::ok);
-        let mut moments: Vec<ResultMoment> = latest.map(|(number, alike)| build_moment(number, &alike)).collect();
+        let most = MOST_FOLLOWED[usize::from(machine.online.len() > 128)];
+        // Results that this version cannot read, or of other quantities, are skipped.
+        let read = alike.take(MOST_SEARCHED * most).filter_map(Result::ok);
+        let moments = read.map(|(number, alike)| build_moment(number, &alike));
+        let mut moments: Vec<ResultMoment> = moments.filter(|moment| moment.shares_quantity(&own)).take(most).collect();
         moments.sort_by_key(|moment| (moment.started_unix_ms, moment.number));
-        if let Some(story) = trends::compose_story(&name, &moments, &TimeZone::system()) {
+        if let Some(mut story) = trends::compose_story(&name, &moments, &TimeZone::system()) {
+            story.set_figure_source(&describe_circumstances(&artifact.circumstances(), artifact.origin()));
             let title = format!("{} {number} and others like it, over time", T::TITLE);
             sections.push(PageSection::new(format!("{}-{number}-over-time", T::KIND), title, story));
         }

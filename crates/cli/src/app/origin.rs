@@ -3,6 +3,7 @@
 use corewise_model::Artifact;
 
 use super::machine::this_machine;
+use crate::draw::machine::describe_circumstances;
 use crate::draw::story::{Story, StoryBlock, StoryPart, StoryRole};
 use crate::draw::text::{StyledLine, TextTone};
 
@@ -18,17 +19,30 @@ pub fn describe_other_machine<T: Artifact>(artifact: &T) -> Option<&'static str>
     is_measured_elsewhere.then_some("was measured on another machine, or on this one with other cpus")
 }
 
-/// Adds the sentence about an artifact's origin to its story. The story is the same wherever it is read.
-pub fn mark_story<T: Artifact>(story: Story, artifact: &T) -> Story {
+/// Adds the sentence about an artifact's origin to its story, and its circumstances to each figure. The story is the same
+/// wherever it is read.
+pub fn mark_story<T: Artifact>(mut story: Story, artifact: &T) -> Story {
+    name_source(&mut story, artifact);
     with_sentences(story, describe_origin(artifact).map(|why| format_sentence("This result", &why)))
 }
 
+fn name_source<T: Artifact>(story: &mut Story, artifact: &T) {
+    let source = describe_circumstances(&artifact.circumstances(), artifact.origin());
+    story.set_figure_source(&source);
+}
+
 /// Adds a sentence for each of several numbered artifacts of a title, such as "Survey", to a story about them together.
+/// Its figures name the first that was not measured, or the first.
 pub fn mark_together<'a, T: Artifact + 'a>(
-    story: Story,
+    mut story: Story,
     title: &str,
     several: impl IntoIterator<Item = (i64, &'a T)>,
 ) -> Story {
+    let several: Vec<(i64, &T)> = several.into_iter().collect();
+    let named = several.iter().find(|(_, artifact)| !artifact.origin().is_measured()).or(several.first());
+    if let Some((_, artifact)) = named {
+        name_source(&mut story, *artifact);
+    }
     let of = |(number, artifact): (i64, &T)| {
         describe_origin(artifact).map(|why| format_sentence(&format!("{title} {number}"), &why))
     };

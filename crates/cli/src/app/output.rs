@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
+use corewise_sys::output::replace_file;
 use corewise_sys::standard_files::output_was_closed;
 use serde::Serialize;
 
@@ -19,13 +20,22 @@ use crate::draw::text::TextScreen;
 /// Maximum columns of a line on standard error, whatever it repeats.
 const LONGEST_LINE: usize = 4000;
 
-/// Prints a document as JSON or a screen as text, depending on the settings; makes only that form.
+/// Prints a document as JSON or a screen as text, depending on the settings; makes only that form, unless the document
+/// goes to a file too.
 pub fn show_result<D: Serialize>(
     settings: &ProgramSettings,
     document: impl FnOnce() -> D,
     screen: impl FnOnce() -> TextScreen,
 ) -> Result<(), CommandFailure> {
-    if settings.json { print_json(&document()) } else { print_screen(&screen(), settings) }
+    if settings.json {
+        return print_json(&document());
+    }
+    if let Some(file) = &settings.document_copy {
+        let text = write_json(&document())?;
+        let failed = |error| CommandFailure::unavailable_error(format!("cannot write {}: {error}", file.display()));
+        replace_file(file, text.as_bytes()).map_err(failed)?;
+    }
+    print_screen(&screen(), settings)
 }
 
 /// Prints a result as JSON or as its screen.
@@ -77,8 +87,11 @@ pub fn show_beside<D: Serialize>(
 
 /// Prints a value as JSON, one line per part.
 pub fn print_json(value: &impl Serialize) -> Result<(), CommandFailure> {
-    let text = json::to_json(value).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
-    print_form(&text)
+    print_form(&write_json(value)?)
+}
+
+fn write_json(value: &impl Serialize) -> Result<String, CommandFailure> {
+    json::to_json(value).map_err(|error| CommandFailure::new(CommandExit::Internal, error))
 }
 
 /// Prints text, each line [printable](crate::draw::printable), and a line end.

@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anstream::ColorChoice;
-use corewise_sys::input::JSON_BYTES;
+use corewise_sys::input::{self, InputKind, JSON_BYTES};
 use corewise_sys::signals::HeldSignals;
 use corewise_sys::spawn;
 use serde_json::Value;
@@ -58,8 +59,8 @@ impl<'a> SelfCommand<'a> {
         }
     }
 
-    /// Runs a command line; its first word is the command. Returns its exit status, and its document if JSON is
-    /// wanted.
+    /// Runs a command line; its first word is the command. Returns its exit status, and the document of its result;
+    /// null without one.
     ///
     /// # Errors
     /// If no process can be started.
@@ -70,7 +71,9 @@ impl<'a> SelfCommand<'a> {
     ) -> Result<(Option<i32>, Value), CommandFailure> {
         let internal = |error| CommandFailure::new(CommandExit::Internal, error);
         let (reader, writer) = io::pipe().map_err(internal)?;
-        let mut command = self.build_command(words)?;
+        let folder = tempfile::Builder::new().prefix("corewise-step-").tempdir().map_err(internal)?;
+        let copy = folder.path().join("document.json");
+        let mut command = self.build_command(words, &copy)?;
         command.envs(environment);
         if self.settings.json {
             command.stdout(writer);
@@ -88,14 +91,19 @@ impl<'a> SelfCommand<'a> {
             let end = CommandSupervisor { held: &self.held, child }
                 .wait_for_end(Some(&mut InterruptionObserver(&self.is_interrupted)));
             let status = if let CommandEnd::Exited(status) = end { Some(status) } else { None };
-            Ok((status, document.join().unwrap_or(Value::Null)))
+            let printed = document.join().unwrap_or(Value::Null);
+            Ok((status, if self.settings.json { printed } else { read_copy(&copy) }))
         })
     }
 
-    fn build_command(&self, words: &[String]) -> Result<Command, CommandFailure> {
+    fn build_command(&self, words: &[String], copy: &Path) -> Result<Command, CommandFailure> {
         let program = std::env::current_exe().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
         let mut command = Command::new(&program);
-        command.args(words.first()).args(self.common_options()).args(words.iter().skip(1));
+        command.args(words.first()).args(self.common_options());
+        if !self.settings.json {
+            command.arg("--document-copy").arg(copy);
+        }
+        command.args(words.iter().skip(1));
         // Lets the tried programs find this corewise, wherever it lies.
         let folders = program.parent().map(OsString::from).into_iter();
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -127,4 +135,10 @@ impl<'a> SelfCommand<'a> {
         }
         words
     }
+}
+
+/// Returns the document that a command wrote to its copy; null if it wrote none.
+fn read_copy(copy: &Path) -> Value {
+    let text = input::read_text(copy, InputKind::StepDocument);
+    text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null)
 }

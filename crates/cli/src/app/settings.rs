@@ -112,6 +112,8 @@ pub struct ProgramSettings {
     pub named_store: Option<PathBuf>,
     /// Folder of the journals of changes; `None` if neither the user nor the environment determines it.
     pub journals: Option<PathBuf>,
+    /// File that gets the result as JSON besides.
+    pub document_copy: Option<PathBuf>,
     /// Folder of what this user's `keep run` publishes while it runs.
     pub runtime: Option<PathBuf>,
     /// Folder of the lock for measurements.
@@ -141,6 +143,7 @@ impl ProgramSettings {
             store: None,
             no_store: false,
             journal: None,
+            document_copy: None,
             anyway: false,
             trust: None,
             color: ColorWhen::Auto,
@@ -167,6 +170,7 @@ impl ProgramSettings {
             named_store: common.store.clone(),
             journals: journals_folder(common, environment),
             runtime: absolute_folder(&environment.runtime).map(|runtime| runtime.join("corewise")),
+            document_copy: common.document_copy.clone(),
             has_own_locks: environment.lock.is_some(),
             locks: environment.lock.clone().map(PathBuf::from).or_else(|| state_folder(environment)),
             anyway: common.anyway,

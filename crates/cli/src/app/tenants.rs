@@ -24,6 +24,8 @@ pub struct CpuTenant {
     pub threads: usize,
     /// The cpus that these may use, there and elsewhere.
     pub cpus: CpuSet,
+    /// The cpus on which these were seen last, at the beginning and the end of the look; only those that ran meanwhile.
+    pub seen_on: CpuSet,
     /// Milliseconds that threads which were seen there ran during the look.
     pub ran_ms: f64,
 }
@@ -59,16 +61,19 @@ fn gather_tenants(cpus: &CpuSet, before: &[ThreadSnapshot], after: &[ThreadSnaps
         let was_there = cpus.contains(thread.cpu) || first.is_some_and(|first| cpus.contains(first.cpu));
         let ran_ns = thread.on_cpu_ns.zip(first.map_or(Some(0), |first| first.on_cpu_ns));
         let ran_ns = ran_ns.filter(|_| was_there).map_or(0, |(now, before)| now.saturating_sub(before));
+        let seen_on = first.map(|first| first.cpu).into_iter().chain([thread.cpu]).filter(|_| ran_ns > 0);
         let tenant = found.entry(thread.process).or_insert_with(|| CpuTenant {
             process: thread.process,
             name: thread.name.clone(),
             is_kernel: false,
             threads: 0,
             cpus: CpuSet::new(),
+            seen_on: CpuSet::new(),
             ran_ms: 0.0,
         });
         tenant.threads += 1;
         tenant.cpus = tenant.cpus.union(allowed);
+        tenant.seen_on = tenant.seen_on.union(&seen_on.collect());
         tenant.ran_ms += ran_ns as f64 * 1e-6;
     }
     let mut tenants: Vec<CpuTenant> = found.into_values().collect();
@@ -108,9 +113,12 @@ mod tests {
         let after =
             [thread(10, 0, "0-3", 95), thread(11, 3, "2-4", 9), thread(20, 0, "0-1", 9), thread(30, 1, "0-7", 0)];
         let found = gather_tenants(&cpus, &before, &after);
-        let told: Vec<(u32, usize, String, f64)> =
-            found.iter().map(|one| (one.process, one.threads, one.cpus.to_string(), one.ran_ms)).collect();
+        let told: Vec<(u32, usize, String, String, f64)> = (found.iter())
+            .map(|one| (one.process, one.threads, one.cpus.to_string(), one.seen_on.to_string(), one.ran_ms))
+            .collect();
         // The first thread of process 1 ran for 90 ms, but elsewhere.
-        assert_eq!(told, [(1, 2, "0-4".to_owned(), 4.0), (3, 1, "0-7".to_owned(), 0.0)]);
+        let texts = |cpus: &str, seen_on: &str| (cpus.to_owned(), seen_on.to_owned());
+        let [(of_1, on_1), (of_3, on_3)] = [texts("0-4", "2,3"), texts("0-7", "")];
+        assert_eq!(told, [(1, 2, of_1, on_1, 4.0), (3, 1, of_3, on_3, 0.0)]);
     }
 }

@@ -3,13 +3,15 @@
 pub mod document;
 
 pub mod arguments;
+mod comparison_table;
 pub mod screen;
 
 use std::path::Path;
 
 use corewise_machine::Machine;
 use corewise_machine::suggested_command;
-use corewise_model::article::{Article, BUILT_IN};
+use corewise_model::article::comparison::StepOutcome;
+use corewise_model::article::{Article, ArticleLine, BUILT_IN};
 use corewise_sys::file_place::FileOrigin;
 use corewise_sys::input::{InputFile, InputKind};
 use serde_json::Value;
@@ -34,7 +36,7 @@ impl RunnableCommand for ArticleArguments {
             let articles: Vec<Article> =
                 read_texts("all")?.0.iter().map(|(name, text)| parse_article(name, text)).collect::<Result<_, _>>()?;
             let unmade: Vec<MadeArticle> =
-                articles.iter().map(|article| MadeArticle::new(article, Vec::new())).collect();
+                articles.iter().map(|article| MadeArticle::new(article, Vec::new(), Vec::new())).collect();
             show_result(settings, || ArticlesDocument::new(false, &unmade), || draw_list(&articles, settings.width))?;
             return Ok(CommandExit::Done);
         };
@@ -112,6 +114,10 @@ fn choose_exit(made: &[MadeArticle]) -> CommandExit {
     }
 }
 
+fn step_outcome<'a>(made: &'a MadeStep, line: &'a Result<ArticleLine, String>) -> StepOutcome<'a> {
+    StepOutcome { title: &made.title, line: line.as_ref().map_err(String::as_str), document: &made.document }
+}
+
 /// State that all steps share.
 struct ArticleContext<'a> {
     machine: Machine,
@@ -124,7 +130,7 @@ impl ArticleContext<'_> {
     fn run_article(&self, article: &Article) -> Result<MadeArticle, CommandFailure> {
         let width = self.settings.width;
         self.print_part(|| draw_head(article, width))?;
-        let mut steps = Vec::new();
+        let (mut steps, mut lines) = (Vec::new(), Vec::new());
         for step in &article.steps {
             if self.itself.is_interrupted() {
                 break;
@@ -144,9 +150,13 @@ impl ArticleContext<'_> {
                 (made.exit, made.document) = self.itself.run(&line.words, &line.environment)?;
             }
             steps.push(made);
+            lines.push(line);
         }
-        self.print_part(|| draw_foot(article, width))?;
-        Ok(MadeArticle::new(article, steps))
+        let outcomes: Vec<StepOutcome<'_>> =
+            steps.iter().zip(&lines).map(|(made, line)| step_outcome(made, line)).collect();
+        let table = article.compare_results(&self.machine, &outcomes);
+        self.print_part(|| draw_foot(article, &table, width))?;
+        Ok(MadeArticle::new(article, steps, table))
     }
 
     /// Prints a part of the page, unless the output is JSON.

@@ -134,7 +134,7 @@ fn create_file(output: &Path) -> Result<(OutputPlace, File), CommandFailure> {
         let failure = CommandFailure::unavailable_error(format!("cannot write {}: {error}", output.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
-                failure.with_hint("corewise overwrites nothing: choose another name, or remove the file.")
+                failure.with_hint("A recording replaces no file: choose another name, or remove the file.")
             }
             _ => failure.with_hint("Choose a file in a folder that you may write to."),
         }

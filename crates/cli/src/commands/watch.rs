@@ -5,6 +5,7 @@ mod columns;
 pub mod document;
 
 mod keys;
+mod process_list;
 mod program;
 mod recording;
 mod row;
@@ -179,6 +180,7 @@ fn watch_on_screen(
 ) -> Result<WatchEnd, CommandFailure> {
     let mut view = WatchView::new(header);
     view.output = output;
+    view.is_recorded = live.recorder.is_some();
     let mut terminal = take_terminal(settings)?;
     session::show_live(live, &mut view, interval, held, &mut terminal)
 }

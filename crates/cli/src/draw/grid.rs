@@ -123,6 +123,15 @@ pub struct ColumnHeading {
     pub is_number: bool,
 }
 
+impl ColumnHeading {
+    /// Returns the title with the unit, or the name of a column without a title.
+    pub fn spoken_title(&self) -> String {
+        let Self { title, unit, name, .. } = self;
+        let head = if title.is_empty() { name } else { title };
+        format!("{head} {unit}").trim().to_owned()
+    }
+}
+
 /// A grid fitted to a width.
 #[derive(Clone, Debug)]
 pub struct FittedGrid {

@@ -3,10 +3,10 @@
 use corewise_machine::facts::CacheKind;
 use corewise_machine::machine_file::MachineDescription;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::artifact::ArtifactOrigin;
-use corewise_model::links::map::LinkMapProvenance;
+use corewise_model::artifact::{ArtifactCircumstances, ArtifactOrigin};
+use jiff::tz::TimeZone;
 
-use super::number::{format_bytes, format_count};
+use super::number::{format_bytes, format_count, format_time_as};
 use super::picture;
 use super::story::StoryPart;
 use super::text::StyledLine;
@@ -44,14 +44,16 @@ fn describe_guest(hypervisor: &str) -> String {
     if hypervisor.contains("virtual machine") { hypervisor.to_owned() } else { format!("{hypervisor} guest") }
 }
 
-/// Formats a map's origin for below a picture: "corewise 0.1.0, seed 7".
-pub fn describe_provenance(provenance: &LinkMapProvenance) -> String {
-    let of = match &provenance.origin {
-        ArtifactOrigin::Measured => format!("seed {}", provenance.seed),
-        ArtifactOrigin::Simulated { file } => format!("simulated from {file}"),
-        ArtifactOrigin::Imported { file, .. } => format!("imported from {file}"),
-    };
-    format!("corewise {}, {of}", provenance.corewise)
+/// Formats the circumstances of a result for below a picture, which may be shown alone: "AMD Ryzen 9 9950X3D, 32 cpus ·
+/// 2026-11-21 · corewise 0.1.0, seed 7 · simulated from x.toml".
+pub fn describe_circumstances(circumstances: &ArtifactCircumstances<'_>, origin: &ArtifactOrigin) -> String {
+    let ArtifactCircumstances { machine, started_unix_ms, corewise, seed, .. } = circumstances;
+    let machine =
+        machine.map(|machine| format!("{}, {}", model_name(machine), format_count(machine.online.len(), "cpu")));
+    let day = format_time_as(*started_unix_ms, &TimeZone::UTC, "%Y-%m-%d");
+    let made = format!("corewise {corewise}, seed {seed}");
+    let parts: Vec<String> = machine.into_iter().chain([day, made]).chain(origin.describe_origin()).collect();
+    parts.join(" · ")
 }
 
 /// Returns the processor's name without trade marks, core counts and clock rates.

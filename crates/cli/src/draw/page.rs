@@ -92,14 +92,18 @@ fn line_markup(line: &StyledLine) -> Markup {
     }
 }
 
+/// Maximum number of rows of a table that is stacked on narrow screens; larger ones are scrolled there.
+const MOST_STACKED_ROWS: usize = 16;
+
 /// Renders a table that is named by `caption`.
 pub fn table_markup(table: &WholeTable, caption: Option<&str>) -> Markup {
     let side = |is_number: bool| is_number.then_some("number");
     // Box drawing and blocks need a monospaced font.
     let is_drawn = |text: &str| text.contains(|character| ('\u{2500}'..'\u{25a0}').contains(&character));
     let class = |cell: &StyledLine, is_number| if is_drawn(&cell.to_plain()) { Some("drawn") } else { side(is_number) };
+    let is_short = table.rows.len() <= MOST_STACKED_ROWS && table.headings.len() > 2;
     html! {
-        div.table tabindex="0" role="group" aria-label=(caption.unwrap_or("table")) {
+        div.table.stacked[is_short] tabindex="0" role="group" aria-label=(caption.unwrap_or("table")) {
             table {
                 thead { tr {
                     @for heading in &table.headings {
@@ -115,7 +119,11 @@ pub fn table_markup(table: &WholeTable, caption: Option<&str>) -> Markup {
                 } }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for (cell, heading) in row.iter().zip(&table.headings) { td class=[class(cell, heading.is_number)] { (spans_markup(cell)) } } }
+                        tr {
+                            @for (cell, heading) in row.iter().zip(&table.headings) {
+                                td class=[class(cell, heading.is_number)] data-title=(heading.spoken_title()) { (spans_markup(cell)) }
+                            }
+                        }
                     }
                 }
             }

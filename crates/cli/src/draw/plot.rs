@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::number::{format_brief, format_decimal, format_whole};
-use super::svg::{EDGE, FAINT, SUBTITLE, SvgTextBlock, TEXT, TITLE, escape_xml, write_document};
+use super::svg::{EDGE, FAINT, SOURCE, SUBTITLE, SvgTextBlock, TEXT, TITLE, escape_xml, write_document};
 
 /// Width of the whole picture, in pixels.
 const WIDTH: f64 = 860.0;
@@ -96,6 +96,8 @@ pub struct FigurePlot {
     pub title: String,
     /// Subject.
     pub subtitle: String,
+    /// Source of the values; may be empty.
+    pub source: String,
     /// Horizontal axis.
     pub across: PlotAxis,
     /// Vertical axis.
@@ -142,8 +144,9 @@ impl FigurePlot {
         for (index, series) in self.series.iter().enumerate() {
             self.draw_series(&frame, index, series, &mut body);
         }
-        let bottom = top + height + 52.0;
-        Some(write_document(WIDTH as usize, bottom as usize + EDGE / 2, &self.title, &body))
+        let source = SvgTextBlock::new((top + height) as usize + 52, SOURCE, &self.source, text);
+        body.push_str(&source.draw_text());
+        Some(write_document(WIDTH as usize, source.bottom_edge() + EDGE / 2, &self.title, &body))
     }
 
     fn axis_at(&self, which: usize) -> &PlotAxis {

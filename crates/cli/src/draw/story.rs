@@ -157,6 +157,15 @@ impl Story {
         self.blocks.iter().flat_map(StoryBlock::list_figures)
     }
 
+    /// Names the source of the values below its figures; finished drawings have their own.
+    pub fn set_figure_source(&mut self, source: &str) {
+        for part in self.blocks.iter_mut().flat_map(|block| &mut block.parts) {
+            if let StoryPart::Figure(figure) = part {
+                figure.set_source(source);
+            }
+        }
+    }
+
     /// Renders the screen of a terminal.
     pub fn to_screen(&self, width: usize, depth: ColourDepth) -> TextScreen {
         let mut screen = TextScreen::new();
@@ -244,6 +253,15 @@ impl StoryFigure {
         let (title, is_drawn) = (plot.title.clone(), plot.is_drawn());
         let picture = FigurePicture::Plot(Box::new(plot));
         is_drawn.then(|| Self { name, title, caption: caption.to_owned(), picture })
+    }
+
+    /// Sets the source of the values, for below the picture. A finished drawing has its own.
+    pub fn set_source(&mut self, source: &str) {
+        match &mut self.picture {
+            FigurePicture::Plot(plot) => source.clone_into(&mut plot.source),
+            FigurePicture::Heat(_, text) => source.clone_into(&mut text.source),
+            FigurePicture::Svg(_) => {}
+        }
     }
 
     /// Renders the picture as an SVG document of its own.

@@ -33,6 +33,13 @@ pub struct ResultMoment {
     pub values: Vec<TrendValue>,
 }
 
+impl ResultMoment {
+    /// Returns true if both have a value of the same quantity.
+    pub fn shares_quantity(&self, other: &Self) -> bool {
+        self.values.iter().any(|value| other.values.iter().any(|one| one.quantity == value.quantity))
+    }
+}
+
 /// Owner of a value: the quantity, and the thing that has it.
 type FollowedLine<'a> = (&'a str, &'a str);
 

@@ -12,7 +12,9 @@ mod pictures;
 use std::path::Path;
 
 use corewise_model::Survey;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::experiment_record::ExperimentRecord;
+use corewise_model::survey::WorkKind;
 use corewise_store::ArtifactStore;
 use made::{HOSTILE, experiment, history, parts, survey};
 use serde_json::Value;
@@ -193,6 +195,55 @@ fn figures_are_files_of_their_own() {
     assert_eq!(document["numbers"], serde_json::json!([2]));
     let piped = printed(&place, &store, &["report", "2", "-o", "-"]);
     assert!(piped.starts_with("<!DOCTYPE html>"), "{piped}");
+}
+
+/// A picture that is shown alone says of which machine and which day it is, and that it is simulated.
+#[test]
+fn every_figure_names_its_machine_its_day_and_that_it_is_simulated() {
+    let place = TestPlace::new();
+    let all = made::Everything::new(&place);
+    let mut store = ArtifactStore::open(&all.store).unwrap();
+    let mut simulated = experiment(20, "2");
+    simulated.experiment.origin = ArtifactOrigin::Simulated { file: "effects.toml".to_owned() };
+    let simulated = store.add_artifact(&simulated).unwrap();
+    drop(store);
+    let numbers: Vec<String> =
+        [all.surveys[4], all.experiments[4], all.live, all.threads, all.tail, all.links, all.memory, simulated]
+            .iter()
+            .map(i64::to_string)
+            .collect();
+    let words = [&["report"], &numbers.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--figures", "figures"]];
+    printed(&place, &all.store, &words.concat());
+    let mut seen = 0;
+    for file in std::fs::read_dir(place.path().join("figures")).unwrap() {
+        let name = file.as_ref().unwrap().file_name().into_string().unwrap();
+        let svg = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let words = without_tags(&svg).replace('\n', " ");
+        assert!(words.contains(" cpus") && words.contains("corewise 0.1.0, seed"), "{name}: {words}");
+        assert!(words.contains("20") && words.matches('-').count() >= 2, "{name} has no day: {words}");
+        let is_simulated = name.starts_with(&format!("experiment-{simulated}-"));
+        assert_eq!(words.contains("simulated from effects.toml"), is_simulated, "{name}: {words}");
+        seen += usize::from(is_simulated);
+    }
+    assert!(seen >= 2, "{seen} figures of the simulated experiment");
+}
+
+/// `survey` times `compute`, `tail` times `spin`: both are surveys, but their times are not one line.
+#[test]
+fn what_was_measured_of_other_work_is_not_followed() {
+    let place = TestPlace::new();
+    let path = history(&place);
+    let mut store = ArtifactStore::open(&path).unwrap();
+    let spin = [3, 4].map(|seed| {
+        let mut spin = survey(4, seed);
+        (spin.work.kind, spin.provenance.started_unix_ms) = (WorkKind::Spin, 1_000_000 * seed as i64);
+        store.add_artifact(&spin).unwrap().to_string()
+    });
+    drop(store);
+    let whole = without_tags(&page(&place, &path, &["3"]));
+    assert!(whole.contains("a piece of compute") && !whole.contains("a piece of spin"), "{whole}");
+    let both = page(&place, &path, &["3", &spin[1]]);
+    assert!(both.contains("survey-3-over-time") && both.contains(&format!("survey-{}-over-time", spin[1])));
 }
 
 /// A suite's latest session is reported as a whole, with its table first.

@@ -23,6 +23,7 @@ use crate::stats::order::weighted_quantile;
 pub use agreement::KernelAgreement;
 pub use findings::nothing_found;
 pub use map::conclude_map;
+pub(crate) use padding::series_ratios;
 pub use tiers::PairTiers;
 
 /// Conclusions from a map.

@@ -44,6 +44,7 @@ input_kinds! {
     Simulation: "simulated effects (`try --simulate`)", MIB, "";
     MetricFile: "file that a program writes its metrics to (`try --metric-file`)", 16 * MIB, "";
     Article: "article (`article FILE`)", MIB, "";
+    StepDocument: "result of an article's step (`article`)", JSON_BYTES, "";
     MachineFile: "machine file (`--machine FILE.toml`)", MIB, "";
     MachineArchive: "recording of a machine (`--machine FILE`)", 256 * MIB, "512 MiB unpacked, of which 96 MiB are kept; 2,000,000 entries; hwloc XML: 8 MiB, 400,000 elements, no DTD of its own; pasted text: 16 MiB";
     NotationText: "text of another tool (`place --from`)", MIB, "standard input too";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use corewise_model::article::comparison::ComparedRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -40,6 +41,8 @@ pub struct MadeArticle {
     pub look: String,
     /// Its steps.
     pub steps: Vec<MadeStep>,
+    /// The published results beside those found here; empty if the steps were not run.
+    pub table: Vec<ComparedRow>,
 }
 
 /// A step that was run, or the reason why it was not.

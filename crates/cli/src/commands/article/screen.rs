@@ -2,7 +2,9 @@
 
 use corewise_machine::suggested_command;
 use corewise_model::article::Article;
+use corewise_model::article::comparison::ComparedRow;
 
+use super::comparison_table::draw_table;
 use super::document::{MadeArticle, MadeStep};
 use crate::draw::suggestion;
 use crate::draw::suggestion::{quote_word, quote_words};
@@ -13,10 +15,10 @@ use crate::draw::wrap::wrap_line;
 const NAME_WIDTH: usize = 10;
 
 impl MadeArticle {
-    /// Combines the text of an article and its steps.
-    pub fn new(article: &Article, steps: Vec<MadeStep>) -> Self {
+    /// Combines the text of an article, its steps and its table.
+    pub fn new(article: &Article, steps: Vec<MadeStep>, table: Vec<ComparedRow>) -> Self {
         let Article { name, question, source, published, look, .. } = article.clone();
-        Self { name, question, source, published, look, steps }
+        Self { name, question, source, published, look, steps, table }
     }
 }
 
@@ -69,12 +71,13 @@ pub fn draw_step(step: &MadeStep, width: usize) -> TextScreen {
     screen
 }
 
-/// Returns the text below an article's steps.
-pub fn draw_foot(article: &Article, width: usize) -> TextScreen {
+/// Returns the text below an article's steps, with its table at the end.
+pub fn draw_foot(article: &Article, table: &[ComparedRow], width: usize) -> TextScreen {
     let mut screen = TextScreen::new();
     for (word, text) in [("Published  ", &article.published), ("Look at  ", &article.look)] {
         screen.add_block(wrap_line(&StyledLine::new().strong(word).plain(text.trim()), width, 2));
     }
+    screen.add_block(draw_table(table, width));
     screen
 }
 
@@ -83,6 +86,7 @@ mod tests {
     use corewise_model::article::BUILT_IN;
 
     use super::*;
+    use crate::commands::article::comparison_table::tests::sample_table;
 
     #[test]
     fn every_article_fits_into_40_columns() {
@@ -97,9 +101,14 @@ mod tests {
                 exit: None,
                 document: serde_json::Value::Null,
             };
-            for screen in
-                [draw_head(&article, 40), draw_step(&made, 40), draw_foot(&article, 40), draw_list(&[article], 40)]
-            {
+            let table: Vec<ComparedRow> =
+                article.rows.iter().flat_map(|row| sample_table(&row.what, &row.published, "a reason")).collect();
+            for screen in [
+                draw_head(&article, 40),
+                draw_step(&made, 40),
+                draw_foot(&article, &table, 40),
+                draw_list(&[article], 40),
+            ] {
                 assert!(screen.width() <= 40, "{}", screen.to_plain());
             }
         }
@@ -137,9 +146,8 @@ mod tests {
             };
             let left_out = MadeStep { left_out: Some(text()), ..made.clone() };
             let list = draw_list(std::slice::from_ref(&article), 40);
-            for screen in
-                [draw_head(&article, 40), draw_step(&made, 40), draw_step(&left_out, 40), draw_foot(&article, 40), list]
-            {
+            let foot = draw_foot(&article, &sample_table(&name, &name, &name), 40);
+            for screen in [draw_head(&article, 40), draw_step(&made, 40), draw_step(&left_out, 40), foot, list] {
                 crate::draw::fixtures::hostile::check_screen(&screen, 40);
             }
         }

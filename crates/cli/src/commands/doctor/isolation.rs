@@ -347,7 +347,15 @@ mod tests {
     }
 
     fn tenant(name: &str, is_kernel: bool, cpus: &str, ran_ms: f64) -> CpuTenant {
-        CpuTenant { process: 7, name: name.into(), is_kernel, threads: 1, cpus: set(cpus), ran_ms }
+        CpuTenant {
+            process: 7,
+            name: name.into(),
+            is_kernel,
+            threads: 1,
+            cpus: set(cpus),
+            seen_on: CpuSet::new(),
+            ran_ms,
+        }
     }
 
     /// 16 cpus in two nodes, two threads a core: n and n+8.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::app::failure::CommandFailure;
 use crate::app::output::show_result;
 use crate::app::settings::ProgramSettings;
-use crate::commands::r#try::screen::gain::{format_gain, format_size};
+use crate::draw::gain::{format_gain, format_size};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{ABSENT, format_decimal, format_digits, format_duration};
 use crate::draw::printable::printable_name;

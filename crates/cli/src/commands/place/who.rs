@@ -147,7 +147,15 @@ mod tests {
     }
 
     fn tenant(process: u32, name: &str, ran_ms: f64, is_kernel: bool) -> CpuTenant {
-        CpuTenant { process, name: name.into(), is_kernel, threads: 3, cpus: set("0-7"), ran_ms }
+        CpuTenant {
+            process,
+            name: name.into(),
+            is_kernel,
+            threads: 3,
+            cpus: set("0-7"),
+            seen_on: CpuSet::new(),
+            ran_ms,
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn link_figure(survey: &Survey) -> Option<StoryFigure> {
     let text = SvgText {
         title: title.to_owned(),
         subtitle: format!("{}, {what}, {} measured", model_name(&survey.machine), format_pairs(links)),
-        source: format!("corewise {}, seed {}", survey.provenance.corewise, survey.provenance.seed),
+        source: String::new(),
     };
     let cell = match map.unit {
         Level::Cpu => "A row and a column for each cpu.".to_owned(),

@@ -5,7 +5,6 @@ mod checks;
 mod export;
 mod figures;
 mod further_differences;
-pub mod gain;
 mod gate;
 mod open_points;
 mod partial;

@@ -48,10 +48,14 @@ pub enum KeyEffect {
     Stop,
     /// Move by a number of moments in a recording.
     Step(isize),
+    /// List the processes to choose from.
+    ListProcesses,
+    /// Follow the process of this number.
+    Follow(u32),
 }
 
 /// The keys and their effects, for the help screen.
-pub const HELP: [(&str, &str); 14] = [
+pub const HELP: [(&str, &str); 15] = [
     ("up, down, k, j", "select a row; PgUp, PgDn a page; Home, End, g, G the first, the last"),
     ("Tab", "to the next part: cpus, threads, interrupts"),
     ("right, +", "unfold the selected row"),
@@ -60,6 +64,7 @@ pub const HELP: [(&str, &str); 14] = [
     ("*", "fold the machine so that it fits the screen again"),
     ("/, n", "find a name or number; the next"),
     ("s", "sort threads: by start, running, waiting, moves, name"),
+    ("p", "list the processes, most cpu time first; Enter follows the selected one"),
     ("space", "freeze, and go on"),
     (", .", "one moment back or on in a recording"),
     ("e", "the command that examines the selected row; it is shown, not executed"),

@@ -17,8 +17,14 @@ use crate::draw::text::StyledLine;
 
 /// Characters for shares from 0 to 1, in eighths.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Minimum width of the parts that grow with the screen: bars, strips, trails.
-const LEAST_REST: usize = 10;
+/// Minimum width of the parts that grow with the screen: bars, strips, trails. The legend of bars needs 18 columns.
+const LEAST_REST: usize = 18;
+/// The same on narrow screens.
+const LEAST_NARROW_REST: usize = 10;
+/// The legend of bars.
+pub const LOAD_LEGEND: &str = "load: █ programs ▒ interrupts ░ host";
+/// Shorter legends; the last one refers to the help.
+const SHORT_LEGENDS: [&str; 3] = ["█ programs ▒ irq ░ host", "█prog ▒irq ░host", "load (?)"];
 
 /// Layout of rows at a width.
 pub struct RowLayout<'a> {
@@ -34,8 +40,8 @@ impl<'a> RowLayout<'a> {
     /// Creates the layout of a view.
     pub fn new(view: &'a WatchView, width: usize) -> Self {
         let cpus: HashMap<u32, &CpuNow> = view.frame.cpus.iter().map(|cpu| (cpu.cpu, cpu)).collect();
-        let label = if width < 60 { 14 } else { 20 };
-        let room = width.saturating_sub(label + LEAST_REST);
+        let (label, rest) = if width < 60 { (14, LEAST_NARROW_REST) } else { (20, LEAST_REST) };
+        let room = width.saturating_sub(label + rest);
         let cpu_columns = fit_columns(&CPU_COLUMNS, view, room);
         let thread_columns = fit_columns(&THREAD_COLUMNS, view, room);
         Self { view, cpus, width, label, cpu_columns, thread_columns }
@@ -55,7 +61,13 @@ impl<'a> RowLayout<'a> {
     fn draw_title(&self, part: ScreenPart) -> StyledLine {
         let line = StyledLine::new().strong(pad_text(part_word(part), self.label));
         match part {
-            ScreenPart::Cpus => add_titles(line, &self.cpu_columns).faint("  load: █ programs ▒ interrupts ░ host"),
+            ScreenPart::Cpus => {
+                let line = add_titles(line, &self.cpu_columns);
+                let room = self.width.saturating_sub(line.width() + 2);
+                let legends = [LOAD_LEGEND].into_iter().chain(SHORT_LEGENDS);
+                let legend = legends.into_iter().find(|legend| columns_of(legend) <= room).unwrap_or_default();
+                line.faint(format!("  {legend}"))
+            }
             ScreenPart::Threads => add_titles(line, &self.thread_columns).faint("  where it ran"),
             ScreenPart::Interrupts => line.faint("    a second  cpus that they strike"),
         }

@@ -5,7 +5,7 @@ use corewise_model::watch::ThreadSight;
 
 use super::keys::HELP;
 use super::row::WatchRow;
-use super::row_layout::{RowLayout, cut_tail};
+use super::row_layout::{LOAD_LEGEND, RowLayout, cut_tail};
 use super::view::{BottomLine, WatchView};
 use crate::draw::machine::model_name;
 use crate::draw::number::{format_brief, format_count};
@@ -18,11 +18,16 @@ const PRINTED_ROWS: usize = 100;
 const LEAST_CPU_ROWS: usize = 3;
 /// Number of lines besides rows: the title, the program, and the keys.
 const FRAME_LINES: usize = 3;
+/// How to choose a program on the command line.
+const NAMED: &str = "--pid, --match or a command shows its threads";
 
 /// Returns the whole screen, one line for each row of the terminal, with the index of the selected line.
 pub fn draw_lines(view: &mut WatchView, width: usize, height: usize) -> (Vec<StyledLine>, Option<usize>) {
     if view.is_help {
         return (draw_help(width, height), None);
+    }
+    if let Some(list) = &mut view.list {
+        return list.draw_lines(width, height);
     }
     let room = height.saturating_sub(FRAME_LINES).max(1);
     view.fold_to_fit(machine_room(view, room));
@@ -30,8 +35,14 @@ pub fn draw_lines(view: &mut WatchView, width: usize, height: usize) -> (Vec<Sty
     let rows = view.list_rows();
     let selected = view.selected_index(&rows);
     let drawn = RowLayout::new(view, width);
-    let mut lines = vec![draw_title(view, width), draw_subject(view, width)];
+    let chooser = if view.place.is_none() { "p lists the processes to choose from" } else { NAMED };
+    let mut lines = vec![draw_title(view, width), draw_subject(view, chooser, width)];
     lines.extend(rows.iter().skip(view.first).take(room).map(|row| drawn.draw_row(row)));
+    // The legend stays while the rows of a part are scrolled.
+    let title = rows[..=view.first].iter().rfind(|row| matches!(row, WatchRow::Title(_)));
+    if let Some(title) = title.filter(|_| room > 1) {
+        lines[2] = drawn.draw_row(title);
+    }
     lines.resize(height.saturating_sub(1).max(1), StyledLine::new());
     lines.push(draw_bottom(view, width));
     lines.truncate(height.max(1));
@@ -50,7 +61,7 @@ fn machine_room(view: &WatchView, room: usize) -> usize {
 pub fn draw_whole(view: &mut WatchView, width: usize) -> TextScreen {
     view.fold_to_fit(PRINTED_ROWS);
     let mut screen = TextScreen::new();
-    let mut block = vec![draw_title(view, width), draw_subject(view, width)];
+    let mut block = vec![draw_title(view, width), draw_subject(view, NAMED, width)];
     let drawn = RowLayout::new(view, width);
     for row in view.list_rows() {
         if matches!(row, WatchRow::Title(_)) {
@@ -85,12 +96,10 @@ fn draw_title(view: &WatchView, width: usize) -> StyledLine {
     line.cut_to(width)
 }
 
-/// Describes the program: its end, or its threads and the source of their data.
-fn draw_subject(view: &WatchView, width: usize) -> StyledLine {
+/// Describes the program: its end, or its threads and the source of their data; `chooser` says how to choose one.
+fn draw_subject(view: &WatchView, chooser: &str, width: usize) -> StyledLine {
     let Some(program) = &view.header.program else {
-        return StyledLine::new()
-            .faint("No program chosen: --pid, --match or a command shows its threads")
-            .cut_to(width);
+        return StyledLine::new().faint(format!("No program chosen: {chooser}")).cut_to(width);
     };
     let frame = &view.frame;
     let mut line = StyledLine::new();
@@ -134,7 +143,7 @@ fn draw_bottom(view: &WatchView, width: usize) -> StyledLine {
             }
             let freeze = if view.is_frozen { "go on" } else { "freeze" };
             line = key(key(line, "space", freeze), "e", "examine");
-            if view.place.is_some() { key(line, ", .", "step") } else { line }
+            if view.place.is_some() { key(line, ", .", "step") } else { key(line, "p", "processes") }
         }
     };
     line.cut_to(width)
@@ -146,6 +155,7 @@ fn draw_help(width: usize, height: usize) -> Vec<StyledLine> {
         lines.push(StyledLine::new().plain("  ").strong(format!("{keys:<15}")).plain(format!(" {what}")).cut_to(width));
     }
     lines.push(StyledLine::new());
+    lines.push(StyledLine::new().plain(format!("  {LOAD_LEGEND}")).cut_to(width));
     lines.push(
         StyledLine::new()
             .faint("* is a thread of this corewise. docs/watch.md explains the columns. Any key closes this.")

@@ -8,19 +8,23 @@ use corewise_model::watch::{RuleHolds, WatchFrame};
 use corewise_sys::signals::{self, HeldSignals};
 
 use super::keys::KeyEffect;
+use super::process_list::ProcessList;
 use super::program::WatchedProgram;
 use super::recording::{WatchRecorder, WatchRecording};
 use super::terminal::WatchTerminal;
 use super::trails::LONGEST_TRAIL;
-use super::view::WatchView;
+use super::view::{BottomLine, WatchView};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::keeper::KeeperState;
 use crate::app::settings::ProgramSettings;
+use crate::app::tenants::list_tenants;
 
 /// Longest delay until a signal is noticed.
 const STEP: Duration = Duration::from_millis(50);
 /// Delay of the second look, short so that shares appear soon.
 const SECOND_LOOK: Duration = Duration::from_millis(200);
+/// Time between the two looks at all processes that their list is made from.
+const PROCESS_LOOK: Duration = Duration::from_millis(300);
 
 /// The end of watching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +74,25 @@ impl LiveWatch<'_> {
         Ok(frame)
     }
 
+    /// Does what a key asked for: lists the processes, or follows one.
+    fn answer_request(&mut self, request: KeyEffect, view: &mut WatchView) {
+        match request {
+            KeyEffect::ListProcesses => {
+                let online = &view.header.machine.online;
+                view.list = Some(ProcessList::new(list_tenants(online, PROCESS_LOOK), PROCESS_LOOK));
+            }
+            KeyEffect::Follow(number) => match WatchedProgram::from_numbers(&[number]) {
+                Ok(program) => {
+                    view.follow_program(program.name.clone());
+                    self.program = Some(program);
+                    self.events.get_or_insert_with(SwitchWatcher::open);
+                }
+                Err(failure) => view.bottom = BottomLine::Message(failure.what),
+            },
+            _ => {}
+        }
+    }
+
     fn owns_program(&self) -> bool {
         self.program.as_ref().is_some_and(WatchedProgram::is_ours_and_runs)
     }
@@ -97,6 +120,10 @@ pub fn show_live(
         }
         if let Some(end) = attend_keys(is_due, next, view, held, terminal).map_err(explain_lost_terminal)? {
             return Ok(end);
+        }
+        if let Some(request) = view.request.take() {
+            live.answer_request(request, view);
+            (next, pause) = (Instant::now(), SECOND_LOOK.min(interval));
         }
     }
 }
@@ -181,6 +208,7 @@ fn attend_keys(
             KeyEffect::EndProgram => return Ok(Some(WatchEnd::Quit(true))),
             KeyEffect::Stop => terminal.step_away(|| held.stop_self(signals::STOP))?,
             KeyEffect::Step(count) => view.step += count,
+            request @ (KeyEffect::ListProcesses | KeyEffect::Follow(_)) => view.request = Some(request),
         }
         draws = true;
         // Further pending keys are handled before a single redraw.

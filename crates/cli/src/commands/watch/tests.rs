@@ -1,14 +1,18 @@
 //! Screens and keys, without a terminal.
 
+use std::time::Duration;
+
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::watch::{
     CpuNow, CpuShares, CpuStruck, PreemptingThread, SourceNow, ThreadNow, ThreadSight, WatchFrame, WatchHeader,
 };
 
 use super::keys::{KeyEffect, PressedKey};
+use super::process_list::ProcessList;
 use super::row::WatchRow;
 use super::screen::{draw_lines, draw_whole};
 use super::view::{BottomLine, WatchView};
+use crate::app::tenants::CpuTenant;
 use crate::draw::fixtures::hostile;
 use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::{fixtures::fabricated, text};
@@ -193,6 +197,90 @@ fn five_hundred_cpus_are_folded_to_one_screen_and_a_key_unfolds_them() {
     let rows = view.list_rows().iter().filter(|row| matches!(row, WatchRow::Node(..))).count();
     let _ = shown(&mut view, 80, 24);
     assert!(view.list_rows().iter().filter(|row| matches!(row, WatchRow::Node(..))).count() < rows, "folded again");
+}
+
+#[test]
+fn the_legend_of_bars_stays() {
+    let large = corewise_machine::generate::one_package_machine(512, true, &[(CpuSet::first_cpus(512), 32)]);
+    for machine in [fabricated::ryzen_9950x3d(), large] {
+        let mut view = view_of(machine, 4);
+        let legend = |view: &mut WatchView, width| {
+            let screen = shown(view, width, 24);
+            screen[2].clone()
+        };
+        let long = legend(&mut view, 140);
+        assert!(long.starts_with("CPUS") && long.ends_with("load: █ programs ▒ interrupts ░ host"), "{long}");
+        let short = legend(&mut view, 80);
+        assert!(short.starts_with("CPUS") && short.ends_with("█prog ▒irq ░host"), "{short}");
+        assert!(legend(&mut view, 40).ends_with("load (?)"));
+        press(&mut view, "?");
+        assert!(shown(&mut view, 80, 24).iter().any(|line| line.contains("█ programs ▒ interrupts ░ host")));
+        press(&mut view, "?");
+        // It stays while the cpus are scrolled; the selected row is never behind it.
+        press(&mut view, "*/cpu 15\n");
+        assert!(selected(&mut view).contains("cpu 15") && (view.first > 0 || view.list_rows().len() < 22));
+        assert_eq!(legend(&mut view, 80), short);
+        (0..200).for_each(|_| {
+            press(&mut view, "k");
+            assert!(draw_lines(&mut view, 80, 24).1.is_some());
+        });
+    }
+}
+
+#[test]
+fn a_process_is_chosen_from_a_list() {
+    let tenant = |process: u32, ran_ms: f64| CpuTenant {
+        process,
+        name: format!("server-{process}"),
+        is_kernel: process == 2,
+        threads: 3,
+        cpus: CpuSet::first_cpus(32),
+        seen_on: CpuSet::parse_list("3-5").unwrap(),
+        ran_ms,
+    };
+    let mut view = view();
+    view.header.program = None;
+    assert!(shown(&mut view, 80, 24)[1].contains("p lists the processes"));
+    assert!(shown(&mut view, 80, 24)[23].contains("p processes"), "{:?}", shown(&mut view, 80, 24)[23]);
+    assert_eq!(view.press_key(PressedKey::Character('p')), KeyEffect::ListProcesses);
+    let tenants = (2..60).map(|process| tenant(process, 90.0)).collect();
+    view.list = Some(ProcessList::new(tenants, Duration::from_millis(300)));
+    let screen = shown(&mut view, 80, 24);
+    assert_eq!(
+        screen[..3].iter().map(|line| line.trim_end()).collect::<Vec<_>>(),
+        [
+            "Choose a process  most cpu time first",
+            "name       pid  threads  cpu%  where it ran",
+            "server-3     3        3    30  3-5",
+        ]
+    );
+    assert!(!screen.iter().any(|line| line.contains("server-2 ")), "a thread of the kernel");
+    press(&mut view, "jj");
+    assert!(selected(&mut view).starts_with("server-5 "));
+    assert_eq!(view.press_key(PressedKey::Character('p')), KeyEffect::ListProcesses);
+    press(&mut view, "G");
+    assert!(selected(&mut view).starts_with("server-59 "));
+    for (width, height) in [(20, 1), (20, 3), (40, 5), (200, 60)] {
+        let (lines, selected) = draw_lines(&mut view, width, height);
+        assert!(lines.len() == height && lines.iter().all(|line| line.width() <= width));
+        assert!(selected.is_none_or(|line| line < height));
+    }
+    assert_eq!(view.press_key(PressedKey::Enter), KeyEffect::Follow(59));
+    view.follow_program("server-59 59".to_owned());
+    assert!(shown(&mut view, 80, 24)[1].starts_with("server-59 59"));
+    view.list = Some(ProcessList::new(vec![tenant(7, 0.0)], Duration::from_millis(300)));
+    assert_eq!(view.press_key(PressedKey::Escape), KeyEffect::Draw);
+    assert!(view.list.is_none());
+    for refuse in [
+        |view: &mut WatchView| view.owns_program = true,
+        |view: &mut WatchView| view.is_recorded = true,
+        |view: &mut WatchView| view.place = Some((1, 2)),
+    ] {
+        let mut view = self::view();
+        refuse(&mut view);
+        press(&mut view, "p");
+        assert!(matches!(view.bottom, BottomLine::Message(_)), "it could not go on with another program");
+    }
 }
 
 #[test]

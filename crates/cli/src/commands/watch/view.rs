@@ -6,6 +6,7 @@ use corewise_machine::suggested_command;
 use corewise_model::watch::{ThreadNow, WatchFrame, WatchHeader};
 
 use super::keys::{KeyEffect, PressedKey};
+use super::process_list::{ListEffect, ProcessList};
 use super::row::{RowName, ScreenPart, ThreadOrder, WatchRow};
 use super::trails::ThreadTrails;
 use super::tree::{TreeNode, build_nodes, labels_at, rows_at};
@@ -50,10 +51,16 @@ pub struct WatchView {
     pub output: Option<String>,
     /// True while a command started here runs.
     pub owns_program: bool,
+    /// True if the moments are written into a file, which is about one program.
+    pub is_recorded: bool,
+    /// The list of processes, while it is shown instead.
+    pub list: Option<ProcessList>,
     /// The first row on the screen.
     pub first: usize,
     /// The number of moments to move in a recording.
     pub step: isize,
+    /// The list or the process that a key asked for.
+    pub request: Option<KeyEffect>,
     selected: Option<RowName>,
     selected_index: usize,
     folded: HashSet<String>,
@@ -77,8 +84,11 @@ impl WatchView {
             place: None,
             output: None,
             owns_program: false,
+            is_recorded: false,
+            list: None,
             first: 0,
             step: 0,
+            request: None,
             selected: None,
             selected_index: 0,
             folded: HashSet::new(),
@@ -111,6 +121,13 @@ impl WatchView {
         self.trails.add_frame(&frame);
         self.frame = frame;
         self.place = Some(place);
+    }
+
+    /// Follows another program from its next moment on.
+    pub fn follow_program(&mut self, name: String) {
+        self.header.program = Some(name);
+        self.begin_trails();
+        (self.is_frozen, self.selected, self.selected_index, self.first) = (false, None, 0, 0);
     }
 
     /// Folds the machine to at most `rows` rows, unless a key has folded something.
@@ -171,7 +188,9 @@ impl WatchView {
     pub fn scroll_to_selected(&mut self, room: usize) {
         let rows = self.list_rows();
         let (selected, count) = (self.selected_index(&rows), rows.len());
-        let first = self.first.min(selected).max((selected + 1).saturating_sub(room));
+        // The first line of a part that is scrolled is its title.
+        let highest = selected.saturating_sub(usize::from(room > 1));
+        let first = self.first.min(highest).max((selected + 1).saturating_sub(room));
         (self.first, self.page) = (first.min(count.saturating_sub(room.min(count))), room.max(1));
     }
 
@@ -192,6 +211,17 @@ impl WatchView {
                 return KeyEffect::Draw;
             }
             _ => {}
+        }
+        if let Some(list) = &mut self.list {
+            let effect = list.press_key(key);
+            if matches!(effect, ListEffect::Close | ListEffect::Follow(_)) {
+                self.list = None;
+            }
+            return match effect {
+                ListEffect::LookAgain => KeyEffect::ListProcesses,
+                ListEffect::Follow(number) => KeyEffect::Follow(number),
+                ListEffect::Stay | ListEffect::Close => KeyEffect::Draw,
+            };
         }
         match std::mem::take(&mut self.bottom) {
             BottomLine::Typing(text) => {
@@ -215,6 +245,16 @@ impl WatchView {
         if self.owns_program { KeyEffect::EndProgram } else { KeyEffect::Quit }
     }
 
+    /// Returns why no other process can be followed; `None` if one can.
+    fn refuse_list(&self) -> Option<&'static str> {
+        match () {
+            () if self.place.is_some() => Some("a recording has no other processes"),
+            () if self.owns_program => Some("the command that was started here is watched until it ends"),
+            () if self.is_recorded => Some("the file of moments is about one program"),
+            () => None,
+        }
+    }
+
     fn handle_command(&mut self, key: PressedKey) -> KeyEffect {
         let at = self.selected_index(&self.list_rows());
         match key {
@@ -222,6 +262,10 @@ impl WatchView {
             PressedKey::Character('?' | 'h') => self.is_help = true,
             PressedKey::Character('/') => self.bottom = BottomLine::Typing(String::new()),
             PressedKey::Character('n') => self.find_next(),
+            PressedKey::Character('p') => match self.refuse_list() {
+                Some(why) => self.bottom = BottomLine::Message(why.to_owned()),
+                None => return KeyEffect::ListProcesses,
+            },
             PressedKey::Character('s') => self.sort = self.sort.next_order(),
             PressedKey::Character(' ') => self.is_frozen = !self.is_frozen,
             PressedKey::Character('e') => self.bottom = BottomLine::Message(self.examine_command(at)),

@@ -22,7 +22,7 @@ pub(super) fn conclude_padding(map: &LinkMap, filled: &[FilledSeries], conclusio
     let has_groups = conclusions.groups.is_some();
     for (inside, words_of) in [(true, "inside a group"), (false, "between groups")] {
         let is_side = |i: usize, j: usize| (tiers.tier_of(i, j) <= INSIDE) == inside;
-        let ratios = padding_ratios(&map.series[packed], &map.series[padded], &|a, b| {
+        let ratios = series_ratios(&map.series[packed], &map.series[padded], &|a, b| {
             let place = |cpu| filled[packed].measured.place_of(cpu);
             place(a).zip(place(b)).is_some_and(|(i, j)| is_side(i, j))
         });
@@ -62,20 +62,20 @@ pub(super) fn conclude_padding(map: &LinkMap, filled: &[FilledSeries], conclusio
     }
 }
 
-/// Returns ratios of padded to packed costs: one for each pair, or one for each visit if there are few pairs. Both were
-/// visited in turn.
-fn padding_ratios(packed: &LinkSeries, padded: &LinkSeries, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
+/// Returns ratios of a second series' costs to a first's: one for each pair, or one for each visit if there are few
+/// pairs. Both were visited in turn.
+pub(crate) fn series_ratios(first: &LinkSeries, second: &LinkSeries, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
     const FEW: usize = 8;
     let others: BTreeMap<(u32, u32), &LinkPair> =
-        padded.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
-    let packed = packed.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b));
-    let both = packed.filter_map(|pair| Some((pair, *others.get(&(pair.a, pair.b))?)));
+        second.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+    let first = first.links.pairs.iter().filter(|pair| is_side(pair.a, pair.b));
+    let both = first.filter_map(|pair| Some((pair, *others.get(&(pair.a, pair.b))?)));
     let both: Vec<(&LinkPair, &LinkPair)> = both.collect();
     let ratios: Vec<f64> = if both.len() < FEW {
         let visits = |(pair, other): &(&LinkPair, &LinkPair)| {
             let pairs =
                 pair.visits_ns().iter().zip(other.visits_ns()).chain(pair.back_ns().iter().zip(other.back_ns()));
-            pairs.map(|(packed, padded)| padded / packed).collect::<Vec<_>>()
+            pairs.map(|(first, second)| second / first).collect::<Vec<_>>()
         };
         both.iter().flat_map(visits).collect()
     } else {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use corewise_machine::{Gap, suggested_command};
+use corewise_model::Artifact as _;
 use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::links::TalkWay;
 use corewise_model::links::conclude::{
@@ -16,7 +17,7 @@ use super::sends::compose_sends;
 use crate::draw::findings::{compose_gaps, compose_meaning};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::heat::{HeatMap, SvgText};
-use crate::draw::machine::{compose_headline, describe_provenance, model_name};
+use crate::draw::machine::{compose_headline, describe_circumstances, model_name};
 use crate::draw::number::{format_brief, format_count, format_decimal, format_whole};
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{FigurePicture, Story, StoryFigure, StoryPart, compose_paragraphs};
@@ -278,7 +279,7 @@ pub fn make_picture(
     by_group: bool,
 ) -> (HeatMap, SvgText) {
     let what = map.series.first().map(|series| series.what).unwrap_or_default();
-    let source = describe_provenance(&map.provenance);
+    let source = describe_circumstances(&map.circumstances(), map.origin());
     let cpus = format_count(map.cpus.len(), "cpu");
     let title = match (&map.machine, &map.provenance.origin) {
         (Some(machine), _) => format!("{}, {cpus}", model_name(machine)),

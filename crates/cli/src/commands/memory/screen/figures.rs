@@ -1,5 +1,6 @@
 //! Figures of a map of memory.
 
+use corewise_model::Artifact as _;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::{LatencyUnderLoad, MemoryConclusions};
 use corewise_model::stats::order::median;
@@ -8,7 +9,7 @@ use super::heat;
 use super::heat::group_rows;
 use super::latencies::format_error;
 use crate::draw::heat::{HeatMap, SvgText};
-use crate::draw::machine::{describe_provenance, model_name};
+use crate::draw::machine::{describe_circumstances, model_name};
 use crate::draw::number::{format_bytes, format_count};
 use crate::draw::plot::{AxisScale, FigurePlot, PlotAxis, PlotMark, PlotSeries};
 use crate::draw::story::{FigurePicture, StoryFigure, StoryPart};
@@ -22,7 +23,9 @@ pub fn compose_figures(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<
 
 /// Returns the picture of a map: the latency of each node, or by working set on a machine with one node. `None` if neither is known.
 pub fn draw_picture(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<String> {
-    Some(latency_figure(map, conclusions).or_else(|| staircase_figure(map))?.to_svg())
+    let mut figure = latency_figure(map, conclusions).or_else(|| staircase_figure(map))?;
+    figure.set_source(&describe_circumstances(&map.circumstances(), map.origin()));
+    Some(figure.to_svg())
 }
 
 fn latency_figure(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<StoryFigure> {
@@ -54,7 +57,7 @@ fn bandwidth_figure(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<
 
 fn heat_picture(heat: HeatMap, title: &str, words: String, map: &MemoryMap) -> FigurePicture {
     let subtitle = format!("{}, {} · {words}", model_name(&map.machine), format_count(map.cpus.len(), "cpu"));
-    let text = SvgText { title: title.to_owned(), subtitle, source: describe_provenance(&map.provenance) };
+    let text = SvgText { title: title.to_owned(), subtitle, source: String::new() };
     FigurePicture::Heat(Box::new(heat), text)
 }
 

@@ -12,9 +12,6 @@ use corewise_model::experiment::{
 use corewise_model::quantity::QuotedQuantity;
 use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm};
 
-use super::gain::{
-    format_bounds, format_gain_in, format_least, format_percent, format_size, format_size_in, interval_words,
-};
 use super::open_points;
 use super::parts;
 use super::questions::{describe_doubts, describe_slow_run, place_of};
@@ -22,6 +19,9 @@ use super::standings::format_significant;
 use super::winner::{describe_total, draw_heading};
 use super::wording::begin_sentence;
 use super::{ShownExperiment, format_command};
+use crate::draw::gain::{
+    format_bounds, format_gain_in, format_least, format_percent, format_size, format_size_in, interval_words,
+};
 use crate::draw::number::format_count;
 use crate::draw::printable::{make_printable, printable_name};
 use crate::draw::suggestion;

@@ -6,7 +6,7 @@ use corewise_model::experiment::{
 
 use super::ShownExperiment;
 use super::answer::describe_failures;
-use super::gain::{format_percent, format_size};
+use crate::draw::gain::{format_percent, format_size};
 use crate::draw::number::{format_count, format_decimal};
 use crate::draw::printable::printable_name;
 use crate::draw::text::StyledLine;

@@ -10,10 +10,10 @@ use corewise_model::trial::{
 
 use super::ShownExperiment;
 use super::answer::list_questions;
-use super::gain::{format_gain, format_interval, format_percent, format_size};
 use super::partial::format_probability;
 use super::questions;
 use super::standings::format_significant;
+use crate::draw::gain::{format_gain, format_interval, format_percent, format_size};
 use crate::draw::number::{format_bytes, format_count, format_duration};
 use crate::draw::printable::{last_lines, printable_name};
 use crate::draw::suggestion;

@@ -4,7 +4,7 @@ use corewise_model::experiment::{ExperimentGate, GateRule};
 use corewise_model::trial::{GateVerdict, judge_arm, judge_gate};
 
 use super::ShownExperiment;
-use super::gain::{format_gain_in, format_percent, format_size_in, interval_words};
+use crate::draw::gain::{format_gain_in, format_percent, format_size_in, interval_words};
 use crate::draw::printable::printable_name;
 use crate::draw::text::{StyledLine, TextTone};
 use crate::draw::wrap::glue_numbers;

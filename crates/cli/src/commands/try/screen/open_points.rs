@@ -5,7 +5,7 @@ use corewise_model::experiment::{OpenPoint, Verdict};
 use corewise_model::trial::ConfirmationStretch;
 
 use super::ShownExperiment;
-use super::gain::format_size;
+use crate::draw::gain::format_size;
 use crate::draw::number::{format_count, format_duration};
 use crate::draw::suggestion;
 use crate::draw::text::StyledLine;

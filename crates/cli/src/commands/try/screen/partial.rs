@@ -3,7 +3,7 @@
 use corewise_model::experiment::{PartialGain, QuestionKind, RunPart};
 
 use super::ShownExperiment;
-use super::gain::format_size;
+use crate::draw::gain::format_size;
 use crate::draw::number::{format_decimal, format_digits};
 use crate::draw::printable::printable_name;
 use crate::draw::text::StyledLine;

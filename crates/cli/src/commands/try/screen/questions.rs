@@ -3,7 +3,7 @@
 use corewise_model::experiment::{AnswerVerdict, ArmStanding, QuestionAnswer, QuestionKind};
 
 use super::ShownExperiment;
-use super::gain::{format_gain_in, format_interval_in, format_percent};
+use crate::draw::gain::{format_gain_in, format_interval_in, format_percent};
 use crate::draw::number::format_decimal;
 use crate::draw::printable::printable_name;
 use crate::draw::text::StyledLine;

@@ -5,7 +5,7 @@ use corewise_model::experiment::{ExperimentGate, GateRule, JudgingPolicy, Questi
 use corewise_model::trial::{Experiment, TrialMetric, VARIANT_PLACE};
 
 use super::ShownExperiment;
-use super::gain::format_percent;
+use crate::draw::gain::format_percent;
 use crate::draw::suggestion::quote_words;
 
 /// Returns the command. Experiments with services, running processes, numbers of threads or stretches are repeated by their number in

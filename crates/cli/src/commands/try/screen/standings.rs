@@ -7,7 +7,7 @@ use corewise_model::quantity::QuantityUnit;
 use corewise_model::trial::TrialMetric;
 
 use super::ShownExperiment;
-use super::gain::{format_gain_in, format_interval_in, format_percent};
+use crate::draw::gain::{format_gain_in, format_interval_in, format_percent};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{ABSENT, format_digits, format_duration, format_duration_digits};
 use crate::draw::printable::{make_printable, printable_name, printable_prefix};

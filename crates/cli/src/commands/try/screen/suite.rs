@@ -14,12 +14,12 @@ use corewise_model::suite::results::{DecidedCounts, ProvenEffect, RowResult, Sui
 use corewise_model::trial::Experiment;
 use jiff::tz::TimeZone;
 
-use super::gain::{format_gain, format_interval, format_percent};
 use super::open_points;
 use super::standings::{draw_arrow, format_value};
 use super::winner::describe_condition;
 use super::{ShownExperiment, draw_answer, export};
 use crate::draw::csv as comma;
+use crate::draw::gain::{format_gain, format_interval, format_percent};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::machine::compose_headline;
 use crate::draw::number::{format_count, format_time};

@@ -3,10 +3,10 @@
 use corewise_model::experiment::{ArmStanding, PairedRuns, QuestionKind};
 
 use super::ShownExperiment;
-use super::gain::{format_gain, format_least};
 use super::open_points;
 use super::questions::format_cap;
 use super::standings::{format_to_digits, needed_digits};
+use crate::draw::gain::{format_gain, format_least};
 use crate::draw::number::{format_count, format_decimal};
 use crate::draw::text::{StyledLine, TextTone};
 use crate::draw::wrap::glue_numbers;

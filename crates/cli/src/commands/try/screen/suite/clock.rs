@@ -3,7 +3,7 @@
 use corewise_model::suite::results::{RunMedians, SuiteResults, SuiteRow, TriedBenchmark};
 use corewise_model::trial::Trial;
 
-use crate::commands::r#try::screen::gain::format_gain;
+use crate::draw::gain::format_gain;
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{ABSENT, format_brief, format_decimal};
 use crate::draw::printable::printable_name;

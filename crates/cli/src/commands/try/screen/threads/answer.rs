@@ -11,8 +11,8 @@ use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::answer::{
     better_word, describe_doubt, describe_failures, draw_resume, format_better,
 };
-use crate::commands::r#try::screen::gain::{format_gain, format_least, format_percent, format_size, interval_words};
 use crate::commands::r#try::screen::{open_points, winner};
+use crate::draw::gain::{format_gain, format_least, format_percent, format_size, interval_words};
 use crate::draw::number::format_count;
 use crate::draw::suggestion::{self, quote_word, quote_words};
 use crate::draw::text::{StyledLine, TextTone};

@@ -6,8 +6,8 @@ use corewise_model::trial::ThreadsReport;
 use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::answer::better_word;
-use crate::commands::r#try::screen::gain::{format_bounds, format_percent};
 use crate::commands::r#try::screen::open_points;
+use crate::draw::gain::{format_bounds, format_percent};
 
 /// The result of pinning at one number of threads.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,8 @@ mod legend;
 
 use std::fmt::Write as _;
 
-use corewise_model::trial::ThreadsReport;
+use corewise_model::trial::{Experiment, ThreadsReport};
+use jiff::tz::TimeZone;
 
 use super::format_threads;
 use super::scaling::{ScalingPoint, ThreadScaling};
@@ -13,7 +14,7 @@ use super::table::format_times;
 use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::standings::format_value;
 use crate::draw::machine::model_name;
-use crate::draw::number::format_count;
+use crate::draw::number::{format_count, format_time_as};
 use crate::draw::suggestion::quote_words;
 use crate::draw::svg::{EDGE, SIZE, SOURCE, SUBTITLE, SvgTextBlock, TITLE, escape_xml, write_document};
 use axes::ScalingAxes;
@@ -81,8 +82,10 @@ fn describe_machine(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Strin
 
 fn describe_source(shown: ShownExperiment<'_>) -> String {
     let stored = shown.stored.map_or_else(String::new, |number| format!(", experiment {number}"));
-    let origin = shown.experiment.origin.describe_origin().map_or_else(String::new, |origin| format!(", {origin}"));
-    format!("corewise {}, seed {}{stored}{origin}", shown.experiment.corewise, shown.experiment.seed)
+    let Experiment { corewise, seed, origin, started_unix_ms, .. } = shown.experiment;
+    let day = format_time_as(*started_unix_ms, &TimeZone::UTC, "%Y-%m-%d");
+    let origin = origin.describe_origin().map_or_else(String::new, |origin| format!(", {origin}"));
+    format!("{day}, corewise {corewise}, seed {seed}{stored}{origin}")
 }
 
 fn point_colour(pinned: bool) -> &'static str {

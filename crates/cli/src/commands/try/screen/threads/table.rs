@@ -4,8 +4,8 @@ use corewise_model::experiment::{ArmStanding, CellStanding, ThreadsCell, Threads
 use corewise_model::trial::Experiment;
 
 use crate::commands::r#try::screen::ShownExperiment;
-use crate::commands::r#try::screen::gain::{format_gain, format_interval};
 use crate::commands::r#try::screen::standings::{draw_arrow, format_value};
+use crate::draw::gain::{format_gain, format_interval};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{ABSENT, format_decimal};
 use crate::draw::text::{StyledLine, TextTone};
