@@ -10,11 +10,16 @@ use crate::machine::{CoreKind, MachineObject};
 /// 997). Different kinds differ by 31 % and more (Core Ultra 5 225H 72 to 55, GB10 997 to 731, Lakefield 43 to 28).
 const LEAST_GAP: f64 = 0.20;
 
+/// Least relative gap of frequencies that makes kinds if nothing is known of the cores' build: a table of lscpu has no sizes of caches.
+/// Servers let some cores run up to 20 % faster by configuration; the M1's kinds differ by 55 %.
+const LEAST_GAP_ALONE: f64 = 0.30;
+
 /// The classes, best first; there are no other kinds.
 const BEST_FIRST: [CoreType; 3] = [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower];
 
 /// Returns the kinds, best first; empty if all cores are alike. The first source that distinguishes cores is used: the kernel's names,
-/// `cpu_capacity`, ACPI CPPC, or the highest frequency. The frequency counts only if the cores also differ in build.
+/// `cpu_capacity`, ACPI CPPC, or the highest frequency. The frequency counts only if the cores also differ in build, or by far if that is
+/// unknown.
 ///
 /// Efficiency cores outside the last-level cache are low-power cores if other efficiency cores are inside one (Meteor Lake, Arrow Lake,
 /// Panther Lake): the kernel calls both `cpu_atom`. On Lunar Lake none is inside.
@@ -26,7 +31,7 @@ pub fn find_kinds(facts: &MachineFacts, cores: &[MachineObject]) -> Vec<CoreKind
         .or_else(|| measured_kinds(facts, performance, |range| format!("acpi_cppc {}", format_range(range))))
         .or_else(|| {
             measured_kinds(facts, |cpu| cpu.maximum_frequency_khz, format_frequency_range)
-                .filter(|_| differ_in_build(facts, cores))
+                .filter(|_| differ_in_build(facts, cores) || differ_by_far(facts))
         })
         .map(|kinds| divide_efficiency(kinds, facts))
         .unwrap_or_default()
@@ -118,6 +123,15 @@ fn differ_in_build(facts: &MachineFacts, cores: &[MachineObject]) -> bool {
         (threads(cpu.number), sizes)
     };
     facts.cpus.windows(2).any(|pair| build(&pair[0]) != build(&pair[1]))
+}
+
+/// Returns true if no cache has a size and the frequencies differ by more than configuration can make them.
+fn differ_by_far(facts: &MachineFacts) -> bool {
+    let is_unsized = facts.cpus.iter().all(|cpu| cpu.caches.iter().all(|cache| cache.size_bytes.is_none()));
+    let mut frequencies: Vec<u64> = facts.cpus.iter().filter_map(|cpu| cpu.maximum_frequency_khz).collect();
+    frequencies.sort_unstable();
+    let is_far = |pair: &[u64]| pair[1] as f64 >= (1.0 + LEAST_GAP_ALONE) * pair[0] as f64;
+    is_unsized && frequencies.windows(2).any(is_far)
 }
 
 fn format_range((low, high): (u64, u64)) -> String {
@@ -224,7 +238,13 @@ mod tests {
     fn frequency_makes_kinds_only_of_cores_that_differ_in_build() {
         let mut machine =
             cpu_facts(4, |cpu| cpu.maximum_frequency_khz = Some([5_000_000, 3_900_000][cpu.number as usize / 2]));
+        let unsized_kinds = ["performance 0,1 (cpufreq 5.00 GHz)", "efficiency 2,3 (cpufreq 3.20 GHz)"];
         assert_eq!(found(&machine), [""; 0], "a server may let some cores turn faster");
+        machine.cpus[2..].iter_mut().for_each(|cpu| cpu.maximum_frequency_khz = Some(3_200_000));
+        assert_eq!(found(&machine), unsized_kinds, "by far, and nothing is known of the caches");
+        machine.cpus.iter_mut().for_each(|cpu| cpu.caches = vec![unified_cache(2, "0-3")]);
+        assert_eq!(found(&machine), [""; 0], "the same caches");
+        machine.cpus[2..].iter_mut().for_each(|cpu| cpu.maximum_frequency_khz = Some(3_900_000));
         for cpu in &mut machine.cpus {
             cpu.caches = vec![unified_cache(2, ["0", "1", "2-3", "2-3"][cpu.number as usize])];
         }

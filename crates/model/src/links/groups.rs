@@ -7,6 +7,7 @@
 
 mod hidden;
 mod linkage;
+mod uneven;
 
 use corewise_machine::CpuSet;
 use schemars::JsonSchema;
@@ -16,6 +17,7 @@ use super::CostMatrix;
 use crate::stats::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
 use linkage::ClusterMerge;
+pub use uneven::uneven_part;
 
 /// Minimum ratio of the cost to the nearest other group to the cost inside, by the number of cpus. The fewer pairs there
 /// are, the larger steps their luck makes: of equal cpus with luck of up to 20 % a pair, fewer than 1 % have a larger one.
@@ -232,6 +234,12 @@ fn is_part(some: usize, all: usize) -> bool {
 }
 
 impl CheaperPart {
+    /// Returns true if the part and the rest of `all` cpus have more than a pair or two, which may be siblings.
+    pub fn has_enough_pairs(&self, all: usize) -> bool {
+        let pairs = |cpus: usize| cpus * cpus.saturating_sub(1) / 2;
+        pairs(self.cpus.len()).min(pairs(all - self.cpus.len())) >= FEWEST_PAIRS
+    }
+
     /// Compares cpus with all others, in pairs that meet on no level below; `None` if the rest is not clearly dearer.
     fn from_part(measured: &CostMatrix, part: &CpuSet, below: Option<&GroupLevel>) -> Option<Self> {
         let rest = measured.cpu_set().difference(part);

@@ -20,6 +20,7 @@ mod trb;
 use corewise_machine::CpuSet;
 
 use super::map::LinkSeries;
+pub use super::map::MOST_CPUS;
 pub use error::ImportError;
 pub use kind::{kind_name, kind_of};
 pub use pairs::HEADER;
@@ -28,12 +29,9 @@ pub use reader::read_links;
 /// Maximum length of a text, in bytes.
 pub const MAXIMUM_BYTES: usize = 48 << 20;
 
-/// Maximum number of cpus in a file.
-pub const MAXIMUM_CPUS: usize = 2048;
-
-/// Maximum number of numbers in a file: both directions between [`MAXIMUM_CPUS`]. Lists with several numbers for each
+/// Maximum number of numbers in a file: both directions between [`MOST_CPUS`]. Lists with several numbers for each
 /// of many pairs may need more memory, and are refused with fewer.
-pub const MAXIMUM_NUMBERS: usize = MAXIMUM_CPUS * MAXIMUM_CPUS;
+pub const MAXIMUM_NUMBERS: usize = MOST_CPUS * MOST_CPUS;
 
 /// Contents of a file of another tool.
 #[derive(Clone, Debug, PartialEq)]

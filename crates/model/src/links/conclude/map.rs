@@ -8,7 +8,7 @@ use super::{
     findings, summary,
 };
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
-use crate::links::groups::{CheaperPart, GroupHierarchy, GroupLevel, between_cores, dear_groups};
+use crate::links::groups::{CheaperPart, GroupHierarchy, GroupLevel, between_cores, dear_groups, uneven_part};
 use crate::links::map::{LinkMap, LinkMapProvenance};
 use crate::links::structure::CpuStructure;
 use crate::links::{check_pairs, check_width};
@@ -41,7 +41,8 @@ pub fn conclude_map(map: &LinkMap) -> LinkConclusions {
             let step = filled.first().and_then(|filled| filled.measured.clock_step());
             step.is_some_and(|step| part.rest_ns - part.inside_ns <= 1.5 * step)
         };
-        if let Some(part) = cheaper_part.filter(|part| is_imported(map) && !is_one_step(part)) {
+        let is_proved = |part: &CheaperPart| part.has_enough_pairs(map.cpus.len()) && !is_one_step(part);
+        if let Some(part) = cheaper_part.filter(|part| is_imported(map) && is_proved(part)) {
             conclusions.findings.push(findings::cheaper_part_finding(&part, map));
         }
         if conclusions.groups.is_none() {
@@ -62,12 +63,15 @@ fn divide_series(filled: &FilledSeries, map: &LinkMap) -> (LinkConclusions, Opti
     let [cores, measured] = [&filled.all, &filled.measured].map(|costs| between_cores(&filled.structure, costs));
     let mut hierarchy = GroupHierarchy::from_matrix(&cores, &measured);
     let siblings = if map.machine.is_none() { hierarchy.take_siblings(&measured) } else { None };
+    // The costs inside a group are one summary among others; without groups there is only one summary.
+    let has_groups = !hierarchy.levels.is_empty();
+    let dear = if has_groups { None } else { dear_groups(&measured) };
+    let uneven = || if has_groups || dear.is_some() { None } else { uneven_part(&measured) };
     let cheaper_part = hierarchy
         .cheaper_part
         .take()
+        .or_else(uneven)
         .map(|part| CheaperPart { cpus: with_siblings(&part.cpus, &filled.structure), ..part });
-    // The costs inside a group are one summary among others; without groups there is only one summary.
-    let dear = if hierarchy.levels.is_empty() { dear_groups(&measured) } else { None };
     let whole = |level: &GroupLevel| GroupLevel {
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
         ..level.clone()

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use corewise_machine::cpu_set::MAXIMUM_CPU;
 
-use super::MAXIMUM_CPUS;
+use super::MOST_CPUS;
 use super::error::{ImportError, show_text};
 
 /// The lines around the data that `c2clat -p` writes for gnuplot.
 const PLOT: (&str, &str) = ("$data << EOD", "EOD");
 
 /// Maximum number of cells read of a row: a name, the cells, an empty one after the last separator, and a surplus one.
-const MOST_CELLS: usize = MAXIMUM_CPUS + 3;
+const MOST_CELLS: usize = MOST_CPUS + 3;
 
 /// A row and its line number.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
 
-use super::{ImportError, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
+use super::{ImportError, MAXIMUM_NUMBERS, MOST_CPUS};
 use crate::links::map::{LinkSeries, MOST_BYTES};
 use crate::links::{LinkFindings, LinkPair, TalkWay};
 
@@ -125,7 +125,7 @@ impl CostCollector {
     pub fn checked_cpus(&self) -> Result<CpuSet, ImportError> {
         match self.cpus.len() {
             cpus @ 0..=1 => Err(ImportError::TooFew { cpus }),
-            cpus if cpus > MAXIMUM_CPUS => Err(ImportError::TooMany { cpus }),
+            cpus if cpus > MOST_CPUS => Err(ImportError::TooMany { cpus }),
             _ => Ok(self.cpus.clone()),
         }
     }

@@ -2,7 +2,7 @@
 
 use corewise_machine::cpu_set::MAXIMUM_CPU;
 
-use super::{MAXIMUM_BYTES, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
+use super::{MAXIMUM_BYTES, MAXIMUM_NUMBERS, MOST_CPUS};
 
 /// Reason why a file of another tool is refused. Lines and columns (cells of a row) are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -154,8 +154,8 @@ pub enum ImportError {
         /// Their number.
         cpus: usize,
     },
-    /// More than [`MAXIMUM_CPUS`].
-    #[error("the file has {cpus} cpus or more, and at most {MAXIMUM_CPUS} are supported: use a part of them")]
+    /// More than [`MOST_CPUS`].
+    #[error("the file has {cpus} cpus or more, and at most {MOST_CPUS} are supported: use a part of them")]
     TooMany {
         /// Their least number.
         cpus: usize,

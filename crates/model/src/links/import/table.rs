@@ -3,7 +3,7 @@
 use super::cells::{self, CellRow, CellSeparator, table_rows};
 use super::error::{ImportError, show_text};
 use super::format_match::FormatMatch;
-use super::{MAXIMUM_CPUS, matrix, pairs};
+use super::{MOST_CPUS, matrix, pairs};
 
 /// Reads a list of pairs or a matrix.
 pub fn read_table(text: &str) -> Result<FormatMatch, ImportError> {
@@ -20,11 +20,11 @@ pub fn read_table(text: &str) -> Result<FormatMatch, ImportError> {
     if is_prose(&first.cells) {
         return Err(ImportError::Header { line: first.line, found: show_text(&first.cells.join(" ")) });
     }
-    if first.cells.len() > MAXIMUM_CPUS + 2 {
+    if first.cells.len() > MOST_CPUS + 2 {
         return Err(ImportError::TooMany { cpus: first.cells.len() - 2 });
     }
     // A matrix may have one more row, a header.
-    let most = MAXIMUM_CPUS + 1;
+    let most = MOST_CPUS + 1;
     // The cells of all rows share one list: there may be millions, and their memory is freed at once.
     let (mut cells, mut rows) = (Vec::new(), Vec::new());
     for (line, row) in parted().take(most + 1) {
@@ -33,7 +33,7 @@ pub fn read_table(text: &str) -> Result<FormatMatch, ImportError> {
         rows.push((line, begin..cells.len()));
     }
     if rows.len() > most {
-        return Err(ImportError::TooMany { cpus: MAXIMUM_CPUS + 1 });
+        return Err(ImportError::TooMany { cpus: MOST_CPUS + 1 });
     }
     let all: Vec<CellRow> =
         rows.into_iter().map(|(line, place)| CellRow { line, cells: cells[place].into() }).collect();

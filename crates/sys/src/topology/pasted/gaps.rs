@@ -23,7 +23,12 @@ pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFa
     add(
         is_counted && has_siblings && summary.is_only_source(cpus),
         "which cpus share a core",
-        "the summary of lscpu only counts them; the usual numbering is assumed, first threads before second ones",
+        match summary.has_adjacent_threads(nodes) {
+            true => "the summary of lscpu only counts them; the threads of a core are assumed to have adjacent numbers",
+            false => {
+                "the summary of lscpu only counts them; the usual numbering is assumed, first threads before second ones"
+            }
+        },
         "add the output of `lscpu -e`",
     );
     add(

@@ -43,8 +43,7 @@ impl SummaryFacts {
         self.caches.iter().find(|cache| (cache.level, cache.kind) == (level, kind)).map(|cache| cache.bytes)
     }
 
-    /// Returns the online cpus with the places that the counts imply, under the usual numbering of Linux on x86: the first threads of all
-    /// cores, then the second ones. If the counts do not multiply to the number of cpus, as on hybrid processors, none is implied.
+    /// Returns the online cpus with the places that the counts imply, under the numbering of [`Self::has_adjacent_threads`]. If the counts do not multiply to the number of cpus, as on hybrid processors, none is implied.
     pub fn assumed_cpus(&self, of_numactl: &[NodeFacts]) -> PastedCpus {
         let cpus: Vec<u32> = self.online.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect();
         let (threads, cores, sockets) = (self.threads.unwrap_or(1), self.cores.unwrap_or(0), self.sockets.unwrap_or(0));
@@ -52,15 +51,32 @@ impl SummaryFacts {
         if threads == 0 || product != Some(cpus.len()) {
             return cpus.into_iter().map(|cpu| (cpu, PastedCpu::default())).collect();
         }
-        let (all_cores, nodes) = (cpus.len() / threads, if self.nodes.is_empty() { of_numactl } else { &self.nodes });
+        let nodes = if self.nodes.is_empty() { of_numactl } else { &self.nodes };
+        let is_adjacent = self.has_adjacent_threads(of_numactl);
         let place = |(index, cpu): (usize, &u32)| {
-            let core = index % all_cores;
+            let core = if is_adjacent { index / threads } else { index % (cpus.len() / threads) };
             let package = package_of(*cpu, core, cores, sockets, nodes);
             (*cpu, PastedCpu { package, core: package.map(|_| core as i64), ..PastedCpu::default() })
         };
         let mut places: PastedCpus = cpus.iter().enumerate().map(place).collect();
         self.add_caches(&mut places, nodes);
         places
+    }
+
+    /// Returns true if the threads of a core have adjacent numbers, as on POWER and on mainframes, or because cores would be in several nodes
+    /// otherwise. Linux on x86 usually numbers the first threads of all cores before the second ones.
+    pub fn has_adjacent_threads(&self, of_numactl: &[NodeFacts]) -> bool {
+        let is_of_ibm =
+            self.architecture.as_deref().is_some_and(|name| name.starts_with("ppc") || name.starts_with("s390"));
+        let nodes = if self.nodes.is_empty() { of_numactl } else { &self.nodes };
+        let cpus: Vec<u32> = self.online.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect();
+        let node = |cpu: u32| nodes.iter().position(|node| node.cpus.contains(cpu));
+        let cores = cpus.len() / self.threads.unwrap_or(1).max(1);
+        let is_split = (cores..cpus.len()).any(|index| node(cpus[index]) != node(cpus[index - cores]));
+        let is_whole = cpus
+            .chunks(self.threads.unwrap_or(1).max(1))
+            .all(|core| core.iter().all(|cpu| node(*cpu) == node(core[0])));
+        is_of_ibm || is_split && is_whole
     }
 
     /// Adds the caches that can only be shared one way: one for each core, socket or node.
@@ -124,11 +140,11 @@ fn package_of(cpu: u32, core: usize, cores: usize, sockets: usize, nodes: &[Node
     if sockets == 1 {
         return Some(0);
     }
-    let node = nodes.iter().position(|node| node.cpus.contains(cpu));
+    // Nodes may have memory alone.
+    let count = nodes.iter().filter(|node| !node.cpus.is_empty()).count();
+    let node = nodes.iter().filter(|node| !node.cpus.is_empty()).position(|node| node.cpus.contains(cpu));
     match node {
-        Some(place) if nodes.len() >= sockets && nodes.len().is_multiple_of(sockets) => {
-            Some((place / (nodes.len() / sockets)) as i64)
-        }
+        Some(place) if count >= sockets && count.is_multiple_of(sockets) => Some((place / (count / sockets)) as i64),
         Some(_) => None,
         None => Some((core / cores) as i64),
     }

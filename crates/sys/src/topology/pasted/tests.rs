@@ -176,6 +176,36 @@ CPU part\t: 0xd08
 }
 
 #[test]
+fn clusters_of_one_size_are_kinds_by_their_frequencies() {
+    let row = |cpu: u32| {
+        format!("{cpu} 0 {0} {cpu} {cpu}:{cpu}:{0} yes {1} 600.0\n", cpu / 4, [2064.0, 3204.0][cpu as usize / 4])
+    };
+    let table: String = (0..8).map(row).collect();
+    let found = machine(&format!("CPU NODE SOCKET CORE L1d:L1i:L2 ONLINE MAXMHZ MINMHZ\n{table}"));
+    assert_eq!(found.kinds.iter().map(|kind| kind.cpus.to_string()).collect::<Vec<_>>(), ["4-7", "0-3"]);
+}
+
+/// The threads of a core are adjacent, and memory of accelerators has nodes without cpus.
+#[test]
+fn a_summary_of_power9_has_adjacent_threads() {
+    let summary = |architecture: &str| {
+        format!(
+            "Architecture: {architecture}\nCPU(s): 32\nOn-line CPU(s) list: 0-31\nThread(s) per core: 4\nCore(s) per socket: 4\n\
+             Socket(s): 2\nNUMA node(s): 4\nNUMA node0 CPU(s): 0-15\nNUMA node8 CPU(s): 16-31\nNUMA node252 CPU(s): \n\
+             NUMA node253 CPU(s): \n"
+        )
+    };
+    // The name of the architecture, and nodes that would cut cores in two.
+    for architecture in ["ppc64le", "x86_64"] {
+        let found = machine(&summary(architecture));
+        assert_eq!(objects(&found, Level::Core), "0-3 4-7 8-11 12-15 16-19 20-23 24-27 28-31", "{architecture}");
+        assert_eq!(objects(&found, Level::Package), "0-15 16-31");
+        let why = &found.gaps.iter().find(|gap| gap.what == "which cpus share a core").unwrap().why;
+        assert!(why.contains("adjacent"), "{why}");
+    }
+}
+
+#[test]
 fn cpuinfo_has_packages_and_cores() {
     let entry = |cpu: u32, package: u32, core: u32| {
         format!(

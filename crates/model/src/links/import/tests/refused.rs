@@ -1,6 +1,6 @@
 //! What is refused, and what is said then.
 
-use crate::links::import::{ImportError, MAXIMUM_BYTES, MAXIMUM_CPUS, read_links};
+use crate::links::import::{ImportError, MAXIMUM_BYTES, MOST_CPUS, read_links};
 
 fn refusal(text: &str) -> String {
     let error = read_links(text).expect_err(text);
@@ -77,9 +77,9 @@ fn a_matrix_without_costs_is_refused() {
 fn the_limits_are_told() {
     let wide = |cpus: usize| ",".repeat(cpus - 1) + "\n5" + &",".repeat(cpus - 1) + "\n";
     let square = |cpus: usize| wide(cpus) + &(",".repeat(cpus - 1) + "\n").repeat(cpus - 2);
-    assert_eq!(read_links(&square(MAXIMUM_CPUS)).unwrap().cpus.len(), MAXIMUM_CPUS);
-    assert_eq!(read_links(&square(MAXIMUM_CPUS + 1)), Err(ImportError::TooMany { cpus: MAXIMUM_CPUS + 1 }));
-    insta::assert_snapshot!(refusal(&square(MAXIMUM_CPUS + 5)), @"the file has 2049 cpus or more, and at most 2048 are supported: use a part of them");
+    assert_eq!(read_links(&square(MOST_CPUS)).unwrap().cpus.len(), MOST_CPUS);
+    assert_eq!(read_links(&square(MOST_CPUS + 1)), Err(ImportError::TooMany { cpus: MOST_CPUS + 1 }));
+    insta::assert_snapshot!(refusal(&square(MOST_CPUS + 5)), @"the file has 2049 cpus or more, and at most 2048 are supported: use a part of them");
     insta::assert_snapshot!(refusal(&wide(1 << 20)), @"the file has 2049 cpus or more, and at most 2048 are supported: use a part of them");
     let pairs: String = (0..5000).map(|cpu| format!("{cpu},{},5\n", cpu + 1)).collect();
     insta::assert_snapshot!(refusal(&format!("a,b,ns\n{pairs}")), @"the file has 5001 cpus or more, and at most 2048 are supported: use a part of them");
