@@ -8,7 +8,7 @@ use corewise_machine::{CpuSet, Gap};
 
 use super::limits::CPUS;
 use super::reader::ValueReader;
-use super::sharing::{self, Sets, SharingFiles, majority_value};
+use super::sharing::{self, NumberedCpu, Sets, SharingFiles, majority_value};
 
 /// Meaning of `indexN` on x86, for recordings that kept neither level nor type: Linux lists data, instructions, L2, L3.
 const BY_INDEX: [(u8, CacheKind); 4] =
@@ -67,7 +67,7 @@ pub fn read_caches(
         // A first-level cache is a core's own on most processors, or a thread's on some virtual machines: only a core of one thread has no
         // lists of other threads to contradict its own.
         let is_of_one = |core: &&SharingReading| level == 1 && core.cpus.len() == 1;
-        let numbered = cores.iter().filter(is_of_one).cloned().collect();
+        let numbered = cores.iter().filter(is_of_one).cloned().chain(numbered_caches(reader, &entries)).collect();
         let sets = sharing::agreed_sets(reader, &relation, online, file, numbered);
         let sizes = agreed_sizes(reader, &name, &entries, &sets);
         for entry in entries {
@@ -85,6 +85,15 @@ pub fn read_caches(
         caches.into_iter().map(|(_, cache)| cache).collect()
     };
     found.into_iter().map(|(cpu, caches)| (cpu, in_order(caches))).collect()
+}
+
+/// Returns the sets of equal numbers of caches of one level and kind, which newer kernels give beside the lists.
+fn numbered_caches(reader: &ValueReader, entries: &[&CacheIndex]) -> Vec<SharingReading> {
+    let number = |entry: &&CacheIndex| {
+        let file = entry.file_path("id");
+        Some(NumberedCpu { cpu: entry.cpu, number: reader.read_number(&file)?, file })
+    };
+    sharing::group_by_numbers(&entries.iter().filter_map(number).collect::<Vec<_>>(), |_| ())
 }
 
 fn read_entries(reader: &ValueReader, cpu: u32) -> Vec<CacheIndex> {

@@ -68,6 +68,26 @@ pub struct NumberedCpu {
     pub file: String,
 }
 
+/// Returns the set of each cpu whose members have the same number in the same place; of several numbers of a cpu the first counts.
+pub fn group_by_numbers<K: Ord>(numbers: &[NumberedCpu], place: impl Fn(u32) -> K) -> Vec<SharingReading> {
+    let mut sets: BTreeMap<(K, i64), Vec<&NumberedCpu>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for number in numbers.iter().filter(|number| seen.insert(number.cpu)) {
+        sets.entry((place(number.cpu), number.number)).or_default().push(number);
+    }
+    let readings = |members: Vec<&NumberedCpu>| {
+        let cpus: CpuSet = members.iter().map(|member| member.cpu).collect();
+        let reading = |member: &NumberedCpu| SharingReading {
+            cpu: member.cpu,
+            cpus: cpus.clone(),
+            file: member.file.clone(),
+            number: Some(member.number),
+        };
+        members.into_iter().map(reading).collect::<Vec<_>>()
+    };
+    sets.into_values().flat_map(readings).collect()
+}
+
 /// Returns the number of each cpu; cpus of one set share the number that more than half of their files give. Without such a majority each
 /// cpu keeps its own first one. Files that contradict the result are a gap.
 pub fn agreed_numbers(

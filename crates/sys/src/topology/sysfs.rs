@@ -186,19 +186,19 @@ impl SameNumbers {
 
     /// Returns the sets of cpus with equal package numbers.
     fn same_packages(&self) -> Vec<SharingReading> {
-        group_by_numbers(&self.package, |_| ())
+        sharing::group_by_numbers(&self.package, |_| ())
     }
 
     /// Returns the sets of cpus with equal package and die numbers.
     fn same_dies(&self) -> Vec<SharingReading> {
         let packages = first_of_each(&self.package);
-        group_by_numbers(&self.die, |cpu| packages.get(&cpu).copied())
+        sharing::group_by_numbers(&self.die, |cpu| packages.get(&cpu).copied())
     }
 
     /// Returns the sets of cpus with equal package, die and core numbers.
     fn same_cores(&self) -> Vec<SharingReading> {
         let (packages, dies) = (first_of_each(&self.package), first_of_each(&self.die));
-        group_by_numbers(&self.core, |cpu| (packages.get(&cpu).copied(), dies.get(&cpu).copied()))
+        sharing::group_by_numbers(&self.core, |cpu| (packages.get(&cpu).copied(), dies.get(&cpu).copied()))
     }
 }
 
@@ -206,26 +206,6 @@ fn first_of_each(numbers: &[NumberedCpu]) -> BTreeMap<u32, i64> {
     let mut first = BTreeMap::new();
     numbers.iter().for_each(|number| _ = first.entry(number.cpu).or_insert(number.number));
     first
-}
-
-/// Returns the set of each cpu whose members have the same number in the same place; of several numbers of a cpu the first counts.
-fn group_by_numbers<K: Ord>(numbers: &[NumberedCpu], place: impl Fn(u32) -> K) -> Vec<SharingReading> {
-    let mut sets: BTreeMap<(K, i64), Vec<&NumberedCpu>> = BTreeMap::new();
-    let mut seen = BTreeSet::new();
-    for number in numbers.iter().filter(|number| seen.insert(number.cpu)) {
-        sets.entry((place(number.cpu), number.number)).or_default().push(number);
-    }
-    let readings = |members: Vec<&NumberedCpu>| {
-        let cpus: CpuSet = members.iter().map(|member| member.cpu).collect();
-        let reading = |member: &NumberedCpu| SharingReading {
-            cpu: member.cpu,
-            cpus: cpus.clone(),
-            file: member.file.clone(),
-            number: Some(member.number),
-        };
-        members.into_iter().map(reading).collect::<Vec<_>>()
-    };
-    sets.into_values().flat_map(readings).collect()
 }
 
 /// Returns the classes of core by the performance counters that the kernel registers for them. Every online cpu is in one, if there are
