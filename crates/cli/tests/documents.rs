@@ -72,6 +72,8 @@ fn prepare(place: &TestPlace) {
         );
     }
     printed(place, &["report", "1", "-o", "page.html", "--json"]);
+    let timings = r#"{"results": [{"command": "a", "times": [1, 2]}, {"command": "b", "times": [3, 4, 5, 6, 7, 8]}]}"#;
+    std::fs::write(place.path().join("hyperfine.json"), timings).unwrap();
     for seed in ["1", "2"] {
         printed(place, &["memory", "--simulate", "fx-8150", "--budget", "1s", "--seed", seed, "--json"]);
     }

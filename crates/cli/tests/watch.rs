@@ -78,6 +78,8 @@ impl Tmux {
         wait_for("the terminal to be given back", || {
             (self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]).trim() == "0 1").then_some(())
         });
+        // What is typed before the program has ended is lost with its own input.
+        self.until(|screen| screen.trim_end().ends_with('$'));
         self.line("stty -a | tr ' ;' '\\n\\n' | grep -cx -e icanon -e echo -e isig; echo back");
         self.until(|screen| screen.contains("3\nback"));
     }

@@ -122,13 +122,19 @@ pub fn missing_programs(benchmark: &SuiteBenchmark, folder: &Path, search: Optio
     benchmark.needed_programs().iter().filter(is_missing).cloned().collect()
 }
 
-/// Resolves a program with a path relative to the suite's folder.
+/// Name by which suites call corewise, for its workloads.
+const OWN_NAME: &str = "corewise";
+
+/// Resolves a program with a path relative to the suite's folder. corewise itself is the running program if it is not installed.
 fn resolve_program(folder: &Path, program: &str) -> String {
     if program.contains(std::path::is_separator) {
-        folder.join(program).display().to_string()
-    } else {
-        program.to_owned()
+        return folder.join(program).display().to_string();
     }
+    let is_absent = || !is_installed(program, std::env::var_os("PATH").as_deref());
+    let is_own = |path: &PathBuf| path.file_stem().is_some_and(|name| name == OWN_NAME);
+    let own = || std::env::current_exe().ok().filter(is_own).map(|path| path.display().to_string());
+    let own = Some(program).filter(|program| *program == OWN_NAME && is_absent()).and_then(|_| own());
+    own.unwrap_or_else(|| program.to_owned())
 }
 
 /// Tries a suite within a budget, shared by the benchmarks that can be tried and are not decided yet. Returns their

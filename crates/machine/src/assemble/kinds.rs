@@ -14,6 +14,9 @@ const LEAST_GAP: f64 = 0.20;
 /// Servers let some cores run up to 20 % faster by configuration; the M1's kinds differ by 55 %.
 const LEAST_GAP_ALONE: f64 = 0.30;
 
+/// Largest ratio of the highest frequencies of two kinds.
+const MOST_APART: u64 = 3;
+
 /// The classes, best first; there are no other kinds.
 const BEST_FIRST: [CoreType; 3] = [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower];
 
@@ -31,7 +34,7 @@ pub fn find_kinds(facts: &MachineFacts, cores: &[MachineObject]) -> Vec<CoreKind
         .or_else(|| measured_kinds(facts, performance, |range| format!("acpi_cppc {}", format_range(range))))
         .or_else(|| {
             measured_kinds(facts, |cpu| cpu.maximum_frequency_khz, format_frequency_range)
-                .filter(|_| differ_in_build(facts, cores) || differ_by_far(facts))
+                .filter(|kinds| differ_in_build(facts, cores) || differ_by_far(facts, cores, kinds))
         })
         .map(|kinds| divide_efficiency(kinds, facts))
         .unwrap_or_default()
@@ -125,13 +128,19 @@ fn differ_in_build(facts: &MachineFacts, cores: &[MachineObject]) -> bool {
     facts.cpus.windows(2).any(|pair| build(&pair[0]) != build(&pair[1]))
 }
 
-/// Returns true if no cache has a size and the frequencies differ by more than configuration can make them.
-fn differ_by_far(facts: &MachineFacts) -> bool {
+/// Returns true if no cache has a size and the frequencies differ by more than configuration can make them, but by no more than kinds do.
+/// Each kind has whole cores, and more than one: a single frequency may be a mistake.
+fn differ_by_far(facts: &MachineFacts, cores: &[MachineObject], kinds: &[CoreKind]) -> bool {
     let is_unsized = facts.cpus.iter().all(|cpu| cpu.caches.iter().all(|cache| cache.size_bytes.is_none()));
     let mut frequencies: Vec<u64> = facts.cpus.iter().filter_map(|cpu| cpu.maximum_frequency_khz).collect();
     frequencies.sort_unstable();
     let is_far = |pair: &[u64]| pair[1] as f64 >= (1.0 + LEAST_GAP_ALONE) * pair[0] as f64;
-    is_unsized && frequencies.windows(2).any(is_far)
+    let is_possible = frequencies.first().zip(frequencies.last()).is_some_and(|(low, high)| *high <= MOST_APART * low);
+    let has_cores = |kind: &CoreKind| {
+        let touched: Vec<&MachineObject> = cores.iter().filter(|core| !core.cpus.is_disjoint(&kind.cpus)).collect();
+        touched.len() > 1 && touched.iter().all(|core| core.cpus.is_subset(&kind.cpus))
+    };
+    is_unsized && is_possible && frequencies.windows(2).any(is_far) && kinds.iter().all(has_cores)
 }
 
 fn format_range((low, high): (u64, u64)) -> String {
