@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::measure::ArticleMeasure;
+pub use super::measure::FoundRatio;
 use super::{Article, ArticleLine};
 
 /// A published result, and where to look for it here.
@@ -38,17 +39,6 @@ pub struct StepOutcome<'a> {
     pub line: Result<&'a ArticleLine, &'a str>,
     /// The document of its result; null without one.
     pub document: &'a Value,
-}
-
-/// A ratio found here.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct FoundRatio {
-    /// The estimate.
-    pub ratio: f64,
-    /// The lower end of the 95 % interval; null if there are too few values.
-    pub low: Option<f64>,
-    /// The upper end.
-    pub high: Option<f64>,
 }
 
 vocabulary! {

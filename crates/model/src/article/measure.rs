@@ -3,12 +3,12 @@
 use corewise_machine::placement::{ResolveContext, parse};
 use corewise_machine::ring::RingSlots;
 use corewise_machine::{CpuSet, Level, Machine};
-use serde::Deserialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ArticleLine;
-use super::comparison::FoundRatio;
 use crate::Survey;
 use crate::experiment::{
     BlockRun, JudgingPolicy, MeanEffect, PlacementRace, RunBlock, ThreadsCell, Verdict, mean_effect,
@@ -22,6 +22,17 @@ use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;
 use crate::survey::conclude::interrupts_per_second;
 use crate::trial::{experiment_standing, trial_blocks};
+
+/// A ratio found here.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FoundRatio {
+    /// The estimate.
+    pub ratio: f64,
+    /// The lower end of the 95 % interval; null if there are too few values.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
 
 /// A ratio to compute from a step's result. A placement may contain "{level}" and "{n}", as the step's command.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -17,6 +17,7 @@ use super::affinity;
 use super::memory_policy::KernelMemoryPolicy;
 use super::signals::{ignore_signal, pipe_was_ignored};
 use super::thread::thread_cpu_time;
+use crate::input::open_for_command;
 use crate::values::execution::VisitPace;
 pub use crate::values::execution::{
     ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, StartListener, ThreadObservations,
@@ -97,7 +98,7 @@ impl CommandExecution<'_> {
 
     /// Starts the command on its cpus, below a supervisor that stays on the calling thread's.
     fn spawn_supervised(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<SupervisorProcess> {
-        let command = self.build_command(output)?;
+        let command = self.build_command(self.input.map(open_for_command).transpose()?, output)?;
         self.cpus.map_or(Ok(()), check_affinity)?;
         let (time, pipe, cpus) = (start.time_writer(), pipe_was_ignored(), self.cpus.cloned());
         let set_memory = self.memory.map(KernelMemoryPolicy::prepare_setting);

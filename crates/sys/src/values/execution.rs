@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt::Debug;
+use std::fs::File;
 use std::io::{self, PipeWriter};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +11,6 @@ use std::time::Duration;
 
 use corewise_machine::CpuSet;
 
-use crate::input::open_for_command;
 use crate::memory_policy::KernelMemoryPolicy;
 
 /// Default wait for processes that outlive a command: those still there afterwards were not meant to end with it.
@@ -74,8 +74,8 @@ impl<'a> CommandExecution<'a> {
         }
     }
 
-    /// Returns the command, with one pipe for all its output.
-    pub(crate) fn build_command(&self, output: PipeWriter) -> io::Result<Command> {
+    /// Returns the command, with the opened [`Self::input`], and with one pipe for all its output.
+    pub(crate) fn build_command(&self, input: Option<File>, output: PipeWriter) -> io::Result<Command> {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
         for (name, value) in self.environment {
@@ -84,7 +84,6 @@ impl<'a> CommandExecution<'a> {
                 None => command.env_remove(name),
             };
         }
-        let input = self.input.map(open_for_command).transpose()?;
         command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(output.try_clone()?).stderr(output);
         Ok(command)
     }

@@ -19,6 +19,7 @@ use super::processors::group_masks;
 use super::spawn::{SpawnStart, start_in};
 use super::thread::used_times;
 use super::{cpuset, snapshot};
+use crate::input::open_for_command;
 use crate::values::execution::VisitPace;
 pub use crate::values::execution::{
     ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, StartListener, ThreadObservations,
@@ -46,7 +47,7 @@ impl CommandExecution<'_> {
         self.memory.map_or(Ok(()), KernelMemoryPolicy::check_accepted)?;
         let (job, (reader, writer)) = (KernelJob::new()?, io::pipe()?);
         let (sender, written) = channel();
-        let mut command = self.build_command(writer)?;
+        let mut command = self.build_command(self.input.map(open_for_command).transpose()?, writer)?;
         let looks = JobLooks::new(self.cpus)?;
         let start = SpawnStart { cpus: self.cpus, at_full_speed: self.at_full_speed, ..SpawnStart::default() };
         let child = start_in(&mut command, &job, start)?;
