@@ -253,7 +253,7 @@ impl KeepLoop<'_> {
         Ok(())
     }
 
-    /// Looks at processes, and before each of them at those that are new: they would otherwise run unplaced as long as all this takes.
+    /// Looks at processes, and before each of them at the new ones: they would otherwise run unplaced as long as all this takes.
     fn look_at_known(&mut self, processes: BTreeSet<u32>) -> io::Result<()> {
         for process in processes {
             self.look_at_new(Duration::ZERO)?;

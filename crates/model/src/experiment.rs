@@ -96,7 +96,7 @@ pub struct JudgingPolicy {
     /// chosen; absent: the usual shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_noise: Option<ExpectedNoise>,
-    /// What a gate asks of the candidates, by the margin; absent: nothing.
+    /// Condition on the candidates, by the margin; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<ExperimentGate>,
     /// A winner is one only so far before it has runs in this many boots of the machine; absent: one is enough.
@@ -107,14 +107,14 @@ pub struct JudgingPolicy {
 /// A condition of success, for scripts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExperimentGate {
-    /// What is asked.
+    /// The condition.
     pub rule: GateRule,
     /// The name of the candidate that has to pass; absent: every candidate, or any that is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
 }
 
-/// What a gate asks of a candidate, by the policy's margin.
+/// Condition on a candidate, by the policy's margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateRule {

@@ -32,7 +32,7 @@ pub struct TimingSeries {
     pub values: Vec<f64>,
 }
 
-/// What a series shows by itself.
+/// Description of a series by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SeriesDescription {
     /// Its name.
@@ -104,7 +104,7 @@ fn forecast_runs(first: &TimingSeries, other: &TimingSeries, seed: u64) -> Optio
     Some(runs[runs.len() / 2]).filter(|runs| runs.is_finite()).map(|runs| runs as u32)
 }
 
-/// Returns the runs of an experiment whose values are drawn from two series; `None` if it ends undecided.
+/// Returns the runs of an experiment with values drawn from two series; `None` if it ends undecided.
 fn draw_experiment(first: &TimingSeries, other: &TimingSeries, seed: u64) -> Option<u32> {
     let mut random = RandomGenerator::new(seed);
     let mut race = PlacementRace::new(1, &JudgingPolicy::default());

@@ -17,7 +17,7 @@ pub struct RunningKeeper {
 }
 
 /// Returns true if a process runs and is a `keep run`: it executes this program's file by name, with these arguments. The name alone counts
-/// if the system reports no arguments, not even those of this process (Wine 8).
+/// if the system reports no arguments, not even of this process (Wine 8).
 pub fn is_keeper(keeper: ProcessIdentity) -> bool {
     let facts = read_facts(keeper.id).filter(|facts| facts.process == keeper);
     facts.zip(read_facts(std::process::id())).is_some_and(|(facts, this)| may_run_keeper(&facts, &this))
@@ -46,7 +46,7 @@ fn may_run_keeper(facts: &ProcessFacts, this: &ProcessFacts) -> bool {
     executes_same_program(facts, this) && (is_unreported || words.skip(1).any(|word| word == "run"))
 }
 
-/// Compares names of files: the keeper may execute an older version, whose file was replaced.
+/// Compares names of files: the keeper may execute an older version, with its file replaced.
 fn executes_same_program(facts: &ProcessFacts, this: &ProcessFacts) -> bool {
     match (executed_name(&facts.executable), executed_name(&this.executable)) {
         (Some(name), Some(this)) => name == this,

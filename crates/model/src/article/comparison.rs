@@ -21,7 +21,7 @@ pub struct PublishedRow {
     pub range: Option<(f64, f64)>,
     /// Title of the step that measures it.
     pub step: Option<String>,
-    /// What is compared in the step's result.
+    /// The values compared in the step's result.
     pub measure: Option<ArticleMeasure>,
     /// Fewest cores of a machine on which the comparison means something.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What a published result is compared with: ratios computed from the results of steps, as values.
+//! Ratios that published results are compared with, computed from the results of steps.
 
 use corewise_machine::placement::{ResolveContext, parse};
 use corewise_machine::ring::RingSlots;
@@ -164,7 +164,7 @@ fn read_observed<T: DeserializeOwned>(document: &Value) -> Result<T, String> {
     T::deserialize(&document["observed"]).map_err(|_| "the step has another kind of result".to_owned())
 }
 
-/// Reads the experiments of a document: one, or those of a suite that have runs.
+/// Reads the experiments of a document: one, or all of a suite with runs.
 fn read_records(document: &Value, benchmark: Option<&str>) -> Result<Vec<ExperimentRecord>, String> {
     let Some(benchmarks) = document["benchmarks"].as_array() else { return Ok(vec![read_observed(document)?]) };
     let is_wanted = |entry: &&Value| benchmark.is_none_or(|name| entry["name"] == name);

@@ -10,7 +10,7 @@ use crate::stats::order::quantile;
 
 /// Maximum number of names listed where one is missing.
 const MOST_LISTED: usize = 12;
-/// Last lines of an output whose words are listed.
+/// Last lines of an output in which words are listed.
 const MOST_LINES: usize = 1_000;
 /// Longest name that is listed, in characters.
 const LONGEST_NAME: usize = 40;
@@ -33,7 +33,7 @@ pub fn find_in_document(text: &str, name: &str) -> Option<QuotedQuantity> {
     summarize(&values, summary.unwrap_or(ColumnSummary::Mean))
 }
 
-/// Returns names of numbers that an output has, for those who named another: paths, columns, and words before a number.
+/// Returns names of numbers that an output has, to offer if another was named: paths, columns, and words before a number.
 pub fn list_numbers(text: &str) -> Vec<String> {
     let mut names = json::list_paths(text);
     if names.is_empty() {

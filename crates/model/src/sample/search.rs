@@ -21,7 +21,7 @@ const KEPT_BYTES: usize = 256 << 10;
 pub struct LineSearch {
     finder: QuantityFinder,
     literal: Option<memmem::Finder<'static>>,
-    /// The metric's name, if the expression is the one that is made for it.
+    /// The metric's name, if the expression was made for it.
     named: Option<String>,
 }
 

@@ -39,7 +39,7 @@ impl fmt::Display for TimingFormat {
 }
 
 impl TimingFormat {
-    /// Returns true if the values are seconds; those of CSV have no unit.
+    /// Returns true if the values are seconds. CSV has no unit.
     pub fn is_in_seconds(self) -> bool {
         self != Self::Csv
     }

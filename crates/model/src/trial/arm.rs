@@ -62,7 +62,7 @@ pub struct RolePlace {
     pub memory: Option<ArmMemory>,
 }
 
-/// What stands between a variant and its placement.
+/// The words between a variant and its placement.
 const ON: &str = " on ";
 
 impl PlacementArm {

@@ -8,7 +8,7 @@ use crate::experiment::{
 /// Whether a gate lets something pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GateVerdict {
-    /// What it asks is proven.
+    /// The condition is proven.
     Passed,
     /// Neither it nor its opposite is proven.
     Open,

@@ -17,7 +17,7 @@ const OF_SHELL: &str = "|&;<>()$`*?[#~\n\\!";
 pub struct CommandVariant {
     /// Its name: "old".
     pub name: String,
-    /// What stands for `{variant}` in the command: a part of it, or a whole command line. Without the placeholder, variables of
+    /// Text in place of `{variant}` in the command: a part of it, or a whole command line. Without the placeholder, variables of
     /// the environment with their values: "CC=gcc".
     pub text: String,
 }
@@ -83,7 +83,7 @@ impl CommandVariant {
     }
 }
 
-/// Checks variants of a command whose words, or whose services' scripts, have the placeholder if `has_place`.
+/// Checks variants of a command. `has_place` is true if its words, or its services' scripts, have the placeholder.
 ///
 /// # Errors
 /// The first [`VariantError`].

@@ -28,7 +28,7 @@ struct PastedCpu {
     /// The core's number, in its package.
     core: Option<i64>,
     node: Option<u32>,
-    /// Caches by level and kind, with a number that those who share one have in common, and the size.
+    /// Caches by level and kind, with a number that all its sharers have in common, and the size.
     caches: BTreeMap<(u8, CacheKind), (u64, Option<u64>)>,
     maximum_frequency_khz: Option<u64>,
     is_offline: bool,

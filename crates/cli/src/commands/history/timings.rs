@@ -27,7 +27,7 @@ pub struct TimingsDocument {
     schema: &'static str,
     /// The program that wrote them.
     format: String,
-    /// What each series shows.
+    /// The descriptions of the series.
     series: Vec<SeriesDescription>,
 }
 

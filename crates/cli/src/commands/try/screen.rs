@@ -156,7 +156,7 @@ pub fn draw_answer(shown: ShownExperiment<'_>) -> StyledLine {
     match (shown.threads, gate::draw_line(shown)) {
         (Some(report), _) => threads::draw_answer(shown, report),
         (None, None) => answer::draw_verdict(shown),
-        // What is better was not asked.
+        // The question was not which is better.
         (None, Some(gate)) if matches!(shown.standing.verdict, Verdict::Undecided { .. }) => gate,
         (None, Some(gate)) => gate.plain(" ").then(answer::draw_verdict(shown)),
     }

@@ -11,12 +11,12 @@ use corewise_sys::input;
 /// A file that a run is expected to write.
 pub struct AwaitedFile<'a> {
     name: &'a Path,
-    /// What matched the pattern before the run, with the times at which it was written; `None` for a name without wildcards.
+    /// Files that matched the pattern before the run, with the times at which it was written; `None` for a name without wildcards.
     before: Option<BTreeMap<PathBuf, SystemTime>>,
 }
 
 impl<'a> AwaitedFile<'a> {
-    /// Removes an earlier file of this name, so that the one that is found is of this run. Files that match a pattern stay.
+    /// Removes an earlier file of this name, so that the found one is of this run. Files that match a pattern stay.
     ///
     /// # Errors
     /// If it cannot be removed.
@@ -37,7 +37,7 @@ impl<'a> AwaitedFile<'a> {
     }
 }
 
-/// Returns the files whose names match the last part of a path, with the times at which they were written.
+/// Returns the files with names that match the last part of a path, and the times at which they were written.
 fn list_matching(pattern: &Path) -> BTreeMap<PathBuf, SystemTime> {
     let folder = pattern.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let names = GlobPattern::new(pattern.file_name().unwrap_or_default().to_string_lossy());

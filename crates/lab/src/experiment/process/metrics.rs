@@ -16,7 +16,7 @@ const LARGEST_DOCUMENT: usize = 8 << 20;
 /// Result of the search for a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FoundMetric {
-    /// There is no such number; these are some of those that there are.
+    /// There is no such number; these are some others.
     Nothing(Vec<String>),
     /// The file to search cannot be read.
     Unreadable(String),

@@ -5,7 +5,7 @@ use super::text::{TextFault, TextPiece};
 use super::{Notation, NotationError, NotationReading, bare, dispatch, guess, setting};
 use crate::Machine;
 
-/// A text whose notation was recognized.
+/// A text with a recognized notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecognizedText {
     /// The notation.

@@ -14,7 +14,7 @@ struct BareReading {
     reading: NotationReading,
 }
 
-/// Reads a value in the notations whose form it has.
+/// Reads a value in the notations of its form.
 ///
 /// # Errors
 /// If it has none, or if two readings differ.
@@ -95,7 +95,7 @@ fn check_key(text: TextPiece<'_>, key: Option<&str>, value: TextPiece<'_>) -> Re
     Err(text.fault_here(what).with_hint("give the value alone if it names cpus"))
 }
 
-/// Returns the notations whose form a value has.
+/// Returns the notations of a value's form.
 fn possible_notations(value: &str) -> Vec<Notation> {
     let is_of = |allowed: &str| value.chars().all(|c| c.is_ascii_digit() || allowed.contains(c));
     let is_hexadecimal = |c: char| c.is_ascii_hexdigit() || matches!(c, ',' | '_');

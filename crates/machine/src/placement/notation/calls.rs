@@ -34,7 +34,7 @@ const CALLS: [(&str, CallArgument); 12] = [
     ("setProcessAffinityMask(", CallArgument::LastMask),
 ];
 
-/// Returns true if a text has a call whose cpus are written out.
+/// Returns true if a text has a call with its cpus written out.
 pub(super) fn is_recognized(text: TextPiece<'_>) -> bool {
     !find_arguments(text).is_empty()
 }
@@ -65,7 +65,7 @@ pub(super) fn read_calls(text: TextPiece<'_>, machine: &Machine) -> Result<Vec<N
     Ok(parts)
 }
 
-/// Returns the calls whose cpus are written out as numbers: the function, the form, and the cpus.
+/// Returns the calls with cpus written out as numbers: the function, the form, and the cpus.
 fn find_arguments(text: TextPiece<'_>) -> Vec<(&'static str, CallArgument, TextPiece<'_>)> {
     let mut found = Vec::new();
     for (name, form) in CALLS {

@@ -7,7 +7,7 @@
 pub(super) struct CleanText {
     /// As many characters as the original.
     pub text: String,
-    /// What was left out, if that changes the meaning.
+    /// The part that was left out, if that changes the meaning.
     pub remarks: Vec<String>,
 }
 

@@ -148,7 +148,7 @@ fn cut_value(text: TextPiece<'_>, extent: ValueExtent) -> TextPiece<'_> {
     word.strip_suffix(",").unwrap_or(word)
 }
 
-/// Returns the part between a bracket at the beginning and the one that closes it.
+/// Returns the part between a bracket at the beginning and its counterpart.
 fn inside_brackets(text: TextPiece<'_>) -> Option<TextPiece<'_>> {
     let mut depth = 0_usize;
     for (place, character) in text.text.char_indices() {

@@ -36,7 +36,7 @@ pub(super) enum SettingValue {
     WindowsMask,
     /// Ranges such as `0 TO 7, 9`, with Windows' numbering.
     WindowsRanges,
-    /// A list with Windows' numbering, whose first cpu is 1.
+    /// A list with Windows' numbering: its first cpu is 1.
     WindowsFromOne,
     /// A number of cpus or threads, which names none; the reason.
     Count(&'static str),

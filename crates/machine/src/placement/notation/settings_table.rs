@@ -51,7 +51,7 @@ const fn explained(
     SettingRow { program, keys, value, remark, beside: "" }
 }
 
-/// A setting whose keys mean cpus only if `beside` is in the text too.
+/// A setting with keys that mean cpus only if `beside` is in the text too.
 const fn reported(
     program: &'static str,
     beside: &'static str,
@@ -75,9 +75,9 @@ const fn command(
 
 /// What is banned for interrupts.
 const BANNED: &str = "these are banned, so interrupts go to the others: {others}.";
-/// What a number of threads says.
+/// The meaning of a number of threads.
 const THREADS: &str = "this is a number of threads, and names no cpus";
-/// What a number of cpus says.
+/// The meaning of a number of cpus.
 const CPUS: &str = "this is a number of cpus, and names none";
 
 /// Settings of configuration files, variables and reports.

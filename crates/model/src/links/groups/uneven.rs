@@ -9,7 +9,7 @@ use crate::stats::order::median;
 /// Minimum ratio of the mean costs of two cpus between which a part ends.
 const PART_STEP: f64 = 1.08;
 
-/// Finds a part whose cpus talk at a smaller cost among themselves than the rest, with the costs between both in between: each
+/// Finds a part with a smaller cost among its cpus than among the rest, with the costs between both in between: each
 /// cpu adds its own speed, as fast and slow cores without turbo do. No cpu is nearer to its own part, so linkage shows no group.
 pub fn uneven_part(measured: &CostMatrix) -> Option<CheaperPart> {
     let mut means: Vec<(f64, usize)> = (0..measured.len()).map(|place| (mean_cost(measured, place), place)).collect();

@@ -7,7 +7,7 @@ use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
 /// Maximum number of paths listed.
 const MOST_PATHS: usize = 200;
 
-/// Returns the numbers at a path; those of each document if there is one on each line. `None` if no document has any.
+/// Returns the numbers at a path, of each document if there is one on each line. `None` if no document has any.
 pub fn find_values(text: &str, path: &str) -> Option<Vec<QuotedQuantity>> {
     let path = path.replace('[', ".").replace(']', "");
     let path = path.trim_start_matches('$').trim_start_matches('.');

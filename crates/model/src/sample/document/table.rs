@@ -7,7 +7,7 @@ const SEPARATORS: [Option<char>; 6] = [Some('|'), Some('\t'), Some(';'), Some(',
 const END: char = '\n';
 /// Maximum lines that are tried as a heading, the last first.
 const MOST_HEADINGS: usize = 100;
-/// Fewest columns of a table whose cells are separated by spaces.
+/// Fewest columns of a table with spaces between its cells.
 const FEWEST_WORDS: usize = 3;
 
 /// Returns the numbers below a heading, or the number behind a cell with this text; `None` if there is neither.

@@ -8,7 +8,7 @@ use super::{PastedCpu, PastedCpus};
 use crate::topology::limits::LARGEST_CPU;
 use crate::topology::nodes::LARGEST_NODE;
 
-/// What a tree says.
+/// The contents of a tree.
 #[derive(Default)]
 pub struct DrawnTree {
     pub cpus: PastedCpus,

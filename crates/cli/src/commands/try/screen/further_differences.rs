@@ -271,7 +271,7 @@ fn describe_first_run(shown: ShownExperiment<'_>) -> Option<String> {
     })
 }
 
-/// Warns of a program whose runs become slower or faster in the course of the session.
+/// Warns if the runs become slower or faster in the course of the session.
 fn describe_trend(shown: ShownExperiment<'_>) -> Option<String> {
     let SessionTrend { worse, p_value } = find_trend(shown.trials, &shown.experiment.workload.metric)?;
     let word = match (worse > 0.0, shown.is_time()) {

@@ -1,4 +1,4 @@
-//! The answer of a gate, for those who read the status of a script.
+//! The answer of a gate, for scripts that read the exit status.
 
 use corewise_model::experiment::{ExperimentGate, GateRule};
 use corewise_model::trial::{GateVerdict, judge_arm, judge_gate};
