@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn unknown_names_list_the_known() {
-        let unknown = chosen("7950x", &[]).unwrap_err();
+        let unknown = chosen("5950x", &[]).unwrap_err();
         assert_eq!(unknown.exit, CommandExit::Usage);
         assert!(unknown.next.unwrap().contains("threadripper-2990wx"));
         let several = chosen("Threadripper", &[]).unwrap_err();
