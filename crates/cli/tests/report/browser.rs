@@ -177,13 +177,13 @@ fn tables_are_whole_on_390_pixels_and_the_verdict_comes_first() {
     let numbers: Vec<String> =
         [all.experiments[4], all.suite[2], all.threads, all.surveys[4]].iter().map(i64::to_string).collect();
     let html = page(&place, &all.store, &numbers.iter().map(String::as_str).collect::<Vec<_>>());
-    let script = "const wrong = []; let verdicts = 0; const top = cell => cell.getBoundingClientRect().top; \
+    let script = "const wrong = []; let verdicts = 0; const above = cell => cell.getBoundingClientRect().top; \
                   for (const cell of document.querySelectorAll('.stacked td')) { const box = cell.getBoundingClientRect(); \
                   if (box.width && (box.right > innerWidth || cell.scrollWidth > cell.clientWidth)) wrong.push('cut: ' + cell.textContent) } \
                   for (const row of document.querySelectorAll('.stacked tbody tr')) { \
                   const [verdict, interval] = ['verdict', 'interval'].map(title => row.querySelector(`td[data-title=\"${title}\"]`)); \
                   if (!verdict || !interval || !interval.textContent) continue; verdicts += 1; \
-                  if (top(verdict) > top(interval)) wrong.push('late: ' + verdict.textContent) } \
+                  if (above(verdict) > above(interval)) wrong.push('late: ' + verdict.textContent) } \
                   if (document.documentElement.scrollWidth > innerWidth) wrong.push('the page'); \
                   console.log(`${innerWidth} pixels, ${verdicts > 3} ${JSON.stringify(wrong)}`)";
     let open = html.replace("default-src 'none'; style-src 'unsafe-inline'; img-src data:", "");
