@@ -311,8 +311,7 @@ fn read_winner(
         )));
     }
     if arm.variant.is_some() && arm.is_left_alone() {
-        let what =
-            format!("in experiment {number} the variant {} won, and no placement: there is no rule to keep", arm.name);
+        let what = format!("in experiment {number} the variant {} won, and no placement", arm.name);
         return Err(CommandFailure::usage_error(what).with_hint("Start that variant from now on."));
     }
     let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());

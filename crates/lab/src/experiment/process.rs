@@ -217,14 +217,14 @@ impl ProcessRunner<'_> {
     /// too long, never too short.
     fn attempt_trial(&self, arm: &PlacementArm, request: &TrialRequest, may_fail: bool) -> TrialAttempt {
         let padding = trial_random(self.seed, request.trial).next_below(MOST_PADDING_BYTES);
-        let told = arm_environment(&self.workload, arm);
-        let environment = told.into_iter().chain([(PADDING.into(), Some("x".repeat(padding).into()))]);
+        let environment = arm_environment(&self.workload, arm)
+            .into_iter()
+            .chain([(PADDING.into(), Some("x".repeat(padding).into()))]);
         let varied = self.varied.iter().map(|(number, _)| (VARY.into(), Some(number.clone())));
         let environment: Vec<_> = environment.chain(varied).collect();
         let mut sum = RunTotals::new(self.searches.len());
         let stops = || self.quota.as_ref().and_then(CpuQuota::read_stops);
-        let stops_before = stops();
-        let (before, own_time) = (KernelCounts::read_now(), OwnTime::begin_timing());
+        let (stops_before, before, own_time) = (stops(), KernelCounts::read_now(), OwnTime::begin_timing());
         let (meter, begun) = (EnergyMeter::begin_reading(Root::this_machine()), Instant::now());
         let lost = self.repeat_runs(arm, &environment, request, may_fail, &mut sum);
         let (energy, took) = (meter.end_reading(), begun.elapsed());
