@@ -4,7 +4,7 @@
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = corewise::rehearse_result("corewise/experiment/2", bytes);
+    let _ = corewise_cli::rehearse_result("corewise/experiment/2", bytes);
 });
 
 fuzz_mutator!(|bytes: &mut [u8], length: usize, room: usize, seed: u32| {

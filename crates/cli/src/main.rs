@@ -7,5 +7,5 @@ use std::process::ExitCode;
 use corewise_entry as _;
 
 fn main() -> ExitCode {
-    corewise::run_program()
+    corewise_cli::run_program()
 }

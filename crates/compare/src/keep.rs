@@ -55,7 +55,7 @@ pub struct ComparisonStage {
 
 impl ComparisonStage {
     fn new(other: Option<&Path>) -> Result<Self> {
-        run_command(cargo_command().args(["build", "--release", "--package", "corewise"]))?;
+        run_command(cargo_command().args(["build", "--release", "--package", "corewise-cli"]))?;
         let all = affinity::current_affinity()?;
         let highest = all.highest().filter(|_| all.len() > 1).context("one cpu alone leaves nothing to compare")?;
         // In memory, like the folder of root's journals: on other file systems the disk would be measured.

@@ -71,7 +71,7 @@ pub fn run(part: TestSelection, native: &Path) -> Result<TestSummary> {
     };
     // In one call: packages that cargo selects together share their dependencies' features, so that nothing is compiled twice.
     let mut selected = vec!["test", "--lib", "--bins"];
-    for package in ["corewise-sys", "corewise-store", "corewise"]
+    for package in ["corewise-sys", "corewise-store", "corewise-cli"]
         .iter()
         .chain(select_tests(part, &["corewise-machine", "corewise-model", "corewise-lab"]))
     {

@@ -24,8 +24,10 @@ use inventory::LibraryInventory;
 
 use crate::setup;
 
-/// The name and licence of each package.
-pub const PACKAGE: &str = "corewise";
+/// The program, and the name of the packages that install it.
+pub const PROGRAM: &str = "corewise";
+/// Cargo's package of the program.
+pub const PACKAGE: &str = "corewise-cli";
 /// Version of the workspace.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The file with the sums of all other files.

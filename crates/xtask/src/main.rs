@@ -144,19 +144,19 @@ fn run(words: &[&str]) -> Result<bool> {
 
 /// Runs a chore of the tests of pages, which have the results and the browser that it needs.
 fn page_chore(name: &str, options: &[&str]) -> Result<bool> {
-    let test = ["test", "--quiet", "--package", "corewise", "--test", "report"];
+    let test = ["test", "--quiet", "--package", "corewise-cli", "--test", "report"];
     Ok(cargo_command().args(test).args(options).args(["--", "--ignored", "--nocapture", name]).status()?.success())
 }
 
 /// Runs the tests of mutated input with this many pages.
 fn read_hostile_input(count: &str) -> Result<bool> {
-    let test = ["test", "--release", "--package", "corewise", "--test", "mutants"];
+    let test = ["test", "--release", "--package", "corewise-cli", "--test", "mutants"];
     Ok(cargo_command().args(test).env("COREWISE_MUTANTS", count).status()?.success())
 }
 
 /// Writes the tables of documents by the test that compares them.
 fn write_tables() -> Result<bool> {
-    let test = ["test", "--quiet", "--package", "corewise", "--test", "vocabularies", "tables_of_documents"];
+    let test = ["test", "--quiet", "--package", "corewise-cli", "--test", "vocabularies", "tables_of_documents"];
     Ok(cargo_command().args(test).env("COREWISE_WRITE_TABLES", "1").status()?.success())
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use xtask::{read_output, repository_root, run_command};
 
-use crate::dist::{self, ARM, NATIVE, PACKAGE, VERSION};
+use crate::dist::{self, ARM, NATIVE, PROGRAM, VERSION};
 use crate::setup;
 use crate::summary::TestSummary;
 
@@ -148,11 +148,11 @@ fn check_arm_program(folder: &Path) -> TestSummary {
 
 /// Unpacks the program for Arm beside the fresh systems and returns its path; an error if it needs a library.
 fn unpack_arm(folder: &Path) -> Result<PathBuf> {
-    let name = format!("{PACKAGE}-{VERSION}-{}", ARM.triple);
+    let name = format!("{PROGRAM}-{VERSION}-{}", ARM.triple);
     let unpacked = repository_root().join(SYSTEMS).join("arm");
     fs::create_dir_all(&unpacked)?;
     run_command(Command::new("tar").arg("-xzf").arg(folder.join(format!("{name}.tar.gz"))).arg("-C").arg(&unpacked))?;
-    let program = unpacked.join(name).join(PACKAGE);
+    let program = unpacked.join(name).join(PROGRAM);
     let headers = read_output(Command::new("readelf").args(["--program-headers", "--wide"]).arg(&program))?;
     ensure!(headers.contains("LOAD"), "{} is no program", program.display());
     if headers.contains("INTERP") {

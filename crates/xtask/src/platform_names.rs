@@ -16,7 +16,7 @@ const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
 /// Packages that are compiled for Windows.
 const SHIPPED: [&str; 8] = [
-    "corewise",
+    "corewise-cli",
     "corewise-entry",
     "corewise-keep",
     "corewise-lab",

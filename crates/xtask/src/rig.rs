@@ -22,7 +22,7 @@ pub fn list_machines() {
 pub fn test_machines(arguments: &[&str]) -> Result<bool> {
     let mut command = cargo_command();
     command
-        .args(["test", "--package", "corewise", "--test", "rig", "--"])
+        .args(["test", "--package", "corewise-cli", "--test", "rig", "--"])
         .args(arguments)
         .env(RigUse::VARIABLE, "full");
     Ok(command.status().context("cargo cannot be started")?.success())
@@ -89,7 +89,7 @@ fn build_rig() -> Result<Rig> {
 
 /// Builds the program and returns its path, which is beside this program.
 fn build_corewise() -> Result<PathBuf> {
-    run_command(cargo_command().args(["build", "--quiet", "--package", "corewise"]))?;
+    run_command(cargo_command().args(["build", "--quiet", "--package", "corewise-cli"]))?;
     let here = std::env::current_exe().context("this program's path is unknown")?;
     Ok(here.with_file_name("corewise"))
 }

@@ -72,7 +72,7 @@ fn read_files() -> Result<SchemaFiles> {
 fn print_schemas() -> Result<SchemaFiles> {
     let corewise = |name: Option<&str>| {
         let mut command = cargo_command();
-        command.args(["run", "--quiet", "--package", "corewise", "--", "schema"]).args(name);
+        command.args(["run", "--quiet", "--package", "corewise-cli", "--", "schema"]).args(name);
         read_output(&mut command)
     };
     let names = corewise(None)?;

@@ -139,7 +139,7 @@ pub fn repeat_tests(words: &[&str]) -> Result<bool> {
 
 /// Builds the program natively, then everything on Arm.
 pub fn test_on_arm(part: TestSelection) -> Result<bool> {
-    run_command(cargo_command().args(["build", "--package", "corewise"]))?;
+    run_command(cargo_command().args(["build", "--package", "corewise-cli"]))?;
     let summary = arm::run(part, &native_program()?)?;
     println!("\n{}{}", summary.format_names(), summary.format_counts());
     Ok(summary.failed == 0)
@@ -148,7 +148,7 @@ pub fn test_on_arm(part: TestSelection) -> Result<bool> {
 /// Builds the program natively, then for Windows, and runs it under Wine; `part` selects checks by a part of their names, without unit
 /// tests.
 pub fn test_on_windows(part: Option<&str>) -> Result<bool> {
-    run_command(cargo_command().args(["build", "--package", "corewise"]))?;
+    run_command(cargo_command().args(["build", "--package", "corewise-cli"]))?;
     let summary = windows::run(&native_program()?, part)?;
     println!("\n{}{}", summary.format_names(), summary.format_counts());
     Ok(summary.failed == 0)
@@ -260,7 +260,7 @@ fn lint_workspace() -> Result<()> {
     run_command(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))?;
     // As for embedders, without the workloads, and as for those who want the daemon alone.
     for features in ["measuring", "keep"] {
-        run_command(cargo_command().args(["clippy", "--package", "corewise", "--no-default-features"]).args([
+        run_command(cargo_command().args(["clippy", "--package", "corewise-cli", "--no-default-features"]).args([
             "--features",
             features,
             "--",
@@ -275,7 +275,7 @@ fn lint_workspace() -> Result<()> {
 
 /// Runs the tests of a build of `keep` and `undo` alone. It has a folder of its own: the program's path is the same for all features.
 fn test_small_build() -> Result<()> {
-    let options = ["--package", "corewise", "--no-default-features", "--features", "keep", "--test", "small"];
+    let options = ["--package", "corewise-cli", "--no-default-features", "--features", "keep", "--test", "small"];
     run_command(cargo_command().arg("test").args(options).args(["--target-dir", "target/small"]))
 }
 

@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
 
@@ -15,6 +17,10 @@ pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, F
 
 /// Maximum number of links followed at the end of a path.
 const MOST_LINKS: u32 = 40;
+/// Time for which a file is replaced again and again while others have it open.
+const LONGEST_REPLACING: Duration = Duration::from_secs(2);
+/// Pause between two tries to replace a file.
+const PAUSE_OF_REPLACING: Duration = Duration::from_millis(2);
 
 /// The folder of a file, held open, and the file's name in it.
 #[derive(Debug)]
@@ -176,8 +182,17 @@ impl FolderHandle {
         self.replace_file(from, to)
     }
 
+    /// Puts a file in the place of another. While somebody reads the other one, Windows may refuse: tries again for a while.
     pub fn replace_file(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        fs::rename(self.path.join(from), self.path.join(to))
+        let begun = Instant::now();
+        loop {
+            match fs::rename(self.path.join(from), self.path.join(to)) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && begun.elapsed() < LONGEST_REPLACING => {
+                    thread::sleep(PAUSE_OF_REPLACING);
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Returns true if a name is that of an open file.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use xtask::repository_root;
 
-use super::PACKAGE;
+use super::PROGRAM;
 use super::archive::PackedFile;
 use super::inventory::LibraryInventory;
 use super::program::read_program;
@@ -83,9 +83,9 @@ fn read_pages(program: &Path) -> Result<Vec<PackedFile>> {
     let main = read_program(program, &["man"])?;
     let mut pages = Vec::new();
     for command in named_commands(&String::from_utf8_lossy(&main)) {
-        pages.push(PackedFile::text(format!("{PACKAGE}-{command}.1"), read_program(program, &["man", &command])?));
+        pages.push(PackedFile::text(format!("{PROGRAM}-{command}.1"), read_program(program, &["man", &command])?));
     }
-    pages.push(PackedFile::text(format!("{PACKAGE}.1"), main));
+    pages.push(PackedFile::text(format!("{PROGRAM}.1"), main));
     Ok(pages)
 }
 

@@ -10,7 +10,7 @@ use xtask::{repository_root, run_command};
 
 use super::archive::{PackedFile, compress};
 use super::contents::{SharedContents, THIRD_PARTY};
-use super::{PACKAGE, SourceCommit, VERSION};
+use super::{PROGRAM, SourceCommit, VERSION};
 
 /// The folder in which the package's files lie before they are packed.
 const STAGE: &str = "target/debian";
@@ -38,7 +38,7 @@ pub fn write_package(
     for file in files.iter().chain([&control]).chain(&scripts) {
         write_staged(&stage, file)?;
     }
-    let path = folder.join(format!("{PACKAGE}_{VERSION}_{architecture}.deb"));
+    let path = folder.join(format!("{PROGRAM}_{VERSION}_{architecture}.deb"));
     let mut pack = Command::new("dpkg-deb");
     pack.args(["--root-owner-group", "-Zxz", "--build"]).arg(&stage).arg(path);
     // Times after it become it: those of all files, which were written just now.
@@ -72,7 +72,7 @@ fn installed_files(program: &PackedFile, shared: &SharedContents, commit: &Sourc
         files.push(PackedFile::text(place, shared.completion_of(shell)?.bytes.clone()));
     }
     files.extend(shared.units.iter().map(|unit| unit.clone().below("usr/lib/systemd")));
-    let documents = format!("usr/share/doc/{PACKAGE}");
+    let documents = format!("usr/share/doc/{PROGRAM}");
     files.push(PackedFile::text(format!("{documents}/copyright"), write_copyright(shared)?));
     files.push(PackedFile::text(
         format!("{documents}/{THIRD_PARTY}.gz"),
@@ -87,7 +87,7 @@ fn write_control(architecture: &str, files: &[PackedFile], shared: &SharedConten
     let installed_kib: usize = files.iter().map(|file| file.bytes.len().div_ceil(1024)).sum();
     let summary = shared.summary.trim_end_matches(['.', '?']);
     format!(
-        "Package: {PACKAGE}\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: {}\nInstalled-Size: {installed_kib}\n\
+        "Package: {PROGRAM}\nVersion: {VERSION}\nArchitecture: {architecture}\nMaintainer: {}\nInstalled-Size: {installed_kib}\n\
          Section: utils\nPriority: optional\nDescription: {summary}\n\
          \x20corewise surveys the cpus of a machine, tries a program on the placements\n\
          \x20that differ, says with its error rate whether one of them wins, and keeps\n\
@@ -101,7 +101,7 @@ fn write_copyright(shared: &SharedContents) -> Result<Vec<u8>> {
     let notice = format!(
         "Copyright: the authors of corewise.\n\ncorewise is licensed under MIT (below) or Apache-2.0 \
          (/usr/share/common-licenses/Apache-2.0), at your choice.\nThe licences of its libraries: \
-         /usr/share/doc/{PACKAGE}/{THIRD_PARTY}.gz\n\n"
+         /usr/share/doc/{PROGRAM}/{THIRD_PARTY}.gz\n\n"
     );
     Ok([notice.as_bytes(), &shared.licence("LICENSE-MIT")?.bytes].concat())
 }
@@ -109,7 +109,7 @@ fn write_copyright(shared: &SharedContents) -> Result<Vec<u8>> {
 /// Returns Debian's list of changes: that there is a new version.
 fn write_changelog(commit: &SourceCommit) -> String {
     format!(
-        "{PACKAGE} ({VERSION}) unstable; urgency=medium\n\n  * Version {VERSION}: its changes are in CHANGELOG.md of the sources.\n\n \
+        "{PROGRAM} ({VERSION}) unstable; urgency=medium\n\n  * Version {VERSION}: its changes are in CHANGELOG.md of the sources.\n\n \
          -- {}  {}\n",
         commit.author, commit.time_letter
     )

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use xtask::{cargo_command, read_output, repository_root};
 
-use super::{PACKAGE, SourceCommit, TARGETS, VERSION};
+use super::{PACKAGE, PROGRAM, SourceCommit, TARGETS, VERSION};
 use crate::setup::ZIG_FOLDER;
 
 /// Beginnings of the names of files with a licence.
@@ -95,7 +95,7 @@ impl LibraryInventory {
     /// # Errors
     /// If a library has no text, and its licence cannot be the common one.
     pub fn write_licences(&self) -> Result<String> {
-        let mut text = format!("{PACKAGE} {VERSION} contains these libraries:\n\n");
+        let mut text = format!("{PROGRAM} {VERSION} contains these libraries:\n\n");
         let mut by_text = BTreeMap::<String, BTreeSet<String>>::new();
         for library in self.third_party() {
             let name = format!("{} {}", library.name, library.version);
@@ -228,9 +228,9 @@ mod tests {
     fn sample() -> LibraryInventory {
         let package = |name: &str| json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0", "manifest_path": "/none/Cargo.toml" });
         let metadata = json!({
-            "packages": [package("corewise"), package("used"), package("of-tests"), package("below")],
+            "packages": [package("corewise-cli"), package("used"), package("of-tests"), package("below")],
             "resolve": { "nodes": [
-                { "id": "corewise", "deps": [
+                { "id": "corewise-cli", "deps": [
                     { "pkg": "used", "dep_kinds": [{ "kind": null }] },
                     { "pkg": "of-tests", "dep_kinds": [{ "kind": "dev" }] },
                 ] },
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_linked_is_listed_and_what_only_tests_use_is_not() {
         let names: Vec<String> = sample().libraries.into_keys().collect();
-        assert_eq!(names, ["below", "corewise", "used"]);
+        assert_eq!(names, ["below", "corewise-cli", "used"]);
         let third_party: Vec<String> = sample().third_party().into_iter().map(|library| library.name).collect();
         assert_eq!(third_party, ["used", "std", "musl"]);
     }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::archive::{PackedFile, write_zip};
 use super::contents::SharedContents;
-use super::{PACKAGE, PackageTarget, SourceCommit, VERSION};
+use super::{PROGRAM, PackageTarget, SourceCommit, VERSION};
 
 /// Writes the wheel of a target into a folder.
 pub fn write_wheel(
@@ -21,13 +21,13 @@ pub fn write_wheel(
     commit: &SourceCommit,
     folder: &Path,
 ) -> Result<()> {
-    let info = format!("{PACKAGE}-{VERSION}.dist-info");
-    let mut files = vec![program.clone().below(&format!("{PACKAGE}-{VERSION}.data/scripts"))];
+    let info = format!("{PROGRAM}-{VERSION}.dist-info");
+    let mut files = vec![program.clone().below(&format!("{PROGRAM}-{VERSION}.data/scripts"))];
     files.extend(shared.licences.iter().map(|file| file.clone().below(&format!("{info}/licenses"))));
     files.push(PackedFile::text(format!("{info}/METADATA"), write_metadata(shared)));
     files.push(PackedFile::text(format!("{info}/WHEEL"), describe_wheel(target.wheel)));
     files.push(write_record(&format!("{info}/RECORD"), &files));
-    let name = format!("{PACKAGE}-{VERSION}-py3-none-{}.whl", target.wheel);
+    let name = format!("{PROGRAM}-{VERSION}-py3-none-{}.whl", target.wheel);
     fs::write(folder.join(name), write_zip(&files, &commit.time_utc)?)?;
     Ok(())
 }
@@ -36,7 +36,7 @@ pub fn write_wheel(
 fn write_metadata(shared: &SharedContents) -> String {
     let licences: String = shared.licences.iter().map(|file| format!("License-File: {}\n", file.path)).collect();
     format!(
-        "Metadata-Version: 2.4\nName: {PACKAGE}\nVersion: {VERSION}\nSummary: {}\nLicense-Expression: MIT OR Apache-2.0\n\
+        "Metadata-Version: 2.4\nName: {PROGRAM}\nVersion: {VERSION}\nSummary: {}\nLicense-Expression: MIT OR Apache-2.0\n\
          {licences}Requires-Python: >=3.8\n",
         shared.summary
     )

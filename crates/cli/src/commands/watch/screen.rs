@@ -77,7 +77,7 @@ pub fn draw_whole(view: &mut WatchView, width: usize) -> TextScreen {
 fn draw_title(view: &WatchView, width: usize) -> StyledLine {
     let machine: &Machine = &view.header.machine;
     let frame = &view.frame;
-    let mut line = StyledLine::new().strong(format!("{} watch", env!("CARGO_PKG_NAME")));
+    let mut line = StyledLine::new().strong("corewise watch");
     match view.place {
         Some((place, all)) => line = line.plain(format!("  moment {place} of {all}")),
         None if view.is_frozen => line = line.strong("  frozen"),

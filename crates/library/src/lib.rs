@@ -1,0 +1,1 @@
+//! Places a program's own threads.
