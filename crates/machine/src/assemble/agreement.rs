@@ -41,12 +41,14 @@ const MOST_ELECTIONS: usize = 4;
 /// Returns the sets of `what` ("thread siblings") of the online cpus.
 ///
 /// `listed` has the readings of all files that list cpus, the best file of each cpu first. `numbered` has the sets of equal numbers. It
-/// counts if it agrees with the lists for most cpus: numbers are not unique on every machine.
+/// counts if it agrees with the lists for most cpus: numbers are not unique on every machine. `usual` has sets of something else, such as the
+/// cores of caches: if most cpus without a contradiction share just these, the others vote for theirs too.
 pub fn agree_on_sets(
     what: &str,
     online: &CpuSet,
     listed: Vec<SharingReading>,
     numbered: Vec<SharingReading>,
+    usual: &BTreeMap<u32, CpuSet>,
 ) -> SharingAgreement {
     let mut sorted = SortedReadings::from_readings(listed, online);
     if sorted.sound.is_empty() && sorted.useless.is_empty() {
@@ -56,7 +58,10 @@ pub fn agree_on_sets(
     let open = sorted.open();
     let mut sets = sorted.settled_sets(&open);
     let open: CpuSet = open.iter().filter(|cpu| !sets.contains_key(cpu)).collect();
-    sets.extend(SharingVote::from_readings(&sorted, &open).elect_sets());
+    let is_usual = sets.iter().filter(|(cpu, set)| usual.get(cpu) == Some(set)).count() * 2 > sets.len();
+    let mut vote = SharingVote::from_readings(&sorted, &open);
+    usual.iter().filter(|_| is_usual).for_each(|(cpu, set)| vote.add_vote(*cpu, set));
+    sets.extend(vote.elect_sets());
     let gap = sorted.contradiction_gap(what, &sets);
     SharingAgreement { sets, gap }
 }
@@ -182,8 +187,12 @@ impl SortedReadings {
             return format!("{file} says {cpus}, without its own cpu {cpu}");
         }
         let others = || self.sound.iter().filter(|other| other.cpus != *cpus);
+        let parts =
+            |other: &&SharingReading| other.cpu != *cpu && cpus.contains(other.cpu) != believed.contains(other.cpu);
         let other = others()
-            .find(|other| other.cpu != *cpu && cpus.contains(other.cpu) != believed.contains(other.cpu))
+            .find(|other| parts(other) && other.cpus == *believed)
+            .or_else(|| others().find(|other| other.cpus == *believed && cpus.contains(other.cpu)))
+            .or_else(|| others().find(parts))
             .or_else(|| others().find(|other| other.cpu == *cpu));
         let against = other.map(|other| format!(", but {}", describe_reading(other))).unwrap_or_default();
         format!("{}{against}", describe_reading(reading))
@@ -212,6 +221,12 @@ impl SharingVote {
             *votes.entry(reading.cpus.clone()).or_default() += 1;
         }
         Self { open: open.clone(), votes }
+    }
+
+    fn add_vote(&mut self, cpu: u32, set: &CpuSet) {
+        if self.open.contains(cpu) && set.is_subset(&self.open) {
+            *self.votes.entry(set.clone()).or_default() += 1;
+        }
     }
 
     /// Returns the disjoint sets with the best scores; among equals the larger, then the lower. The cpus that they leave out elect again,
@@ -290,7 +305,7 @@ mod tests {
             parse_set(list).iter().map(of).collect::<Vec<_>>()
         };
         let numbered = numbered.iter().enumerate().flat_map(number).collect();
-        let found = agree_on_sets("siblings", &online, lists().chain(masks).collect(), numbered);
+        let found = agree_on_sets("siblings", &online, lists().chain(masks).collect(), numbered, &BTreeMap::new());
         let mut sets: Vec<&CpuSet> = found.sets.values().collect();
         sets.sort();
         sets.dedup();
@@ -300,7 +315,7 @@ mod tests {
     #[test]
     fn a_cpu_without_a_file_takes_the_set_that_names_it() {
         let first = vec![list_reading(0, parse_set("0,1,9"), "a".into())];
-        let found = agree_on_sets("siblings", &parse_set("0-1"), first, Vec::new());
+        let found = agree_on_sets("siblings", &parse_set("0-1"), first, Vec::new(), &BTreeMap::new());
         assert_eq!((found.sets[&1].to_string(), found.gap), ("0,1".into(), None));
     }
 
@@ -351,6 +366,23 @@ mod tests {
     }
 
     #[test]
+    fn two_lists_that_claim_two_caches_are_one_lose_if_the_others_are_those_of_cores() {
+        let lists = ["0,1", "0-3", "2,3", "0-3", "4,5", "4,5", "6,7", "6,7"];
+        let reading = |(cpu, list): (usize, &&str)| list_reading(cpu as u32, parse_set(list), format!("list{cpu}"));
+        let agreed = |cores: [&str; 8]| {
+            let cores = cores.iter().enumerate().map(|(cpu, set)| (cpu as u32, parse_set(set))).collect();
+            let listed = lists.iter().enumerate().map(reading).collect();
+            agree_on_sets("caches", &CpuSet::first_cpus(8), listed, Vec::new(), &cores)
+        };
+        let of_cores = agreed(["0,1", "0,1", "2,3", "2,3", "4,5", "4,5", "6,7", "6,7"]);
+        assert_eq!(of_cores.sets[&1], parse_set("0,1"));
+        let why = of_cores.gap.unwrap().why;
+        assert!(why.contains("list1 says 0-3") && why.contains("list3 says 0-3"), "{why}");
+        let others = agreed(["0", "1", "2", "3", "4", "5", "6", "7"]);
+        assert_eq!(others.sets[&1], parse_set("0-3"), "what is shared elsewhere is not that of cores");
+    }
+
+    #[test]
     fn sets_of_no_cpu_say_nothing() {
         let (sets, gap) = agreed(&["", "", "", ""], &[], &[]);
         assert_eq!((sets.len(), gap.contains("list3 names no online cpu")), (0, true));
@@ -373,7 +405,7 @@ mod tests {
             let set = |cpu: u32| CpuSet::first_cpus(CPUS).difference(&CpuSet::from_cpu((cpu + step) % CPUS));
             (0..CPUS).map(|cpu| list_reading(cpu, set(cpu), String::new())).collect()
         };
-        let found = agree_on_sets("siblings", &all, readings(1), Vec::new());
+        let found = agree_on_sets("siblings", &all, readings(1), Vec::new(), &BTreeMap::new());
         assert!(found.sets.is_empty() && found.gap.unwrap().why.ends_with("2492 more files"));
     }
 
@@ -385,7 +417,7 @@ mod tests {
             };
             let mut readings: Vec<SharingReading> = lists.iter().enumerate().map(reading).collect();
             let numbered = readings.split_off(readings.len() / 2);
-            let found = agree_on_sets("x", &CpuSet::first_cpus(12), readings, numbered);
+            let found = agree_on_sets("x", &CpuSet::first_cpus(12), readings, numbered, &BTreeMap::new());
             for (cpu, set) in &found.sets {
                 prop_assert!(set.contains(*cpu) && set.iter().all(|other| found.sets.get(&other) == Some(set)));
             }

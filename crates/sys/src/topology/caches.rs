@@ -22,6 +22,9 @@ const MOST_NAMED: usize = 4;
 /// Smallest size of a cache, in bytes.
 const SMALLEST_BYTES: u64 = 1 << 10;
 
+/// Largest size of a cache, in bytes: 16 GiB, above any that was built.
+const LARGEST_BYTES: u64 = 16 << 30;
+
 /// Level and kind, which group caches.
 type Sort = (u8, CacheKind);
 
@@ -68,16 +71,16 @@ pub fn read_caches(
         // lists of other threads to contradict its own.
         let is_of_one = |core: &&SharingReading| level == 1 && core.cpus.len() == 1;
         let numbered = cores.iter().filter(is_of_one).cloned().chain(numbered_caches(reader, &entries)).collect();
-        let sets = sharing::agreed_sets(reader, &relation, online, file, numbered);
+        let sets = sharing::agreed_sets(reader, &relation, online, file, numbered, threads);
         let sizes = agreed_sizes(reader, &name, &entries, &sets);
-        for entry in entries {
-            let core = || threads.get(&entry.cpu).cloned().unwrap_or_else(|| CpuSet::from_cpu(entry.cpu));
-            let shared_with = sets.get(&entry.cpu).cloned().unwrap_or_else(core);
-            let size_bytes = sizes.get(&entry.cpu).copied();
-            found
-                .entry(entry.cpu)
-                .or_default()
-                .push((entry.index, CacheFacts { level, kind, size_bytes, shared_with }));
+        // A cpu without files of its own has the caches that others share with it.
+        let last = entries.iter().map(|entry| entry.index).max().unwrap_or(0);
+        let named = sets.keys().filter(|cpu| !index.contains_key(cpu)).map(|cpu| (*cpu, last));
+        for (cpu, index) in entries.iter().map(|entry| (entry.cpu, entry.index)).chain(named) {
+            let core = || threads.get(&cpu).cloned().unwrap_or_else(|| CpuSet::from_cpu(cpu));
+            let shared_with = sets.get(&cpu).cloned().unwrap_or_else(core);
+            let size_bytes = sizes.get(&cpu).copied();
+            found.entry(cpu).or_default().push((index, CacheFacts { level, kind, size_bytes, shared_with }));
         }
     }
     let in_order = |mut caches: Vec<(u32, CacheFacts)>| {
@@ -116,14 +119,17 @@ fn read_entries(reader: &ValueReader, cpu: u32) -> Vec<CacheIndex> {
     found.into_iter().map(entry).collect()
 }
 
-/// Returns the size in a file; `None` for zero. Less than 1 KiB is no size of a cache, but the rest of a file that was cut.
+/// Returns the size in a file; `None` for zero. What no cache can have is the rest of a file that was cut, or damaged.
 fn read_size(reader: &ValueReader, file: &str) -> Option<u64> {
     let word = reader.read_word(file)?;
     let size = size_bytes(&word).filter(|size| *size > 0)?;
-    if size < SMALLEST_BYTES {
-        reader.add_doubt(Gap::new(format!("the size in {file}"), format!("it is \"{word}\", too small for a cache")));
-    }
-    (size >= SMALLEST_BYTES).then_some(size)
+    let fault = match size {
+        ..SMALLEST_BYTES => "small",
+        SMALLEST_BYTES..=LARGEST_BYTES => return Some(size),
+        _ => "large",
+    };
+    reader.add_doubt(Gap::new(format!("the size in {file}"), format!("it is \"{word}\", too {fault} for a cache")));
+    None
 }
 
 /// Returns the level and kind of each entry: its own, unless it alone differs from all others with its index; the others' if it has none;
@@ -299,6 +305,15 @@ mod tests {
         let (caches, gaps) = found(&files, 4, &threads);
         assert_eq!(caches[&2][0].shared_with, set("0,2"));
         assert!(gaps.contains("cpu3/cache/index3/shared_cpu_map names no online cpu"), "{gaps}");
+    }
+
+    #[test]
+    fn a_cpu_without_files_has_the_cache_that_others_share_with_it() {
+        let lists = [("cpu0/cache/index3/shared_cpu_list", "0-2"), ("cpu1/cache/index3/shared_cpu_list", "0-2")];
+        let (caches, _) = found(&lists, 4, &Sets::new());
+        let third =
+            CacheFacts { level: 3, kind: CacheKind::Unified, size_bytes: None, shared_with: CpuSet::first_cpus(3) };
+        assert_eq!((caches.get(&2), caches.get(&3)), (Some(&vec![third]), None));
     }
 
     #[test]

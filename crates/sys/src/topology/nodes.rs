@@ -18,6 +18,9 @@ const FILES: [&str; 2] = ["cpulist", "cpumap"];
 
 const MOST_NAMED: usize = 8;
 
+/// The firmware's distance of a node to itself, the least there is.
+const OWN_DISTANCE: u32 = 10;
+
 /// Returns the online nodes by number. A kernel without NUMA has no such folder: then all cpus and all memory are node 0, as it reports
 /// itself. Empty if /proc/meminfo is missing as well.
 pub fn read_nodes(reader: &ValueReader, online: &CpuSet) -> Vec<NodeFacts> {
@@ -68,11 +71,11 @@ fn node_numbers(reader: &ValueReader, listed: &CpuSet, there: &CpuSet, online: &
 }
 
 fn read_node(reader: &ValueReader, number: u32) -> NodeFacts {
-    let distances = reader.read_text(&node_file(number, "distance")).unwrap_or_default();
+    let distances = read_distances(reader, &node_file(number, "distance"));
     NodeFacts {
         number,
         memory_bytes: reader.read_text(&node_file(number, "meminfo")).and_then(|text| memory_bytes(&text)),
-        distances: distances.split_whitespace().map(str::parse).collect::<Result<_, _>>().unwrap_or_default(),
+        distances,
         file: Some(node_file(number, FILES[0])),
         ..NodeFacts::default()
     }
@@ -141,6 +144,20 @@ fn memory_bytes(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
     let kibibytes: u64 = line.trim().trim_end_matches("kB").trim_end().parse().ok()?;
     kibibytes.checked_mul(1_024)
+}
+
+/// Returns a node's distances; none, and a gap, if one of them is no number or less than that of a node to itself.
+fn read_distances(reader: &ValueReader, file: &str) -> Vec<u32> {
+    let text = reader.read_text(file).unwrap_or_default();
+    let distances: Result<Vec<u32>, _> = text.split_whitespace().map(str::parse).collect();
+    match distances {
+        Ok(distances) if distances.iter().all(|distance| *distance >= OWN_DISTANCE) => distances,
+        _ => {
+            let why = format!("{file} says {}, but distances are numbers from {OWN_DISTANCE} on", text.trim());
+            reader.add_doubt(Gap::new("distances of nodes", why));
+            Vec::new()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
 //! Determines the online cpus from the kernel's list, /proc/cpuinfo and the cpus' own folders.
 
+use std::collections::BTreeMap;
+
 use corewise_machine::{CpuSet, Gap};
 
 use super::cpuinfo::CpuInfo;
 use super::limits::CPUS;
 use super::reader::ValueReader;
+
+/// Maximum cpus whose own files are named in a gap.
+const MOST_NAMED: usize = 4;
 
 /// Online cpus by source; `None` for a missing source.
 struct OnlineSources {
@@ -14,8 +19,8 @@ struct OnlineSources {
     in_cpuinfo: Option<CpuSet>,
     /// The cpus with a topology in their folder that are not switched off by their own file; all folders on kernels without any topology.
     in_folders: Option<CpuSet>,
-    /// The cpus that are switched off by their own file.
-    switched_off: CpuSet,
+    /// The word in each cpu's own file, which says "0" if the cpu is switched off.
+    own_files: BTreeMap<u32, String>,
     /// The cpus that are plugged in: an upper bound, since it includes cpus that are switched off.
     present: Option<CpuSet>,
 }
@@ -25,14 +30,15 @@ struct OnlineSources {
 pub fn read_online(reader: &ValueReader, info: &CpuInfo) -> Option<CpuSet> {
     let filled = |set: CpuSet| Some(set).filter(|set| !set.is_empty());
     let numbers = reader.numbered_cpus(CPUS, "cpu");
-    let is_off = |cpu: &u32| reader.read_number::<u32>(&format!("{CPUS}/cpu{cpu}/online")) == Some(0);
-    let switched_off: CpuSet = numbers.iter().filter(is_off).collect();
-    let (in_folders, has_topology) = in_folders(reader, numbers.difference(&switched_off));
+    let own_file = |cpu| Some((cpu, reader.read_word(&own_file_path(cpu))?));
+    let own_files: BTreeMap<u32, String> = numbers.iter().filter_map(own_file).collect();
+    let on = numbers.iter().filter(|cpu| own_files.get(cpu).is_none_or(|word| word != "0")).collect();
+    let (in_folders, has_topology) = in_folders(reader, on);
     let sources = OnlineSources {
         listed: reader.read_list(&format!("{CPUS}/online")).and_then(filled),
         in_cpuinfo: filled(info.listed_cpus()),
         in_folders: filled(in_folders),
-        switched_off,
+        own_files,
         present: reader.read_list(&format!("{CPUS}/present")).and_then(filled),
     };
     // Folders without a topology include folders of offline cpus: they add no evidence beside a better source.
@@ -46,6 +52,10 @@ pub fn read_online(reader: &ValueReader, info: &CpuInfo) -> Option<CpuSet> {
         reader.add_doubt(gap);
     }
     Some(online)
+}
+
+fn own_file_path(cpu: u32) -> String {
+    format!("{CPUS}/cpu{cpu}/online")
 }
 
 /// Returns the cpus that have a topology; all of them if none has one.
@@ -76,7 +86,7 @@ impl OnlineSources {
         let present = self.is_present(&CpuSet::from_cpu(cpu));
         let votes = votes
             .into_iter()
-            .chain([(!present).then_some(false), self.switched_off.contains(cpu).then_some(false)])
+            .chain([(!present).then_some(false), self.own_files.get(&cpu).filter(|word| *word == "0").map(|_| false)])
             .flatten();
         let (yes, no): (Vec<bool>, Vec<bool>) = votes.partition(|vote| *vote);
         match yes.len().cmp(&no.len()) {
@@ -101,6 +111,16 @@ impl OnlineSources {
             return None;
         }
         let mut said: Vec<String> = named.iter().map(|(set, name)| format!("{name}: {set}")).collect();
+        let all = named.iter().fold(CpuSet::new(), |all, (set, _)| all.union(set));
+        let differing = all.iter().filter(|cpu| named.iter().any(|(set, _)| !set.contains(*cpu)));
+        said.extend(differing.take(MOST_NAMED).filter_map(|cpu| {
+            let file = own_file_path(cpu);
+            match self.own_files.get(&cpu) {
+                Some(word) => Some(format!("{file}: {word}")),
+                // The first cpu has none if it cannot be switched off.
+                None => (cpu > 0 && !self.own_files.is_empty()).then(|| format!("{file} is missing")),
+            }
+        }));
         said.extend(present.map(|present| format!("{CPUS}/present: {present}")));
         Some(Gap::new("online cpus", format!("sources contradict each other, {online} is used; {}", said.join("; "))))
     }

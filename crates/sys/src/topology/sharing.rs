@@ -40,13 +40,14 @@ pub const PACKAGES: SharingFiles = SharingFiles {
 };
 
 /// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `numbered` are the sets of
-/// equal numbers. Files that contradict the result are a gap.
+/// equal numbers, `usual` those of something that may be shared alike. Files that contradict the result are a gap.
 pub fn agreed_sets(
     reader: &ValueReader,
     relation: &SharingFiles<'_>,
     online: &CpuSet,
     path: impl Fn(u32, &str) -> Option<String>,
     numbered: Vec<SharingReading>,
+    usual: &Sets,
 ) -> Sets {
     let reading = |cpu: u32, name: &str| {
         let file = path(cpu, name)?;
@@ -55,7 +56,7 @@ pub fn agreed_sets(
     };
     let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
     let listed = online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect();
-    let agreement = agreement::agree_on_sets(relation.what, online, listed, numbered);
+    let agreement = agreement::agree_on_sets(relation.what, online, listed, numbered, usual);
     agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap));
     agreement.sets
 }
@@ -89,7 +90,8 @@ pub fn group_by_numbers<K: Ord>(numbers: &[NumberedCpu], place: impl Fn(u32) -> 
 }
 
 /// Returns the number of each cpu; cpus of one set share the number that more than half of their files give. Without such a majority each
-/// cpu keeps its own first one. Files that contradict the result are a gap.
+/// cpu keeps its own first one. A number that less than half of a set's cpus have counts for none of them. Files that contradict the result
+/// are a gap.
 pub fn agreed_numbers(
     reader: &ValueReader,
     what: &str,
@@ -104,20 +106,30 @@ pub fn agreed_numbers(
         if believed.contains_key(cpu) {
             continue;
         }
-        let members: Vec<u32> = set_of(*cpu).iter().filter(|member| of.contains_key(member)).collect();
+        let set = set_of(*cpu);
+        let members: Vec<u32> = set.iter().filter(|member| of.contains_key(member)).collect();
         let said: Vec<&&NumberedCpu> = members.iter().flat_map(|member| &of[member]).collect();
         let Some(common) = majority_value(said.iter().map(|number| number.number)) else {
             believed.insert(*cpu, own[0].number);
             continue;
         };
-        wrong.extend(said.into_iter().filter(|number| number.number != common));
+        if 2 * members.len() < set.len() {
+            wrong.extend(said.into_iter().copied());
+            continue;
+        }
+        wrong.extend(said.into_iter().copied().filter(|number| number.number != common));
         believed.extend(members.into_iter().map(|member| (member, common)));
         believed.entry(*cpu).or_insert(common);
     }
+    wrong.sort_by_key(|number| number.cpu);
+    wrong.dedup_by(|a, b| std::ptr::eq(*a, *b));
     wrong.truncate(MOST_NAMED);
     if !wrong.is_empty() {
-        let said = |number: &&&NumberedCpu| {
-            format!("{} says {}, but {} is used", number.file, number.number, believed[&number.cpu])
+        let said = |number: &&NumberedCpu| {
+            let used = believed.get(&number.cpu).map_or_else(|| "no number".to_owned(), i64::to_string);
+            let says_it = given.iter().find(|other| other.cpu == number.cpu && other.file != number.file);
+            let against = says_it.map(|other| format!(", as {} says", other.file)).unwrap_or_default();
+            format!("{} says {}, but {used} is used{against}", number.file, number.number)
         };
         let why = wrong.iter().map(said).collect::<Vec<_>>().join("; ");
         reader.add_doubt(Gap::new(what, format!("files contradict each other: {why}")));

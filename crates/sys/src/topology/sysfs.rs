@@ -26,7 +26,8 @@ pub fn read_facts(reader: &ValueReader) -> MachineFacts {
     let frequencies = frequency::read_frequencies(reader, &online);
     let cpus = read_cpus(reader, &online, &info, &frequencies);
     if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.package.is_none() && cpu.thread_siblings.is_none()) {
-        reader.add_gap(Gap::new("packages and cores", format!("{CPUS} does not exist; each cpu is treated as a core")));
+        let why = format!("neither {CPUS}/cpu*/topology nor proc/cpuinfo says them; each cpu is treated as a core");
+        reader.add_gap(Gap::new("packages and cores", why));
     }
     let processor = info.read_processor(&cpus, reader);
     memory::add_on_package(&processor, &mut nodes);
@@ -91,18 +92,22 @@ fn plugged_in(reader: &ValueReader) -> Option<CpuSet> {
 fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies: &FrequencyPolicies) -> Vec<CpuFacts> {
     let file = |cpu: u32, name: &str| format!("{CPUS}/cpu{cpu}/{name}");
     let topology = |cpu: u32, name: &str| Some(file(cpu, &format!("topology/{name}")));
+    let none = Sets::new();
     let die_numbers = read_numbers(reader, online, "die_id");
     let same = SameNumbers::read_numbers(reader, online, info, &die_numbers);
-    let threads = sharing::agreed_sets(reader, &THREADS, online, topology, same.same_cores());
-    let clusters = sharing::agreed_sets(reader, &CLUSTERS, online, topology, Vec::new());
+    let threads = sharing::agreed_sets(reader, &THREADS, online, topology, same.same_cores(), &none);
+    let clusters = sharing::agreed_sets(reader, &CLUSTERS, online, topology, Vec::new(), &none);
     // A kernel without dies numbers them -1 and lists each cpu as a die of its own.
     let unknown = die_numbers.iter().filter(|die| die.number < 0).count();
     let has_dies = unknown * 2 <= die_numbers.len();
-    let dies =
-        if has_dies { sharing::agreed_sets(reader, &DIES, online, topology, same.same_dies()) } else { Sets::new() };
-    let packages = sharing::agreed_sets(reader, &PACKAGES, online, topology, same.same_packages());
-    let books = sharing::agreed_sets(reader, &BOOKS, online, topology, Vec::new());
-    let drawers = sharing::agreed_sets(reader, &DRAWERS, online, topology, Vec::new());
+    let dies = if has_dies {
+        sharing::agreed_sets(reader, &DIES, online, topology, same.same_dies(), &none)
+    } else {
+        Sets::new()
+    };
+    let packages = sharing::agreed_sets(reader, &PACKAGES, online, topology, same.same_packages(), &none);
+    let books = sharing::agreed_sets(reader, &BOOKS, online, topology, Vec::new(), &none);
+    let drawers = sharing::agreed_sets(reader, &DRAWERS, online, topology, Vec::new(), &none);
     let caches = caches::read_caches(reader, online, &threads, &same.same_cores());
     let firsts = threads.iter().filter(|(cpu, set)| set.lowest() == Some(**cpu));
     let by_numbers = || same.same_cores().into_iter().map(|reading| reading.cpus).collect::<BTreeSet<_>>();

@@ -337,6 +337,22 @@ impl MutantFiles {
     }
 }
 
+/// Returns true if nothing contradicts what a file says, as a capacity. The size of a cache stands alone if no cpu that shares it, by the
+/// file beside it, gives another.
+fn stands_alone(files: &Files, path: &str) -> bool {
+    let is_only_size = || {
+        let (folder, _) = path.strip_suffix("/size")?.split_once("/cpu/cpu")?;
+        let (_, rest) = path.split_once("/cache/")?;
+        let list = files.get(&path.replace("/size", "/shared_cpu_list"))?;
+        let sharing = CpuSet::parse_list(list.trim()).ok()?;
+        let other = |cpu: u32| format!("{folder}/cpu/cpu{cpu}/cache/{rest}");
+        Some(sharing.iter().map(other).filter(|other| files.contains_key(other)).count() == 1)
+    };
+    ["cpu_capacity", "highest_perf"].iter().any(|name| path.ends_with(name))
+        || path.ends_with("cpumap") && !files.contains_key(&path.replace("cpumap", "cpulist"))
+        || is_only_size().unwrap_or(false)
+}
+
 /// What became of some mutants of a recording.
 #[derive(Debug, Default)]
 struct MutantOutcome {
@@ -354,7 +370,10 @@ impl MutantOutcome {
         let original = shape(&topology::read_machine(&Root::from_files(files.clone()))?);
         let mut outcome = Self::default();
         for _ in 0..count {
-            let MutantFiles { files: changed, paths, what } = MutantFiles::of(files, numbers);
+            let MutantFiles { files: mut changed, mut paths, what } = MutantFiles::of(files, numbers);
+            for alone in paths.extract_if(.., |path| stands_alone(files, path)) {
+                changed.insert(alone.clone(), files[&alone].clone());
+            }
             let Ok(machine) = topology::read_machine(&Root::from_files(changed.clone())) else {
                 outcome.refused += 1;
                 continue;
@@ -364,12 +383,6 @@ impl MutantOutcome {
             let is_named = paths.iter().any(names);
             let after = shape(&machine);
             let unsound = invariants::check(&machine).err().filter(|_| !is_named);
-            // What one number says alone, as a capacity, nothing else contradicts.
-            let is_alone = |path: &String| {
-                ["cpu_capacity", "highest_perf"].iter().any(|name| path.ends_with(name))
-                    || path.ends_with("cpumap") && !files.contains_key(&path.replace("cpumap", "cpulist"))
-            };
-            let is_alone = paths.iter().all(is_alone);
             // Without this file everything is allowed.
             let is_open =
                 !changed.contains_key("proc/self/status") && after.lines().skip(1).eq(original.lines().skip(1));
@@ -377,7 +390,7 @@ impl MutantOutcome {
                 Some(why) => {
                     outcome.wrong.push(format!("{what}\n  {}\n  {:?}", why.message().unwrap_or_default(), machine.gaps))
                 }
-                None if after == original || is_open || is_alone => outcome.equal += 1,
+                None if after == original || is_open => outcome.equal += 1,
                 None if is_named => outcome.named += 1,
                 None => {
                     let changed = original.lines().zip(after.lines()).find(|(before, after)| before != after);
