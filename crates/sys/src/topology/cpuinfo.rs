@@ -5,7 +5,7 @@ pub mod arm;
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::facts::CpuFacts;
+use corewise_machine::facts::{CpuFacts, NamedKind};
 use corewise_machine::machine::ProcessorFacts;
 
 use super::limits::{CPUS, LARGEST_CPU};
@@ -95,11 +95,20 @@ impl CpuInfo {
         }
     }
 
+    /// Returns the kinds of Arm's cores by their designs; empty if they are not known to differ.
+    pub fn kinds_by_design(&self, cpus: &CpuSet, reader: &ValueReader) -> Vec<NamedKind> {
+        arm::kinds_of_parts(|cpu| self.part_of(cpu, reader), cpus)
+    }
+
+    fn part_of(&self, cpu: u32, reader: &ValueReader) -> Option<(u32, u32)> {
+        self.entry_of(cpu).and_then(|entry| entry.part).or_else(|| midr_part(reader, cpu))
+    }
+
     /// Returns the processor's names and numbers. The microcode's revision may be in sysfs instead.
     pub fn read_processor(&self, cpus: &[CpuFacts], reader: &ValueReader) -> ProcessorFacts {
         let value = |names: &[&str]| names.iter().find_map(|name| self.first.get(*name)).cloned();
         let number = |name: &str| self.first.get(name)?.parse().ok();
-        let part_of = |cpu| self.entry_of(cpu).and_then(|entry| entry.part).or_else(|| midr_part(reader, cpu));
+        let part_of = |cpu| self.part_of(cpu, reader);
         let microcode = || reader.read_word(&format!("{CPUS}/cpu{}/microcode/version", cpus.first()?.number));
         let name = value(&["model name", "cpu"]).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
         ProcessorFacts {

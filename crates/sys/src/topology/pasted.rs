@@ -62,7 +62,9 @@ pub fn read_facts(reader: &ValueReader, text: &str) -> MachineFacts {
     summary.complete_processor(&mut processor);
     let mut system = system::read_system(reader, &info, Vec::new());
     summary.complete_system(&mut system);
-    let gaps = gaps::missing_facts(&facts, &nodes, &summary);
+    let named_kinds = info.kinds_by_design(&online, reader);
+    let mut gaps = gaps::missing_facts(&facts, &nodes, &summary);
+    gaps.retain(|gap| named_kinds.is_empty() || gap.what != gaps::KINDS);
     MachineFacts {
         processor,
         system,
@@ -70,6 +72,7 @@ pub fn read_facts(reader: &ValueReader, text: &str) -> MachineFacts {
         present: Some(online.union(&offline)),
         online: Some(online),
         nodes,
+        named_kinds,
         gaps,
         ..MachineFacts::default()
     }

@@ -29,6 +29,10 @@ pub fn read_facts(reader: &ValueReader) -> MachineFacts {
         let why = format!("neither {CPUS}/cpu*/topology nor proc/cpuinfo says them; each cpu is treated as a core");
         reader.add_gap(Gap::new("packages and cores", why));
     }
+    let mut named_kinds = named_kinds(reader, &online);
+    if named_kinds.is_empty() && cpus.iter().all(|cpu| cpu.capacity.is_none()) {
+        named_kinds = info.kinds_by_design(&online, reader);
+    }
     let processor = info.read_processor(&cpus, reader);
     memory::add_on_package(&processor, &mut nodes);
     let file = |name: &str| reader.read_list(&format!("{CPUS}/{name}"));
@@ -46,7 +50,7 @@ pub fn read_facts(reader: &ValueReader) -> MachineFacts {
         allowed_memory: allowed.memory,
         nodes,
         level_files: level_files(reader, &online),
-        named_kinds: named_kinds(reader, &online),
+        named_kinds,
         devices: if online.is_empty() { Vec::new() } else { devices::read_devices(reader) },
         online: Some(online),
         ..MachineFacts::default()

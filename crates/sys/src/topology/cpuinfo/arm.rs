@@ -1,8 +1,10 @@
 //! Names of Arm cores by implementer and part number, from the MIDR register.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
-use corewise_machine::facts::CpuFacts;
+use corewise_machine::CpuSet;
+use corewise_machine::facts::{CoreType, CpuFacts, NamedKind};
 
 /// Implementer and part number of a core, if known.
 type Part = Option<(u32, u32)>;
@@ -26,7 +28,7 @@ const IMPLEMENTERS: [(u32, &str); 14] = [
 ];
 
 /// Parts by implementer and number (Linux: arch/arm64/include/asm/cputype.h).
-const PARTS: [(u32, u32, &str); 40] = [
+const PARTS: [(u32, u32, &str); 53] = [
     (0x41, 0xd03, "Cortex-A53"),
     (0x41, 0xd04, "Cortex-A35"),
     (0x41, 0xd05, "Cortex-A55"),
@@ -63,11 +65,59 @@ const PARTS: [(u32, u32, &str); 40] = [
     (0x48, 0xd02, "TaiShan v120"),
     (0x4e, 0x004, "Carmel"),
     (0x51, 0x001, "Oryon"),
+    (0x51, 0x800, "Kryo 2xx Gold"),
+    (0x51, 0x801, "Kryo 2xx Silver"),
+    (0x51, 0x803, "Kryo 3xx Silver"),
+    (0x51, 0x804, "Kryo 4xx Gold"),
+    (0x51, 0x805, "Kryo 4xx Silver"),
     (0x61, 0x022, "M1 Icestorm"),
     (0x61, 0x023, "M1 Firestorm"),
+    (0x61, 0x024, "M1 Pro Icestorm"),
+    (0x61, 0x025, "M1 Pro Firestorm"),
+    (0x61, 0x028, "M1 Max Icestorm"),
+    (0x61, 0x029, "M1 Max Firestorm"),
+    (0x61, 0x032, "M2 Blizzard"),
+    (0x61, 0x033, "M2 Avalanche"),
+    (0x61, 0x034, "M2 Pro Blizzard"),
+    (0x61, 0x035, "M2 Pro Avalanche"),
     (0xc0, 0xac3, "Ampere-1"),
     (0xc0, 0xac4, "Ampere-1a"),
 ];
+
+/// Words in the names of small cores, which are built beside larger ones.
+const SMALL: [&str; 8] =
+    ["Cortex-A35", "Cortex-A53", "Cortex-A55", "Cortex-A510", "Cortex-A520", "Silver", "Icestorm", "Blizzard"];
+/// The beginning of the names of cores that are built for speed alone.
+const LARGEST: &str = "Cortex-X";
+
+/// Returns the kinds of core by their designs, best first; empty if there is one, or an unknown one.
+pub fn kinds_of_parts(part_of: impl Fn(u32) -> Part, cpus: &CpuSet) -> Vec<NamedKind> {
+    let mut ranks: BTreeMap<u8, (CpuSet, BTreeSet<&str>)> = BTreeMap::new();
+    for cpu in cpus.iter() {
+        let Some(name) = part_of(cpu).and_then(known_part) else { return Vec::new() };
+        let (cpus, names) = ranks.entry(design_rank(name)).or_default();
+        cpus.insert(cpu);
+        names.insert(name);
+    }
+    if ranks.len() < 2 {
+        return Vec::new();
+    }
+    let types = [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower];
+    let kind = |(core_type, (_, (cpus, names))): (CoreType, (u8, (CpuSet, BTreeSet<&str>)))| {
+        let source = names.into_iter().collect::<Vec<_>>().join(", ");
+        NamedKind { core_type, cpus, source }
+    };
+    types.into_iter().zip(ranks.into_iter().rev()).map(kind).collect()
+}
+
+/// Ranks designs of cores that are built into one processor, the fastest highest.
+fn design_rank(name: &str) -> u8 {
+    match name {
+        _ if name.starts_with(LARGEST) => 2,
+        _ if SMALL.iter().any(|small| name.contains(small)) => 0,
+        _ => 1,
+    }
+}
 
 /// Returns the implementer of the first cpu.
 pub fn vendor_of_part(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
@@ -78,13 +128,14 @@ pub fn vendor_of_part(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Optio
 /// Returns a name made of the parts in the machine, the fastest first: "10x Cortex-X925 + 10x Cortex-A725".
 pub fn model_name(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
     let mut parts: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
+    let rank = |part| known_part(part).map(design_rank);
     for cpu in cpus {
         let (capacity, count) = parts.entry(part_of(cpu.number)?).or_default();
         *capacity = (*capacity).max(cpu.capacity.unwrap_or_default());
         *count += 1;
     }
     let mut parts: Vec<_> = parts.into_iter().collect();
-    parts.sort_by_key(|(part, (capacity, _))| (std::cmp::Reverse(*capacity), *part));
+    parts.sort_by_key(|(part, (capacity, _))| (Reverse((*capacity, rank(*part))), *part));
     let counted = parts.len() > 1;
     let name = |((implementer, part), (_, count)): ((u32, u32), (u32, usize))| {
         let name = part_name(implementer, part);
@@ -102,7 +153,10 @@ pub fn implementer_name(implementer: u32) -> String {
 
 /// Returns the core's name, or its implementer and part number.
 pub fn part_name(implementer: u32, part: u32) -> String {
-    let known = PARTS.iter().find(|(of, number, _)| (*of, *number) == (implementer, part));
     let unknown = || format!("{} part {part:#x}", implementer_name(implementer));
-    known.map_or_else(unknown, |(_, _, name)| (*name).to_owned())
+    known_part((implementer, part)).map_or_else(unknown, str::to_owned)
+}
+
+fn known_part(part: (u32, u32)) -> Option<&'static str> {
+    PARTS.iter().find(|(implementer, number, _)| (*implementer, *number) == part).map(|(_, _, name)| *name)
 }

@@ -5,6 +5,9 @@ use corewise_machine::{Gap, suggested_command};
 
 use super::summary::SummaryFacts;
 
+/// What is missing without a frequency of each cpu, unless the kinds have names.
+pub const KINDS: &str = "kinds of cores";
+
 /// Returns the gaps of pasted text, each with the output that would close it.
 pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFacts) -> Vec<Gap> {
     let mut gaps = Vec::new();
@@ -32,9 +35,15 @@ pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFa
         "add the output of `lscpu -e`",
     );
     add(
-        none(|cpu| !cpu.caches.is_empty()) || !summary.unplaced_caches().is_empty() && summary.is_only_source(cpus),
+        none(|cpu| !cpu.caches.is_empty()) || summary.has_unplaced_caches() && summary.is_only_source(cpus),
         "shared caches",
         "the text does not say which cpus share them",
+        "add the output of `lscpu -e`",
+    );
+    add(
+        is_counted && summary.has_neighbours() && summary.is_only_source(cpus),
+        "which cores share a cache",
+        "the summary of lscpu only counts them; neighbouring cores are assumed to share one",
         "add the output of `lscpu -e`",
     );
     let sizeless = |cpu: &CpuFacts| !cpu.caches.is_empty() && cpu.caches.iter().all(|cache| cache.size_bytes.is_none());
@@ -46,7 +55,7 @@ pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFa
     add(no_distances, "distances of NUMA nodes", "the text has none", "add the output of `numactl -H`");
     add(
         none(|cpu| cpu.maximum_frequency_khz.is_some() || cpu.capacity.is_some()),
-        "kinds of cores",
+        KINDS,
         "the text has no frequency or capacity of each cpu",
         "add the output of `lscpu -e`",
     );

@@ -16,6 +16,17 @@ pub struct SummaryCache {
     pub instances: Option<usize>,
 }
 
+/// Who shares each cache of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CacheSharing {
+    Core,
+    Socket,
+    Node,
+    /// So many cores with adjacent numbers.
+    Neighbours(i64),
+    Unknown,
+}
+
 /// The fields of the summary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummaryFacts {
@@ -79,24 +90,43 @@ impl SummaryFacts {
         is_of_ibm || is_split && is_whole
     }
 
-    /// Adds the caches that can only be shared one way: one for each core, socket or node.
+    /// Adds the caches: one for each core, socket or node, or for as many neighbouring cores as there are for each.
     fn add_caches(&self, places: &mut PastedCpus, nodes: &[NodeFacts]) {
-        let sockets = self.sockets.unwrap_or(1);
-        let cores = sockets * self.cores.unwrap_or(1);
         for cache in &self.caches {
-            let Some(instances) = cache.instances else { continue };
+            let sharing = self.cache_sharing(cache, nodes);
             for (number, cpu) in places.iter_mut() {
                 let node = || nodes.iter().position(|node| node.cpus.contains(*number)).map(|place| place as i64);
-                let id = match instances {
-                    count if count == cores => cpu.core,
-                    count if count == sockets => cpu.package,
-                    count if count == nodes.len() => node(),
-                    _ => None,
+                let id = match sharing {
+                    CacheSharing::Core => cpu.core,
+                    CacheSharing::Socket => cpu.package,
+                    CacheSharing::Node => node(),
+                    CacheSharing::Neighbours(cores) => cpu.core.map(|core| core / cores),
+                    CacheSharing::Unknown => None,
                 };
                 if let Some(id) = id {
                     cpu.caches.insert((cache.level, cache.kind), (id as u64, Some(cache.bytes)));
                 }
             }
+        }
+    }
+
+    fn cache_sharing(&self, cache: &SummaryCache, nodes: &[NodeFacts]) -> CacheSharing {
+        let (sockets, cores) = (self.sockets.unwrap_or(1), self.cores.unwrap_or(1));
+        match cache.instances {
+            Some(count) if count == sockets * cores => CacheSharing::Core,
+            Some(count) if count == sockets => CacheSharing::Socket,
+            Some(count) if count == nodes.len() => CacheSharing::Node,
+            // Within sockets, and within nodes or around them.
+            Some(count)
+                if cache.level > 1
+                    && count > 0
+                    && (sockets * cores).is_multiple_of(count)
+                    && count.is_multiple_of(sockets)
+                    && (count.is_multiple_of(nodes.len().max(1)) || nodes.len().is_multiple_of(count)) =>
+            {
+                CacheSharing::Neighbours((sockets * cores / count) as i64)
+            }
+            _ => CacheSharing::Unknown,
         }
     }
 
@@ -110,13 +140,14 @@ impl SummaryFacts {
         self.threads.is_some() && cpus.iter().all(same)
     }
 
-    /// Returns the caches that several ways of sharing fit.
-    pub fn unplaced_caches(&self) -> Vec<u8> {
-        let sockets = self.sockets.unwrap_or(1);
-        let cores = sockets * self.cores.unwrap_or(1);
-        let is_placed = |count: usize| count == cores || count == sockets || count == self.nodes.len();
-        let unplaced = self.caches.iter().filter(|cache| !cache.instances.is_some_and(is_placed));
-        unplaced.map(|cache| cache.level).collect()
+    /// Returns true if neighbouring cores are assumed to share a cache.
+    pub fn has_neighbours(&self) -> bool {
+        self.caches.iter().any(|cache| matches!(self.cache_sharing(cache, &self.nodes), CacheSharing::Neighbours(_)))
+    }
+
+    /// Returns true if nothing shows who shares a cache.
+    pub fn has_unplaced_caches(&self) -> bool {
+        self.caches.iter().any(|cache| self.cache_sharing(cache, &self.nodes) == CacheSharing::Unknown)
     }
 
     /// Fills in names and numbers that no other output has.

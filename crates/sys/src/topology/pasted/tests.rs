@@ -101,6 +101,44 @@ fn a_summary_and_the_nodes_are_two_sockets() {
 }
 
 #[test]
+fn counted_caches_are_shared_by_neighbouring_cores_and_a_gap_says_so() {
+    let epyc = "CPU(s): 64\nOn-line CPU(s) list: 0-63\nThread(s) per core: 2\nCore(s) per socket: 16\nSocket(s): 2\n\
+                L1d cache: 1 MiB (32 instances)\nL2 cache: 16 MiB (32 instances)\nL3 cache: 256 MiB (8 instances)\n\
+                NUMA node0 CPU(s): 0-15,32-47\nNUMA node1 CPU(s): 16-31,48-63\n";
+    let found = machine(epyc);
+    let first = "0-3,32-35 4-7,36-39 8-11,40-43 12-15,44-47";
+    assert!(objects(&found, Level::Llc).starts_with(first), "{}", objects(&found, Level::Llc));
+    assert_eq!(found.llcs[7].size_bytes, Some(32 << 20));
+    assert!(gaps(&found).contains(&"which cores share a cache") && !gaps(&found).contains(&"shared caches"));
+    let uneven = machine(&epyc.replace("(8 instances)", "(3 instances)"));
+    assert!(gaps(&uneven).contains(&"shared caches") && !gaps(&uneven).contains(&"which cores share a cache"));
+}
+
+#[test]
+fn kinds_of_arm_cores_follow_from_their_designs() {
+    let cpus = |parts: &[&str]| {
+        let entry =
+            |(cpu, part): (usize, &&str)| format!("\nprocessor : {cpu}\nCPU implementer : 0x41\nCPU part : {part}\n");
+        parts.iter().enumerate().map(entry).collect::<String>()
+    };
+    let kinds = |machine: &Machine| {
+        machine
+            .kinds
+            .iter()
+            .map(|kind| format!("{} {} {}", kind.core_type.word(), kind.cpus, kind.reason))
+            .collect::<Vec<_>>()
+    };
+    let rk3588 = machine(&cpus(&["0xd05", "0xd05", "0xd0b", "0xd0b"]));
+    assert_eq!(kinds(&rk3588), ["performance 2,3 Cortex-A76", "efficiency 0,1 Cortex-A55"]);
+    assert_eq!(rk3588.processor.model_name.as_deref(), Some("2x Cortex-A76 + 2x Cortex-A55"));
+    assert!(!gaps(&rk3588).contains(&"kinds of cores"));
+    let phone = machine(&cpus(&["0xd46", "0xd47", "0xd48"]));
+    assert_eq!(kinds(&phone), ["performance 2 Cortex-X2", "efficiency 1 Cortex-A710", "low-power 0 Cortex-A510"]);
+    assert!(kinds(&machine(&cpus(&["0xd05", "0xd0b", "0xfff"]))).is_empty(), "an unknown design may be any");
+    assert!(kinds(&machine(&cpus(&["0xd0b", "0xd0b"]))).is_empty());
+}
+
+#[test]
 fn an_extended_table_beside_a_summary_says_more() {
     let table: String =
         (0..16).map(|cpu| format!("{cpu:3} {:4} {:6} {:4} 0:0:0:0 yes\n", cpu / 8, cpu / 8, cpu / 2)).collect();
