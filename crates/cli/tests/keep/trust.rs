@@ -36,6 +36,27 @@ fn a_broken_file_is_refused_with_its_line_and_the_old_rules_stay() {
     assert!(refusal.contains("warning: ") && refusal.contains("rules.toml, line 6: unknown field `nam`"), "{log}");
 }
 
+/// The state names the process that `keep reload` sends a signal to. Here it names a loop that does run.
+#[test]
+fn a_state_that_somebody_else_can_have_written_does_not_count() {
+    let Some(stage) = KeepStage::new() else { return };
+    stage.add();
+    let daemon = stage.daemon();
+    let folder = stage.place.folder("copied", 0o700);
+    let copy = folder.join("keep.json");
+    fs::copy(stage.journals().join("keep.json"), &copy).unwrap();
+    let rules = stage.rules.to_str().unwrap();
+    let reload = || {
+        let words = ["--journal", folder.to_str().unwrap(), "keep", "--user", "--rules", rules, "reload"];
+        stage.place.corewise(&words).output().unwrap().status.code()
+    };
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(reload(), Some(0), "this user's own copy counts");
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(reload(), Some(3), "everybody may write it");
+    stage.stop(daemon);
+}
+
 #[test]
 fn rules_that_somebody_else_can_have_written_do_not_count() {
     let Some(stage) = KeepStage::new() else { return };
