@@ -32,8 +32,7 @@ const DIRECTIVES: [&str; 5] = ["SBATCH", "PBS", "BSUB", "FLUX:", "$"];
 
 /// Blanks the surroundings of a text.
 pub(super) fn clean_text(text: &str) -> CleanText {
-    // A backslash joins a line with the next.
-    let mut plain = blank_between(&replace_lookalikes(text), "<!--", "-->").replace("\\\n", "  ");
+    let mut plain = join_continued(&blank_between(&replace_lookalikes(text), "<!--", "-->"));
     join_shown_files(&mut plain);
     let lines: Vec<PlainLine> = plain.split('\n').map(PlainLine::new).collect();
     let kept = |(place, line): (usize, &PlainLine)| {
@@ -50,6 +49,28 @@ pub(super) fn clean_text(text: &str) -> CleanText {
     let is_comment = bare != lines;
     let remark = "This is a comment: as it stands, it has no effect.".to_owned();
     CleanText { text: bare.join("\n"), remarks: is_comment.then_some(remark).into_iter().collect() }
+}
+
+/// Joins lines that end with a backslash with the next; systemd passes over comments between them.
+fn join_continued(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let mut is_continued = false;
+    for line in text.split_inclusive('\n') {
+        let is_comment = is_continued && line.trim_start().starts_with(['#', ';']);
+        match line.strip_suffix("\\\n") {
+            Some(begun) => {
+                joined.push_str(begun);
+                joined.push_str("  ");
+                is_continued = true;
+            }
+            None if is_comment => joined.push_str(&blank_text(line)),
+            None => {
+                joined.push_str(line);
+                is_continued = false;
+            }
+        }
+    }
+    joined
 }
 
 /// Returns as many spaces as a text has characters.

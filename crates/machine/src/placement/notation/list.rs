@@ -85,6 +85,9 @@ fn read_range(item: TextPiece<'_>, rules: ListSyntax) -> Result<Vec<u32>, TextFa
         Some((first, last)) => (read_number(first, rules)?, read_number(last, rules)?),
         None => {
             let only = read_number(bounds, rules)?;
+            if stride.is_some() {
+                return Err(item.fault_here("a stride belongs to a range, such as 0-6:2"));
+            }
             (only, only)
         }
     };

@@ -41,7 +41,12 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
     if let [_, second, ..] = found.as_slice() {
         return Err(second.key.fault_here(format!("{KEY} is given twice")));
     }
-    let value = found.first().map_or_else(|| directive_rest(text), |found| found.value);
+    // A directive ends with its semicolon, on whatever line.
+    let begun = found.first().map_or(text, |found| found.key.to_end_of(text));
+    let value = match found.first() {
+        Some(found) if !begun.text.contains(';') => found.value,
+        _ => directive_rest(begun),
+    };
     let mut words = value.split_words();
     words.iter_mut().for_each(|word| *word = word.strip_suffix(";").unwrap_or(*word));
     words.retain(|word| !word.is_empty());

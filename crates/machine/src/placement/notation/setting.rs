@@ -31,10 +31,17 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
 fn settings_in(text: TextPiece<'_>) -> Vec<(&'static SettingRow, KeyedValue<'_>)> {
     let of_row = |row: &'static SettingRow| {
         let found = row.keys.iter().flat_map(move |key| find_values(text, key, row.value.extent()));
-        found.filter(|found| row.value.may_be(found.value)).map(move |found| (row, found))
+        let found = found.filter(move |found| row.value.may_be(found.value) && !is_of_guest(text, found.key));
+        found.map(move |found| (row, found))
     };
     let is_meant = |row: &&SettingRow| text.text.contains(row.beside);
     SETTINGS.iter().filter(is_meant).flat_map(of_row).collect()
+}
+
+/// Returns true if a key is in an option that describes a guest: `-numa node,nodeid=0,cpus=0-3`.
+fn is_of_guest(text: TextPiece<'_>, key: TextPiece<'_>) -> bool {
+    let before = &text.text[..text.text.len() - key.to_end_of(text).text.len()];
+    before.rsplit(char::is_whitespace).next().is_some_and(|word| word.starts_with("node,"))
 }
 
 /// Returns true if a value is a number of cpus, threads or shares, and names none.

@@ -23,8 +23,19 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
 }
 
 /// Keys by which a text is recognized.
-pub(super) const KEYS: [&str; 6] =
-    ["--cpu-bind", "--cpu_bind", "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST", "SLURM_CPU_BIND_TYPE", "CPU_IDs"];
+pub(super) const KEYS: [&str; 8] = [
+    "--cpu-bind",
+    "--cpu_bind",
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_BIND_LIST",
+    "SLURM_CPU_BIND_TYPE",
+    "CPU_IDs",
+    "CpuSpecList",
+    "CPUSpecList",
+];
+
+/// Keys whose numbers are Slurm's own ("abstract CPU IDs" in slurm.conf(5)).
+const ABSTRACT_KEYS: [&str; 3] = ["CPU_IDs", "CpuSpecList", "CPUSpecList"];
 
 /// Kinds of binding that name cpus or nodes.
 pub(super) const KINDS: [&str; 5] = ["mask_cpu:", "map_cpu:", "mask_ldom:", "map_ldom:", "list:"];
@@ -42,8 +53,10 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
     for found in of_list {
         parts.push(NamedReading::new(found.value.text, read_kind(kind, found.value, machine)?));
     }
-    for found in find_values(text, "CPU_IDs", ValueExtent::Word) {
-        parts.extend(read_abstract_ids(found.value, machine)?);
+    for key in ABSTRACT_KEYS {
+        for found in find_values(text, key, ValueExtent::Word) {
+            parts.extend(read_abstract_ids(found.value, machine)?);
+        }
     }
     if parts.is_empty() && text.text.starts_with("0x") {
         return read_masks(text);
@@ -105,7 +118,7 @@ fn read_nodes(list: TextPiece<'_>, is_mask: bool, machine: &Machine) -> Result<N
     Ok(one_for_each("task", &sets).with_remark("The numbers are NUMA nodes."))
 }
 
-/// Reads `CPU_IDs=` of `scontrol show job -d`. Slurm counts the threads of a core one after another there; where that differs from the
+/// Reads `CPU_IDs=` of `scontrol show job -d`, or the `CpuSpecList=` of a node. Slurm counts the threads of a core one after another there; where that differs from the
 /// system's numbers, both readings are parts.
 fn read_abstract_ids(value: TextPiece<'_>, machine: &Machine) -> Result<Vec<NamedReading>, TextFault> {
     let ids = list::read_list(value, ListSyntax::default())?;
