@@ -128,6 +128,8 @@ fn cpu_facts(cpus: &PastedCpus, summary: &SummaryFacts) -> Vec<CpuFacts> {
             sharing.entry((*level, *kind, *id)).or_default().insert(*number);
         }
     }
+    // What the summary adds up differs between kinds of core.
+    let summed = if is_of_kinds(cpus) { &SummaryFacts::default() } else { summary };
     let fact = |(number, cpu): (&u32, &PastedCpu)| CpuFacts {
         number: *number,
         package: cpu.package,
@@ -140,7 +142,7 @@ fn cpu_facts(cpus: &PastedCpus, summary: &SummaryFacts) -> Vec<CpuFacts> {
             .map(|((level, kind), (id, size))| CacheFacts {
                 level: *level,
                 kind: *kind,
-                size_bytes: size.or_else(|| summary.cache_bytes(*level, *kind)),
+                size_bytes: size.or_else(|| summed.cache_bytes(*level, *kind)),
                 shared_with: sharing.get(&(*level, *kind, *id)).cloned().unwrap_or_default(),
             })
             .collect(),
@@ -148,6 +150,22 @@ fn cpu_facts(cpus: &PastedCpus, summary: &SummaryFacts) -> Vec<CpuFacts> {
         ..CpuFacts::default()
     };
     cpus.iter().map(fact).collect()
+}
+
+/// Returns true if a table's frequencies, or numbers of cpus that share an L1 or L2, differ as those of kinds of core do.
+fn is_of_kinds(cpus: &PastedCpus) -> bool {
+    let frequencies = || cpus.values().filter_map(|cpu| cpu.maximum_frequency_khz);
+    let is_far = frequencies().min().zip(frequencies().max()).is_some_and(|(low, high)| high >= low + low / 4);
+    let mut sharers: BTreeMap<(u8, CacheKind, u64), usize> = BTreeMap::new();
+    for ((level, kind), (id, _)) in cpus.values().flat_map(|cpu| &cpu.caches).filter(|((level, _), _)| *level < 3) {
+        *sharers.entry((*level, *kind, *id)).or_default() += 1;
+    }
+    let counts = |of: (u8, CacheKind)| {
+        let of_level = sharers.iter().filter(move |((level, kind, _), _)| (*level, *kind) == of);
+        of_level.map(|(_, count)| *count).collect::<BTreeSet<usize>>()
+    };
+    let levels: BTreeSet<(u8, CacheKind)> = sharers.keys().map(|(level, kind, _)| (*level, *kind)).collect();
+    is_far || levels.into_iter().any(|level| counts(level).len() > 1)
 }
 
 /// Returns the nodes: of numactl, which knows memory and distances, else of lstopo, lscpu's summary or its table.

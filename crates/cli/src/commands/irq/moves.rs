@@ -41,6 +41,7 @@ pub fn run(
     here: &MachineInterrupts,
     settings: &ProgramSettings,
 ) -> Result<CommandExit, CommandFailure> {
+    require_known_cpus(here)?;
     let device = moving.aim.names_device().then_some(moving.text.as_str());
     let PlannedMoves { plan, cpus, left_out, near } = match &moving.aim {
         MoveAim::AwayFrom(expression) => plan_away(expression, moving, task, here, settings)?,
@@ -72,6 +73,17 @@ pub fn run(
     let document = || IrqDocument::new(&here.listing, Some(&report));
     show_result(settings, document, || draw_screen(&here.listing, &report, settings.width))?;
     Ok(choose_exit(&report))
+}
+
+/// Refuses to plan if nothing says where interrupts may go, as the table of counts alone does not.
+fn require_known_cpus(here: &MachineInterrupts) -> Result<(), CommandFailure> {
+    let interrupts = &here.listing.interrupts;
+    if interrupts.is_empty() || interrupts.iter().any(|interrupt| interrupt.allowed.is_some()) {
+        return Ok(());
+    }
+    let record = suggestion::format_mention(&suggested_command::record());
+    Err(CommandFailure::unavailable_error("it is not known to which cpus these interrupts may go")
+        .with_hint(format!("/proc/interrupts only counts them; {record} writes a file that has both.")))
 }
 
 /// The planned moves, and the cpus concerned.

@@ -428,7 +428,11 @@ impl<'a> ExpressionEvaluator<'a> {
     fn stacked_cache(&self, stacked: bool, term: &ExpressionTerm) -> Result<CpuSet> {
         let llcs = &self.machine().llcs;
         if !llcs.iter().any(|llc| llc.vcache) {
-            let what = format!("{term}: no die of this machine has stacked cache");
+            let is_known = llcs.len() == 1 || llcs.iter().all(|llc| llc.size_bytes.is_some());
+            let what = match is_known {
+                true => format!("{term}: no die of this machine has stacked cache"),
+                false => format!("{term}: the sizes of this machine's last-level caches are not known"),
+            };
             return Err(PlacementError::new(term.at.clone(), what));
         }
         let cpus = llcs.iter().filter(|llc| llc.vcache == stacked).flat_map(|llc| llc.cpus.iter());

@@ -48,6 +48,17 @@ pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFa
     );
     let sizeless = |cpu: &CpuFacts| !cpu.caches.is_empty() && cpu.caches.iter().all(|cache| cache.size_bytes.is_none());
     add(cpus.iter().any(sizeless), "sizes of caches", "a table of lscpu has none", "add the output of `lscpu`");
+    let is_summed = cpus.iter().any(|cpu| {
+        let mut caches = cpu.caches.iter().filter(|cache| cache.shared_with.len() < cpus.len());
+        caches
+            .any(|cache| cache.size_bytes.is_some() && cache.size_bytes == summary.cache_bytes(cache.level, cache.kind))
+    });
+    add(
+        is_summed,
+        "sizes of caches",
+        "the summary of lscpu has their sums; equal sizes are assumed",
+        "add lstopo's output",
+    );
     add(nodes.is_empty(), "NUMA nodes", "the text names none", "add the output of `numactl -H`");
     let no_memory = !nodes.is_empty() && nodes.iter().all(|node| node.memory_bytes.is_none());
     add(no_memory, "memory of NUMA nodes", "the text has none", "add the output of `numactl -H`");

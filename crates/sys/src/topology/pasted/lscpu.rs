@@ -11,8 +11,13 @@ use crate::topology::nodes::LARGEST_NODE;
 /// Reads the summary; empty if the text has none.
 pub fn read_summary(text: &str) -> SummaryFacts {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
+    let mut models: Vec<String> = Vec::new();
     let pairs = text.lines().filter_map(field_of).chain(json_fields(text));
     for (name, value) in pairs {
+        // A processor of several kinds of core has a model of each.
+        if name == "Model name" && !value.is_empty() && !models.contains(&value) {
+            models.push(value.clone());
+        }
         fields.entry(name).or_insert(value);
     }
     if !fields.contains_key("CPU(s)") && !fields.contains_key("On-line CPU(s) list") {
@@ -30,7 +35,10 @@ pub fn read_summary(text: &str) -> SummaryFacts {
         sockets: number(&["Socket(s)", "Cluster(s)"]),
         nodes: nodes_of(&fields),
         caches: caches_of(&fields),
-        model_name: text_of("Model name").or_else(|| text_of("BIOS Model name")),
+        model_name: Some(models.join(" + "))
+            .filter(|_| models.len() > 1)
+            .or_else(|| text_of("Model name"))
+            .or_else(|| text_of("BIOS Model name")),
         vendor: text_of("Vendor ID"),
         family: number(&["CPU family"]).map(|number| number as u32),
         model: number(&["Model"]).map(|number| number as u32),

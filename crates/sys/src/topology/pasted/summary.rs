@@ -16,6 +16,9 @@ pub struct SummaryCache {
     pub instances: Option<usize>,
 }
 
+/// Sizes of caches are multiples of this, in bytes: a sum that does not divide into such is one of unequal sizes.
+const SIZE_STEP: u64 = 4 << 10;
+
 /// Who shares each cache of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CacheSharing {
@@ -49,9 +52,13 @@ pub struct SummaryFacts {
 }
 
 impl SummaryFacts {
-    /// Returns the size of a cache of a level.
+    /// Returns the size of each cache of a level, if all can be equal: only the sum is there. Of processors with stacked cache on one die they
+    /// are not.
     pub fn cache_bytes(&self, level: u8, kind: CacheKind) -> Option<u64> {
-        self.caches.iter().find(|cache| (cache.level, cache.kind) == (level, kind)).map(|cache| cache.bytes)
+        let cache = self.caches.iter().find(|cache| (cache.level, cache.kind) == (level, kind))?;
+        let is_stacked = level == 3 && self.model_name.as_ref().is_some_and(|name| name.contains("X3D"));
+        let is_one = cache.instances.is_none_or(|count| count == 1);
+        (is_one || cache.bytes.is_multiple_of(SIZE_STEP) && !is_stacked).then_some(cache.bytes)
     }
 
     /// Returns the online cpus with the places that the counts imply, under the numbering of [`Self::has_adjacent_threads`]. If the counts do not multiply to the number of cpus, as on hybrid processors, none is implied.
@@ -104,7 +111,8 @@ impl SummaryFacts {
                     CacheSharing::Unknown => None,
                 };
                 if let Some(id) = id {
-                    cpu.caches.insert((cache.level, cache.kind), (id as u64, Some(cache.bytes)));
+                    cpu.caches
+                        .insert((cache.level, cache.kind), (id as u64, self.cache_bytes(cache.level, cache.kind)));
                 }
             }
         }

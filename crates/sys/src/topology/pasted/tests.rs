@@ -115,6 +115,37 @@ fn counted_caches_are_shared_by_neighbouring_cores_and_a_gap_says_so() {
 }
 
 #[test]
+fn sums_of_caches_of_different_sizes_are_not_divided() {
+    let summary = |name: &str, l2: &str, l3: &str| {
+        format!(
+            "CPU(s): 32\nOn-line CPU(s) list: 0-31\nModel name: {name}\nThread(s) per core: 2\nCore(s) per socket: 16\n\
+             Socket(s): 1\nL2 cache: {l2}\nL3 cache: {l3}\n"
+        )
+    };
+    let sizes = |machine: &Machine, level: u8| {
+        let of_level = machine.caches.iter().filter(|cache| cache.level == level);
+        of_level.map(|cache| cache.size_bytes.map(|bytes| bytes >> 20)).collect::<Vec<_>>()
+    };
+    let stacked =
+        machine(&summary("AMD Ryzen 9 7950X3D 16-Core Processor", "16 MiB (16 instances)", "128 MiB (2 instances)"));
+    assert_eq!((sizes(&stacked, 2)[0], sizes(&stacked, 3)), (Some(1), vec![None, None]), "96 and 32 MiB");
+    let alike =
+        machine(&summary("AMD Ryzen 9 7950X 16-Core Processor", "16 MiB (16 instances)", "64 MiB (2 instances)"));
+    assert_eq!(sizes(&alike, 3), [Some(32), Some(32)]);
+    assert!(gaps(&alike).contains(&"sizes of caches") && !gaps(&machine(TWO_SOCKETS)).contains(&"packages and cores"));
+    let uneven = machine(&summary("13th Gen", "33 MiB (16 instances)", "36 MiB (1 instance)"));
+    assert_eq!((sizes(&uneven, 2)[0], sizes(&uneven, 3)), (Some(2), vec![Some(36)]), "33 MiB can be divided into 16");
+    let table = "CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE MAXMHZ\n0 0 0 0 0:0:0:0 yes 1800\n1 0 0 1 1:1:1:0 yes 1800\n\
+                 2 0 1 2 2:2:2:0 yes 2400\n3 0 1 3 3:3:3:0 yes 2400\n";
+    let summary = "CPU(s): 4\nOn-line CPU(s) list: 0-3\nVendor ID: ARM\nModel name: Cortex-A55\nModel name: Cortex-A76\n\
+                   L1d cache: 192 KiB (4 instances)\nL2 cache: 1.3 MiB (4 instances)\n";
+    let small = machine(&format!("$ lscpu -e\n{table}\n$ lscpu\n{summary}"));
+    assert_eq!(small.kinds.len(), 2, "sizes that are assumed to be equal do not make cores equal");
+    assert_eq!(small.caches[0].size_bytes, None);
+    assert_eq!(small.processor.model_name.as_deref(), Some("Cortex-A55 + Cortex-A76"));
+}
+
+#[test]
 fn kinds_of_arm_cores_follow_from_their_designs() {
     let cpus = |parts: &[&str]| {
         let entry =
