@@ -229,6 +229,7 @@ suggestions! {
     try_with_options(options: &[String] = &["--variant".to_owned(), "old=./a.out".to_owned(), "--variant".to_owned(), "new=./b.out".to_owned()]) =>
         corewise_command("try").with_options(options.iter().cloned());
     try_placement(place: &str = "llc:0") => corewise_command("try").with_option("--on", place).with_program(&COMMAND);
+    try_to_prove(name: &str = "my-server") => corewise_command("try").with_option("--prove", name).with_program(&APP);
     place_help() => corewise_command("place --help");
     doctor_isolation(cpus: &str = "2-7") => corewise_command("doctor").with_option("--isolation", cpus);
     place_who(cpus: &str = "llc:0") => corewise_command("place").with_argument(cpus).with_flag("--who");
