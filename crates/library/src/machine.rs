@@ -138,9 +138,9 @@ impl Machine {
         let failed = |error| PlaceError::Expression { error, by_person };
         let parsed: PlacementExpression = placement::parse(text).map_err(failed)?;
         let known = KnownMachine::load_knowledge(&self.0.machine, [&parsed], &PublishedKnowledge);
-        let found = parsed.resolve_on(&known.resolve_context(&self.0.limits.reachable)).map_err(failed)?;
+        let context = known.resolve_context(&self.0.limits.cpuset);
+        let found = parsed.resolve_inside(&self.0.limits.boundary, &context).map_err(failed)?;
         let ResolvedExpression { order, left_out, mut notes, .. } = found;
-        let left_out = self.0.limits.explain_excluded(left_out);
         let excluded: Vec<_> = left_out.iter().filter(|out| !out.named.is_empty()).cloned().collect();
         if !excluded.is_empty() {
             return Err(PlaceError::Excluded { excluded });
