@@ -253,6 +253,9 @@ suggestions! {
     run_enforced() => corewise_command("run --on EXPR --enforce exact").with_program(&COMMAND);
     run_softly() => corewise_command("run --on EXPR --soft").with_program(&COMMAND);
     run_in_group() => corewise_command("run --on EXPR --cgroup").with_program(&COMMAND);
+    run_rank() => corewise_command("run --rank auto").with_program(&COMMAND);
+    torchrun_ranks(ranks: usize = 4) =>
+        other_program("torchrun").with_option("--nproc-per-node", ranks).with_options(["--no-python"].into_iter().chain("corewise run --rank auto -- python train.py".split(' ')).map(str::to_owned));
     run_process(on: &str = "llc:0", process: u32 = 4711) => corewise_command("run").with_option("--on", on).with_option("--pid", process);
     keep() => corewise_command("keep");
     keep_add() => corewise_command("keep add NAME --match exe=*/PROGRAM --on EXPR");

@@ -11,11 +11,12 @@ use std::process::Command;
 
 use corewise_machine::CpuSet;
 
-use super::CgroupRefusal;
 use super::facts::{CgroupFacts, CgroupPlan};
 use super::place::locate_group;
+use super::{CgroupRefusal, GroupEntry};
 use crate::change::{Change, ChangeJournal, UndoneChange};
 use crate::error::SysError;
+use crate::os::group_entry;
 
 /// Maximum number of groups of one process.
 const MOST_GROUPS: u32 = 1000;
