@@ -54,7 +54,8 @@ pub struct Placement {
     left_out: Vec<ExcludedCpus>,
     notes: Vec<String>,
     share: ThreadShare,
-    memory: Option<KernelMemoryPolicy>,
+    /// A memory policy, as it is written and as it is set.
+    memory: Option<(String, KernelMemoryPolicy)>,
     report: SharedReport,
 }
 
@@ -80,7 +81,7 @@ impl Placement {
         let allowed = memory_policy::allowed_nodes().ok();
         let nodes = parsed.node_numbers(&self.machine.machine, allowed.as_deref());
         let nodes = nodes.map_err(|error| refused(error.to_string()))?;
-        self.memory = Some(KernelMemoryPolicy::new(parsed.mode, nodes));
+        self.memory = Some((policy.to_owned(), KernelMemoryPolicy::new(parsed.mode, nodes)));
         Ok(self)
     }
 
@@ -258,10 +259,9 @@ impl Placement {
             return Ok(None);
         }
         let pin = pin_calling_thread(&self.mask_of(index))?;
-        if let Some(memory) = &self.memory {
-            let why =
-                |error: std::io::Error| PlaceError::Memory { policy: format!("{memory:?}"), why: error.to_string() };
-            memory.set_current().map_err(why)?;
+        if let Some((policy, memory)) = &self.memory {
+            let refused = |why: String| PlaceError::Memory { policy: policy.clone(), why };
+            memory.set_current().map_err(|error| refused(error.to_string()))?;
         }
         Ok(Some(pin))
     }

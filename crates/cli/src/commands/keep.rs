@@ -12,7 +12,7 @@ mod tests;
 mod unit;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use corewise_keep::{ReleaseRequest, RuleFiles};
@@ -193,19 +193,18 @@ fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettin
             suggestion::format_mention(&suggested_command::try_resume(evidence.experiment))
         ));
     }
-    note_proof(&rule, rules.of_system, settings);
+    if let Some(file) = keep_proof(&rule, rules.of_system, settings) {
+        print_message(&format!("note: programs find it as {}: {}", rule.name, file.display()));
+    }
     report_change(&rule.name, "added", (rules, &file), settings)
 }
 
-/// Writes the document by which the rule's program can place its own threads, and names it. A rule without evidence has none.
-fn note_proof(rule: &Rule, of_system: bool, settings: &ProgramSettings) {
-    let Some(evidence) = rule.evidence.as_ref().filter(|_| is_proof_name(&rule.name)) else { return };
+/// Writes the document by which the rule's program can place its own threads; returns its file. A rule without evidence has none.
+fn keep_proof(rule: &Rule, of_system: bool, settings: &ProgramSettings) -> Option<PathBuf> {
+    let evidence = rule.evidence.as_ref().filter(|_| is_proof_name(&rule.name))?;
     let memory = rule.memory.as_ref().map(|memory| &memory.0);
-    let on = rule.on.0.to_string();
-    match proof::write_proof(&rule.name, (&on, memory), evidence, (of_system, settings)) {
-        Ok(file) => print_message(&format!("note: programs find it as {}: {}", rule.name, file.display())),
-        Err(failure) => print_message(&format!("note: programs do not find it: {}", failure.what)),
-    }
+    let written = proof::write_proof(&rule.name, (&rule.on.0.to_string(), memory), evidence, (of_system, settings));
+    written.inspect_err(|failure| print_message(&format!("note: programs do not find it: {}", failure.what))).ok()
 }
 
 /// Returns the rule that was typed, or that an experiment proves.

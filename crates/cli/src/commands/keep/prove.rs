@@ -128,7 +128,7 @@ fn apply_verdict(
     }
     let evidenced = evidence.clone().map(|evidence| Rule { evidence: Some(evidence), ..rule.clone() });
     match (fate, evidenced) {
-        (EvidenceFate::Renewed, Some(rule)) => super::note_proof(&rule, rules.of_system, settings),
+        (EvidenceFate::Renewed, Some(rule)) => drop(super::keep_proof(&rule, rules.of_system, settings)),
         (EvidenceFate::Withdrawn, _) if is_proof_name(&rule.name) => {
             proof::remove_proof(&rule.name, rules.of_system, settings)?;
         }
