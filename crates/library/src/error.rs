@@ -49,7 +49,7 @@ pub enum PlaceError {
         /// The reason.
         why: WhyUnproven,
     },
-    /// The placement is of another machine than the one that the program runs on.
+    /// The placement was made for another machine.
     #[error("the placement is of another machine")]
     Elsewhere,
     /// The system refuses a mask.

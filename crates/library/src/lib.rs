@@ -18,7 +18,7 @@
 //!
 //! An expression of the [placement language](https://docs.rs/corewise-machine) selects cpus on any machine: `llc:0`, `all - core:0`,
 //! `spread(8, llc)`. A [`Placement`] has these cpus in order. Its threads get its whole mask unless [`Placement::one_cpu_each`] or
-//! [`Placement::within`] narrows it, since a thread that may use several cpus can leave one that is busy.
+//! [`Placement::within`] narrows it, since a thread that may use several cpus can leave a busy one.
 //!
 //! Limits of the person who runs the program come first: the cpuset, the inherited affinity mask, and two variables. `COREWISE=off` leaves
 //! every thread alone; `COREWISE_PLACE=EXPR` replaces the program's expressions. Each mask is read back after it was set.
@@ -36,6 +36,7 @@ mod limits;
 mod machine;
 mod parallelism;
 mod pinning;
+mod placed_machine;
 mod placement;
 mod proven;
 mod threads;

@@ -9,6 +9,7 @@ use corewise_sys::{Root, topology};
 use crate::error::PlaceError;
 use crate::limits::ProcessLimits;
 use crate::parallelism::{Parallelism, Role};
+use crate::placed_machine::PlacedMachine;
 use crate::placement::{Placement, PlacementSource};
 use crate::user_wish::{PLACE_VARIABLE, SWITCH_VARIABLE, UserWish};
 use crate::worth::PublishedKnowledge;
@@ -27,19 +28,6 @@ const ALL: &str = "all";
 /// ```
 #[derive(Clone, Debug)]
 pub struct Machine(pub(crate) Arc<PlacedMachine>);
-
-/// What a machine and its placements share.
-#[derive(Debug)]
-pub struct PlacedMachine {
-    /// Its cpus and caches.
-    pub machine: corewise_machine::Machine,
-    /// Limits of this process.
-    pub limits: ProcessLimits,
-    /// Wishes of the person.
-    pub wish: UserWish,
-    /// False if it was read elsewhere: no thread can be placed then.
-    pub is_here: bool,
-}
 
 impl Machine {
     /// Reads this machine, the limits of this process, and the variables `COREWISE` and `COREWISE_PLACE`. Takes some milliseconds.
@@ -96,7 +84,7 @@ impl Machine {
         &self.0.machine
     }
 
-    /// Returns the cpus that the program may use: inside the cpuset and the inherited mask, without isolated ones, or those of
+    /// Returns the cpus that the program may use: inside the cpuset and the inherited mask, without isolated ones; or the cpus of
     /// `COREWISE_PLACE`. Empty only if that expression selects none.
     ///
     /// # Examples

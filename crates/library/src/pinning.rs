@@ -185,7 +185,7 @@ pub fn pin_calling_thread(asked: &CpuSet) -> Result<ThreadPin, PlaceError> {
 mod tests {
     use super::*;
 
-    /// As if cpus had gone offline after the machine was read: the kernel ignores them in a mask, as those that never were.
+    /// As if cpus had gone offline after the machine was read: the kernel ignores them in a mask, like cpus that never existed.
     #[test]
     fn a_cpu_that_went_offline_is_left_out_and_a_thread_without_any_stays_where_it_was() {
         std::thread::spawn(|| {

@@ -11,8 +11,8 @@ use corewise_sys::memory_policy::{self, KernelMemoryPolicy};
 use corewise_sys::{affinity, process, task};
 
 use crate::error::PlaceError;
-use crate::machine::PlacedMachine;
 use crate::pinning::{PinReport, SharedReport, ThreadPin, pin_calling_thread};
+use crate::placed_machine::PlacedMachine;
 
 /// Who chose an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::placement::{Placement, PlacementSource};
 
 /// Returns the placement that `corewise try --prove NAME` or `corewise keep add --from N NAME` proved for a program on this machine.
 ///
-/// This user's proof is asked for before the system's. It counts only if machine, kernel, microcode, governor and scheduler are those of
+/// This user's proof is asked for before the system's. It counts only if machine, kernel, microcode, governor and scheduler are as in
 /// the experiment, and if no other user may have written it. `COREWISE_PLACE` comes first.
 ///
 /// # Errors

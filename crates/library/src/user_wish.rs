@@ -2,7 +2,7 @@
 
 /// Variable that turns placing off.
 pub const SWITCH_VARIABLE: &str = "COREWISE";
-/// Variable with an expression that replaces those of the program.
+/// Variable with an expression that replaces the program's.
 pub const PLACE_VARIABLE: &str = "COREWISE_PLACE";
 /// Value of [`SWITCH_VARIABLE`] that leaves every thread alone.
 const OFF: &str = "off";

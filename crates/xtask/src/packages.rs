@@ -72,9 +72,16 @@ fn arrow_faults(name: &str, manifest: &Value) -> Vec<String> {
     };
     let of_targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(|targets| targets.values());
     let tables = of_targets.chain([manifest]).filter_map(|owner| owner.get("dependencies")?.as_table());
-    let crate_of = |package: &str| package.strip_prefix("corewise-").or((package == LIBRARY).then_some("library"));
-    let ours = tables.flat_map(|table| table.keys()).filter_map(|package| crate_of(package));
+    let ours = tables.flat_map(|table| table.keys()).filter_map(|package| name_crate(package));
     ours.filter(|used| !may.contains(used)).map(|used| format!("crates/{name} may not use {used}")).collect()
+}
+
+/// Returns the folder in `crates` of one of our packages; `None` for another's.
+fn name_crate(package: &str) -> Option<&str> {
+    package
+        .strip_prefix("corewise-")
+        .or((package == LIBRARY).then_some("library"))
+        .map(|name| if name == "c" { "library-c" } else { name })
 }
 
 /// Returns the names of the packages in the output of `cargo tree`, each once.
@@ -94,6 +101,7 @@ mod tests {
         assert_eq!(faults("lab", up), [""; 0]);
         let of_target = "[target.'cfg(windows)'.dependencies]\ncorewise-sys.workspace = true";
         assert_eq!(faults("model", of_target), ["crates/model may not use sys"]);
+        assert_eq!(faults("sys", "[dependencies]\ncorewise.workspace = true"), ["crates/sys may not use library"]);
         assert_eq!(faults("sys", "[dev-dependencies]\ncorewise-model.workspace = true"), [""; 0]);
         assert_eq!(faults("new", "").len(), 1);
         assert_eq!(faults("rig", up), [""; 0]);

@@ -1,4 +1,4 @@
-//! Ranks: processes of one program that share a machine, such as those of MPI, torchrun or vLLM.
+//! Ranks: processes of one program that share a machine, as MPI, torchrun or vLLM start them.
 
 use std::str::FromStr;
 
@@ -24,7 +24,7 @@ const VARIABLES: [(&str, &str); 3] = [
 pub enum TypedRank {
     /// This one, counted from 0, of so many.
     Numbered(usize, usize),
-    /// The one that the launcher's variables name.
+    /// Named by the launcher's variables.
     Automatic,
 }
 

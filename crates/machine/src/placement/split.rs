@@ -25,7 +25,7 @@ pub enum SplitError {
     },
 }
 
-/// A core with those of its cpus that are divided.
+/// A core, with its cpus in the divided set.
 struct SplitCore {
     cpus: Vec<u32>,
     objects: [u32; CUT_LEVELS.len()],
