@@ -4,7 +4,7 @@
 
 use std::process::{Command, Output};
 
-use corewise::{CpuSet, Machine, Role, threads};
+use corewise::{Machine, Role, threads};
 
 /// Variable that makes this program one of the cases.
 const CASE: &str = "COREWISE_TEST_CASE";
