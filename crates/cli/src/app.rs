@@ -33,6 +33,9 @@ pub mod placement;
 pub mod placing;
 #[cfg(feature = "measuring")]
 pub mod progress;
+pub mod proof;
+#[cfg(feature = "measuring")]
+pub mod ranks;
 pub mod rules;
 pub mod run;
 #[cfg(feature = "measuring")]

@@ -232,7 +232,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn no_list_of_words_is_typed_by_hand() {
     let mut files = Vec::new();
-    for crate_name in ["cli", "model", "lab", "keep", "store", "sys", "work"] {
+    for crate_name in ["cli", "model", "lab", "library", "library-c", "keep", "store", "sys", "work"] {
         files_below(&root().join("crates").join(crate_name).join("src"), &mut files);
     }
     files_below(&root().join("docs"), &mut files);

@@ -194,11 +194,7 @@ pub enum PlacingError {
 }
 
 fn name_left_out(left_out: &[ExcludedCpus]) -> String {
-    let is = |out: &ExcludedCpus| {
-        let (noun, verb) = if out.named.len() == 1 { ("cpu", "is") } else { ("cpus", "are") };
-        format!("{noun} {} {verb} {}", out.named, out.reason.reason_words())
-    };
-    left_out.iter().map(is).collect::<Vec<_>>().join(", ")
+    left_out.iter().map(ExcludedCpus::describe_named).collect::<Vec<_>>().join(", ")
 }
 
 impl PlacingError {

@@ -4,7 +4,7 @@
 //! a program gets. The same input always gives the same output.
 //!
 //! Features: `machine-files` reads described machines, `notations` writes and reads other programs' notations of cpu sets, `planning`
-//! proposes candidates, `schema` derives JSON schemas. A program that places its own threads needs none of them.
+//! proposes candidates, `holding` keeps other programs' threads in place, `schema` derives JSON schemas. A program that places its own threads needs none of them.
 #![forbid(unsafe_code)]
 
 pub mod assemble;
@@ -12,6 +12,7 @@ pub mod counts;
 pub mod cpu_set;
 pub mod device;
 pub mod event;
+pub mod evidence;
 pub mod facts;
 pub mod gap;
 pub mod generate;

@@ -6,10 +6,12 @@
 mod describe;
 mod error;
 mod expression;
+#[cfg(feature = "holding")]
 pub mod hold;
 mod indices;
 mod knowledge;
 mod language;
+mod likeness;
 pub mod memory;
 #[cfg(feature = "notations")]
 pub mod notation;
@@ -20,7 +22,9 @@ mod places;
 #[cfg(feature = "planning")]
 pub mod plan;
 mod resolve;
+#[cfg(feature = "holding")]
 pub mod roles;
+mod split;
 mod words;
 
 #[cfg(test)]
@@ -37,3 +41,4 @@ pub use language::{LanguageForm, language_forms, language_table};
 pub use order::format_list;
 pub use parse::parse;
 pub use resolve::{ExcludedCpus, ExclusionReason, ResolveContext, ResolvedExpression};
+pub use split::{SplitError, split_cpus, split_near};

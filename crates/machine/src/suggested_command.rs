@@ -229,6 +229,7 @@ suggestions! {
     try_with_options(options: &[String] = &["--variant".to_owned(), "old=./a.out".to_owned(), "--variant".to_owned(), "new=./b.out".to_owned()]) =>
         corewise_command("try").with_options(options.iter().cloned());
     try_placement(place: &str = "llc:0") => corewise_command("try").with_option("--on", place).with_program(&COMMAND);
+    try_to_prove(name: &str = "my-server") => corewise_command("try").with_option("--prove", name).with_program(&APP);
     place_help() => corewise_command("place --help");
     doctor_isolation(cpus: &str = "2-7") => corewise_command("doctor").with_option("--isolation", cpus);
     place_who(cpus: &str = "llc:0") => corewise_command("place").with_argument(cpus).with_flag("--who");
@@ -252,6 +253,9 @@ suggestions! {
     run_enforced() => corewise_command("run --on EXPR --enforce exact").with_program(&COMMAND);
     run_softly() => corewise_command("run --on EXPR --soft").with_program(&COMMAND);
     run_in_group() => corewise_command("run --on EXPR --cgroup").with_program(&COMMAND);
+    run_rank() => corewise_command("run --rank auto").with_program(&COMMAND);
+    torchrun_ranks(ranks: usize = 4) =>
+        other_program("torchrun").with_option("--nproc-per-node", ranks).with_options(["--no-python"].into_iter().chain("corewise run --rank auto -- python train.py".split(' ')).map(str::to_owned));
     run_process(on: &str = "llc:0", process: u32 = 4711) => corewise_command("run").with_option("--on", on).with_option("--pid", process);
     keep() => corewise_command("keep");
     keep_add() => corewise_command("keep add NAME --match exe=*/PROGRAM --on EXPR");

@@ -11,7 +11,6 @@
 
 #[cfg(any(test, not(target_os = "linux")))]
 mod access_list;
-#[cfg(feature = "changes")]
 pub mod cgroup;
 pub mod chain;
 #[cfg(feature = "changes")]
@@ -35,6 +34,7 @@ pub mod ring;
 pub mod root;
 pub mod stream;
 pub mod topology;
+pub mod user_folders;
 mod values;
 pub mod work;
 pub mod worth;

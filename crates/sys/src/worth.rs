@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
 
-use corewise_machine::worth::{HEADER_WORDS, RECORD_WORDS, WorthHeader, WorthRecord};
+use corewise_machine::worth::{CpuWorth, HEADER_WORDS, RECORD_WORDS, WorthHeader, WorthRecord};
 
 use crate::os::files::{make_readable, open_to_read, writers_of};
 use crate::os::folder_handle::{FolderError, FolderHandle};
@@ -162,6 +162,12 @@ impl WorthReader {
     #[inline]
     pub fn read_worth(&self, cpu: u32) -> Option<f32> {
         self.read_consistent(cpu, |place| f32::from_bits(place[2].load(Ordering::Relaxed) as u32))
+    }
+
+    /// Returns the records of all online cpus.
+    pub fn read_online(&self) -> Vec<CpuWorth> {
+        let record = |cpu| Some(CpuWorth { cpu, record: self.read_record(cpu)? });
+        (0..self.head.records).filter_map(record).filter(|cpu| cpu.record.online).collect()
     }
 
     #[inline]

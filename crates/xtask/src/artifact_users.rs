@@ -15,13 +15,14 @@ const MODEL: &str = "model";
 /// Where artifacts are known: the rooms of commands.
 const ROOMS: &str = "crate::commands";
 /// Modules elsewhere, with what lies in them, that may name an artifact's type.
-const EXCEPTIONS: [ArtifactException; 8] = [
+const EXCEPTIONS: [ArtifactException; 9] = [
     allow(
         "crate::app::placement",
         &["Survey", "LinkMap", "MemoryMap"],
         "tells the placement language what was measured",
     ),
     allow("crate::app::placing", &["ExperimentRecord", "LinkMap"], "tells experiments what was measured"),
+    allow("crate::app::proof", &["ExperimentRecord"], "keeps the winner for `try`, `keep` and the program itself"),
     allow("crate::draw::findings", &["Survey"], "is on the screens of `survey` and `tail`"),
     allow("crate::draw::latency", &["Survey"], "is on the screens of `survey` and `tail`"),
     allow("crate::draw::repeat_survey", &["Survey"], "is suggested by `survey` and `tail`"),

@@ -14,7 +14,7 @@ use crate::walls::{CrateModules, LONGEST_CHAIN, ModuleUses, PathSegments, read_c
 const WITH_FILES: [&str; 4] = ["sys", "compare", "rig", "xtask"];
 /// Modules of `sys` that make, change or remove files, with the files.
 const MAKERS: [(&str, &str); 6] = [
-    ("crate::cgroup", "control groups"),
+    ("crate::cgroup::control_group", "control groups"),
     ("crate::irq::mover", "affinities of interrupts"),
     ("crate::linux::events::ftrace", "instances in tracefs"),
     ("crate::linux::files", "folders of this user alone"),

@@ -1,4 +1,4 @@
-//! The arrows between the workspace's crates, and the number of packages that the crates below a library pull in.
+//! The arrows between the workspace's crates, and the number of packages that the library pulls in.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,12 +7,16 @@ use anyhow::{Context as _, Result};
 use toml::Value;
 use xtask::{cargo_command, read_output, repository_root};
 
+use crate::setup::WINDOWS;
+
 /// Each shipped crate, and our crates that it may use.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 11] = [
     ("entry", &[]),
     ("machine", &[]),
     ("model", &["machine"]),
     ("sys", &["machine"]),
+    ("library", &["machine", "sys"]),
+    ("library-c", &["library"]),
     ("lab", &["machine", "model", "sys"]),
     ("keep", &["machine", "model", "sys"]),
     ("work", &["machine", "model", "sys"]),
@@ -21,10 +25,12 @@ const MAY_USE: [(&str, &[&str]); 9] = [
 ];
 /// Crates that are not shipped and may use all others.
 const NOT_SHIPPED: [&str; 3] = ["compare", "rig", "xtask"];
-/// The crates that a program needs to place its own threads.
-const LIBRARY: [&str; 2] = ["corewise-machine", "corewise-sys"];
-/// Maximum number of packages in [`LIBRARY`] without features, itself included.
+/// The crate that a program needs to place its own threads.
+const LIBRARY: &str = "corewise";
+/// Maximum number of packages in [`LIBRARY`], itself included.
 const MAX_LIBRARY_PACKAGES: usize = 15;
+/// The systems for which the packages are counted.
+const LIBRARY_TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", WINDOWS];
 
 /// Checks the manifests of all crates; returns false if an arrow points up or the library has grown, after printing it.
 pub fn check_manifests() -> Result<bool> {
@@ -36,18 +42,21 @@ pub fn check_manifests() -> Result<bool> {
         let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
         faults.extend(arrow_faults(&name, &toml::from_str(&text)?));
     }
-    let packages = package_names(&read_output(
-        cargo_command()
-            .args(["tree", "--locked", "--no-default-features", "--prefix", "none"])
-            .args(["--edges", "normal,build"])
-            .args(LIBRARY.iter().flat_map(|package| ["--package", package])),
-    )?);
-    if packages.len() > MAX_LIBRARY_PACKAGES {
-        let (count, names) = (packages.len(), Vec::from_iter(packages).join(", "));
-        faults.push(format!(
-            "{} pull in {count} packages, at most {MAX_LIBRARY_PACKAGES} may be: {names}",
-            LIBRARY.join(" and ")
-        ));
+    for target in LIBRARY_TARGETS {
+        let packages = package_names(&read_output(
+            cargo_command().args(["tree", "--locked", "--prefix", "none", "--target", target]).args([
+                "--edges",
+                "normal,build",
+                "--package",
+                LIBRARY,
+            ]),
+        )?);
+        if packages.len() > MAX_LIBRARY_PACKAGES {
+            let (count, names) = (packages.len(), Vec::from_iter(packages).join(", "));
+            faults.push(format!(
+                "{LIBRARY} pulls in {count} packages for {target}, at most {MAX_LIBRARY_PACKAGES} may be: {names}"
+            ));
+        }
     }
     faults.iter().for_each(|fault| println!("{fault}"));
     Ok(faults.is_empty())
@@ -63,8 +72,16 @@ fn arrow_faults(name: &str, manifest: &Value) -> Vec<String> {
     };
     let of_targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(|targets| targets.values());
     let tables = of_targets.chain([manifest]).filter_map(|owner| owner.get("dependencies")?.as_table());
-    let ours = tables.flat_map(|table| table.keys()).filter_map(|package| package.strip_prefix("corewise-"));
+    let ours = tables.flat_map(|table| table.keys()).filter_map(|package| name_crate(package));
     ours.filter(|used| !may.contains(used)).map(|used| format!("crates/{name} may not use {used}")).collect()
+}
+
+/// Returns the folder in `crates` of one of our packages; `None` for another's.
+fn name_crate(package: &str) -> Option<&str> {
+    package
+        .strip_prefix("corewise-")
+        .or((package == LIBRARY).then_some("library"))
+        .map(|name| if name == "c" { "library-c" } else { name })
 }
 
 /// Returns the names of the packages in the output of `cargo tree`, each once.
@@ -84,6 +101,7 @@ mod tests {
         assert_eq!(faults("lab", up), [""; 0]);
         let of_target = "[target.'cfg(windows)'.dependencies]\ncorewise-sys.workspace = true";
         assert_eq!(faults("model", of_target), ["crates/model may not use sys"]);
+        assert_eq!(faults("sys", "[dependencies]\ncorewise.workspace = true"), ["crates/sys may not use library"]);
         assert_eq!(faults("sys", "[dev-dependencies]\ncorewise-model.workspace = true"), [""; 0]);
         assert_eq!(faults("new", "").len(), 1);
         assert_eq!(faults("rig", up), [""; 0]);

@@ -15,7 +15,9 @@ const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "
 /// Forbidden beginnings of strings that are paths, which are strings without white space.
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
 /// Packages that are compiled for Windows.
-const SHIPPED: [&str; 8] = [
+const SHIPPED: [&str; 10] = [
+    "corewise",
+    "corewise-c",
     "corewise-cli",
     "corewise-entry",
     "corewise-keep",

@@ -269,7 +269,16 @@ fn lint_workspace() -> Result<()> {
         ]))?;
     }
     // As for a library that only places threads.
-    let library = ["clippy", "--package", "corewise-machine", "--package", "corewise-sys", "--no-default-features"];
+    let library = [
+        "clippy",
+        "--package",
+        "corewise",
+        "--package",
+        "corewise-machine",
+        "--package",
+        "corewise-sys",
+        "--no-default-features",
+    ];
     run_command(cargo_command().args(library).args(["--", "-D", "warnings"]))
 }
 

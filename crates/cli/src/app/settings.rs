@@ -5,7 +5,8 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
-use corewise_sys::{files, process};
+use corewise_sys::process;
+use corewise_sys::user_folders::{self, SYSTEM_RUNTIME, absolute_folder, own_home, own_variable, usual_variable};
 
 use super::arguments::{ColorWhen, CommonArguments};
 use super::failure::CommandFailure;
@@ -49,27 +50,19 @@ impl ProgramEnvironment {
     pub fn from_process() -> Self {
         let stdout = std::io::stdout();
         let size = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal());
-        // Files that root makes in another user's home would stay there, and links there are not root's.
-        let is_root = process::is_root();
-        let own = |name: &str| {
-            std::env::var_os(name).filter(|path| !is_root || path.is_empty() || files::is_of_this_user(Path::new(path)))
-        };
-        let own_home = own("HOME");
-        let foreign_home = std::env::var_os("HOME").filter(|_| own_home.is_none()).map(PathBuf::from);
+        let foreign_home = std::env::var_os("HOME").filter(|_| own_variable("HOME").is_none()).map(PathBuf::from);
         let mut locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
-        let usual = |name: &str| own(name).or_else(|| files::usual_folder().map(PathBuf::into_os_string));
         Self {
-            data_home: usual("XDG_DATA_HOME"),
-            state_home: usual("XDG_STATE_HOME"),
-            config_home: usual("XDG_CONFIG_HOME"),
-            home: own_home
-                .or_else(|| foreign_home.as_ref().and(files::home_of_this_user()).map(PathBuf::into_os_string)),
+            data_home: usual_variable("XDG_DATA_HOME"),
+            state_home: usual_variable("XDG_STATE_HOME"),
+            config_home: usual_variable("XDG_CONFIG_HOME"),
+            home: own_home(),
             foreign_home,
-            runtime: own("XDG_RUNTIME_DIR"),
+            runtime: own_variable("XDG_RUNTIME_DIR"),
             lock: std::env::var_os("COREWISE_LOCK"),
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
-            is_root,
+            is_root: process::is_root(),
             terminal: std::env::var("TERM").ok(),
             locale: locale.find(|value| !value.is_empty()),
             stdout_is_terminal: stdout.is_terminal(),
@@ -207,8 +200,6 @@ pub fn no_journal() -> CommandFailure {
         .with_hint("Set one of them, or name the journals' folder with --journal PATH.")
 }
 
-const SYSTEM_RUNTIME: &str = "/run/corewise";
-
 /// Accepts "de_DE.UTF-8", "C.utf8".
 fn is_utf8(locale: &str) -> bool {
     let locale = locale.to_ascii_lowercase();
@@ -233,9 +224,7 @@ fn choose_history(common: &CommonArguments, environment: &ProgramEnvironment) ->
 }
 
 fn data_folder(environment: &ProgramEnvironment) -> Option<PathBuf> {
-    let data = absolute_folder(&environment.data_home)
-        .or_else(|| Some(absolute_folder(&environment.home)?.join(".local/share")))?;
-    Some(data.join("corewise"))
+    user_folders::data_folder(&environment.data_home, &environment.home)
 }
 
 fn config_folder(environment: &ProgramEnvironment) -> Option<PathBuf> {
@@ -256,10 +245,6 @@ fn state_folder(environment: &ProgramEnvironment) -> Option<PathBuf> {
     let state = absolute_folder(&environment.state_home)
         .or_else(|| Some(absolute_folder(&environment.home)?.join(".local/state")))?;
     Some(state.join("corewise"))
-}
-
-fn absolute_folder(variable: &Option<OsString>) -> Option<PathBuf> {
-    variable.clone().map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 #[cfg(test)]

@@ -94,12 +94,10 @@ impl WorthSource {
             self.stale.push(is_stale(&folder, &reader));
         }
         if let Some((_, map)) = &self.map {
-            let records =
-                (0..map.read_header().records).filter_map(|cpu| Some(CpuWorth { cpu, record: map.read_record(cpu)? }));
             let age_ms = map.update_age().map_or(0, |age| age.as_millis() as u64);
             let (writer, interval_ms) = (map.read_header().writer, map.read_header().interval_ms);
             let origin = WorthOrigin::Map { writer, interval_ms, age_ms };
-            return Ok((origin, records.filter(|cpu| cpu.record.online).collect()));
+            return Ok((origin, map.read_online()));
         }
         let failed = |error| CommandFailure::unavailable_error(format!("the cpus' times cannot be read: {error}"));
         if self.own.is_none() {

@@ -16,16 +16,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use corewise_keep::{ReleaseRequest, RuleFiles};
-use corewise_machine::placement::CpuSetName;
-use corewise_machine::placement::memory::MemoryPolicy;
+use corewise_machine::evidence::is_proof_name;
 use corewise_machine::suggested_command;
-use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::keep::{
-    GlobPattern, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, Rule, RuleEvidence, RuleKeeper, RuleMatch,
-    RuleStrength, ThreadRule, UnprovenPolicy, WrittenValue, cgroup_owner, remove_rule, set_disabled,
+    GlobPattern, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, Rule, RuleKeeper, RuleMatch, RuleStrength,
+    ThreadRule, UnprovenPolicy, WrittenValue, cgroup_owner, remove_rule, set_disabled,
 };
 use corewise_sys::change::left_in;
-use corewise_sys::files::path_of;
 use corewise_sys::process::{self, ProcessIdentity, ProcessStat};
 use corewise_sys::processes::{self, ProcessFacts};
 use corewise_sys::{affinity, cpuset, installed};
@@ -36,10 +33,10 @@ use crate::app::keeper::{self, KeeperState};
 use crate::app::keeper_process::{self, RunningKeeper};
 use crate::app::output::{print_message, print_text, show_result};
 use crate::app::placement::parse_expression;
+use crate::app::proof::{self, read_winner};
 use crate::app::rules::find_rules;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::{explain_store_error, open_existing_store};
 use crate::draw::suggestion;
 use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
@@ -84,6 +81,9 @@ impl RunnableCommand for KeepArguments {
             Some(KeepCommand::Release { process, undo }) => release_process(process, undo, settings),
             Some(KeepCommand::Remove(typed)) => {
                 let file = rules.edit_rule(&typed.name, |text| remove_rule(text, &typed.name))?;
+                if is_proof_name(&typed.name) {
+                    proof::remove_proof(&typed.name, of_system, settings)?;
+                }
                 report_change(&typed.name, "removed", (&rules, &file), settings)
             }
             Some(KeepCommand::Enable(typed)) => {
@@ -193,7 +193,18 @@ fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettin
             suggestion::format_mention(&suggested_command::try_resume(evidence.experiment))
         ));
     }
+    if let Some(file) = keep_proof(&rule, rules.of_system, settings) {
+        print_message(&format!("note: programs find it as {}: {}", rule.name, file.display()));
+    }
     report_change(&rule.name, "added", (rules, &file), settings)
+}
+
+/// Writes the document by which the rule's program can place its own threads; returns its file. A rule without evidence has none.
+fn keep_proof(rule: &Rule, of_system: bool, settings: &ProgramSettings) -> Option<PathBuf> {
+    let evidence = rule.evidence.as_ref().filter(|_| is_proof_name(&rule.name))?;
+    let memory = rule.memory.as_ref().map(|memory| &memory.0);
+    let written = proof::write_proof(&rule.name, (&rule.on.0.to_string(), memory), evidence, (of_system, settings));
+    written.inspect_err(|failure| print_message(&format!("note: programs do not find it: {}", failure.what))).ok()
 }
 
 /// Returns the rule that was typed, or that an experiment proves.
@@ -201,8 +212,8 @@ fn build_rule(typed: KeepAddArguments, settings: &ProgramSettings) -> Result<Rul
     let mut matches = RuleMatch::of_texts(&typed.matches).map_err(CommandFailure::usage_error)?;
     let ((on, memory), evidence, program) = match (typed.from, &typed.on) {
         (Some(number), _) => {
-            let (place, evidence, program) = read_winner(number, settings)?;
-            (place, Some(evidence), Some(program))
+            let winner = read_winner(number, settings)?;
+            ((winner.on, winner.memory), Some(winner.evidence), Some((winner.program, winner.folder)))
         }
         (None, Some(on)) => ((on.clone(), None), None, None),
         (None, None) => return Err(CommandFailure::usage_error("a rule needs --on or --from")),
@@ -283,44 +294,6 @@ fn build_match(program: &str, folder: &Path) -> Result<RuleMatch, CommandFailure
         }
         _ => RuleMatch { exe: Some(GlobPattern::ending_with("*/", &name)), ..RuleMatch::default() },
     })
-}
-
-/// An expression, and the memory policy if there is one.
-type WinningPlace = (String, Option<MemoryPolicy>);
-
-/// Returns the placement that an experiment proves, its evidence, and the program with the folder in which it was run.
-fn read_winner(
-    number: i64,
-    settings: &ProgramSettings,
-) -> Result<(WinningPlace, RuleEvidence, (String, PathBuf)), CommandFailure> {
-    let conducted = open_existing_store(settings, &suggested_command::try_command())?
-        .get_artifact::<ExperimentRecord>(number)
-        .map_err(explain_store_error)?;
-    let (arm, evidence) = RuleEvidence::of_winner(number, &conducted).ok_or_else(|| {
-        CommandFailure::unavailable_error(format!("experiment {number} has no winner: there is nothing to keep"))
-            .with_hint(format!(
-                "{} shows its result.",
-                suggestion::format_mention(&suggested_command::history_show(&number.to_string()))
-            ))
-    })?;
-    if !arm.roles.is_empty() {
-        let what = format!("experiment {number} places several roles, and a rule places one program");
-        return Err(CommandFailure::usage_error(what).with_hint(format!(
-            "{} shows a placement for each; make a rule for each with --on and --match.",
-            suggestion::format_mention(&suggested_command::history_show(&number.to_string()))
-        )));
-    }
-    if arm.variant.is_some() && arm.is_left_alone() {
-        let what = format!("in experiment {number} the variant {} won, and no placement", arm.name);
-        return Err(CommandFailure::usage_error(what).with_hint("Start that variant from now on."));
-    }
-    let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());
-    // A rule needs cpus, even if only the memory policy has won.
-    let on = if arm.cpus.is_some() { arm.placement_text() } else { CpuSetName::All.word() };
-    let place = (on.to_owned(), memory);
-    let workload = &conducted.experiment.workload;
-    let folder = path_of(workload.folder.path_bytes());
-    Ok((place, evidence, (workload.command_of(arm).first().cloned().unwrap_or_default(), folder)))
 }
 
 fn report_change(

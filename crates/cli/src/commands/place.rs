@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod document;
 
 pub mod candidates;
+mod ranks;
 pub mod screen;
 pub mod task;
 mod who;
@@ -34,12 +35,16 @@ impl RunnableCommand for PlaceArguments {
             "place --candidates --machine 2990wx",
             "place --candidates --threads 100",
         ]),
+        command_document::<ranks::RanksDocument>(&["place --ranks 2 --machine 2990wx"]),
         command_document::<who::TenantsDocument>(&["place all --who"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         if self.candidates {
             return candidates::run(&CandidatesRequest::new(&self)?, settings);
+        }
+        if self.ranks.is_some() {
+            return ranks::run(&self, settings);
         }
         run(&PlaceRequest::new(self)?, settings)
     }

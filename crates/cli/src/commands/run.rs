@@ -31,7 +31,7 @@ impl RunnableCommand for RunArguments {
                 suggestion::format_mention(&suggested_command::place_json())
             )));
         }
-        let typed = self.with_rule(settings)?;
+        let typed = self.with_rule(settings)?.with_rank(settings)?;
         match typed.pid {
             Some(process) => running_process::place_process(
                 process,

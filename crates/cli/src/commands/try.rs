@@ -36,9 +36,10 @@ use crate::app::lock;
 use crate::app::machine::this_machine;
 use crate::app::origin::{mark_story, mark_together};
 use crate::app::output::{print_form, print_message, show_story};
+use crate::app::proof;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::{HistoryPlace, ProgramSettings};
-use crate::app::user_store::to_write;
+use crate::app::user_store::{latest_own, to_write};
 use crate::draw::markdown;
 use crate::draw::number::format_time;
 use crate::draw::printable::make_printable;
@@ -61,8 +62,37 @@ impl RunnableCommand for TryArguments {
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
-        run_task(&TryTask::new(self)?, settings)
+        let prove = self.prove.clone();
+        let task = TryTask::new(self)?;
+        match prove {
+            Some(name) => prove_placement(&name, &task, settings),
+            None => run_task(&task, settings),
+        }
     }
+}
+
+/// Runs an experiment, and keeps its winner under a name for the program itself. The last experiment decides: a winner that was tried again
+/// must have won again.
+fn prove_placement(name: &str, task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+    if !matches!(settings.history, HistoryPlace::At(_)) {
+        return Err(
+            CommandFailure::usage_error("--prove needs the store").with_hint("Name the store with --store PATH.")
+        );
+    }
+    let latest = |machine| latest_own::<ExperimentRecord>(machine, settings, |_| true).map(|(number, _)| number);
+    let machine = this_machine()?;
+    let before = latest(&machine);
+    let exit = run_task(task, settings)?;
+    let Some(made) = latest(&machine).filter(|number| Some(*number) != before) else { return Ok(exit) };
+    let written = proof::read_winner(made, settings).and_then(|winner| {
+        let place = (winner.on.as_str(), winner.memory.as_ref());
+        proof::write_proof(name, place, &winner.evidence, (false, settings))
+    });
+    match written {
+        Ok(file) => print_message(&format!("note: proven for {name}: {}", file.display())),
+        Err(failure) => print_message(&format!("note: nothing is proven for {name}: {}", failure.what)),
+    }
+    Ok(exit)
 }
 
 fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

@@ -28,6 +28,9 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
     assert!(text(&refused.stderr).contains("which runs many programs"), "{}", text(&refused.stderr));
     let added = stage.keep(&["add", "scores", "--from", "1", "--match", "argv=*score*"]);
     assert!(added.status.success() && text(&added.stderr).contains("a winner only so far"), "{}", text(&added.stderr));
+    let proof = stage.place.path().join("corewise/proven/scores");
+    let proven = || fs::read_to_string(&proof).unwrap_or_default();
+    assert!(proven().contains("experiment = 1\n") && text(&added.stderr).contains("programs find it as scores"));
     let rule = fs::read_to_string(&stage.rules).unwrap();
     for words in ["experiment = 1", &format!("on = \"{one}\"")] {
         assert!(rule.contains(words), "{words}: {rule}");
@@ -39,6 +42,7 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
         fs::read_to_string(&stage.rules).unwrap().lines().find(|line| line.starts_with("evidence")).map(str::to_owned)
     };
     assert!(evidence().unwrap().contains("experiment = 2"));
+    assert!(proven().contains("experiment = 2\n"), "{}", proven());
     let daemon = stage.daemon();
     let beside = stage.keep(&["prove", "scores"]);
     assert_eq!(beside.status.code(), Some(3));
@@ -48,6 +52,7 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
     let withdrawn = stage.said(&["prove", "scores"]);
     assert!(withdrawn.contains("withdrawn (experiment 3)"), "{withdrawn}");
     assert_eq!(evidence(), None);
+    assert!(!proof.exists(), "what is withdrawn is not proven for the program either");
     let refused = stage.keep(&["prove", "scores"]);
     assert_eq!(refused.status.code(), Some(3));
     assert!(text(&refused.stderr).contains("rests on no experiment"), "{}", text(&refused.stderr));

@@ -32,6 +32,7 @@ mod peeled;
 mod powershell;
 mod process_lasso;
 mod rankfile;
+mod ranks;
 mod redis;
 mod reports;
 mod setting;
@@ -51,6 +52,7 @@ use crate::{CpuSet, Machine, SuggestedCommand};
 pub use auto::{RecognizedText, recognize_notation};
 pub use dispatch::{print_notation, read_notation};
 pub use name::{Notation, UnknownNotation};
+pub use ranks::{RankForm, print_ranks};
 
 /// One line of a notation.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ mod objects_by_cpu;
 
 use serde::{Deserialize, Serialize};
 
+use super::order::format_counted;
 use crate::worth::WorthNow;
 use crate::{CpuSet, Machine};
 
@@ -81,9 +82,25 @@ impl ExclusionReason {
         }
     }
 
+    fn describe_cpus(self, cpus: &CpuSet) -> String {
+        format!("{} {} {}", format_counted(cpus), if cpus.len() == 1 { "is" } else { "are" }, self.reason_words())
+    }
+
     /// Returns true if a cpu that the user names by number takes part all the same.
     pub const fn yields_to_a_name(self) -> bool {
         matches!(self, Self::Unlisted | Self::Isolated | Self::NotInMask)
+    }
+}
+
+impl ExcludedCpus {
+    /// Returns the reason in words: "cpus 4,5 are outside the cpuset".
+    pub fn describe_excluded(&self) -> String {
+        self.reason.describe_cpus(&self.cpus)
+    }
+
+    /// As [`Self::describe_excluded`], of the cpus that the user named by number.
+    pub fn describe_named(&self) -> String {
+        self.reason.describe_cpus(&self.named)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Words of the language, and other tools' words for the same things.
 
 use super::expression::{BEST, CpuSetName, NEAR, PlacementPattern};
+use super::likeness::measure_likeness;
 use crate::Level;
 
 /// A known word.
@@ -156,7 +157,7 @@ pub fn suggest_word(word: &str) -> Option<String> {
         return Some(format!("a mask has 0x: 0x{lower}"));
     }
     let all = all_words();
-    let near = all.iter().map(|known| (strsim::jaro_winkler(known, &lower), known));
+    let near = all.iter().map(|known| (measure_likeness(known, &lower), known));
     let (likeness, known) = near.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (likeness > 0.78).then(|| format!("did you mean {known}?"))
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::Machine;
+pub use corewise_machine::evidence::EvidenceChange;
+use corewise_machine::evidence::list_changes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,17 +39,6 @@ pub struct RuleEvidence {
     pub origin: ArtifactOrigin,
 }
 
-/// A difference from the conditions of the experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct EvidenceChange {
-    /// Name of the condition: "kernel", "governor", "machine".
-    pub what: String,
-    /// Its value then.
-    pub was: String,
-    /// Its value now.
-    pub is: String,
-}
-
 impl RuleEvidence {
     /// Returns the winner of an experiment with its evidence; `None` if no arm wins.
     pub fn of_winner(number: i64, conducted: &ExperimentRecord) -> Option<(&PlacementArm, Self)> {
@@ -72,22 +63,11 @@ impl RuleEvidence {
     /// Returns the changes since; if there are any, the rule is unproven. Evidence that was not measured by its owner is a change of its
     /// own. Values unknown in one of the two environments are not compared.
     pub fn changes_since(&self, machine: &Machine) -> Vec<EvidenceChange> {
-        let fingerprint = machine.fingerprint();
-        let environment = machine.environment();
         let elsewhere = self.origin.describe_origin().map(|was| EvidenceChange {
             what: "evidence".to_owned(),
             was,
             is: "not measured here".to_owned(),
         });
-        let other_machine = (self.fingerprint != fingerprint).then(|| EvidenceChange {
-            what: "machine".to_owned(),
-            was: self.fingerprint.clone(),
-            is: fingerprint,
-        });
-        let others = self.environment.iter().filter_map(|(what, was)| {
-            let is = environment.get(what).filter(|is| *is != was)?;
-            Some(EvidenceChange { what: what.clone(), was: was.clone(), is: is.clone() })
-        });
-        elsewhere.into_iter().chain(other_machine).chain(others).collect()
+        elsewhere.into_iter().chain(list_changes(&self.fingerprint, &self.environment, machine)).collect()
     }
 }

@@ -56,6 +56,7 @@ input_kinds! {
     WatchRecording: "recording of moments (`watch --replay`)", 512 * MIB, "read a moment at a time, each of 16 MiB that come to 128 MiB of memory, 4,000,000 moments";
     ReportPage: "page with results (`history import`)", 64 * MIB, "all results together unpack to 256 MiB";
     Rules: "rules (`keep`)", MIB, "1,000 rules";
+    PlacementProof: "proven placement (`corewise::proven`)", MIB, "refused if others may have written it";
     KeeperState: "state of `keep run` (`keep.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
     TrustList: "contents that the user accepted (`trusted`)", MIB, "";
     WorkloadLines: "lines of JSON (`workload pipeline`)", 256 * MIB, "64 KiB a line";

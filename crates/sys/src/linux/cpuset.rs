@@ -1,25 +1,19 @@
 //! The online cpus, and the cpus that the cpuset lets this process use, whatever affinity mask it inherited.
 
 use std::io;
-#[cfg(feature = "changes")]
 use std::path::Path;
 
 use corewise_machine::CpuSet;
 
 use super::affinity;
-#[cfg(feature = "changes")]
 use super::proc_files::read_file;
-#[cfg(feature = "changes")]
 use crate::cgroup::limit::find_limiting_group;
-#[cfg(feature = "changes")]
 use crate::cgroup::quota::find_quota;
-#[cfg(feature = "changes")]
 use crate::cgroup::{CpuQuota, LimitingGroup};
 
 /// Maximum number of cpus that Linux is built for; it ignores the rest of a wider mask.
 const WIDEST: u32 = 8_192;
 /// Mount points of the hierarchies with the controller cpuset, version 2 and 1, and the file with a group's effective cpus.
-#[cfg(feature = "changes")]
 const EFFECTIVE: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "cpuset.cpus.effective"), ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus")];
 
@@ -49,7 +43,6 @@ pub fn reachable_cpus() -> io::Result<CpuSet> {
 }
 
 /// Returns the control group that limits the cpus of a process, in any hierarchy; `None` if it can reach all online cpus.
-#[cfg(feature = "changes")]
 pub fn limiting_group(process: u32) -> Option<LimitingGroup> {
     let groups = std::fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
@@ -57,7 +50,6 @@ pub fn limiting_group(process: u32) -> Option<LimitingGroup> {
 }
 
 /// Returns the quota of processor time that limits this process; `None` without one.
-#[cfg(feature = "changes")]
 pub fn own_quota() -> Option<CpuQuota> {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     find_quota(&read(Path::new("/proc/self/cgroup"))?, &read(Path::new("/proc/self/mountinfo"))?, read)
@@ -65,7 +57,6 @@ pub fn own_quota() -> Option<CpuQuota> {
 
 /// Returns the online cpus of a process's cpuset: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above with the
 /// controller. All online cpus if no group has it.
-#[cfg(feature = "changes")]
 pub fn cpuset_of(process: u32) -> CpuSet {
     let text = |path: &str| Some(String::from_utf8_lossy(&read_file(path).ok()?).into_owned());
     let group = text(&format!("/proc/{process}/cpuset")).unwrap_or_default();

@@ -5,7 +5,6 @@ use std::io;
 use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessAffinityMask};
 
-#[cfg(feature = "changes")]
 use crate::cgroup::{CpuQuota, LimitingGroup};
 
 use super::handle::{KernelHandle, check_result};
@@ -13,7 +12,6 @@ use super::opened_task::{OpenedTask, all_of, groups_of, mask_of_process};
 use super::processors::NUMBERING;
 
 /// Returns the cpus that a process could be given: all of its processor group. No other process limits it.
-#[cfg(feature = "changes")]
 pub fn cpuset_of(process: u32) -> CpuSet {
     match OpenedTask::to_look(process) {
         Ok(OpenedTask::Process(process)) => all_of(&groups_of(&process)),
@@ -22,13 +20,11 @@ pub fn cpuset_of(process: u32) -> CpuSet {
 }
 
 /// Returns `None`: Windows has no control groups.
-#[cfg(feature = "changes")]
 pub fn limiting_group(_: u32) -> Option<LimitingGroup> {
     None
 }
 
 /// Returns `None`: quotas of jobs are not read yet.
-#[cfg(feature = "changes")]
 pub fn own_quota() -> Option<CpuQuota> {
     None
 }

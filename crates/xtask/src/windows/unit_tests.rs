@@ -11,8 +11,8 @@ use crate::setup::{WINDOWS, WINE};
 use crate::summary::TestSummary;
 
 /// The crates with tests that depend on the system; `machine` and `model` are the same everywhere, and testing `model` takes minutes.
-const PACKAGES: [&str; 6] =
-    ["corewise-cli", "corewise-keep", "corewise-lab", "corewise-store", "corewise-sys", "corewise-work"];
+const PACKAGES: [&str; 7] =
+    ["corewise", "corewise-cli", "corewise-keep", "corewise-lab", "corewise-store", "corewise-sys", "corewise-work"];
 /// Tests that are not run, by parts of their names, with the reason.
 const LEFT_OUT: [(&str, &[&str]); 7] = [
     (

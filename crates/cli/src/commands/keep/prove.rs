@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use corewise_keep::RuleFiles;
+use corewise_machine::evidence::is_proof_name;
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
 use corewise_model::experiment::Verdict;
@@ -16,6 +17,7 @@ use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::keeper::{self, KeeperState};
 use crate::app::machine::this_machine;
 use crate::app::output::show_result;
+use crate::app::proof;
 use crate::app::self_command::SelfCommand;
 use crate::app::settings::{HistoryPlace, ProgramSettings};
 use crate::app::user_store::{explain_store_error, open_existing_store};
@@ -123,6 +125,14 @@ fn apply_verdict(
             let text = set_evidence(text, &rule.name, evidence.as_ref())?;
             if disabled { set_disabled(&text, &rule.name, true) } else { Ok(text) }
         })?;
+    }
+    let evidenced = evidence.clone().map(|evidence| Rule { evidence: Some(evidence), ..rule.clone() });
+    match (fate, evidenced) {
+        (EvidenceFate::Renewed, Some(rule)) => drop(super::keep_proof(&rule, rules.of_system, settings)),
+        (EvidenceFate::Withdrawn, _) if is_proof_name(&rule.name) => {
+            proof::remove_proof(&rule.name, rules.of_system, settings)?;
+        }
+        _ => {}
     }
     let reloaded = fate != EvidenceFate::Unchanged && keeper::reload_running(rules, settings);
     let schema = "corewise/keep-prove/1";

@@ -3,7 +3,7 @@
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use corewise_machine::placement::language_table;
-use corewise_machine::placement::notation::Notation;
+use corewise_machine::placement::notation::{Notation, RankForm};
 
 use crate::app::machine::MachineArguments;
 
@@ -15,6 +15,7 @@ const EXAMPLES: &str = "Examples:
   corewise place llc:1 --who                         which processes may run there, and who did just now
   corewise place --from auto -- 'CPUAffinity=0-3 8'  the cpus of any text that another tool writes or reads
   corewise place --from auto FILE                    the same of a file; - is standard input
+  corewise place one-per-core --ranks 2 --as vllm    the cpus of each rank of a program
   corewise place --candidates --threads 4            placements worth trying with 4 threads";
 
 /// Returns the end of `place --help`: the placement language in one screen, and examples.
@@ -27,7 +28,7 @@ fn end_of_help() -> String {
 #[command(name = "place", after_help = end_of_help())]
 pub struct PlaceArguments {
     /// Placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, in another tool's notation
-    #[arg(value_name = "EXPR", required_unless_present = "candidates")]
+    #[arg(value_name = "EXPR", required_unless_present_any = ["candidates", "ranks"])]
     pub expression: Vec<String>,
     /// List the placements worth trying here, each with its reason and the number of equivalent ones
     #[arg(long, conflicts_with_all = ["expression", "notation", "from"])]
@@ -35,6 +36,13 @@ pub struct PlaceArguments {
     /// List candidates for a program with this many threads
     #[arg(long, value_name = "N", requires = "candidates", conflicts_with = "expression", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub threads: Option<u32>,
+    /// Divide the cpus of EXPR, or all, among this many ranks: disjoint parts of whole cores. `--as vllm`, omp, numactl,
+    /// rankfile and torchrun print them for launchers
+    #[arg(long, value_name = "N", conflicts_with_all = ["candidates", "from", "who"], value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub ranks: Option<u32>,
+    /// With --ranks: give each rank cpus near the GPU of its number
+    #[arg(long, value_name = "DEVICE", requires = "ranks", value_parser = ["gpu"])]
+    pub near: Option<String>,
     /// Print only one notation, for scripts
     #[arg(long = "as", value_name = "NOTATION", value_parser = notation_names(true), ignore_case = true)]
     pub notation: Option<String>,
@@ -56,5 +64,7 @@ pub const RECOGNIZED: &str = "auto";
 /// Returns the parser of the names of notations, and of `auto` for reading.
 fn notation_names(to_print: bool) -> PossibleValuesParser {
     let names = Notation::ALL.into_iter().map(Notation::word);
-    PossibleValuesParser::new(names.chain((!to_print).then_some(RECOGNIZED)))
+    let is_other = |word: &&str| Notation::ALL.into_iter().all(|notation| notation.word() != *word);
+    let of_ranks = RankForm::ALL.into_iter().map(RankForm::word).filter(is_other).filter(|_| to_print);
+    PossibleValuesParser::new(names.chain(of_ranks).chain((!to_print).then_some(RECOGNIZED)))
 }

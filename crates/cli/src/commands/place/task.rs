@@ -64,6 +64,11 @@ impl PlaceRequest {
     pub fn new(arguments: PlaceArguments) -> Result<Self, CommandFailure> {
         let notation =
             |name: &str| name.parse::<Notation>().map_err(|error| CommandFailure::new(CommandExit::Usage, error));
+        let is_of_ranks = |name: &&str| name.parse::<Notation>().is_err();
+        if let Some(form) = arguments.notation.as_deref().filter(is_of_ranks) {
+            return Err(CommandFailure::usage_error(format!("--as {form} is for the ranks of a program"))
+                .with_hint("Give their number with --ranks N."));
+        }
         let source = |name: &str| match name.eq_ignore_ascii_case(RECOGNIZED) {
             true => Ok(SourceNotation::Recognized),
             false => notation(name).map(SourceNotation::Named),

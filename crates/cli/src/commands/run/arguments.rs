@@ -5,8 +5,11 @@ use std::ffi::OsString;
 use clap::{Parser, ValueEnum};
 use corewise_machine::placement::memory::MemoryPolicy;
 
+use crate::app::ranks::TypedRank;
+
 /// The `--` is needed only if the command begins with a hyphen, and is always allowed.
 pub const USAGE: &str = "corewise run --on <EXPR> [OPTIONS] -- <COMMAND>...
+       corewise run --rank <RANK/RANKS> [OPTIONS] -- <COMMAND>...
        corewise run --on <EXPR> --pid <PID>";
 
 pub const AFTER: &str = "Examples:
@@ -17,6 +20,7 @@ pub const AFTER: &str = "Examples:
   corewise run --on all --roles 'io=^io-:0,work=^worker:all - 0' -- ./app
   corewise run --on 0-7 --enforce boundary -- ./app
   corewise run --on 0-7 --cgroup -- ./app    it cannot leave them, whatever mask it sets
+  corewise run --rank $LOCAL_RANK/$LOCAL_WORLD_SIZE -- python train.py
   corewise run --on llc:1 --pid 4711         places a running process; `corewise undo` reverts that
 
 Roles: NAME=REGEX:EXPR, separated by commas. The regex may match anywhere in a thread's name; the kernel keeps 15 \
@@ -42,11 +46,18 @@ signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 
 #[command(name = "run", override_usage = USAGE, after_help = AFTER)]
 pub struct RunArguments {
     /// Cpus of the command, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
-    #[arg(help_heading = "Where", long, value_name = "EXPR", required_unless_present = "rule")]
+    #[arg(help_heading = "Where", long, value_name = "EXPR", required_unless_present_any = ["rule", "rank"])]
     pub on: Option<String>,
     /// Use the placement of this rule of `corewise keep`, with the rule's memory and threads, from the first instruction
     #[arg(help_heading = "Where", long, value_name = "NAME", conflicts_with_all = ["on", "memory", "one_per_thread", "roles"])]
     pub rule: Option<String>,
+    /// Use the part of this rank, counted from 0, of the cpus of --on, or of all: disjoint parts of whole cores. `auto` takes
+    /// both numbers from torchrun's, Open MPI's or MPICH's variables
+    #[arg(help_heading = "Where", long, value_name = "RANK/RANKS|auto", conflicts_with_all = ["rule", "pid"])]
+    pub rank: Option<TypedRank>,
+    /// With --rank: use cpus near the GPU of the rank's number
+    #[arg(help_heading = "Where", long, value_name = "DEVICE", requires = "rank", value_parser = ["gpu"])]
+    pub near: Option<String>,
     /// Memory policy of the command: local, bind:N, preferred:N, interleave:N,M, weighted:N,M. Nodes are counted as in
     /// node:N; `all` stands for all nodes
     #[arg(help_heading = "Where", long, value_name = "POLICY")]

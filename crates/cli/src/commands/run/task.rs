@@ -1,6 +1,7 @@
 //! The task of `run`.
 
-use corewise_lab::placement::{PlacementRequest, ThreadSpread};
+use corewise_lab::placement::{PlacementRequest, ThreadSpread, refuse_named};
+use corewise_machine::placement::format_list;
 use corewise_machine::placement::hold::MaskEnforcement;
 use corewise_machine::placement::roles::parse_roles;
 use corewise_model::keep::{Rule, ThreadRule};
@@ -8,7 +9,10 @@ use corewise_model::keep::{Rule, ThreadRule};
 use super::arguments::{EnforcementName, RunArguments};
 use crate::app::child::task::RunTask;
 use crate::app::failure::{CommandExit, CommandFailure};
+use crate::app::machine::this_machine;
 use crate::app::placement;
+use crate::app::placing::resolve_here;
+use crate::app::ranks::{rank_expression, split_ranks};
 use crate::app::rules::find_rules;
 use crate::app::settings::ProgramSettings;
 
@@ -32,6 +36,22 @@ impl RunArguments {
             roles: (!roles.is_empty()).then(|| roles.join(",")),
             ..self
         })
+    }
+
+    /// Returns the arguments with the cpus of the rank.
+    ///
+    /// # Errors
+    /// No launcher has said which rank this is, or there are more ranks than cpus.
+    pub fn with_rank(self, settings: &ProgramSettings) -> Result<Self, CommandFailure> {
+        let Some(rank) = self.rank else { return Ok(self) };
+        let (rank, ranks) = rank.read_numbers(|name| std::env::var(name).ok())?;
+        let machine = this_machine()?;
+        let resolve = |text: &str| resolve_here(&placement::parse_expression(text)?, &machine, settings);
+        let whole = resolve_here(&rank_expression(self.on.as_deref())?, &machine, settings)?;
+        refuse_named(&whole.left_out)?;
+        let parts = split_ranks(&machine, &whole.cpus, (ranks, self.near.is_some()), resolve)?;
+        let own = parts.get(rank).map(|order| format_list(order));
+        Ok(Self { on: own, ..self })
     }
 
     /// Interprets the arguments.

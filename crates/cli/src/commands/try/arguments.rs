@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_lab::experiment::ThreadPinning;
+use corewise_machine::evidence::is_proof_name;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::vocabulary::one_of;
 use corewise_model::experiment::{ExperimentGate, GateRule, QuestionKind};
@@ -283,6 +284,9 @@ pub struct TryArguments {
     /// Write a self-contained SVG picture of how the program scales with --threads; replaces an existing file
     #[arg(help_heading = "Output and history", long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// If a placement wins, keep it under this name for programs that place their own threads: corewise::proven(NAME)
+    #[arg(help_heading = "Output and history", long, value_name = "NAME", value_parser = parse_proof_name, conflicts_with_all = ["threads", "suite", "simulate", "resume", "dry_run", "no_store"])]
+    pub prove: Option<String>,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required_unless_present_any = ["variant", "parts", "resume", "again", "simulate", "suite", "pid", "unit", "matches"], trailing_var_arg = true)]
     pub command: Vec<OsString>,
@@ -356,6 +360,11 @@ pub struct TypedGate {
 }
 
 /// Parses "new not worse by 2%", "better by 3%" or "2%".
+fn parse_proof_name(text: &str) -> Result<String, String> {
+    let is_name = is_proof_name(text);
+    is_name.then(|| text.to_owned()).ok_or_else(|| "expected letters, digits, `.`, `_` and `-`, at most 64".to_owned())
+}
+
 fn parse_gate(text: &str) -> Result<TypedGate, String> {
     const RULES: [(&str, GateRule); 2] = [("not worse by ", GateRule::NotWorse), ("better by ", GateRule::Better)];
     let split = |(words, rule): (&str, GateRule)| {

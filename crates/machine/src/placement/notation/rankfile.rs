@@ -89,6 +89,15 @@ impl HostCores {
         Some((socket, here.iter().position(|core| core.contains(cpu))?))
     }
 
+    /// Returns the numbers of cores as a list, if the cpus are whole cores.
+    pub fn numbers_of(&self, cpus: &CpuSet) -> Option<CpuSet> {
+        let number = |cpu: u32| {
+            let core = *self.core_of_cpu.get(&cpu)?;
+            self.cores.get(core)?.is_subset(cpus).then_some(core as u32)
+        };
+        cpus.iter().map(number).collect()
+    }
+
     fn cores_of_package(&self, package: &CpuSet) -> Vec<CpuSet> {
         self.cores.iter().filter(|core| core.is_subset(package)).cloned().collect()
     }

@@ -40,6 +40,16 @@ impl PlacementExpression {
         let mut evaluator = ExpressionEvaluator::new(context);
         evaluator.resolve_expression(&self.term).map_err(|error| error.about_text(&self.text))
     }
+
+    /// As [`Self::resolve_on`], but a cpu outside of `boundary` does not take part even if it is named by number: for programs that place
+    /// themselves inside the mask that they inherited.
+    ///
+    /// # Errors
+    /// As [`Self::resolve_on`].
+    pub fn resolve_inside(&self, boundary: &CpuSet, context: &ResolveContext<'_>) -> Result<ResolvedExpression> {
+        let mut evaluator = ExpressionEvaluator { boundary: Some(boundary), ..ExpressionEvaluator::new(context) };
+        evaluator.resolve_expression(&self.term).map_err(|error| error.about_text(&self.text))
+    }
 }
 
 /// Cpus of a part of an expression, before exclusions.
@@ -90,6 +100,8 @@ impl TermValue {
 /// Resolves the terms of one expression.
 pub struct ExpressionEvaluator<'a> {
     context: &'a ResolveContext<'a>,
+    /// Cpus of which alone any may take part.
+    boundary: Option<&'a CpuSet>,
     places: CpuPlaces,
     /// Cpus skipped by a pattern or `one-per-core`.
     passed_over: CpuSet,
@@ -105,6 +117,7 @@ impl<'a> ExpressionEvaluator<'a> {
     pub fn new(context: &'a ResolveContext<'a>) -> Self {
         Self {
             context,
+            boundary: None,
             places: CpuPlaces::new(context.machine),
             passed_over: CpuSet::new(),
             usable_all: None,
@@ -128,14 +141,19 @@ impl<'a> ExpressionEvaluator<'a> {
 
     /// Returns the cpus of a value that take part, in their order.
     fn usable_order(&self, value: &TermValue) -> Vec<u32> {
-        let takes_part = |cpu: &u32| self.context.reason_among(*cpu, &value.named).is_none();
+        let takes_part = |cpu: &u32| self.exclusion_reason(*cpu, &value.named).is_none();
         value.order.iter().copied().filter(takes_part).collect()
+    }
+
+    fn exclusion_reason(&self, cpu: u32, named: &CpuSet) -> Option<ExclusionReason> {
+        let is_outside = || self.boundary.is_some_and(|boundary| !boundary.contains(cpu));
+        self.context.reason_among(cpu, named).or_else(|| is_outside().then_some(ExclusionReason::NotInMask))
     }
 
     fn left_out(&self, considered: &CpuSet, named: &CpuSet) -> Vec<ExcludedCpus> {
         let mut by_reason: BTreeMap<ExclusionReason, CpuSet> = BTreeMap::new();
         for cpu in considered.iter() {
-            if let Some(reason) = self.context.reason_among(cpu, named) {
+            if let Some(reason) = self.exclusion_reason(cpu, named) {
                 by_reason.entry(reason).or_default().insert(cpu);
             }
         }
@@ -161,7 +179,7 @@ impl<'a> ExpressionEvaluator<'a> {
         let reasons: Vec<String> =
             left_out.iter().map(|out| format_with_verb(&out.cpus, out.reason.reason_words())).collect();
         let error = PlacementError::new(term.at.clone(), format!("no cpu is left: {}", reasons.join(", ")));
-        if left_out.iter().any(|out| out.reason.yields_to_a_name()) {
+        if self.boundary.is_none() && left_out.iter().any(|out| out.reason.yields_to_a_name()) {
             return error.with_hint(format!("select them by number: {}", value.cpus));
         }
         error
