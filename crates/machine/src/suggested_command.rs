@@ -98,7 +98,7 @@ impl From<SuggestedCommand> for String {
 }
 
 /// Name of the program.
-const PROGRAM: &str = "corewise";
+pub const PROGRAM: &str = "corewise";
 /// The command that runs if none is named.
 const DEFAULT_COMMAND: &str = "survey";
 /// Placeholder for the user's program.

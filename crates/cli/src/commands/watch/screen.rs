@@ -1,6 +1,7 @@
 //! Rendering of a view: lines of a width, from the title to the keys.
 
 use corewise_machine::Machine;
+use corewise_machine::suggested_command::PROGRAM;
 use corewise_model::watch::ThreadSight;
 
 use super::keys::HELP;
@@ -77,7 +78,7 @@ pub fn draw_whole(view: &mut WatchView, width: usize) -> TextScreen {
 fn draw_title(view: &WatchView, width: usize) -> StyledLine {
     let machine: &Machine = &view.header.machine;
     let frame = &view.frame;
-    let mut line = StyledLine::new().strong("corewise watch");
+    let mut line = StyledLine::new().strong(format!("{PROGRAM} watch"));
     match view.place {
         Some((place, all)) => line = line.plain(format!("  moment {place} of {all}")),
         None if view.is_frozen => line = line.strong("  frozen"),
