@@ -59,7 +59,15 @@ pub fn run(native: &Path, part: Option<&str>) -> Result<TestSummary> {
     if let Err(why) = check_means() {
         return Ok(TestSummary { skips: vec![("all on Windows".into(), Some(why))], ..TestSummary::default() });
     }
-    run_command(cargo_command().args(["build", "--package", "corewise-cli", "--target", WINDOWS, "--profile", PROFILE]))?;
+    run_command(cargo_command().args([
+        "build",
+        "--package",
+        "corewise-cli",
+        "--target",
+        WINDOWS,
+        "--profile",
+        PROFILE,
+    ]))?;
     let wine = WineSetup::set_up(native)?;
     let mut summary = if part.is_none() { unit_tests::run(&wine.prefix)? } else { TestSummary::default() };
     let mut count = |name: &str, result: Result<()>| match result {

@@ -187,7 +187,9 @@ impl FolderHandle {
         let begun = Instant::now();
         loop {
             match fs::rename(self.path.join(from), self.path.join(to)) {
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && begun.elapsed() < LONGEST_REPLACING => {
+                Err(error)
+                    if error.kind() == io::ErrorKind::PermissionDenied && begun.elapsed() < LONGEST_REPLACING =>
+                {
                     thread::sleep(PAUSE_OF_REPLACING);
                 }
                 result => return result,
