@@ -2,6 +2,8 @@
 //!
 //! docs/talk.md says how it is seen. This module does not watch: `lab` does, and a file can replace it.
 
+pub mod infer;
+
 use corewise_machine::{CpuSet, Gap, Machine, vocabulary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -151,7 +151,9 @@ fn take_record(batch: &mut SwitchBatch, cpu: u32, kind: u32, misc: u16, bytes: &
 fn switches_gap(error: &io::Error) -> Gap {
     let gap = Gap::new("switches of one's own threads", format!("perf refuses them: {error}"));
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => gap.cured_by("sudo sysctl kernel.perf_event_paranoid=2, or run as the user of the program"),
+        Some(libc::EACCES | libc::EPERM) => {
+            gap.cured_by("sudo sysctl kernel.perf_event_paranoid=2, or run as the user of the program")
+        }
         Some(libc::EMFILE | libc::ENFILE) => gap.cured_by("raise the limit of open files (ulimit -Hn)"),
         _ => gap,
     }
@@ -191,7 +193,8 @@ mod tests {
         };
         let thread = std::thread::Builder::new().name("sleeper".into()).spawn(sleeper).unwrap().join().unwrap();
         let batch = follower.drain_switches();
-        let waits = batch.switches.iter().filter(|switch| switch.thread == thread && switch.change == SwitchChange::Waits);
+        let waits =
+            batch.switches.iter().filter(|switch| switch.thread == thread && switch.change == SwitchChange::Waits);
         assert!(waits.count() >= 10);
         assert!(batch.names.iter().any(|(_, named, name)| *named == thread && name == "sleeper"));
     }

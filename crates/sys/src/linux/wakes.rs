@@ -18,9 +18,7 @@ use corewise_machine::Gap;
 
 use super::proc_files::read_file;
 use super::process::sees_all_numbers;
-pub use crate::values::wakes::{
-    CallKind, DescriptorKind, WakeCount, WakeCounts, WakeOrigin, WakeTask, WakeWait,
-};
+pub use crate::values::wakes::{CallKind, DescriptorKind, WakeCount, WakeCounts, WakeOrigin, WakeTask, WakeWait};
 use bpf_calls::{MapKind, attach_program, create_map, load_program, update_map};
 use kernel_types::KernelTypes;
 use layout::{DESCRIPTION, KernelLayout};
@@ -136,7 +134,10 @@ fn create_maps() -> io::Result<WakeMaps> {
 
 fn read_layout() -> Result<KernelLayout, Gap> {
     let bytes = read_file(DESCRIPTION).map_err(|error| {
-        Gap::new(WHAT, format!("{DESCRIPTION}: {error}; this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF)"))
+        Gap::new(
+            WHAT,
+            format!("{DESCRIPTION}: {error}; this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF)"),
+        )
     })?;
     let types = KernelTypes::parse(bytes).ok_or_else(|| Gap::new(WHAT, format!("{DESCRIPTION} cannot be read")))?;
     KernelLayout::find_fields(&types).map_err(|missing| Gap::new(WHAT, format!("this kernel has no {missing}")))

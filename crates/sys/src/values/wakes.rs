@@ -91,6 +91,8 @@ pub struct WakeCounts {
     pub edges: Vec<WakeCount>,
     /// Waiting times, in the slots in which they were measured.
     pub waits: Vec<WakeWait>,
+    /// The processes whose wakes were counted, ended ones included.
+    pub processes: Vec<u32>,
     /// The tasks.
     pub tasks: Vec<WakeTask>,
     /// Number of wakes that had no room.

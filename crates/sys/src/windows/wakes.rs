@@ -5,9 +5,7 @@ use std::io;
 use corewise_machine::Gap;
 
 use super::missing::{NeverValue, answers, missing_gap};
-pub use crate::values::wakes::{
-    CallKind, DescriptorKind, WakeCount, WakeCounts, WakeOrigin, WakeTask, WakeWait,
-};
+pub use crate::values::wakes::{CallKind, DescriptorKind, WakeCount, WakeCounts, WakeOrigin, WakeTask, WakeWait};
 
 #[derive(Debug)]
 pub struct WakeCounter(NeverValue);

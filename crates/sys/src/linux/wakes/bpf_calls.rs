@@ -201,7 +201,8 @@ fn explain_refusal(refused: &io::Error, log: &[u8]) -> io::Error {
 
 /// Attaches a program to its tracepoint until the result is dropped.
 pub fn attach_program(program: &OwnedFd) -> io::Result<OwnedFd> {
-    let mut attributes = TracepointAttributes { program: program.as_raw_fd() as u32, ..TracepointAttributes::default() };
+    let mut attributes =
+        TracepointAttributes { program: program.as_raw_fd() as u32, ..TracepointAttributes::default() };
     // SAFETY: the attributes have no addresses: the program knows its tracepoint.
     unsafe { open_bpf(TRACEPOINT_OPEN, &mut attributes) }
 }

@@ -29,14 +29,8 @@ const SOCKET_CALLS: [c_long; 7] = [
     libc::SYS_recvmmsg,
 ];
 /// Other calls that send through a socket.
-const SENDERS: [c_long; 6] = [
-    libc::SYS_sendmmsg,
-    libc::SYS_sendfile,
-    libc::SYS_splice,
-    libc::SYS_close,
-    libc::SYS_shutdown,
-    libc::SYS_connect,
-];
+const SENDERS: [c_long; 6] =
+    [libc::SYS_sendmmsg, libc::SYS_sendfile, libc::SYS_splice, libc::SYS_close, libc::SYS_shutdown, libc::SYS_connect];
 const POLLS: [c_long; 4] = [libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
 const SLEEPS: [c_long; 2] = [libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
 const SIGNALS: [c_long; 9] = [

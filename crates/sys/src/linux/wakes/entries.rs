@@ -6,9 +6,9 @@ use super::bpf_calls::{read_entry, read_map};
 use super::calls::kind_of_call;
 use super::programs::{
     EDGE_KEY_BYTES, EDGE_VALUE_BYTES, HANDLER_RUNS, NUMBER_BASE, TASK_VALUE_BYTES, TIMER_RUNS, WAIT_KEY_BYTES,
-    WAIT_VALUE_BYTES, WakeMaps,
+    WAIT_VALUE_BYTES, WAKES_COUNT, WakeMaps,
 };
-use super::{MOST_EDGES, MOST_TASKS};
+use super::{MOST_EDGES, MOST_PROCESSES, MOST_TASKS};
 use crate::values::wakes::{CallKind, WakeCount, WakeCounts, WakeOrigin, WakeTask, WakeWait};
 
 /// Reads the counts; nothing may be attached any more.
@@ -17,10 +17,17 @@ pub fn read_counts(maps: &WakeMaps) -> WakeCounts {
         read_map(&maps.edges, MOST_EDGES).iter().map(|(key, value)| parse_edge(key, value)).collect();
     WakeCounts {
         waits: read_map(&maps.waits, MOST_EDGES).iter().map(|(key, value)| parse_wait(key, value)).collect(),
+        processes: read_processes(maps),
         tasks: read_tasks(maps, &edges),
         lost: read_entry(&maps.lost, &[0; 4]).map_or(0, u64::from_ne_bytes),
         edges,
     }
+}
+
+fn read_processes(maps: &WakeMaps) -> Vec<u32> {
+    let watched = read_map::<4, 4>(&maps.watched, MOST_PROCESSES);
+    let counted = watched.into_iter().filter(|(_, value)| *value == WAKES_COUNT.to_ne_bytes());
+    counted.map(|(process, _)| u32::from_ne_bytes(process)).collect()
 }
 
 fn read_tasks(maps: &WakeMaps, edges: &[WakeCount]) -> Vec<WakeTask> {
