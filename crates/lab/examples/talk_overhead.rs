@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_machine::CpuSet;
 use corewise_machine::random::RandomGenerator;
+use corewise_sys::affinity;
 use corewise_sys::atomic_wait::{wait_on_word, wake_one};
 use corewise_sys::cpuset::online_cpus;
 use corewise_sys::wakes::WakeCounter;
 use corewise_sys::work::dependent_additions;
-use corewise_sys::{affinity, thread};
 
 const SLOT: Duration = Duration::from_millis(250);
 const SETTLE: Duration = Duration::from_millis(50);
@@ -66,7 +65,7 @@ fn start_pair(cpu: u32, additions: u32, tokens: &Arc<AtomicU64>, stop: &Arc<Atom
         let (own, other) = (Arc::clone(&words[side]), Arc::clone(&words[1 - side]));
         let (tokens, stop) = (Arc::clone(tokens), Arc::clone(stop));
         std::thread::spawn(move || {
-            let _ = affinity::restrict_thread(thread::own_number(), &CpuSet::from_iter([cpu]));
+            affinity::pin_current(cpu).unwrap();
             while !stop.load(Ordering::Relaxed) {
                 while own.swap(0, Ordering::AcqRel) == 0 {
                     let _ = wait_on_word(&own, 0, Duration::from_secs(1));
