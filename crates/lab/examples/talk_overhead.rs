@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use corewise_machine::random::RandomGenerator;
 use corewise_sys::affinity;
 use corewise_sys::atomic_wait::{wait_on_word, wake_one};
 use corewise_sys::cpuset::online_cpus;
+use corewise_sys::thread::process_cpu_time;
 use corewise_sys::wakes::WakeCounter;
 use corewise_sys::work::dependent_additions;
 
-const SLOT: Duration = Duration::from_millis(250);
-const SETTLE: Duration = Duration::from_millis(50);
+const SLOT: Duration = Duration::from_millis(100);
+const SETTLE: Duration = Duration::from_millis(20);
 
 /// How the program is watched in a slot.
 #[derive(Clone, Copy, PartialEq)]
@@ -31,6 +32,8 @@ fn main() {
     for cpu in online_cpus().iter() {
         start_pair(cpu, additions, &tokens, &stop);
     }
+    let mut counter = WakeCounter::open().unwrap_or_else(|gap| panic!("{}", gap.why));
+    counter.watch_process(std::process::id()).unwrap();
     let mut random = RandomGenerator::new(47);
     for (name, mode) in [("counting", WatchMode::Counting), ("counting and timing", WatchMode::CountingAndTiming)] {
         let mut logs = Vec::new();
@@ -38,7 +41,7 @@ fn main() {
         for _ in 0..slots {
             let first_is_watched = random.next_below(2) == 1;
             let order = if first_is_watched { [mode, WatchMode::Off] } else { [WatchMode::Off, mode] };
-            let rates = order.map(|mode| run_slot(mode, &tokens));
+            let rates = order.map(|mode| run_slot(mode, &mut counter, &tokens));
             let (with, without) = if first_is_watched { (rates[0], rates[1]) } else { (rates[1], rates[0]) };
             logs.push((with / without).ln());
             rate += without / f64::from(slots);
@@ -48,7 +51,7 @@ fn main() {
         let half = 2.02 * (variance / logs.len() as f64).sqrt();
         let percent = |log: f64| 100.0 * (log.exp() - 1.0);
         println!(
-            "{name}: {rate:.0} wakes/s; throughput {:+.2} % [{:+.2}, {:+.2}]",
+            "{name}: {rate:.0} wakes for each second of a cpu; throughput {:+.2} % [{:+.2}, {:+.2}]",
             percent(mean),
             percent(mean - half),
             percent(mean + half)
@@ -79,21 +82,17 @@ fn start_pair(cpu: u32, additions: u32, tokens: &Arc<AtomicU64>, stop: &Arc<Atom
     }
 }
 
-/// Returns the tokens a second during a slot.
-fn run_slot(mode: WatchMode, tokens: &AtomicU64) -> f64 {
-    let counter = (mode != WatchMode::Off).then(|| {
-        let mut counter = WakeCounter::open().unwrap_or_else(|gap| panic!("{}", gap.why));
-        counter.watch_process(std::process::id()).unwrap();
+/// Returns the tokens for each second of this process's computing time during a slot, which other programs on the machine hardly change.
+fn run_slot(mode: WatchMode, counter: &mut WakeCounter, tokens: &AtomicU64) -> f64 {
+    if mode != WatchMode::Off {
         counter.start_counting().unwrap();
         counter.time_waits(mode == WatchMode::CountingAndTiming).unwrap();
-        counter
-    });
-    std::thread::sleep(SETTLE);
-    let (begun, before) = (Instant::now(), tokens.load(Ordering::Relaxed));
-    std::thread::sleep(SLOT);
-    let rate = (tokens.load(Ordering::Relaxed) - before) as f64 / begun.elapsed().as_secs_f64();
-    if let Some(counter) = counter {
-        assert!(!counter.take_counts().edges.is_empty());
     }
-    rate
+    std::thread::sleep(SETTLE);
+    let read = || (process_cpu_time().unwrap(), tokens.load(Ordering::Relaxed));
+    let (begun, before) = read();
+    std::thread::sleep(SLOT);
+    let (ended, after) = read();
+    counter.stop_counting();
+    (after - before) as f64 / (ended - begun).as_secs_f64()
 }

@@ -40,7 +40,7 @@ pub struct TalkSubject<'a> {
     pub corewise: &'a str,
 }
 
-/// Way to see wakes, best first; which of them are tried.
+/// Way to see wakes, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TalkWay {
     /// Counted in the kernel.
@@ -81,7 +81,7 @@ pub fn watch_talk(
 }
 
 impl<'a> TalkWatcher<'a> {
-    /// Begins to see wakes of the processes, or of those that the calling thread starts from now on.
+    /// Begins to see wakes of the processes, or of the calling thread's future children.
     ///
     /// # Errors
     /// [`LabError::NoWakes`] if this kernel or user has no way to see wakes.
@@ -89,7 +89,7 @@ impl<'a> TalkWatcher<'a> {
         Self::open_from(subject, TalkWay::Counted)
     }
 
-    /// As [`Self::open`], without the ways that are better than `best`.
+    /// As [`Self::open`], without the ways better than `best`.
     ///
     /// # Errors
     /// As [`Self::open`].

@@ -71,7 +71,7 @@ pub fn assemble_graph(
     }
 }
 
-/// What identifies a vertex.
+/// Identity of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum VertexKey {
     Thread(u32),
@@ -133,7 +133,7 @@ impl<'a> GraphBuilder<'a> {
                 *self.others.entry(program).or_default() += seen.wakes;
                 return;
             }
-            // What the kernel's threads do for it is its own business.
+            // Wakes of the kernel's own threads say nothing about the program.
             (Ok(_), Ok(_)) => return,
         };
         let (waits, waiting_ns) = waits.get(&(waker_number, seen.wakee)).copied().unwrap_or_default();

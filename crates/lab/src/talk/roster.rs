@@ -35,7 +35,7 @@ impl SeenThread {
     }
 }
 
-/// What a process executes.
+/// Program of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeenProgram {
     /// A program of this name.

@@ -138,7 +138,7 @@ fn guessed_edges_are_right() -> Outcome {
     Ok(Completion::Completed)
 }
 
-/// What a user without rights runs: prints the source, the right share and the reasons.
+/// Runs as a user without rights: prints the source, the right share and the reasons.
 fn print_seen_as_user() {
     let graph = watch_command(itself("planted"), TalkWay::Counted, Duration::from_secs(2));
     let [right, _] = right_shares(&graph);

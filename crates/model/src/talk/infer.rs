@@ -28,7 +28,7 @@ pub struct ThreadSwitch {
     pub thread: usize,
     /// The cpu.
     pub cpu: u32,
-    /// What it does.
+    /// Its new state.
     pub step: ThreadStep,
 }
 
@@ -94,7 +94,7 @@ struct WaitCollector {
     stopped: Vec<(usize, u64)>,
     /// Begin of each thread's present wait.
     waiting_since_ns: HashMap<usize, u64>,
-    /// Begins of each thread's runs, without those that continue after a preemption.
+    /// Begins of each thread's runs, without continuations after a preemption.
     runs_ns: HashMap<usize, Vec<u64>>,
     preempted: HashMap<usize, bool>,
     waits: BTreeMap<usize, WaitsOfThread>,
@@ -136,7 +136,7 @@ impl WaitCollector {
         let waits = self.waits.entry(switch.thread).or_default();
         for thread in threads {
             let begun = self.runs_ns.get(&thread).map_or(&[][..], Vec::as_slice);
-            // One that ran already when the wait began ran once.
+            // A thread that ran already when the wait began ran once.
             let runs = (begun.len() - begun.partition_point(|at_ns| *at_ns <= since_ns)).max(1);
             waits.add_candidate(thread, runs);
         }

@@ -45,7 +45,7 @@ impl SwitchFollower {
         Self { cpus: online_cpus().iter().collect(), rings: BTreeMap::new(), others: Vec::new() }
     }
 
-    /// Follows a thread, and those that it makes from now on; one that has ended has no switches. The number 0 is the calling thread.
+    /// Follows a thread, and the threads that it makes from now on; an ended one has no switches. The number 0 is the calling thread.
     ///
     /// # Errors
     /// The gap that says why the kernel refuses, and what would change that.

@@ -111,10 +111,15 @@ impl WakeCounter {
         Ok(())
     }
 
-    /// Ends counting, and returns the counts.
-    pub fn take_counts(mut self) -> WakeCounts {
+    /// Ends counting; what was counted remains.
+    pub fn stop_counting(&mut self) {
         self.attached_timing.clear();
         self.attached.clear();
+    }
+
+    /// Ends counting, and returns the counts.
+    pub fn take_counts(mut self) -> WakeCounts {
+        self.stop_counting();
         entries::read_counts(&self.maps)
     }
 }

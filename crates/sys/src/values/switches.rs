@@ -11,7 +11,7 @@ pub struct OwnSwitch {
     pub thread: u32,
     /// The cpu.
     pub cpu: u32,
-    /// What it does.
+    /// Its new state.
     pub change: SwitchChange,
 }
 

@@ -31,6 +31,10 @@ impl WakeCounter {
         match self.0 {}
     }
 
+    pub fn stop_counting(&mut self) {
+        match self.0 {}
+    }
+
     pub fn take_counts(self) -> WakeCounts {
         match self.0 {}
     }

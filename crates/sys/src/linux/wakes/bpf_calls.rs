@@ -193,8 +193,8 @@ pub fn load_program(name: &str, tracepoint: u32, instructions: &[BpfInstruction]
 /// Adds the verifier's last words to an error.
 fn explain_refusal(refused: &io::Error, log: &[u8]) -> io::Error {
     let text = String::from_utf8_lossy(log);
-    let lines = text.trim_end_matches('\0').lines();
-    let reason = lines.filter(|line| !line.starts_with("processed ")).next_back().unwrap_or_default();
+    let mut lines = text.trim_end_matches('\0').lines();
+    let reason = lines.rfind(|line| !line.starts_with("processed ")).unwrap_or_default();
     let separator = if reason.is_empty() { "" } else { ": " };
     io::Error::new(refused.kind(), format!("{refused}{separator}{reason}"))
 }

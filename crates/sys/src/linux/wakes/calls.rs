@@ -33,17 +33,16 @@ const SENDERS: [c_long; 6] =
     [libc::SYS_sendmmsg, libc::SYS_sendfile, libc::SYS_splice, libc::SYS_close, libc::SYS_shutdown, libc::SYS_connect];
 const POLLS: [c_long; 4] = [libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
 const SLEEPS: [c_long; 2] = [libc::SYS_nanosleep, libc::SYS_clock_nanosleep];
-const SIGNALS: [c_long; 9] = [
+const SIGNALS: [c_long; 6] = [
     libc::SYS_rt_sigtimedwait,
     libc::SYS_rt_sigsuspend,
     libc::SYS_wait4,
     libc::SYS_waitid,
-    libc::SYS_kill,
-    libc::SYS_tkill,
-    libc::SYS_tgkill,
     libc::SYS_exit,
     libc::SYS_exit_group,
 ];
+/// kill, tkill and tgkill, by number: nothing here may send a signal.
+const SIGNAL_SENDERS: [c_long; 3] = if cfg!(target_arch = "x86_64") { [62, 200, 234] } else { [129, 130, 131] };
 /// Calls that newer processors' systems lack.
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: [(c_long, CallKind); 4] = [
@@ -68,7 +67,7 @@ pub fn kind_of_call(number: c_long) -> CallKind {
         _ if SENDERS.contains(&number) => CallKind::Send,
         _ if POLLS.contains(&number) => CallKind::Poll,
         _ if SLEEPS.contains(&number) => CallKind::Sleep,
-        _ if SIGNALS.contains(&number) => CallKind::Signal,
+        _ if SIGNALS.contains(&number) || SIGNAL_SENDERS.contains(&number) => CallKind::Signal,
         _ => CallKind::Other,
     }
 }
