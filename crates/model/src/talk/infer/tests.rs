@@ -46,14 +46,8 @@ fn planted_threads() -> Vec<SimulatedThread> {
     let hub = thread(&[9, 10, 11, 12], &[9, 10, 11, 12], 8_000, true);
     let leaves = (0..4).map(|_| thread(&[8], &[8], 12_000, true));
     let ring = (0..4).map(|member| thread(&[13 + (member + 3) % 4], &[13 + (member + 1) % 4], 15_000, true));
-    let noise = (17..21_usize).map(|own| thread(&[own ^ 1], &[own ^ 1], 30_000, false));
-    let mut threads: Vec<SimulatedThread> = pairs.chain([hub]).chain(leaves).chain(ring).chain(noise).collect();
-    // Their neighbours begin at an odd number.
-    for own in 17..21 {
-        let partner = 17 + ((own - 17) ^ 1);
-        (threads[own].wakers, threads[own].wakees) = (vec![partner], vec![partner]);
-    }
-    threads
+    let noise = [18, 17, 20, 19].map(|partner| thread(&[partner], &[partner], 30_000, false));
+    pairs.chain([hub]).chain(leaves).chain(ring).chain(noise).collect()
 }
 
 impl SimulatedSchedule {

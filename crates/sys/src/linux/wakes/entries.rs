@@ -13,15 +13,24 @@ use crate::values::wakes::{CallKind, WakeCount, WakeCounts, WakeOrigin, WakeTask
 
 /// Reads the counts; nothing may be attached any more.
 pub fn read_counts(maps: &WakeMaps) -> WakeCounts {
-    let edges: Vec<WakeCount> =
+    let mut edges: Vec<WakeCount> =
         read_map(&maps.edges, MOST_EDGES).iter().map(|(key, value)| parse_edge(key, value)).collect();
+    let (processes, tasks) = (read_processes(maps), read_tasks(maps, &edges));
+    drop_strangers(&mut edges, &processes, &tasks);
     WakeCounts {
         waits: read_map(&maps.waits, MOST_EDGES).iter().map(|(key, value)| parse_wait(key, value)).collect(),
-        processes: read_processes(maps),
-        tasks: read_tasks(maps, &edges),
         lost: read_entry(&maps.lost, &[0; 4]).map_or(0, u64::from_ne_bytes),
         edges,
+        processes,
+        tasks,
     }
+}
+
+/// Drops wakes of other tasks by an interrupt: it only interrupted a watched thread.
+fn drop_strangers(edges: &mut Vec<WakeCount>, processes: &[u32], tasks: &[WakeTask]) {
+    let is_watched = |task: &&WakeTask| processes.contains(&task.process);
+    let watched: BTreeSet<u32> = tasks.iter().filter(is_watched).map(|task| task.thread).collect();
+    edges.retain(|edge| matches!(edge.origin, WakeOrigin::Task(_)) || watched.contains(&edge.wakee));
 }
 
 fn read_processes(maps: &WakeMaps) -> Vec<u32> {
@@ -110,6 +119,19 @@ mod tests {
         let by_word = edge(8, [libc::SYS_futex; 2], u32::MAX, 0);
         assert_eq!((by_word.wakee_call, by_word.descriptor), (CallKind::Futex, None));
         assert_eq!(edge(8, [libc::SYS_futex, libc::SYS_epoll_pwait], u32::MAX, 0).origin, WakeOrigin::Interrupt(None));
+    }
+
+    #[test]
+    fn an_interrupt_that_wakes_another_program_is_not_counted() {
+        let task = |thread, process| WakeTask { thread, process, name: String::new() };
+        let by = |waker| edge(waker, [-1, libc::SYS_epoll_pwait], u32::MAX, 0);
+        let left = |watched| {
+            let mut edges = vec![by(0), by(8)];
+            drop_strangers(&mut edges, &[watched], &[task(9, 90), task(8, 80)]);
+            edges.iter().map(|edge| edge.origin).collect::<Vec<_>>()
+        };
+        assert_eq!(left(90), [WakeOrigin::Interrupt(None), WakeOrigin::Task(8)]);
+        assert_eq!(left(80), [WakeOrigin::Task(8)]);
     }
 
     #[test]
