@@ -32,6 +32,7 @@ pub mod stall;
 pub mod stats;
 pub mod suite;
 pub mod survey;
+pub mod talk;
 pub mod timings;
 pub mod trend;
 pub mod trial;
