@@ -1,5 +1,6 @@
 //! Errors of the lab. Facts that a machine does not provide are gaps in a result, not errors.
 
+use corewise_machine::Gap;
 use corewise_model::sample::{MeterError, PatternError};
 use corewise_model::suite::SuiteError;
 use corewise_sys::SysError;
@@ -31,6 +32,9 @@ pub enum LabError {
         "run-delay is not known here: this system does not count for how long threads wait for a cpu. Compare cpu-time, or a metric of the program"
     )]
     NoWaitingTime,
+    /// Neither this kernel nor this user has a way to see which threads wake each other.
+    #[error("which threads wake each other cannot be seen here: {}", list_reasons(.0))]
+    NoWakes(Vec<Gap>),
     /// An experiment without parts has no services.
     #[error("this experiment starts no services")]
     NoParts,
@@ -45,4 +49,12 @@ pub enum LabError {
         /// Error in the file.
         source: SuiteError,
     },
+}
+
+fn list_reasons(gaps: &[Gap]) -> String {
+    let reason = |gap: &Gap| match &gap.cure {
+        Some(cure) => format!("{} ({cure})", gap.why),
+        None => gap.why.clone(),
+    };
+    gaps.iter().map(reason).collect::<Vec<_>>().join("; ")
 }

@@ -15,6 +15,7 @@ mod script;
 pub mod session;
 pub mod suite;
 pub mod survey;
+pub mod talk;
 pub mod watch;
 
 use corewise_machine::Machine;

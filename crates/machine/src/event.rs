@@ -58,6 +58,13 @@ pub enum EventKind {
         /// Name of the incoming task.
         to_name: String,
     },
+    /// A task is woken.
+    Woken {
+        /// The task.
+        task: u32,
+        /// True if an interrupt woke it, not the current task.
+        in_interrupt: bool,
+    },
     /// A kernel worker begins a piece of work.
     Work {
         /// The function's name, if the kernel's symbols may be read.

@@ -9,6 +9,7 @@ pub mod costs;
 pub mod fold;
 pub mod groups;
 pub mod import;
+pub mod infer;
 pub mod mapping;
 pub mod plan;
 

@@ -55,5 +55,5 @@ pub use os::{
     thread_reader,
 };
 #[cfg(feature = "events")]
-pub use os::{affinity_events, counters, events, execution};
+pub use os::{affinity_events, counters, events, execution, switches, wakes};
 pub use root::Root;

@@ -37,12 +37,16 @@ pub mod signals;
 pub mod spawn;
 pub mod standard_files;
 mod stat;
+#[cfg(feature = "events")]
+pub mod switches;
 pub mod task;
 mod task_handle;
 pub mod thread;
 pub mod thread_reader;
 #[cfg(target_arch = "x86_64")]
 pub mod timekeeping;
+#[cfg(feature = "events")]
+pub mod wakes;
 
 // The unwinder is linked statically: loading it as a shared library takes a tenth of the start time of `corewise run`. Of functions that
 // both libraries have, the linker takes the first that it meets.

@@ -21,5 +21,9 @@ pub mod process_events;
 pub mod processes;
 pub mod signals;
 pub mod spawn;
+#[cfg(feature = "events")]
+pub mod switches;
 pub mod task;
 pub mod thread;
+#[cfg(feature = "events")]
+pub mod wakes;

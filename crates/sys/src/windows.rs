@@ -45,6 +45,8 @@ pub mod signals;
 mod snapshot;
 pub mod spawn;
 pub mod standard_files;
+#[cfg(feature = "events")]
+pub mod switches;
 pub mod task;
 mod text;
 pub mod thread;
@@ -54,3 +56,5 @@ mod throttling;
 pub mod timekeeping;
 mod users;
 mod version;
+#[cfg(feature = "events")]
+pub mod wakes;

@@ -49,10 +49,10 @@ impl TalkCandidates {
                 None => PlacementChoice::Roles(text.clone(), placed_roles(&text)?),
             };
             found.choices.push(PlacementChoice::Proposed(Box::new(choice), format!("{source}: {}", proposal.reason)));
-            for role in
-                proposal.roles.iter().filter(|role| found.thread_roles.iter().all(|known| known.name != role.name))
-            {
-                found.thread_roles.push(ThreadRole { name: role.name.clone(), pattern: role.pattern.clone() });
+            for role in &proposal.roles {
+                if found.thread_roles.iter().all(|known| known.name != role.name) {
+                    found.thread_roles.push(ThreadRole { name: role.name.clone(), pattern: role.pattern.clone() });
+                }
             }
         }
         Ok(found)

@@ -7,6 +7,8 @@ pub enum EventInterest {
     Interrupts,
     /// A cpu switches to another task.
     Switches,
+    /// A task is woken.
+    Wakes,
     /// Page faults begin.
     PageFaults,
     /// Functions that kernel workers and calls from other cpus run.
@@ -27,6 +29,7 @@ impl EventInterest {
         match self {
             Self::Interrupts => "names of interrupts",
             Self::Switches => "names of other tasks",
+            Self::Wakes => "wakes of tasks",
             Self::PageFaults => "page faults",
             Self::Functions => "names of called functions",
             Self::Senders => "senders of interrupts between cpus",

@@ -28,6 +28,7 @@ enum RecordKind {
     NonMaskable,
     PageFault { in_kernel: bool },
     Switch,
+    Woken,
     Work,
     Called,
     SentToOne,
@@ -117,6 +118,7 @@ const KNOWN: &[KnownTracepoint] = &[
         &["prev_pid", "prev_state", "next_pid", "next_comm"],
         RecordKind::Switch,
     ),
+    known_tracepoint("sched/sched_waking", EventInterest::Wakes, &["pid", "common_flags"], RecordKind::Woken),
     known_tracepoint("workqueue/workqueue_execute_start", EventInterest::Functions, &["function"], RecordKind::Work),
     known_tracepoint("csd/csd_function_entry", EventInterest::Functions, &["func"], RecordKind::Called),
     known_tracepoint("ipi/ipi_send_cpu", EventInterest::Senders, &["cpu", "callback"], RecordKind::SentToOne),
@@ -155,9 +157,10 @@ const KNOWN: &[KnownTracepoint] = &[
 const NAMED: [EventInterest; 3] = [EventInterest::Interrupts, EventInterest::Functions, EventInterest::Senders];
 
 /// Groups of interchangeable tracepoints: an interest is served if one of each of its groups exists.
-const NEEDED: [(EventInterest, &str); 9] = [
+const NEEDED: [(EventInterest, &str); 10] = [
     (EventInterest::Interrupts, "irq/irq_handler_entry"),
     (EventInterest::Switches, "sched/sched_switch"),
+    (EventInterest::Wakes, "sched/sched_waking"),
     (EventInterest::PageFaults, "exceptions/page_fault_user"),
     (EventInterest::Functions, "csd/csd_function_entry"),
     (EventInterest::Senders, "ipi/"),
@@ -257,6 +260,7 @@ impl RecordDecoder {
             RecordKind::Switch => {
                 EventKind::Switch { from: task(0), preempted: is_runnable(number(1)), to: task(2), to_name: text(3) }
             }
+            RecordKind::Woken => EventKind::Woken { task: task(0), in_interrupt: number(1) & IN_INTERRUPT != 0 },
             RecordKind::Work => EventKind::Work { function: function(0) },
             RecordKind::Called => EventKind::Called { function: function(0) },
             RecordKind::SentToOne => {
@@ -274,6 +278,9 @@ impl RecordDecoder {
         }
     }
 }
+
+/// Flags of a record: in a device's interrupt, or in a soft one (include/linux/trace_events.h).
+const IN_INTERRUPT: u64 = 0x08 | 0x10;
 
 /// Returns true if sched_switch reports the leaving task as running: no bit below TASK_REPORT_MAX is set; that bit itself means that it was
 /// preempted (include/trace/events/sched.h).
@@ -305,6 +312,10 @@ mod tests {
                  field:long prev_state;\toffset:16;\tsize:8;\tsigned:1;\n\
                  field:char next_comm[16];\toffset:24;\tsize:16;\tsigned:0;\n\
                  field:pid_t next_pid;\toffset:40;\tsize:4;\tsigned:1;\n"
+            }
+            "sched/sched_waking" => {
+                "ID: 10\nfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+                 field:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
             }
             "ipi/ipi_send_cpumask" => {
                 "ID: 300\nfield:__data_loc cpumask_t cpumask;\toffset:8;\tsize:4;\tsigned:0;\n\
@@ -371,6 +382,18 @@ mod tests {
         assert_eq!(catalogue.decode_record(&sent), Some((77, EventKind::Sent { to, function: "do_sync_core".into() })));
         assert_eq!(catalogue.decode_record(&record(9, 12, &[])), None, "not understood");
         assert_eq!(catalogue.decode_record(&[6]), None);
+    }
+
+    #[test]
+    fn a_wake_in_an_interrupt_is_told_apart() {
+        let (catalogue, gaps) =
+            TracepointCatalogue::from_formats(format, KernelSymbols::default(), &[EventInterest::Wakes]);
+        assert!(gaps.is_empty());
+        // The bits beside these mean that interrupts are off, or that the task is to be switched.
+        for (flags, in_interrupt) in [(0_u8, false), (0x01 | 0x04, false), (0x08, true), (0x10, true), (0x11, true)] {
+            let record = record(10, 28, &[(2, &[flags]), (24, &9_u32.to_le_bytes())]);
+            assert_eq!(catalogue.decode_record(&record), Some((77, EventKind::Woken { task: 9, in_interrupt })));
+        }
     }
 
     #[test]
