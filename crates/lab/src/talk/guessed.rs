@@ -47,18 +47,14 @@ impl GuessedTalk {
         if roster.follows_children() {
             follower.follow_thread(0).map_err(named)?;
         }
+        let threads = roster.threads.len();
         for (followed, thread) in roster.threads.keys().enumerate() {
             match follower.follow_thread(*thread) {
                 Ok(()) => {}
                 Err(gap) if followed == 0 => return Err(named(gap)),
-                // One that ended meanwhile, or too many for this user.
                 Err(gap) => {
-                    let what =
-                        format!("switches of {} of {} threads", roster.threads.len() - followed, roster.threads.len());
-                    gaps = vec![Gap { what, ..gap }];
-                    if followed > 0 && gaps[0].cure.is_some() {
-                        break;
-                    }
+                    gaps.push(Gap { what: format!("switches of {} of {threads} threads", threads - followed), ..gap });
+                    break;
                 }
             }
         }

@@ -127,6 +127,8 @@ struct WakeTally {
     /// The thread whose children are watched.
     parent: Option<u32>,
     wakes: BTreeMap<(WakeOrigin, u32), f64>,
+    /// Names of tasks when they were counted first: they may have ended later.
+    names: BTreeMap<u32, String>,
     lost: u64,
     gaps: Vec<Gap>,
 }
@@ -186,11 +188,22 @@ impl WakeTally {
     }
 
     fn count_wake(&mut self, origin: WakeOrigin, wakee: u32) {
-        if self.wakes.len() < MOST_PAIRS || self.wakes.contains_key(&(origin, wakee)) {
-            *self.wakes.entry((origin, wakee)).or_default() += 1.0;
+        if let Some(wakes) = self.wakes.get_mut(&(origin, wakee)) {
+            *wakes += 1.0;
+        } else if self.wakes.len() < MOST_PAIRS {
+            self.wakes.insert((origin, wakee), 1.0);
+            self.name_task(wakee);
+            if let WakeOrigin::Task(waker) = origin {
+                self.name_task(waker);
+            }
         } else {
             self.lost += 1;
         }
+    }
+
+    fn name_task(&mut self, number: u32) {
+        let read = || corewise_sys::task::thread_name(number, number).unwrap_or_default();
+        self.names.entry(number).or_insert_with(read);
     }
 }
 

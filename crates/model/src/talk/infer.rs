@@ -194,3 +194,6 @@ impl WaitsOfThread {
         wakes
     }
 }
+
+#[cfg(test)]
+mod tests;

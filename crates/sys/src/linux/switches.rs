@@ -45,7 +45,7 @@ impl SwitchFollower {
         Self { cpus: online_cpus().iter().collect(), rings: BTreeMap::new(), others: Vec::new() }
     }
 
-    /// Follows a thread, and those that it makes from now on. The number 0 is the calling thread.
+    /// Follows a thread, and those that it makes from now on; one that has ended has no switches. The number 0 is the calling thread.
     ///
     /// # Errors
     /// The gap that says why the kernel refuses, and what would change that.
@@ -53,7 +53,10 @@ impl SwitchFollower {
         let cpus = std::mem::take(&mut self.cpus);
         let result = cpus.iter().try_for_each(|cpu| self.follow_on(*cpu, thread));
         self.cpus = cpus;
-        result.map_err(|error| switches_gap(&error))
+        match result {
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            other => other.map_err(|error| switches_gap(&error)),
+        }
     }
 
     fn follow_on(&mut self, cpu: u32, thread: u32) -> io::Result<()> {
