@@ -18,8 +18,8 @@ const MOST_THREADS: usize = 512;
 const MOST_ROLES: usize = 32;
 /// Number of threads that may share a cpu if there are cpus for all.
 const SEATS: usize = 2;
-/// Levels whose objects hold a group, the innermost first.
-const LEVELS: [Level; 5] = [Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
+/// Levels whose objects hold a group, in the order of preference: the first one that restricts anything.
+const LEVELS: [Level; 5] = [Level::Llc, Level::Cluster, Level::Die, Level::Node, Level::Package];
 
 /// Where the threads would go, and the placements to try. Nothing of it is proven.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -201,21 +201,26 @@ fn list_proposals(
     let usable: CpuSet = costs.cpus().iter().copied().collect();
     let named = name_roles(folded, places);
     let mut proposals: Vec<TalkProposal> = Vec::new();
-    let mut seen = vec![named.iter().map(|_| usable.clone()).collect::<Vec<_>>()];
-    for level in LEVELS.into_iter().rev() {
+    let everywhere = named.iter().map(|_| usable.clone()).collect::<Vec<_>>();
+    let of_level = |level: Level| {
         let objects = machine.objects_of(level);
-        let cover = |cpus: &CpuSet| {
-            let touched = objects.iter().filter(|object| !object.is_disjoint(cpus));
+        let cover = |role: &NamedRole| {
+            let touched = objects.iter().filter(|object| !object.is_disjoint(&role.cpus));
             touched.fold(CpuSet::new(), |all, object| all.union(object)).intersection(&usable)
         };
-        let covers: Vec<CpuSet> = named.iter().map(|role| cover(&role.cpus)).collect();
-        let is_partial = covers.iter().any(|cpus| *cpus != usable) && covers.iter().all(|cpus| !cpus.is_empty());
-        if is_partial && !seen.contains(&covers) {
-            let reason = format!("those that wake each other share {}", article_of(level));
-            proposals.push(compose_proposal(&named, &covers, machine, reason));
-            seen.push(covers);
-        }
+        let covers: Vec<CpuSet> = named.iter().map(cover).collect();
+        let cores = |object: &CpuSet| {
+            let cores: Vec<_> = object.iter().map(|cpu| machine.index_of(Level::Core, cpu)).collect();
+            cores.windows(2).any(|pair| pair[0] != pair[1])
+        };
+        let is_of_use = objects.iter().any(cores) && covers != everywhere && covers.iter().all(|cpus| !cpus.is_empty());
+        is_of_use.then_some((level, covers))
+    };
+    if let Some((level, covers)) = LEVELS.into_iter().find_map(of_level) {
+        let reason = format!("those that wake each other share {}", article_of(level));
+        proposals.push(compose_proposal(&named, &covers, machine, reason));
     }
+    let seen: Vec<Vec<CpuSet>> = vec![everywhere];
     let exact: Vec<CpuSet> = named.iter().map(|role| role.cpus.clone()).collect();
     if !seen.contains(&exact) {
         let reason = "each thread has the cpu where its talk costs least".to_owned();
