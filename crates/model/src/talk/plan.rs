@@ -220,9 +220,8 @@ fn list_proposals(
         let reason = format!("those that wake each other share {}", article_of(level));
         proposals.push(compose_proposal(&named, &covers, machine, reason));
     }
-    let seen: Vec<Vec<CpuSet>> = vec![everywhere];
     let exact: Vec<CpuSet> = named.iter().map(|role| role.cpus.clone()).collect();
-    if !seen.contains(&exact) {
+    if exact != everywhere {
         let reason = "each thread has the cpu where its talk costs least".to_owned();
         proposals.push(compose_proposal(&named, &exact, machine, reason));
     }

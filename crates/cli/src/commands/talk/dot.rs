@@ -15,7 +15,7 @@ const WIDEST: f64 = 6.0;
 pub fn write_dot(conclusions: &TalkConclusions, seconds: f64) -> String {
     let folded = &conclusions.folded;
     let mut text = String::from("digraph talk {\n  node [shape=box];\n");
-    let mut write_vertex = |text: &mut String, vertex: usize| {
+    let write_vertex = |text: &mut String, vertex: usize| {
         let label = quote_label(&describe_vertex(&folded.vertices[vertex]));
         let shape = if folded.vertices[vertex].kind.is_thread() { "" } else { ", shape=ellipse" };
         let _ = writeln!(text, "    v{vertex} [label={label}{shape}];");

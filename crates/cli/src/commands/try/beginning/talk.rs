@@ -1,8 +1,9 @@
 //! Placements that are proposed by a first run of the command, which is watched.
 
+use corewise_lab::LabError;
 use corewise_lab::experiment::talk::{TalkCandidates, conclude_talk, watch_first_run, within_reach};
 use corewise_lab::experiment::{
-    CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentContext, PlacementChoice,
+    CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentContext, ExperimentError, PlacementChoice,
 };
 
 use crate::app::failure::CommandFailure;
@@ -18,8 +19,10 @@ const LONGEST_LIST: usize = 300;
 /// Watches a first run of a command, stores the graph, and adds what it proposes to the placements of an experiment, which keep those that
 /// were named or would be planned.
 ///
+/// If no wakes can be seen here, a warning says so, and nothing is added.
+///
 /// # Errors
-/// Why the command cannot be run, or why no wakes can be seen.
+/// Why the command cannot be run.
 pub fn add_talk(
     command: &CommandSubject,
     builder: &ExperimentBuilder,
@@ -27,7 +30,14 @@ pub fn add_talk(
     settings: &ProgramSettings,
 ) -> Result<(CommandSubject, ExperimentBuilder), CommandFailure> {
     print_message(&"note: watching a first run, to see which threads wake each other");
-    let mut graph = watch_first_run(command, context, env!("CARGO_PKG_VERSION"))?;
+    let mut graph = match watch_first_run(command, context, env!("CARGO_PKG_VERSION")) {
+        Ok(graph) => graph,
+        Err(ExperimentError::Workload(error @ LabError::NoWakes(_))) => {
+            print_message(&format!("warning: {error}: only the other placements are tried"));
+            return Ok((command.clone(), builder.clone()));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let machine = within_reach(context.machine);
     graph.machine = Some(machine.clone());
     let concluded = conclude_talk(&graph, Some(&machine), settings);
