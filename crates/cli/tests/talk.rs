@@ -94,7 +94,7 @@ fn mistakes_say_what_is_wrong() {
         (&["talk", "--plan", "bad"], 3, "line 2: expected 2 numbers, as many as lines, found 1"),
         (&["talk", "--plan", "none.csv"], 3, "none.csv"),
         (&["talk", "--pid", "4194304"], 3, "there is no process 4194304"),
-        (&["talk", "--machine", "fx-8150", "--", "true"], 2, "--plan"),
+        (&["talk", "--machine", "fx-8150", "--", "true"], 2, "--machine"),
         (&["try", "--talk", "--pid", "1", "--metric", "run-delay"], 2, "--talk"),
         (&["try", "--talk", "--threads", "1,2", "--threads-as", "N", "--", "true"], 2, "one number of threads"),
     ] {
@@ -119,7 +119,7 @@ fn a_watched_program_is_stored_compared_and_shown() {
         assert_eq!(document["stored"], number, "{document}");
         assert!(document["conclusions"]["wakes_per_s"].as_f64().unwrap() > 0.0, "{document}");
     }
-    assert!(printed(&place, &["history"]).contains("pipeline"));
+    assert!(printed(&place, &["history"]).contains("talk"));
     assert!(
         printed(&place, &["history", "show", "1"]).contains("Talk")
             || printed(&place, &["history", "show", "1"]).contains("talk graph 1")

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::costs::{CostSource, MessageCosts};
 use super::fold::{FoldedTalk, NUMBER_SIGN};
 use super::mapping::MappingProblem;
-use super::{TalkGraph, VertexKind};
+use super::{TalkGraph, TalkSource, VertexKind};
 
 /// Maximum number of threads with a cpu of their own choice; those that talk and compute least are left to the system.
 const MOST_THREADS: usize = 512;
@@ -182,12 +182,20 @@ fn build_problem(
         }
     }
     MappingProblem {
-        busy: threads.iter().map(|thread| graph.vertices[thread.vertex].busy_share * thread.share).collect(),
+        busy: threads.iter().map(|thread| busy_of(graph, *thread)).collect(),
         talk: talk.into_iter().map(|((a, b), rate)| (a, b, rate)).collect(),
         costs: costs.to_seconds(),
         cores: cpus.iter().map(|cpu| machine.index_of(Level::Core, *cpu).unwrap_or_default()).collect(),
         seats: threads.len().div_ceil(cpus.len()).max(SEATS),
         anchors,
+    }
+}
+
+/// Returns the share of the time in which a thread computes. Files do not say it: their threads get a core each if there are enough.
+fn busy_of(graph: &TalkGraph, thread: PlannedThread) -> f64 {
+    match graph.source {
+        TalkSource::File => 1.0,
+        _ => graph.vertices[thread.vertex].busy_share * thread.share,
     }
 }
 

@@ -42,7 +42,7 @@ pub struct TalkArguments {
     #[arg(help_heading = "Instead of watching", long, value_name = "FILE", conflicts_with_all = ["pid", "unit", "matches", "duration", "command"])]
     pub plan: Option<PathBuf>,
     /// Machine to plan for, as for `corewise topology` [default: this one]
-    #[arg(help_heading = "Instead of watching", long, value_name = "NAME|FILE", requires = "plan")]
+    #[arg(help_heading = "Instead of watching", long, value_name = "NAME|FILE", requires = "plan", conflicts_with_all = ["pid", "unit", "matches", "command"])]
     pub machine: Option<PathBuf>,
     /// Write the graph in the language of GraphViz
     #[arg(help_heading = "Output and history", long, conflicts_with = "json")]
