@@ -32,6 +32,8 @@ pub mod survey;
 #[cfg(feature = "measuring")]
 pub mod tail;
 #[cfg(feature = "measuring")]
+pub mod talk;
+#[cfg(feature = "measuring")]
 pub mod topology;
 #[cfg(feature = "measuring")]
 pub mod r#try;
@@ -68,6 +70,8 @@ use corewise_model::memory::MemoryMap;
 use corewise_model::survey::SurveyScope;
 #[cfg(feature = "measuring")]
 use corewise_model::survey::conclude::SurveyConclusions;
+#[cfg(feature = "measuring")]
+use corewise_model::talk::TalkGraph;
 use schemars::Schema;
 
 use crate::app::arguments::CommonArguments;
@@ -110,6 +114,8 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
             list_command::<links::arguments::LinksArguments>().with_history(),
             #[cfg(feature = "measuring")]
             list_command::<memory::arguments::MemoryArguments>().with_history(),
+            #[cfg(feature = "measuring")]
+            list_command::<talk::arguments::TalkArguments>().with_history(),
             #[cfg(feature = "measuring")]
             list_command::<worth::WorthArguments>().with_history(),
             #[cfg(feature = "measuring")]
@@ -406,11 +412,12 @@ fn exit_with(message: &clap::Error) -> ! {
 
 /// All kinds of artifacts.
 #[cfg(feature = "measuring")]
-pub const KINDS: [ArtifactKind; 4] = [
+pub const KINDS: [ArtifactKind; 5] = [
     artifact_kind::<Survey>(),
     artifact_kind::<ExperimentRecord>(),
     artifact_kind::<LinkMap>(),
     artifact_kind::<MemoryMap>(),
+    artifact_kind::<TalkGraph>(),
 ];
 
 #[cfg(feature = "measuring")]

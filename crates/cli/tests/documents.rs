@@ -58,7 +58,8 @@ fn prepare(place: &TestPlace) {
     let truth = "gains = [0.5, 0.0]\nnoise = \"quiet\"\nfailures = [0.0, 0.0, 0.5]";
     let rules = "[[rule]]\nname = \"x\"\nmatch = { exe = \"/no/such/program\" }\non = \"0\"\n";
     let matrix = "0,40,90,90\n40,0,90,90\n90,90,0,40\n90,90,40,0\n";
-    for (name, text) in [("truth.toml", truth), ("rules.toml", rules), ("matrix.csv", matrix)] {
+    let edges = "waker,wakee,wakes\nreader,parser,900\nparser,writer,800\n";
+    for (name, text) in [("truth.toml", truth), ("rules.toml", rules), ("matrix.csv", matrix), ("edges.csv", edges)] {
         fs::write(place.path().join(name), text).unwrap();
     }
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");

@@ -13,6 +13,8 @@ pub mod parts;
 pub mod process;
 pub mod simulated;
 mod subject;
+pub mod talk;
+mod thread_placer;
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

@@ -2,7 +2,16 @@
 //!
 //! docs/talk.md says how it is seen. This module does not watch: `lab` does, and a file can replace it.
 
+mod artifact;
+pub mod compare;
+pub mod conclude;
+pub mod costs;
+pub mod fold;
+pub mod groups;
+pub mod import;
 pub mod infer;
+pub mod mapping;
+pub mod plan;
 
 use corewise_machine::{CpuSet, Gap, Machine, vocabulary};
 use schemars::JsonSchema;
@@ -34,6 +43,34 @@ pub struct TalkGraph {
     pub lost: u64,
     /// What could not be seen.
     pub gaps: Vec<Gap>,
+}
+
+impl TalkGraph {
+    /// Returns the number of wakes that each vertex gives or gets.
+    fn vertex_weights(&self) -> Vec<f64> {
+        let mut weights = vec![0.0; self.vertices.len()];
+        for edge in &self.edges {
+            weights[edge.waker] += edge.wakes;
+            weights[edge.wakee] += edge.wakes;
+        }
+        weights
+    }
+}
+
+impl VertexKind {
+    /// Returns true for threads of programs, which can be placed.
+    pub const fn is_thread(self) -> bool {
+        matches!(self, Self::Thread { .. } | Self::Pool { .. })
+    }
+
+    /// Returns the number of threads of programs.
+    pub const fn count_threads(self) -> u32 {
+        match self {
+            Self::Thread { .. } => 1,
+            Self::Pool { threads } => threads,
+            Self::Interrupt { .. } | Self::Kernel => 0,
+        }
+    }
 }
 
 /// How wakes were seen.
@@ -131,3 +168,6 @@ vocabulary! {
         Unknown "unknown": "Not seen.";
     }
 }
+
+#[cfg(test)]
+mod tests;

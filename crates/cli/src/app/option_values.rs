@@ -67,6 +67,21 @@ impl SlotsName {
     }
 }
 
+/// Parses the name of a unit; without an ending it is a service, as for systemctl(1).
+///
+/// # Errors
+/// It is empty.
+pub fn parse_unit(text: &str) -> Result<String, String> {
+    let is_whole = text.contains(['.', '*']);
+    if text.is_empty() {
+        Err("expected the name of a unit".to_owned())
+    } else if is_whole {
+        Ok(text.to_owned())
+    } else {
+        Ok(format!("{text}.service"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

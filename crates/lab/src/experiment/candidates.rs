@@ -168,6 +168,10 @@ impl<'a> CandidatePlanner<'a> {
             PlacementChoice::Near(device) if roles.is_empty() => Ok(self.near_and_away(device)?.into()),
             PlacementChoice::Near(device) => Ok(self.roles_near_and_away(device, roles)?.into()),
             PlacementChoice::Planned => Ok(self.planned_placements(threads)),
+            PlacementChoice::Proposed(proposed, reason) => {
+                let arms = self.chosen_arms(proposed, threads, roles)?;
+                Ok(arms.into_iter().map(|arm| PlacementArm { reason: reason.clone(), ..arm }).collect())
+            }
         }
     }
 

@@ -27,6 +27,8 @@ pub enum PlacementChoice {
     Near(String),
     /// The candidates that are planned for this machine.
     Planned,
+    /// A placement that something else than the user proposes: the choice, and the reason.
+    Proposed(Box<PlacementChoice>, String),
 }
 
 impl PlacementChoice {

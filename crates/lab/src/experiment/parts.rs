@@ -4,7 +4,6 @@
 //! started move between placements instead, as running processes do, while the command runs.
 
 mod service;
-mod thread_placer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,11 +17,11 @@ use corewise_sys::change::ChangeJournal;
 use super::live::arm_places::{self, RolePatterns};
 use super::live::crew::{CrewError, ProcessCrew};
 use super::process::{ProcessRunner, arm_environment, kernel_policy};
+use super::thread_placer::ThreadPlacer;
 use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
 pub use crate::script::ScriptError;
 use service::{RunningService, ServiceStart, ask_script};
-use thread_placer::ThreadPlacer;
 
 /// Starts services, runs a command beside them, and ends them.
 pub struct PartsRunner<'a> {

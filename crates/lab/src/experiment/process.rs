@@ -3,6 +3,7 @@
 mod awaited_file;
 mod metrics;
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -19,12 +20,14 @@ use corewise_sys::Root;
 use corewise_sys::cgroup::CpuQuota;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::cpuset;
-use corewise_sys::execution::{ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult};
+use corewise_sys::execution::{ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, StartListener};
 use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::memory_policy::KernelMemoryPolicy;
 use corewise_sys::thread::process_cpu_time;
 
 use super::energy::EnergyMeter;
+use super::live::arm_places::{ArmPlaces, RolePatterns};
+use super::thread_placer::ThreadPlacer;
 use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};
 use crate::LabError;
 use crate::probe::frequency::ClockEstimator;
@@ -58,6 +61,8 @@ pub struct ProcessRunner<'a> {
     quota: Option<CpuQuota>,
     /// Random number of this block if the workload is varied, and the result of varying it.
     varied: Option<(OsString, Result<(), ScriptError>)>,
+    /// Roles of the command's own threads; none if services have them.
+    roles: RolePatterns,
     /// Flag that ends a run early as failed, because its services are gone.
     needs_ended: Option<Arc<AtomicBool>>,
     stop: &'a AtomicBool,
@@ -86,6 +91,7 @@ impl<'a> ProcessRunner<'a> {
             clock: None,
             quota: cpuset::own_quota(),
             varied: None,
+            roles: RolePatterns::new(if workload.parts.is_none() { &workload.thread_roles } else { &[] })?,
             needs_ended: None,
             stop,
         })
@@ -113,6 +119,7 @@ impl<'a> ProcessRunner<'a> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
         let policy = arm.memory_of(LOAD).and_then(kernel_policy);
+        let placing = RolePlacing { places: self.roles.places_on(arm, &[]), placer: RefCell::new(None) };
         let stops: Vec<&AtomicBool> = std::iter::once(self.stop).chain(self.needs_ended.as_deref()).collect();
         let execution = CommandExecution {
             input: self.workload.input.as_deref().map(Path::new),
@@ -122,6 +129,7 @@ impl<'a> ProcessRunner<'a> {
             at_full_speed: arm.at_full_speed,
             timeout: self.timeout.into_iter().chain(request.time_left()).min(),
             follow: self.workload.follow.as_deref(),
+            started: (!placing.places.roles.is_empty()).then_some(&placing as &dyn StartListener),
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
             ..CommandExecution::new(&program, &arguments, &stops)
         };
@@ -162,6 +170,19 @@ impl<'a> ProcessRunner<'a> {
                 Some(format!("{found}: the regular expression is too slow, or the program writes too much"))
             }
         }
+    }
+}
+
+/// Places the command's threads by their names while it runs.
+#[derive(Debug)]
+struct RolePlacing<'a> {
+    places: ArmPlaces<'a>,
+    placer: RefCell<Option<ThreadPlacer>>,
+}
+
+impl StartListener for RolePlacing<'_> {
+    fn on_start(&self, process: u32) {
+        self.placer.replace(Some(ThreadPlacer::hold_threads(&self.places, vec![process])));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Subjects of experiments, side by side, each with its own runner.
 
 mod closure;
-mod command;
+pub(super) mod command;
 mod processes;
 mod services;
 mod simulated;

@@ -52,6 +52,7 @@ input_kinds! {
     LinkMap: "map of links (`links import`, `--simulate`)", JSON_BYTES, "text that comes to 128 MiB of memory, and so do its pairs";
     LinkTable: "matrix or table of another tool (`links import`)", 48 * MIB, "4,194,304 numbers, pairs that come to 128 MiB of memory";
     MemoryTable: "output of `mlc` or `numactl -H` (`memory --import`)", MIB, "";
+    TalkGraph: "talk graph (`talk --plan`)", 48 * MIB, "100,000 threads and edges; a table or a matrix: 4,096 threads";
     StallRecording: "recording of stalls (`tail --replay`)", JSON_BYTES, "as much unpacked, text that comes to 128 MiB of memory";
     WatchRecording: "recording of moments (`watch --replay`)", 512 * MIB, "read a moment at a time, each of 16 MiB that come to 128 MiB of memory, 4,000,000 moments";
     ReportPage: "page with results (`history import`)", 64 * MIB, "all results together unpack to 256 MiB";

@@ -14,7 +14,7 @@ use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
 use corewise_model::trial::LARGEST_TIMES;
 
-use crate::app::option_values::{duration_between, parse_budget};
+use crate::app::option_values::{duration_between, parse_budget, parse_unit};
 
 /// Usage lines. COMMAND is required unless an option supplies it.
 pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --variant <NAME=COMMAND> --variant <NAME=COMMAND>... [OPTIONS]\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]\n       corewise try --again <N> [OPTIONS]";
@@ -23,6 +23,7 @@ pub const AFTER: &str = "Examples:
   corewise try -- ./app                          compares the OS default with planned placements
   corewise try --on 'all - core:0' --on llc:0 -- ./app
   corewise try --near eth0 -- ./server           whether it matters to be near a network card
+  corewise try --talk -- ./app                   whether it matters that threads that wake each other are together
   corewise try --memory interleave:all -- ./app  whether it matters where its memory lies
   corewise try --on 'node:0 @ bind:0' --on 'all @ interleave:all' -- ./app
   corewise try --metric 'throughput=([0-9.]+) MB/s' --higher -- ./bench
@@ -77,6 +78,10 @@ pub struct TryArguments {
     /// `corewise topology --devices` lists the devices
     #[arg(help_heading = "Placements and memory", long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
     pub near: Option<String>,
+    /// Run the command once and watch which of its threads wake each other; try the placements that bring these together,
+    /// besides the placements of --on or the planned ones. `corewise talk` shows the graph
+    #[arg(help_heading = "Placements and memory", long, conflicts_with_all = ["live", "services", "role", "variant", "suite", "simulate", "resume", "again", "dry_run"])]
+    pub talk: bool,
     /// Compare variants of the program; may be repeated, and the first one is the baseline. NAME=COMMAND is a whole command line.
     /// With a COMMAND behind `--`, the text of a variant stands where COMMAND has {variant}; if it has none, the text sets
     /// variables: MALLOC_ARENA_MAX=4. Each variant runs on the OS default, and on each placement of --on. The variable
@@ -180,8 +185,8 @@ pub struct TryArguments {
     #[arg(help_heading = "Services", long, value_name = "FILE")]
     pub parts: Option<PathBuf>,
     /// Give threads with matching names their own placement; may be repeated. With --role io='^io-', --on 'io=0' places
-    /// the threads with names that start with io-. This applies to services and to running processes; the other threads
-    /// of running processes are `rest`
+    /// the threads with names that start with io-. This applies to the command, to services and to running processes. The other
+    /// threads of the command are `load`, those of running processes `rest`
     #[arg(help_heading = "Services", long, value_name = "NAME=REGEX")]
     pub role: Vec<String>,
     /// Prefer higher values of the metric [default: from the name or unit: higher for fps, ops/s, score; lower for ms,
@@ -381,18 +386,6 @@ fn parse_gate(text: &str) -> Result<TypedGate, String> {
 
 fn memory_policy(text: &str) -> Result<MemoryPolicy, String> {
     text.parse().map_err(|error: corewise_machine::placement::memory::MemoryError| error.to_string())
-}
-
-/// Parses the name of a unit; without an ending it is a service, as for systemctl(1).
-fn parse_unit(text: &str) -> Result<String, String> {
-    let is_whole = text.contains(['.', '*']);
-    if text.is_empty() {
-        Err("expected the name of a unit".to_owned())
-    } else if is_whole {
-        Ok(text.to_owned())
-    } else {
-        Ok(format!("{text}.service"))
-    }
 }
 
 /// Parses a share, "3%" or "3", above 0 and up to 50 percent.

@@ -1,6 +1,7 @@
 //! The beginning of a session: a new experiment, or a stored one with its trials.
 
 pub mod live;
+mod talk;
 
 use std::path::Path;
 
@@ -80,6 +81,11 @@ fn start_experiment(
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
 ) -> Result<SessionStart, CommandFailure> {
+    if let (true, SubjectTask::Command(command)) = (new.watches_talk, &new.subject) {
+        let (command, builder) = talk::add_talk(command, &new.builder, context, settings)?;
+        let experiment = build_experiment(&builder, &command, context, settings)?;
+        return Ok(SessionStart::new(store_new(experiment, settings)?, Box::new(command)));
+    }
     let subject = new.subject.open(settings)?;
     let experiment = build_experiment(&new.builder, &*subject, context, settings)?;
     Ok(SessionStart::new(store_new(experiment, settings)?, subject))

@@ -113,6 +113,8 @@ pub struct NewExperiment {
     pub subject: SubjectTask,
     /// True for a dry run, which only shows the plan.
     pub is_dry: bool,
+    /// True to watch a first run, and to try what its threads' talk proposes.
+    pub watches_talk: bool,
 }
 
 /// The subject of a new experiment.
@@ -273,6 +275,7 @@ impl NewExperiment {
             choices => choices?,
         };
         let (seed, is_dry, memory) = (typed.seed, typed.dry_run, typed.memory.clone());
+        let watches_talk = typed.talk;
         let subject = match live {
             Some(_) if choices.iter().any(|choice| matches!(choice, PlacementChoice::WithMemory(..))) => {
                 let what = "the memory policy of a running process cannot be changed from outside";
@@ -290,7 +293,10 @@ impl NewExperiment {
             seed,
             ..ExperimentBuilder::new()
         };
-        Ok(Self { builder, subject, is_dry })
+        if watches_talk && !matches!(subject, SubjectTask::Command(_)) {
+            return Err(CommandFailure::usage_error("--talk watches a command, with one number of threads"));
+        }
+        Ok(Self { builder, subject, is_dry, watches_talk })
     }
 }
 
@@ -332,6 +338,7 @@ impl SubjectTask {
             accepted: typed.ok,
             follow: typed.follow,
             timeout: typed.timeout,
+            thread_roles: if parts.parts.is_none() { parts.thread_roles.clone() } else { Vec::new() },
         };
         let scripts = parts.parts.iter().flat_map(|parts| &parts.services).map(|service| &service.start);
         let has_place = command.command.iter().chain(scripts).any(|text| text.contains(VARIANT_PLACE));

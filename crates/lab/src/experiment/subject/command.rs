@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
-use corewise_model::trial::{CommandVariant, Experiment, FolderText, PlacementArm, TrialMetric, TriedWorkload};
+use corewise_model::trial::{
+    CommandVariant, Experiment, FolderText, LOAD, PlacementArm, ThreadRole, TrialMetric, TriedWorkload,
+};
 use corewise_sys::cpuset;
 use corewise_sys::input::open_for_command;
 use corewise_sys::installed::is_installed;
@@ -39,6 +41,8 @@ pub struct CommandSubject {
     pub follow: Option<String>,
     /// Limit of a run, after which it has failed; `None` for no limit.
     pub timeout: Option<Duration>,
+    /// Its threads that may have a placement of their own.
+    pub thread_roles: Vec<ThreadRole>,
 }
 
 impl CommandSubject {
@@ -60,7 +64,16 @@ impl CommandSubject {
             accepted: workload.accepted.clone(),
             follow: workload.follow.clone(),
             timeout: workload.run_timeout(),
+            thread_roles: if workload.parts.is_none() { workload.thread_roles.clone() } else { Vec::new() },
         }
+    }
+}
+
+impl CommandSubject {
+    /// Returns the roles that may be placed: threads by their names, and all others. None if everything is placed as one.
+    fn roles(&self) -> Vec<&str> {
+        let threads: Vec<&str> = self.thread_roles.iter().map(|role| role.name.as_str()).collect();
+        if threads.is_empty() { threads } else { [threads, vec![LOAD]].concat() }
     }
 }
 
@@ -82,6 +95,7 @@ impl ExperimentSubject for CommandSubject {
             accepted: self.accepted.clone(),
             follow: self.follow.clone(),
             timeout_s: self.timeout.map(|timeout| timeout.as_secs_f64()),
+            thread_roles: self.thread_roles.clone(),
             ..TriedWorkload::new(self.command.clone(), folder, metric)
         })
     }
@@ -92,9 +106,9 @@ impl ExperimentSubject for CommandSubject {
         planner: &mut CandidatePlanner<'_>,
     ) -> Result<Vec<PlacementArm>, ExperimentError> {
         if !self.variants.is_empty() {
-            return planner.arms_with_variants(request, &self.variants, self.threads, &[]);
+            return planner.arms_with_variants(request, &self.variants, self.threads, &self.roles());
         }
-        let mut arms = planner.arms(request, self.threads, &[])?;
+        let mut arms = planner.arms(request, self.threads, &self.roles())?;
         if request.is_planned() {
             planner.planned_without_eco_qos().into_iter().for_each(|arm| arms.insert(1, arm));
         }
@@ -129,7 +143,7 @@ impl ExperimentSubject for CommandSubject {
 }
 
 /// Refuses a command if its program is not a file that can be run.
-pub(super) fn check_installed(command: &[String]) -> Result<(), ExperimentError> {
+pub fn check_installed(command: &[String]) -> Result<(), ExperimentError> {
     let Some((program, path)) = command.first().zip(std::env::var_os("PATH")) else { return Ok(()) };
     if is_installed(program, Some(&path)) { Ok(()) } else { Err(ExperimentError::NotInstalled(program.clone())) }
 }

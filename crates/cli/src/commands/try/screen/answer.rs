@@ -411,7 +411,8 @@ fn draw_winners_commands(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         return draw_resume(shown).filter(|_| shown.standing.verdict.is_open()).into_iter().collect();
     };
     let command = format_command(&shown.experiment.workload.command_of(arm));
-    if shown.experiment.workload.parts.is_some() {
+    let workload = &shown.experiment.workload;
+    if workload.parts.is_some() || workload.live.is_none() && !arm.roles.is_empty() {
         return parts::draw_commands(shown, arm);
     }
     if let Some(memory) = &arm.memory {

@@ -74,7 +74,9 @@ pub fn draw_commands(shown: ShownExperiment<'_>, arm: &PlacementArm) -> Vec<Styl
     let of_arm = workload.services_of(arm);
     let services = of_arm.iter().map(|service| (&service.name[..], format!("sh -c {}", quote_word(&service.start))));
     let all = services.chain(std::iter::once(load)).map(|(role, command)| place_part(arm, role, command));
-    let all: Vec<PlacedPart<'_>> = all.filter(|part| part.cpus.is_some() || part.memory.is_some()).collect();
+    let has_threads = |part: &PlacedPart<'_>| workload.parts.is_none() && part.role == LOAD && !arm.roles.is_empty();
+    let is_placed = |part: &PlacedPart<'_>| part.cpus.is_some() || part.memory.is_some() || has_threads(part);
+    let all: Vec<PlacedPart<'_>> = all.filter(is_placed).collect();
     let mut lines: Vec<String> = all.iter().map(|part| run(arm, shown, part)).collect();
     let services = || all.iter().filter(|part| part.role != LOAD);
     lines.extend(services().flat_map(write_drop_in));
@@ -98,8 +100,9 @@ fn place_part<'a>(arm: &'a PlacementArm, role: &'a str, command: String) -> Plac
 
 fn run(arm: &PlacementArm, shown: ShownExperiment<'_>, part: &PlacedPart<'_>) -> String {
     let memory = part.memory.map(|memory| &memory.policy[..]);
-    // Only services have roles of threads.
-    let roles = shown.experiment.workload.thread_roles.iter().filter(|_| part.role != LOAD);
+    // Roles of threads belong to the services, if there are any.
+    let is_alone = shown.experiment.workload.parts.is_none();
+    let roles = shown.experiment.workload.thread_roles.iter().filter(|_| is_alone || part.role != LOAD);
     let roles: Vec<(String, &CpuSet)> = roles
         .filter_map(|role| {
             let cpus = &arm.place_of(&role.name)?.cpus;
@@ -107,7 +110,13 @@ fn run(arm: &PlacementArm, shown: ShownExperiment<'_>, part: &PlacedPart<'_>) ->
         })
         .collect();
     let (Some(cpus), false) = (part.cpus, roles.is_empty()) else {
-        return suggestion::run_line(part.on, memory, None, &part.command);
+        let texts = roles.into_iter().map(|(text, _)| text).collect::<Vec<_>>();
+        return suggestion::run_line(
+            part.on,
+            memory,
+            (!texts.is_empty()).then(|| texts.join(",")).as_deref(),
+            &part.command,
+        );
     };
     // The cpus of thread roles must be within the program's.
     let all = roles.iter().fold(cpus.clone(), |all, (_, placed)| all.union(placed));

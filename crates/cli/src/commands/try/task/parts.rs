@@ -11,7 +11,6 @@ use corewise_sys::input::{InputFile, InputKind};
 use serde::Deserialize;
 
 use super::super::arguments::TryArguments;
-use super::live::is_live;
 use crate::app::failure::CommandFailure;
 
 /// Default limit of the time until a service is ready.
@@ -88,10 +87,8 @@ impl PartsTask {
             let (name, pattern) = split_named("--role", text, "io='^io-'")?;
             task.thread_roles.push(ThreadRole { name, pattern });
         }
-        if services.is_empty() && !task.thread_roles.is_empty() && !is_live(typed) {
-            return Err(CommandFailure::usage_error(
-                "--role needs the threads of a service (--start) or of running processes",
-            ));
+        if typed.threads.len() > 1 && !task.thread_roles.is_empty() {
+            return Err(CommandFailure::usage_error("--role does not go with several numbers of threads"));
         }
         check_names(&services, &task.thread_roles)?;
         if !services.is_empty() {

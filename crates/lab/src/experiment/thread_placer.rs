@@ -10,9 +10,10 @@ use corewise_machine::placement::hold::pace::HoldPace;
 use corewise_sys::{affinity, task};
 use regex_lite::Regex;
 
-use super::super::live::arm_places::ArmPlaces;
+use super::live::arm_places::ArmPlaces;
 
-/// Thread that watches the threads of services until it is dropped.
+/// Thread that watches the threads of programs until it is dropped.
+#[derive(Debug)]
 pub struct ThreadPlacer {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

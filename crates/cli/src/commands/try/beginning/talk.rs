@@ -1,0 +1,68 @@
+//! Placements that are proposed by a first run of the command, which is watched.
+
+use corewise_lab::LabError;
+use corewise_lab::experiment::talk::{TalkCandidates, conclude_talk, watch_first_run, within_reach};
+use corewise_lab::experiment::{
+    CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentContext, ExperimentError, PlacementChoice,
+};
+
+use crate::app::failure::CommandFailure;
+use crate::app::output::print_message;
+use crate::app::settings::ProgramSettings;
+use crate::app::user_store::store_artifact;
+use crate::draw::number::format_whole;
+use crate::draw::printable::printable_prefix;
+
+/// Maximum columns of the proposed placements in a message.
+const LONGEST_LIST: usize = 300;
+
+/// Watches a first run of a command, stores the graph, and adds what it proposes to the placements of an experiment, which keep those that
+/// were named or would be planned.
+///
+/// If no wakes can be seen here, a warning says so, and nothing is added.
+///
+/// # Errors
+/// Why the command cannot be run.
+pub fn add_talk(
+    command: &CommandSubject,
+    builder: &ExperimentBuilder,
+    context: &ExperimentContext<'_>,
+    settings: &ProgramSettings,
+) -> Result<(CommandSubject, ExperimentBuilder), CommandFailure> {
+    print_message(&"note: watching a first run, to see which threads wake each other");
+    let mut graph = match watch_first_run(command, context, env!("CARGO_PKG_VERSION")) {
+        Ok(graph) => graph,
+        Err(ExperimentError::Workload(error @ LabError::NoWakes(_))) => {
+            print_message(&format!("warning: {error}: only the other placements are tried"));
+            return Ok((command.clone(), builder.clone()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let machine = within_reach(context.machine);
+    graph.machine = Some(machine.clone());
+    let concluded = conclude_talk(&graph, Some(&machine), settings);
+    let number = store_artifact(&graph, settings).stored_number();
+    let source = number.map_or_else(|| "talk".to_owned(), |number| format!("talk graph {number}"));
+    let proposals = concluded.plan.map(|plan| plan.proposals).unwrap_or_default();
+    let candidates = TalkCandidates::new(&proposals, &source)?;
+    let seen = format!("{} wakes of threads in a second", format_whole(concluded.wakes_per_s.round() as u64));
+    match proposals.is_empty() {
+        true => print_message(&format!("note: {source} proposes no placement ({seen})")),
+        false => {
+            let names: Vec<String> = proposals.iter().map(|proposal| proposal.choice_text()).collect();
+            let names = printable_prefix(&names.join("; "), LONGEST_LIST);
+            print_message(&format!("note: {source} proposes {names} ({seen})"));
+        }
+    }
+    let CandidateRequest { choices, memory } = &builder.candidates;
+    let others = match choices.is_empty() && memory.is_empty() {
+        true => vec![PlacementChoice::Planned],
+        false => choices.clone(),
+    };
+    let choices = [candidates.choices, others].concat();
+    let candidates_of_all = CandidateRequest { choices, memory: memory.clone() };
+    Ok((
+        CommandSubject { thread_roles: candidates.thread_roles, ..command.clone() },
+        ExperimentBuilder { candidates: candidates_of_all, ..builder.clone() },
+    ))
+}

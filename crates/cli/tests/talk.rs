@@ -1,0 +1,199 @@
+//! `corewise talk` as a user meets it: graphs in files and where they would go, a program that is watched, the history, and `try --talk`.
+
+mod support;
+
+use std::fs;
+
+use corewise_machine::placement::roles::parse_roles;
+use serde_json::Value;
+use support::{TestPlace, text};
+
+/// Two groups of three that talk much among themselves, and a little with each other.
+const EDGES: &str = "waker,wakee,wakes,waiting_ns,means\n\
+    reader,parser,90000,4000,futex\nparser,writer,80000,5000,futex\nwriter,reader,70000,,pipe\n\
+    accept,session,60000,,socket\nsession,log,50000,,pipe\nlog,accept,40000,,futex\nlog,reader,900,,futex\n";
+
+fn with_edges() -> TestPlace {
+    let place = TestPlace::new();
+    fs::write(place.path().join("edges.csv"), EDGES).unwrap();
+    place
+}
+
+fn printed(place: &TestPlace, arguments: &[&str]) -> String {
+    let run = place.corewise(arguments).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{arguments:?}: {}", text(&run.stderr));
+    text(&run.stdout)
+}
+
+fn planned(place: &TestPlace, file: &str, machine: &str) -> Value {
+    let document = printed(place, &["talk", "--plan", file, "--machine", machine, "--json"]);
+    serde_json::from_str(&document).unwrap()
+}
+
+#[test]
+fn a_graph_of_a_file_goes_onto_the_caches_of_another_machine() {
+    let place = with_edges();
+    let document = planned(&place, "edges.csv", "threadripper-3960x");
+    assert_eq!(document["schema"], "corewise/talk/1");
+    let plan = &document["conclusions"]["plan"];
+    let roles = plan["proposals"][0]["roles"].as_array().unwrap();
+    let on = |name: &str| {
+        let role = roles.iter().find(|role| role["name"] == name).unwrap();
+        role["expression"].as_str().unwrap().to_owned()
+    };
+    for group in [["reader", "parser", "writer"], ["accept", "session", "log"]] {
+        assert!(on(group[0]).starts_with("llc:") && group.iter().all(|name| on(name) == on(group[0])), "{plan}");
+    }
+    assert_ne!(on("reader"), on("log"), "{plan}");
+    assert!(plan["message_ns"].as_f64().unwrap() < plan["random_ns"].as_f64().unwrap(), "{plan}");
+    let screen = printed(&place, &["talk", "--plan", "edges.csv", "--machine", "threadripper-3960x"]);
+    for part in ["reader", "futex", "Proposed: ", "assumed from the topology", "proven", "spin locks"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+}
+
+#[test]
+fn three_threads_that_talk_are_proposed_for_one_ccx() {
+    let place = TestPlace::new();
+    fs::write(place.path().join("pipeline"), "0 9 0\n9 0 8\n0 8 0\n").unwrap();
+    let document = planned(&place, "pipeline", "threadripper-3960x");
+    let first = document["conclusions"]["plan"]["proposals"][0]["on"].as_str().unwrap().to_owned();
+    assert!(first.starts_with("llc:"), "{document}");
+    // The document is a graph again, and leads to the same plan.
+    fs::write(place.path().join("again.json"), document.to_string()).unwrap();
+    let again = planned(&place, "again.json", "threadripper-3960x");
+    assert_eq!(again["conclusions"]["plan"], document["conclusions"]["plan"]);
+}
+
+#[test]
+fn names_chosen_by_an_attacker_steer_neither_terminal_nor_graphviz_nor_roles() {
+    let place = TestPlace::new();
+    fs::write(place.path().join("hostile.csv"), "\u{1b}[2J,a:b=c,5\na:b=c,$(reboot)',4\n$(reboot)',x\\];q->r[,3\n")
+        .unwrap();
+    let arguments = ["talk", "--plan", "hostile.csv", "--machine", "threadripper-3960x"];
+    let screen = printed(&place, &arguments);
+    assert!(!screen.contains('\u{1b}') && screen.contains("\\u{1b}[2J"), "{screen}");
+    let dot = printed(&place, &[&arguments[..], &["--dot"]].concat());
+    assert!(dot.starts_with("digraph talk {") && !dot.contains('\u{1b}'), "{dot}");
+    assert!(dot.contains(r#"label="x\\];q->r[""#), "{dot}");
+    let document = planned(&place, "hostile.csv", "threadripper-3960x");
+    for proposal in document["conclusions"]["plan"]["proposals"].as_array().unwrap() {
+        for role in proposal["roles"].as_array().into_iter().flatten() {
+            let part = |name: &str| role[name].as_str().unwrap().to_owned();
+            parse_roles(&format!("{}={}:{}", part("name"), part("pattern"), part("expression"))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn mistakes_say_what_is_wrong() {
+    let place = with_edges();
+    fs::write(place.path().join("bad"), "1 2\n3\n").unwrap();
+    for (arguments, status, part) in [
+        (&["talk"][..], 2, "required"),
+        (&["talk", "--plan", "bad"], 3, "line 2: expected 2 numbers, as many as lines, found 1"),
+        (&["talk", "--plan", "none.csv"], 3, "none.csv"),
+        (&["talk", "--pid", "4194304"], 3, "there is no process 4194304"),
+        (&["talk", "--machine", "fx-8150", "--", "true"], 2, "--machine"),
+        (&["try", "--talk", "--pid", "1", "--metric", "run-delay"], 2, "--talk"),
+        (&["try", "--talk", "--threads", "1,2", "--threads-as", "N", "--", "true"], 2, "one number of threads"),
+    ] {
+        let run = place.corewise(arguments).output().unwrap();
+        let said = text(&run.stderr);
+        assert!(run.status.code() == Some(status) && said.contains(part), "{arguments:?}: {:?} {said}", run.status);
+    }
+}
+
+#[test]
+fn a_watched_program_is_stored_compared_and_shown() {
+    let place = TestPlace::new();
+    let program = env!("CARGO_BIN_EXE_corewise");
+    let line = ["talk", "--json", "--", program, "workload", "pipeline", "--size", "0.01", "--threads", "3"];
+    for number in 1..=2 {
+        let run = place.corewise(&line).output().unwrap();
+        if run.status.code() == Some(3) {
+            return println!("skipped: {}", text(&run.stderr));
+        }
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+        let document: Value = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!(document["stored"], number, "{document}");
+        assert!(document["conclusions"]["wakes_per_s"].as_f64().unwrap() > 0.0, "{document}");
+    }
+    assert!(printed(&place, &["history"]).contains("talk"));
+    assert!(
+        printed(&place, &["history", "show", "1"]).contains("Talk")
+            || printed(&place, &["history", "show", "1"]).contains("talk graph 1")
+    );
+    let compared = printed(&place, &["history", "compare", "1", "2"]);
+    assert!(compared.contains("between talk graph 1 and talk graph 2"), "{compared}");
+}
+
+#[test]
+fn what_talk_proposes_is_tried_and_resumed_without_watching_again() {
+    let place = TestPlace::new();
+    let program = env!("CARGO_BIN_EXE_corewise");
+    let command = ["--", program, "workload", "pipeline", "--size", "0.01", "--threads", "3"];
+    let run = place
+        .corewise(
+            &[
+                &["try", "--talk", "--on", "0", "--runs-max", "9", "--rest", "0s", "--no-confirm", "--json"],
+                &command[..],
+            ]
+            .concat(),
+        )
+        .output()
+        .unwrap();
+    let said = text(&run.stderr);
+    if run.status.code() == Some(3) {
+        return println!("skipped: {said}");
+    }
+    assert!(said.contains("watching a first run") && said.contains("talk graph 1 proposes"), "{said}");
+    let document: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let experiment = &document["observed"]["experiment"];
+    let reasons: Vec<&str> =
+        experiment["arms"].as_array().unwrap().iter().map(|arm| arm["reason"].as_str().unwrap()).collect();
+    if !said.contains("proposes no placement") {
+        assert!(reasons.iter().any(|reason| reason.starts_with("talk graph 1: ")), "{reasons:?}");
+    }
+    let resumed =
+        place.corewise(&["try", "--resume", "--runs-max", "12", "--rest", "0s", "--no-confirm"]).output().unwrap();
+    let said = text(&resumed.stderr);
+    assert!(matches!(resumed.status.code(), Some(0 | 1)) && !said.contains("watching a first run"), "{said}");
+}
+
+#[test]
+fn threads_of_a_plain_command_have_roles() {
+    let place = TestPlace::new();
+    let program = env!("CARGO_BIN_EXE_corewise");
+    let line = [
+        "try",
+        "--role",
+        "all=.*",
+        "--on",
+        "all=1",
+        "--on",
+        "0",
+        "--runs-max",
+        "6",
+        "--rest",
+        "0s",
+        "--no-confirm",
+        "--json",
+        "--",
+        program,
+        "workload",
+        "pipeline",
+        "--size",
+        "0.01",
+        "--threads",
+        "2",
+    ];
+    let run = place.corewise(&line).output().unwrap();
+    if text(&run.stderr).contains("only cpu") {
+        return println!("skipped: one cpu");
+    }
+    assert!(matches!(run.status.code(), Some(0 | 1)), "{}", text(&run.stderr));
+    let document: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let arms = document["observed"]["experiment"]["arms"].as_array().unwrap();
+    assert!(arms.iter().any(|arm| arm["name"] == "all=1" && arm["roles"][0]["cpus"] == "1"), "{arms:?}");
+}
