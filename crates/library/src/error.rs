@@ -29,7 +29,7 @@ pub enum PlaceError {
     Expression {
         /// The mistake.
         error: PlacementError,
-        /// True if the expression is that of the person who runs the program.
+        /// True if the expression is in `COREWISE_PLACE`.
         by_person: bool,
     },
     /// Cpus were named by number that this program may not use.
@@ -88,7 +88,7 @@ pub enum PlaceError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WhyUnproven {
-    /// The person who runs the program wants no placement.
+    /// `COREWISE=off` is set.
     #[error("the variable {} is \"off\"", crate::user_wish::SWITCH_VARIABLE)]
     Off,
     /// The name is no file name.

@@ -20,7 +20,7 @@
 //! `spread(8, llc)`. A [`Placement`] has these cpus in order. Its threads get its whole mask unless [`Placement::one_cpu_each`] or
 //! [`Placement::within`] narrows it, since a thread that may use several cpus can leave a busy one.
 //!
-//! Limits of the person who runs the program come first: the cpuset, the inherited affinity mask, and two variables. `COREWISE=off` leaves
+//! Limits of the program's user come first: the cpuset, the inherited affinity mask, and two variables. `COREWISE=off` leaves
 //! every thread alone; `COREWISE_PLACE=EXPR` replaces the program's expressions. Each mask is read back after it was set.
 //!
 //! Placing threads by hand is often useless, and sometimes harmful: [`proven`] places only where an experiment showed that it helps.

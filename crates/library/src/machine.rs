@@ -17,7 +17,7 @@ use crate::worth::PublishedKnowledge;
 /// The cpus that a program may use, for cpus of its own choice.
 const ALL: &str = "all";
 
-/// A machine, with the limits of this process and the wishes of the person who runs it. Copies share it.
+/// A machine, with the limits of this process and the wishes of its user. Copies share it.
 ///
 /// # Examples
 /// ```

@@ -92,7 +92,7 @@ impl ThreadPin {
     }
 }
 
-/// What came of placing threads.
+/// Result of placing threads.
 ///
 /// # Examples
 /// ```

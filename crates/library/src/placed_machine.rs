@@ -3,7 +3,7 @@
 use crate::limits::ProcessLimits;
 use crate::user_wish::UserWish;
 
-/// What a machine and its placements share.
+/// State that a machine and its placements share.
 #[derive(Debug)]
 pub struct PlacedMachine {
     /// Its cpus and caches.

@@ -14,12 +14,12 @@ use crate::error::PlaceError;
 use crate::pinning::{PinReport, SharedReport, ThreadPin, pin_calling_thread};
 use crate::placed_machine::PlacedMachine;
 
-/// Who chose an expression.
+/// Origin of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementSource {
     /// The program.
     Program,
-    /// The person who runs it, instead of the program.
+    /// The person at the command line, instead of the program.
     Person {
         /// The program's expression.
         instead_of: String,

@@ -28,7 +28,7 @@ pub struct ThreadPlace {
     pub last_cpu: Option<u32>,
 }
 
-/// Returns the threads of this process, in the order of their starts. Those that end meanwhile may be missing.
+/// Returns the threads of this process, in the order of their starts. A thread that ends meanwhile may be missing.
 ///
 /// # Errors
 /// If they cannot be read here.

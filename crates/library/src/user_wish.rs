@@ -1,4 +1,4 @@
-//! Wishes of the person who runs the program, from its environment.
+//! Wishes of the program's user, from its environment.
 
 /// Variable that turns placing off.
 pub const SWITCH_VARIABLE: &str = "COREWISE";
@@ -7,7 +7,7 @@ pub const PLACE_VARIABLE: &str = "COREWISE_PLACE";
 /// Value of [`SWITCH_VARIABLE`] that leaves every thread alone.
 const OFF: &str = "off";
 
-/// What the person wants.
+/// The wish of the person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserWish {
     /// True if every thread stays where it is.

@@ -75,7 +75,7 @@ impl Worth {
     }
 }
 
-/// What a program knows of the machine without a history: the map of worth.
+/// Knowledge of the machine without a history: the map of worth.
 pub struct PublishedKnowledge;
 
 impl MachineKnowledge for PublishedKnowledge {

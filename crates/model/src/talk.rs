@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::links::map::LinkMapProvenance;
 
-/// What `corewise talk` saw of a program's threads.
+/// The talk of a program's threads, as `corewise talk` saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TalkGraph {
     /// Its origin.
@@ -41,7 +41,7 @@ pub struct TalkGraph {
     /// Wakes that were not recorded, because memory was bounded.
     #[serde(default)]
     pub lost: u64,
-    /// What could not be seen.
+    /// Facts that could not be seen.
     pub gaps: Vec<Gap>,
 }
 
@@ -94,24 +94,24 @@ impl TalkSource {
     }
 }
 
-/// One that wakes or is woken.
+/// A thread, pool or interrupt that wakes or is woken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TalkVertex {
     /// Its name as the system gives it: any characters.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: VertexKind,
     /// Name of the program that its process runs; empty for an interrupt or if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub program: String,
     /// Share of the time in which it was on a cpu; of a pool, the sum of its threads.
     pub busy_share: f64,
-    /// The cpus on which it may run; of an interrupt, those that handle it. Empty if unknown.
+    /// The cpus on which it may run, or that handle the interrupt. Empty if unknown.
     #[serde(default)]
     pub cpus: CpuSet,
 }
 
-/// What a vertex is.
+/// Kind of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum VertexKind {
@@ -122,7 +122,7 @@ pub enum VertexKind {
         /// Its number.
         thread: u32,
     },
-    /// Threads of one program whose names differ only in numbers.
+    /// Threads of one program with names that differ only in numbers.
     Pool {
         /// How many.
         threads: u32,

@@ -1,6 +1,6 @@
 //! The error rates and the power of experiments, by simulation: a small seeded version of `cargo xtask validate`.
 //!
-//! The bounds are those that docs/statistics.md promises, with three standard errors for the smaller number of experiments.
+//! The bounds are the promises of docs/statistics.md, with three standard errors for the smaller number of experiments.
 //! The seeds are fixed: the same numbers come out every time.
 
 use corewise_machine::random::RandomGenerator;

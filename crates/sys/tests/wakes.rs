@@ -204,7 +204,7 @@ fn wait_until(is_wanted: impl Fn(usize) -> bool) -> usize {
     last
 }
 
-/// Returns the number of programs in the kernel whose name is one of corewise's.
+/// Returns the number of programs in the kernel with a name of corewise's.
 fn own_programs() -> usize {
     let command = |number: libc::c_long, attributes: &mut [u32; 32]| {
         // SAFETY: the kernel reads and writes the attributes, which outlive the call, and the buffer that they name.

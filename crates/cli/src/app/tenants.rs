@@ -24,13 +24,13 @@ pub struct CpuTenant {
     pub threads: usize,
     /// The cpus that these may use, there and elsewhere.
     pub cpus: CpuSet,
-    /// The cpus on which these were seen last, at the beginning and the end of the look; only those that ran meanwhile.
+    /// The cpus on which these were seen last, at the beginning and the end of the look; only if they ran meanwhile.
     pub seen_on: CpuSet,
     /// Milliseconds that threads which were seen there ran during the look.
     pub ran_ms: f64,
 }
 
-/// Looks at all processes twice, with a pause between. Those that ran there come first, the longest before others, then by number.
+/// Looks at all processes twice, with a pause between. Processes that ran there come first, the longest before others, then by number.
 pub fn list_tenants(cpus: &CpuSet, pause: Duration) -> Vec<CpuTenant> {
     let _ = OpenFiles::raise_limit();
     let mut readers: Vec<(u32, ThreadReader)> =

@@ -15,7 +15,7 @@ use super::roster::ThreadRoster;
 
 /// Most switches that are kept: 64 MB.
 const MOST_SWITCHES: usize = 2_000_000;
-/// Threads whose calls are read at each step.
+/// Maximum number of threads with a call that is read at each step.
 const CALLS_PER_STEP: usize = 32;
 const WHAT: &str = "wakes guessed from switches";
 
@@ -27,7 +27,7 @@ pub struct GuessedTalk {
     names: Vec<(u32, u32, String)>,
     /// By what each thread was seen to wait, how often.
     calls: BTreeMap<u32, BTreeMap<WakeMeans, u32>>,
-    /// The thread whose call is read next.
+    /// The thread of the next call to read.
     next_call: u32,
     lost: u64,
     gaps: Vec<Gap>,

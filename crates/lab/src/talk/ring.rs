@@ -124,7 +124,7 @@ impl Drop for RingTalk {
 struct WakeTally {
     /// Watched threads with their processes.
     watched: BTreeMap<u32, u32>,
-    /// The thread whose children are watched.
+    /// The parent of the watched threads.
     parent: Option<u32>,
     wakes: BTreeMap<(WakeOrigin, u32), f64>,
     /// Names of tasks when they were counted first: they may have ended later.

@@ -1,4 +1,4 @@
-//! A program whose threads wake each other as planted: four pairs by futex, a star by pipes, a ring by sockets.
+//! A program of threads that wake each other as planted: four pairs by futex, a star by pipes, a ring by sockets.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -25,7 +25,7 @@ trait Stream: Send {
     fn get(&mut self);
 }
 
-/// The end that is written, or the one that is read.
+/// The end that is written, or the end that is read.
 enum FileEnd<R, W> {
     Reader(R),
     Writer(W),

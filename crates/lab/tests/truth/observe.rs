@@ -32,7 +32,7 @@ pub struct ObservedPlace {
     pub other: Option<u32>,
     /// Whether functions have names here.
     pub names_functions: bool,
-    /// Whether the system's numbers of tasks are those that this process sees.
+    /// Whether this process sees the system's numbers of tasks.
     sees_all_tasks: bool,
 }
 

@@ -17,7 +17,7 @@ pub fn cpus_in_turn(cpus: &CpuSet, near: &CpuSet, machine: &Machine) -> Vec<u32>
     turn
 }
 
-/// Plans a cpu for each interrupt in turn, and begins again if there are more interrupts than cpus. Those that never occurred come last, as
+/// Plans a cpu for each interrupt in turn, and begins again if there are more interrupts than cpus. Interrupts that never occurred come last, as
 /// a card's configuration does beside its queues.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ impl InterruptPlan {
         }
     }
 
-    /// Adds an interrupt that cannot be moved. Those that each cpu has are none of a device's.
+    /// Adds an interrupt that cannot be moved. Interrupts of each cpu are none of a device's.
     fn leave_interrupt(&mut self, interrupt: &DeviceInterrupt) {
         if interrupt.mobility != InterruptMobility::PerCpu {
             self.staying.push(StayingInterrupt::new(interrupt));

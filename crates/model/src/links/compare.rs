@@ -105,7 +105,7 @@ fn compare_series(
         by_class.entry(tier).or_default().push((change, is_beyond(pair, other)));
     }
     let spread = spread_of_pairs(&by_class);
-    // Of a pair with two costs the one that changed more is looked at, so each pair counts twice.
+    // Of a pair with two costs the more changed is looked at, so each pair counts twice.
     let reach = spread.reach_of_any(2 * by_class.values().map(Vec::len).sum::<usize>(), ERROR_RATE);
     for (change, beyond) in by_class.values_mut().flatten() {
         *beyond &= change.ratio.ln().abs() > reach;

@@ -303,7 +303,7 @@ mod tests {
         let plan = whole(&machine);
         assert_eq!((plan.initiators.len(), plan.nodes.as_slice(), plan.cells.len()), (8, &[0, 2][..], 16));
         assert_eq!((plan.staircases.len(), plan.buffer_bytes), (1, 256 << 20));
-        // The dies without memory have no own node: the nearest is one that has.
+        // The dies without memory have no own node: the nearest with a node serves.
         for initiator in &plan.initiators {
             assert!([0, 2].contains(&plan.nearest_node(&machine, initiator)), "{initiator:?}");
         }

@@ -9,7 +9,7 @@ use crate::stats::order::median;
 
 /// Share of the cheapest pair's cost that a message between two threads on one cpu has.
 const ON_ONE_CPU: f64 = 0.5;
-/// Assumed cost of a pair whose relation is not known either, in nanoseconds.
+/// Assumed cost of a pair of unknown relation, in nanoseconds.
 const UNKNOWN_NS: f64 = 320.0;
 
 /// Where costs come from.
@@ -122,7 +122,7 @@ impl UsualCosts {
     fn cost_of(&self, _machine: &Machine, a: u32, b: u32) -> f64 {
         let Some(relation) = self.relations.relation_between(a, b) else { return UNKNOWN_NS };
         let own = self.measured.iter().find(|(known, _)| *known == relation);
-        // Of a relation that was not measured, scaled by the nearest one that was.
+        // Of a relation without a measurement, scaled by the nearest measured one.
         let nearest = self.measured.iter().min_by_key(|(known, _)| (*known as usize).abs_diff(relation as usize));
         match (own, nearest) {
             (Some((_, cost)), _) => *cost,

@@ -56,7 +56,7 @@ impl FoldedTalk {
     }
 }
 
-/// Returns the vertices in sets of those that are folded.
+/// Returns the vertices in sets, each folded to one.
 fn find_pools(graph: &TalkGraph) -> Vec<Vec<usize>> {
     let mut classes: BTreeMap<(bool, &str, String), Vec<usize>> = BTreeMap::new();
     for (at, vertex) in graph.vertices.iter().enumerate() {

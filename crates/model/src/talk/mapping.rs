@@ -1,4 +1,4 @@
-//! Assigns threads to cpus so that those that talk are near each other and none has to wait for its cpu.
+//! Assigns threads to cpus so that partners are near each other and none has to wait for its cpu.
 //!
 //! The cost is the time of talk in a second, in seconds: rates of wakes times costs of pairs, plus a penalty for load
 //! beyond what a cpu and a core can do. This is a quadratic assignment problem. A greedy start is improved by swaps; then an iterated local
@@ -322,7 +322,7 @@ impl<'a> AssignmentSearch<'a> {
         self.spend(steps);
     }
 
-    /// Swaps each of these threads with its best partner as long as that lowers the cost, and then those that it talks with. Returns the
+    /// Swaps each of these threads with its best partner as long as that lowers the cost, and then its partners. Returns the
     /// change of the cost.
     fn descend(&mut self, mut active: Vec<usize>, least: f64) -> f64 {
         let mut is_active = vec![false; self.problem.threads()];
@@ -383,7 +383,7 @@ impl<'a> AssignmentSearch<'a> {
         self.return_to(&best.1);
     }
 
-    /// Moves a few threads near a random partner of theirs, each that had to give way after the one that took its seat; returns the
+    /// Moves a few threads near a random partner of theirs, each displaced thread after its displacer; returns the
     /// threads, and the change of the cost.
     fn shake(&mut self) -> (Vec<usize>, f64) {
         let threads = self.problem.threads();

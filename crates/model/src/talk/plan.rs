@@ -12,13 +12,13 @@ use super::fold::{FoldedTalk, NUMBER_SIGN};
 use super::mapping::MappingProblem;
 use super::{TalkGraph, TalkSource, VertexKind};
 
-/// Maximum number of threads with a cpu of their own choice; those that talk and compute least are left to the system.
+/// Maximum number of threads with a cpu of their own choice; the least talking and computing ones are left to the system.
 const MOST_THREADS: usize = 512;
 /// Maximum number of roles of a placement.
 const MOST_ROLES: usize = 32;
 /// Number of threads that may share a cpu if there are cpus for all.
 const SEATS: usize = 2;
-/// Levels whose objects hold a group, in the order of preference: the first one that restricts anything.
+/// Levels whose objects hold a group, in the order of preference: the first is taken that restricts anything.
 const LEVELS: [Level; 5] = [Level::Llc, Level::Cluster, Level::Die, Level::Node, Level::Package];
 
 /// Where the threads would go, and the placements to try. Nothing of it is proven.

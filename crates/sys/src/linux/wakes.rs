@@ -35,7 +35,7 @@ const MOST_PROCESSES: u32 = 1 << 14;
 #[derive(Debug)]
 pub struct WakeCounter {
     maps: WakeMaps,
-    /// Programs that count, and those that measure waiting times.
+    /// Programs that count, and programs that measure waiting times.
     counting: Vec<OwnedFd>,
     timing: Vec<OwnedFd>,
     attached: Vec<OwnedFd>,

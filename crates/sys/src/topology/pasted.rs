@@ -128,7 +128,7 @@ fn cpu_facts(cpus: &PastedCpus, summary: &SummaryFacts) -> Vec<CpuFacts> {
             sharing.entry((*level, *kind, *id)).or_default().insert(*number);
         }
     }
-    // What the summary adds up differs between kinds of core.
+    // The summary adds up sizes that differ between kinds of core.
     let summed = if is_of_kinds(cpus) { &SummaryFacts::default() } else { summary };
     let fact = |(number, cpu): (&u32, &PastedCpu)| CpuFacts {
         number: *number,

@@ -91,7 +91,7 @@ pub struct WakeCounts {
     pub edges: Vec<WakeCount>,
     /// Waiting times, in the slots in which they were measured.
     pub waits: Vec<WakeWait>,
-    /// The processes whose wakes were counted, ended ones included.
+    /// The counted processes, ended ones included.
     pub processes: Vec<u32>,
     /// The tasks.
     pub tasks: Vec<WakeTask>,

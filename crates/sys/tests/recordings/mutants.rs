@@ -356,9 +356,9 @@ fn stands_alone(files: &Files, path: &str) -> bool {
 /// What became of some mutants of a recording.
 #[derive(Debug, Default)]
 struct MutantOutcome {
-    /// Those that give the original machine.
+    /// Number of mutants that give the original machine.
     equal: usize,
-    /// Those that give another one, and a gap that names the file.
+    /// Number of mutants that give another machine, and a gap that names the file.
     named: usize,
     refused: usize,
     /// What is wrong with the others.

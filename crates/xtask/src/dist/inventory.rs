@@ -26,7 +26,7 @@ struct LinkedLibrary {
     version: String,
     /// Expression of SPDX.
     licence: String,
-    /// Folder of the sources; `None` for those that come with the compiler.
+    /// Folder of the sources; `None` if they come with the compiler.
     sources: Option<PathBuf>,
     /// SHA-256 of the archive in the registry; `None` for crates of this repository.
     checksum: Option<String>,
@@ -74,7 +74,7 @@ impl LibraryInventory {
         Ok(Self { libraries, program, summary })
     }
 
-    /// Returns all libraries but corewise and its crates, with those that come with the compiler.
+    /// Returns all libraries but corewise and its crates, with what the compiler brings.
     fn third_party(&self) -> Vec<LinkedLibrary> {
         let (name, licence, _) = C_LIBRARY;
         let of_compiler = |name: &str, version: &str, licence: &str| LinkedLibrary {

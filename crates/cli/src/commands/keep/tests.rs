@@ -77,7 +77,7 @@ fn held(name: &str) -> KeeperState<'static> {
     }
 }
 
-/// The list of rules, with or without the one that keeps them.
+/// The list of rules, with or without their keeper.
 fn list(rules: &[ResolvedRule], running: Option<&KeeperState<'_>>, width: usize) -> TextScreen {
     screen::draw_list(&listed(rules, running), width)
 }

@@ -34,7 +34,7 @@ const LONGEST_LABEL: usize = 20;
 /// Maximum columns of a sentence, whatever the threads in it are called.
 const LONGEST_SENTENCE: usize = 1000;
 
-/// Composes the story of a graph. `machine` is the one that the plan is for.
+/// Composes the story of a graph. The plan is for `machine`.
 pub fn compose_story(
     graph: &TalkGraph,
     conclusions: &TalkConclusions,

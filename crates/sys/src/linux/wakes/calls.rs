@@ -4,7 +4,7 @@ use libc::c_long;
 
 use crate::values::wakes::CallKind;
 
-/// Calls whose first argument is the descriptor that they wait for.
+/// Calls with the descriptor that they wait for as first argument.
 pub const DESCRIPTOR_CALLS: [i32; 11] = [
     libc::SYS_read as i32,
     libc::SYS_write as i32,

@@ -55,7 +55,7 @@ use Register::{R1, R2, R10};
 /// Value of the source register in a load of an address: a map by its descriptor.
 const MAP_BY_DESCRIPTOR: u8 = 1;
 
-/// A jump whose target is not known yet.
+/// A jump to a place that is not known yet.
 #[must_use]
 #[derive(Debug)]
 pub struct OpenJump(usize);

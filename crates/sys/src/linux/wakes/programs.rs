@@ -8,7 +8,7 @@ use super::instructions::Register::{R0, R1, R2, R6, R7, R8, R9, R10};
 use super::instructions::{BpfInstruction, KernelFunction, OpenJump, ProgramText, Register};
 use super::layout::KernelLayout;
 
-/// Bytes of keys and values. Their layouts are those that [`super::entries`] reads.
+/// Bytes of keys and values. [`super::entries`] reads these layouts.
 pub const EDGE_KEY_BYTES: usize = 20;
 pub const EDGE_VALUE_BYTES: usize = 8;
 pub const TASK_VALUE_BYTES: usize = 24;
@@ -20,7 +20,7 @@ pub const WAIT_VALUE_BYTES: usize = 16;
 pub const WAKES_COUNT: i32 = 1;
 pub const CHILDREN_COUNT: i32 = 2;
 
-/// Marks a device's interrupt whose handler runs now; without it, the number is that of the last one on this cpu.
+/// Marks the device's interrupt that is handled now; without it, the number is that of the last one on this cpu.
 pub const HANDLER_RUNS: i32 = 1 << 16;
 /// Marks that a timer's function runs now.
 pub const TIMER_RUNS: i32 = 1 << 17;

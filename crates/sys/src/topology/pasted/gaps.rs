@@ -5,7 +5,7 @@ use corewise_machine::{Gap, suggested_command};
 
 use super::summary::SummaryFacts;
 
-/// What is missing without a frequency of each cpu, unless the kinds have names.
+/// The gap without a frequency of each cpu, unless the kinds have names.
 pub const KINDS: &str = "kinds of cores";
 
 /// Returns the gaps of pasted text, each with the output that would close it.

@@ -19,7 +19,7 @@ pub struct SummaryCache {
 /// Sizes of caches are multiples of this, in bytes: a sum that does not divide into such is one of unequal sizes.
 const SIZE_STEP: u64 = 4 << 10;
 
-/// Who shares each cache of a level.
+/// Sharers of each cache of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CacheSharing {
     Core,
@@ -153,7 +153,7 @@ impl SummaryFacts {
         self.caches.iter().any(|cache| matches!(self.cache_sharing(cache, &self.nodes), CacheSharing::Neighbours(_)))
     }
 
-    /// Returns true if nothing shows who shares a cache.
+    /// Returns true if a cache has unknown sharers.
     pub fn has_unplaced_caches(&self) -> bool {
         self.caches.iter().any(|cache| self.cache_sharing(cache, &self.nodes) == CacheSharing::Unknown)
     }

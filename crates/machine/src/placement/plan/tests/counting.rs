@@ -1,4 +1,4 @@
-//! Numbers and sizes of classes are those that brute force finds.
+//! Numbers and sizes of classes are what brute force finds.
 
 use std::collections::{BTreeMap, HashMap};
 
