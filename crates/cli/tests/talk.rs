@@ -25,6 +25,11 @@ fn printed(place: &TestPlace, arguments: &[&str]) -> String {
     text(&run.stdout)
 }
 
+/// Text with its lines joined: where they break depends on the width.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn planned(place: &TestPlace, file: &str, machine: &str) -> Value {
     let document = printed(place, &["talk", "--plan", file, "--machine", machine, "--json"]);
     serde_json::from_str(&document).unwrap()
@@ -46,7 +51,7 @@ fn a_graph_of_a_file_goes_onto_the_caches_of_another_machine() {
     }
     assert_ne!(on("reader"), on("log"), "{plan}");
     assert!(plan["message_ns"].as_f64().unwrap() < plan["random_ns"].as_f64().unwrap(), "{plan}");
-    let screen = printed(&place, &["talk", "--plan", "edges.csv", "--machine", "threadripper-3960x"]);
+    let screen = joined(&printed(&place, &["talk", "--plan", "edges.csv", "--machine", "threadripper-3960x"]));
     for part in ["reader", "futex", "Proposed: ", "assumed from the topology", "proven", "spin locks"] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
@@ -124,7 +129,7 @@ fn a_watched_program_is_stored_compared_and_shown() {
         printed(&place, &["history", "show", "1"]).contains("Talk")
             || printed(&place, &["history", "show", "1"]).contains("talk graph 1")
     );
-    let compared = printed(&place, &["history", "compare", "1", "2"]);
+    let compared = joined(&printed(&place, &["history", "compare", "1", "2"]));
     assert!(compared.contains("between talk graph 1 and talk graph 2"), "{compared}");
 }
 
