@@ -1,4 +1,4 @@
-//! Control groups of this machine: whoever is in one that is removed goes back to where it came from.
+//! Control groups of this machine: whoever is in a group that is removed goes back to where it came from.
 //!
 //! This needs a mounted hierarchy of version 2 and the right to make groups in it, and no controller.
 
@@ -70,7 +70,7 @@ impl Drop for GroupSleeper {
 }
 
 impl GroupSleeper {
-    /// One that sleeps. An emulator goes on before its child is the other program, and has threads of its own there.
+    /// A child that sleeps. An emulator goes on before its child is the other program, and has threads of its own there.
     fn begun() -> Self {
         let sleeper = Self(Command::new("sleep").arg("1000").spawn().unwrap());
         let name = format!("/proc/{}/comm", sleeper.0.id());

@@ -258,7 +258,7 @@ fn lint_workspace() -> Result<()> {
     clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     // Linting links nothing, so libFuzzer is not built for it.
     run_command(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))?;
-    // As for embedders, without the workloads, and as for those who want the daemon alone.
+    // As for embedders, without the workloads, and as the daemon alone.
     for features in ["measuring", "keep"] {
         run_command(cargo_command().args(["clippy", "--package", "corewise-cli", "--no-default-features"]).args([
             "--features",

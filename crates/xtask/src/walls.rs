@@ -36,7 +36,7 @@ pub struct ModuleUses {
     pub paths: BTreeSet<PathSegments>,
     /// The names of all methods called here.
     pub methods: BTreeSet<String>,
-    /// Those that read to the end of something whose length was not limited before.
+    /// Functions that read to the end of something of unlimited length.
     pub unlimited_reads: BTreeSet<String>,
     /// The types for which `Artifact` is implemented here.
     pub artifacts: BTreeSet<String>,

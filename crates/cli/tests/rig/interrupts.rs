@@ -56,7 +56,7 @@ const TIMER: u64 = 0;
 const HAS_TWO_ALIKE: fn(&RigMachine) -> bool =
     |machine| HAS_TWO(machine) && machine.isolated.is_empty() && machine.nohz_full.is_empty();
 
-/// The modules of the disk's driver, each after those that it needs.
+/// The modules of the disk's driver, each after what it needs.
 pub const MODULES: &str = "virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk";
 
 /// The cpus of all interrupts: those allowed, as the kernel has them.

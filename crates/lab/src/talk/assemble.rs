@@ -100,7 +100,7 @@ struct GraphBuilder<'a> {
     places: BTreeMap<VertexKey, usize>,
     vertices: Vec<TalkVertex>,
     edges: BTreeMap<(usize, usize, WakeMeans), EdgeWeight>,
-    /// Wakes between watched threads and those of other programs, by these.
+    /// Wakes between watched and other programs, by these.
     others: BTreeMap<String, f64>,
     all_wakes: f64,
 }

@@ -26,14 +26,14 @@ impl Artifact for TalkGraph {
         if threads > MOST_THREADS || self.vertices.iter().any(|vertex| vertex.kind == VertexKind::Pool { threads: 0 }) {
             return Err("one of its pools has no threads, or too many".to_owned());
         }
-        if !(self.seconds > 0.0) {
+        if self.seconds.is_nan() || self.seconds <= 0.0 {
             return Err("it was watched for no time".to_owned());
         }
         let is_place = |vertex: usize| vertex < self.vertices.len();
         if self.edges.iter().any(|edge| !is_place(edge.waker) || !is_place(edge.wakee)) {
             return Err("an edge is between threads that it does not have".to_owned());
         }
-        let is_wrong = |value: f64| !value.is_finite() || value < 0.0 || value > 1e15;
+        let is_wrong = |value: f64| !(0.0..=1e15).contains(&value);
         let of_edges = self.edges.iter().flat_map(|edge| [Some(edge.wakes), edge.waiting_ns]).flatten();
         match of_edges.chain(self.vertices.iter().map(|vertex| vertex.busy_share)).find(|value| is_wrong(*value)) {
             Some(value) => Err(format!("{value} is no number of wakes, no time and no share")),

@@ -95,7 +95,7 @@ fn list_partners(graph: &TalkGraph) -> Vec<BTreeMap<usize, f64>> {
     partners
 }
 
-/// Returns true if the vertices of a class have the same partners: the mean cosine between the wakes of one and those of all others is
+/// Returns true if the vertices of a class have the same partners: the mean cosine between the wakes of one and of all others is
 /// high. The places of the two themselves do not count, so the threads of a pool may talk with each other.
 fn are_alike(class: &[usize], partners: &[BTreeMap<usize, f64>]) -> bool {
     let mut sums: BTreeMap<usize, f64> = BTreeMap::new();

@@ -128,7 +128,7 @@ fn trials_are_added_one_by_one() {
     let (first, second) = (store.add_artifact(&experiment(2)).unwrap(), store.add_artifact(&experiment(4)).unwrap());
     let failed = TrialOutcome::Failed { why: "exit status 1".into(), output: "no\nluck \u{1f980}".into() };
     let trials = [trial(0, 1.0 / 3.0), trial(1, 1e99), Trial { outcome: failed, ..trial(1, 0.0) }];
-    // Written by two, as by a session and by the one that goes on.
+    // Written by two, as by a session and by its continuation.
     store.add_trial(first, &trials[0]).unwrap();
     store.add_trial(second, &trial(9, 9.0)).unwrap();
     let mut other = ArtifactStore::open(&path).unwrap();

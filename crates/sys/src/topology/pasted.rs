@@ -152,7 +152,7 @@ fn cpu_facts(cpus: &PastedCpus, summary: &SummaryFacts) -> Vec<CpuFacts> {
     cpus.iter().map(fact).collect()
 }
 
-/// Returns true if a table's frequencies, or numbers of cpus that share an L1 or L2, differ as those of kinds of core do.
+/// Returns true if a table's frequencies, or numbers of cpus that share an L1 or L2, differ as between kinds of core.
 fn is_of_kinds(cpus: &PastedCpus) -> bool {
     let frequencies = || cpus.values().filter_map(|cpu| cpu.maximum_frequency_khz);
     let is_far = frequencies().min().zip(frequencies().max()).is_some_and(|(low, high)| high >= low + low / 4);

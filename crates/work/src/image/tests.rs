@@ -83,7 +83,7 @@ fn each_check_finds_a_result_that_is_wrong() {
     let picture = GreyPicture::draw_discs(150, 90, 5).unwrap();
     let (planes, spectrum) = analysed(&picture, 2);
     let threshold = planes.threshold.load(Ordering::Relaxed);
-    // Pixel 499 is one that is looked at.
+    // Pixel 499 is looked at.
     fn spoil<T: Copy>(mut values: Vec<T>, change: impl Fn(T) -> T) -> Vec<T> {
         values[499] = change(values[499]);
         values

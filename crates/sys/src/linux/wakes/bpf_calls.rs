@@ -120,14 +120,14 @@ pub fn create_map(kind: MapKind, key_bytes: usize, value_bytes: usize, entries: 
     unsafe { open_bpf(MAP_CREATE, &mut attributes) }
 }
 
-/// Writes an entry of a map. Sizes must be those of the map.
+/// Writes an entry of a map. Sizes must be the map's.
 pub fn update_map<const K: usize, const V: usize>(map: &OwnedFd, key: &[u8; K], value: &[u8; V]) -> io::Result<()> {
     let mut attributes = element_of(map, key.as_ptr(), value.as_ptr());
     // SAFETY: both are as long as the map's keys and values, and outlive the call.
     unsafe { call_bpf(MAP_UPDATE, &mut attributes).map(drop) }
 }
 
-/// Reads the entry of a key; `None` if there is none. Sizes must be those of the map.
+/// Reads the entry of a key; `None` if there is none. Sizes must be the map's.
 pub fn read_entry<const K: usize, const V: usize>(map: &OwnedFd, key: &[u8; K]) -> Option<[u8; V]> {
     let mut value = [0; V];
     let mut attributes = element_of(map, key.as_ptr(), value.as_mut_ptr());
