@@ -27,6 +27,8 @@ pub struct HeatMap {
     pub is_of_pairs: bool,
     /// Unit of the costs: "ns".
     pub unit: String,
+    /// Meaning of an unknown cost, if it is not that it was not measured.
+    pub unknown: Option<&'static str>,
     /// Costs at the ends of the scale, if known; otherwise quantiles.
     pub ends: Option<[f64; 2]>,
 }
@@ -53,6 +55,12 @@ pub struct HeatSide {
     pub groups: Vec<Range<usize>>,
     /// Names of the groups; groups beyond the end of this list have no name.
     pub names: Vec<String>,
+}
+
+impl HeatMap {
+    fn meaning_of_blank(&self) -> &'static str {
+        self.unknown.unwrap_or("not measured")
+    }
 }
 
 impl HeatSide {

@@ -109,6 +109,7 @@ impl MatrixLayout {
             predicted: if self.predicted.is_empty() { Vec::new() } else { predicted.collect() },
             is_of_pairs: true,
             unit: self.unit.word().to_owned(),
+            unknown: None,
             ends: self.ends,
         }
     }

@@ -200,6 +200,7 @@ fn compose_heat(conclusions: &TalkConclusions, seconds: f64) -> Vec<StoryPart> {
         predicted: Vec::new(),
         is_of_pairs: true,
         unit: "wakes/s".to_owned(),
+        unknown: Some("no wakes"),
         ends: None,
     };
     let figure = StoryFigure {
@@ -302,10 +303,6 @@ fn compose_foot(graph: &TalkGraph, conclusions: &TalkConclusions, kept: &Storage
         );
     }
     lines.extend(compose_gaps(&graph.gaps));
-    lines.push(faint(
-        "Not seen: threads that share memory without waking each other, as with spin locks and lock-free queues."
-            .to_owned(),
-    ));
     let stored = match kept {
         StorageStatus::Stored(number) => Some(format!("stored as talk graph {number}")),
         StorageStatus::No => Some("not stored".to_owned()),

@@ -82,6 +82,7 @@ fn heat_map(
         predicted: if is_predicted { values.iter().map(|(_, predicted)| *predicted).collect() } else { Vec::new() },
         is_of_pairs: false,
         unit: unit.to_owned(),
+        unknown: None,
         ends: None,
     })
 }

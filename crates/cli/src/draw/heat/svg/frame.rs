@@ -57,7 +57,7 @@ impl HeatFrame<'_> {
         }
         let mut x = if self.picture.scale.is_some() { STEPS * BAR[0] + 3 * EDGE } else { 0 };
         if self.has_unknown {
-            text.push_str(&draw_swatch(x, UNKNOWN, "not measured"));
+            text.push_str(&draw_swatch(x, UNKNOWN, self.picture.map.meaning_of_blank()));
             x += 11 * SIZE;
         }
         if !self.picture.map.predicted.is_empty() {

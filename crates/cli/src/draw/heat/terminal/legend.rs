@@ -28,7 +28,7 @@ impl TerminalHeat<'_> {
         }
         notes.extend(self.plan.rows.describe_cell(&self.plan.columns));
         if has_unknown && self.scale.is_some() {
-            notes.push("blank: not measured".to_owned());
+            notes.push(format!("blank: {}", self.map.meaning_of_blank()));
         }
         if self.predicted.contains(&true) {
             notes.push(match (self.plan.form, self.depth) {
