@@ -62,6 +62,38 @@ fn timings_of_other_programs_are_described_and_not_stored() {
 }
 
 #[test]
+fn files_of_timings_are_compared_and_what_is_left_out_is_said() {
+    let place = TestPlace::new();
+    let write = |name: &str, text: &str| {
+        std::fs::write(place.path().join(name), text).unwrap();
+        place.path().join(name).display().to_string()
+    };
+    let times =
+        |first: f64, other: f64| (0..20).map(|run| if run % 2 == 0 { first } else { other }).collect::<Vec<_>>();
+    let of = |name: &str, times: Vec<f64>, codes: &str| {
+        format!("{{\"results\": [{{\"command\": \"{name}\", \"times\": {times:?}, \"exit_codes\": [{codes}]}}]}}")
+    };
+    let old = write("old.json", &of("app", times(0.5, 0.7), "0, 0, 1, 1"));
+    let new = write("new.json", &of("app", times(0.25, 0.26), ""));
+    let said = printed(&place, &["history", "import", &old, &new]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "hyperfine: 2 series",
+        "app: 2 of 20 runs failed (exit_codes), and are left out.",
+        "two groups, 9 around 500 ms and 9 around 700 ms; the median is of neither of them.",
+        "Interleaved runs tell the",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let broken = write("broken.csv", "old,new\n1,2\n3,fast\n");
+    let said = refused(&place, &["history", "import", &broken], 3);
+    assert!(said.contains("broken.csv: line 3: \"fast\" is not a number"), "{said}");
+    let mut command = place.corewise(&["history", "import", "-"]);
+    let run = command.stdin(std::fs::File::open(&new).unwrap()).output().unwrap();
+    assert!(text(&run.stdout).starts_with("hyperfine: 1 series"), "{}{}", text(&run.stdout), text(&run.stderr));
+}
+
+#[test]
 fn a_number_that_does_not_exist_is_told_with_those_that_do() {
     let place = TestPlace::new();
     assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());

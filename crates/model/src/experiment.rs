@@ -39,7 +39,7 @@ pub use partial::{PartialGain, RunPart};
 pub use question::QuestionKind;
 pub use race::PlacementRace;
 pub(crate) use race::{closed_test, find_usual};
-pub(crate) use shape::count_modes;
+pub(crate) use shape::split_values;
 pub(crate) use slots::SlotBlocks;
 pub use standing::{
     AnswerVerdict, ArmStanding, ArmState, ArmVerdict, BaselineEffect, CarryOverCheck, CarryOverEffect,

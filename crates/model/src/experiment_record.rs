@@ -8,8 +8,8 @@ use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKin
 use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trend::TrendValue;
 use crate::trial::{
-    Experiment, ThreadsReport, Trial, TrialDesign, TriedWorkload, VARIANT_PLACE, count_boots, experiment_standing,
-    metric_units, threads_report,
+    Experiment, GateVerdict, ThreadsReport, Trial, TrialDesign, TriedWorkload, VARIANT_PLACE, count_boots,
+    experiment_standing, judge_gate, metric_units, threads_report,
 };
 
 /// Upper limit on the number of trials times the largest number of trials of one placement: judging takes time in
@@ -34,6 +34,9 @@ pub struct ExperimentRecord {
 pub struct ExperimentConclusions {
     /// The verdict, each placement's part in it, and the checks on the experiment itself.
     pub standing: ExperimentStanding,
+    /// The outcome of the gate; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateVerdict>,
     /// The unit of the metric's values in all trials, and of the medians; empty for bare numbers.
     pub unit: QuantityUnit,
     /// The units of the guards' values.
@@ -213,7 +216,8 @@ impl Artifact for ExperimentRecord {
         let numbers = has_ratios.then(|| VerdictNumbers::from_standing(experiment, trials, &standing));
         let mut units = metric_units(experiment, trials);
         let unit = units.remove(0);
-        ExperimentConclusions { standing, unit, guard_units: units, numbers, threads }
+        let gate = judge_gate(experiment, &standing);
+        ExperimentConclusions { standing, gate, unit, guard_units: units, numbers, threads }
     }
 
     /// Returns each placement's effect with its any-time interval. Numbers of threads have no trend: the best number is

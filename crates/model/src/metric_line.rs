@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::quantity::{QuantityUnit, is_time_word};
+use crate::sample::column_of_call;
 
 /// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and ends in its unit; the value is a decimal
 /// number. It stands on a line of its own. The name's words decide whether more is better ([`more_is_better`]); without
@@ -28,8 +29,9 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// Words of metrics of which more is better, in names, units and patterns.
-const MORE: [&str; 27] = [
+const MORE: [&str; 28] = [
     "fps",
+    "framerate",
     "throughput",
     "ops",
     "iops",
@@ -59,14 +61,42 @@ const MORE: [&str; 27] = [
 ];
 
 /// Words of metrics of which less is better, besides units of time; if both occur, as in "error rate", these decide.
-const LESS: [&str; 26] = [
-    "time", "wall", "elapsed", "duration", "latency", "delay", "jitter", "stall", "stalls", "error", "errors", "miss",
-    "misses", "fault", "faults", "retries", "drops", "dropped", "lost", "cost", "cycles", "cpi", "joules", "watts",
-    "tail", "overruns",
+const LESS: [&str; 31] = [
+    "time",
+    "times",
+    "frametime",
+    "frametimes",
+    "runtime",
+    "latencies",
+    "wall",
+    "elapsed",
+    "duration",
+    "latency",
+    "delay",
+    "jitter",
+    "stall",
+    "stalls",
+    "error",
+    "errors",
+    "miss",
+    "misses",
+    "fault",
+    "faults",
+    "retries",
+    "drops",
+    "dropped",
+    "lost",
+    "cost",
+    "cycles",
+    "cpi",
+    "joules",
+    "watts",
+    "tail",
+    "overruns",
 ];
 
 /// Returns true if more of a metric is better, by the words and the unit of its name and of its pattern; `None` if they
-/// do not say, or contradict each other. "frames/s" is a rate, and so is "events per second".
+/// do not say, or contradict each other. Of "p1(fps)" the column decides. "frames/s" is a rate, and so is "events per second".
 pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
     let by_words = |text: &str| {
         // The letter after a backslash is no word: "\\s", "\\d".
@@ -105,7 +135,8 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
         () if unit.is_rate() => Some(true),
         () => None,
     };
-    by_words(name).or_else(|| by_unit(QuantityUnit::of_name(name))).or_else(|| by_words(pattern))
+    let by_name = |name: &str| by_words(name).or_else(|| by_unit(QuantityUnit::of_name(name)));
+    column_of_call(name).and_then(by_name).or_else(|| by_name(name)).or_else(|| by_words(pattern))
 }
 
 /// Returns a regular expression that finds the begin of a name's number in a line, in any notation: "metric NAME 12.3",
@@ -113,9 +144,18 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
 /// `.` or `-` comes before it, and a quotation mark, a bracket, a colon, an equals sign or a space follows it.
 /// [`crate::quantity`] reads the number itself.
 pub fn metric_pattern(name: &str) -> String {
+    format!(r#"{}(?:\s*[:=]\s*|\s+)["']?([-+−]?\.?[0-9])"#, name_pattern(name))
+}
+
+/// Returns a regular expression that finds a text behind a name and a colon or an equals sign: "NAME: NaN".
+pub fn text_pattern(name: &str) -> String {
+    format!(r#"{}\s*[:=]\s*["']?([^\s"',;(){{}}\[\]]+)"#, name_pattern(name))
+}
+
+/// Returns a regular expression of a whole name, with a unit in brackets behind it.
+fn name_pattern(name: &str) -> String {
     const BRACKETS: &str = r"(?:\s*[(\[][^()\[\]]{1,24}[)\]])?";
-    let name = regex_lite::escape(name);
-    format!(r#"(?:^|[^A-Za-z0-9_.-]){name}["']?{BRACKETS}(?:\s*[:=]\s*|\s+)["']?([-+−]?\.?[0-9])"#)
+    format!(r#"(?:^|[^A-Za-z0-9_.-]){}["']?{BRACKETS}"#, regex_lite::escape(name))
 }
 
 /// Returns true if a pattern is the one generated for the name.
@@ -166,6 +206,12 @@ mod tests {
             for name in names {
                 assert_eq!(more_is_better(name, ""), Some(expected), "{name}");
             }
+        }
+        for name in ["p1(fps)", "p99(fps)", "max( fps )", "MIN(frames/s)", "framerate"] {
+            assert_eq!(more_is_better(name, ""), Some(true), "{name}");
+        }
+        for name in ["p1(frametime)", "max(frametime)", "frametime", "frametimes", "p99(x)", "min(x_ms)"] {
+            assert_eq!(more_is_better(name, ""), Some(false), "{name}");
         }
         for name in ["x", "result", "value", "my number", "score time"] {
             assert_eq!(more_is_better(name, "([0-9.]+)"), None, "{name}");

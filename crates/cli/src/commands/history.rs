@@ -60,7 +60,7 @@ impl RunnableCommand for HistoryArguments {
             ),
             HistoryCommand::Compare { before, after } => compare_stored(before, after, settings),
             HistoryCommand::Import { rehearse: true, .. } => import::rehearse_page(settings),
-            HistoryCommand::Import { file, .. } => import::import_page(&file, settings),
+            HistoryCommand::Import { files, .. } => import::import_files(&files, settings),
             HistoryCommand::Delete { numbers } => delete_stored(&numbers, settings),
             HistoryCommand::Prune { older_than, dry_run, selection } => {
                 prune_stored(older_than, dry_run, &both(selection), settings)

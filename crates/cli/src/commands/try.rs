@@ -22,7 +22,7 @@ use corewise_lab::experiment::{
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::experiment::{ExperimentStanding, GateRule, QuestionKind, Verdict};
+use corewise_model::experiment::{ExperimentStanding, QuestionKind, Verdict};
 use corewise_model::experiment_record::{ExperimentConclusions, ExperimentRecord};
 use corewise_model::trial::{Experiment, GateVerdict, Trial, TrialDesign, TrialOutcome, judge_gate};
 use corewise_store::ArtifactStore;
@@ -332,14 +332,10 @@ fn print_experiment(
 fn exit_of_standing(experiment: &Experiment, standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
     let is_so_far = !standing.open_points.is_empty() && experiment.thread_cells().is_none();
     let is_open = standing.verdict.is_open() || is_so_far;
-    let gate = judge_gate(experiment, standing).map(|gate| match experiment.policy.gate_rule() {
-        Some(GateRule::Better) if is_so_far => GateVerdict::Open,
-        _ => gate,
-    });
-    match gate {
+    match judge_gate(experiment, standing) {
         Some(GateVerdict::Passed) => return CommandExit::Done,
-        Some(GateVerdict::Open) if *ending == ExperimentEnd::Stopped => return CommandExit::Interrupted,
-        Some(GateVerdict::Open | GateVerdict::Failed) => return CommandExit::Undecided,
+        Some(GateVerdict::Undecided) if *ending == ExperimentEnd::Stopped => return CommandExit::Interrupted,
+        Some(GateVerdict::Undecided | GateVerdict::Failed) => return CommandExit::Undecided,
         None => {}
     }
     match standing.verdict {

@@ -158,6 +158,7 @@ impl<'a> ProcessRunner<'a> {
         match found {
             FoundMetric::Quantity(_) => None,
             FoundMetric::Refused(why) => Some(format!("{what} is {why}")),
+            FoundMetric::Unusable(why) => Some(format!("{what} {why}")),
             FoundMetric::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
             FoundMetric::Nothing(others) => {
                 let there = format!("; these numbers are: {}", others.join(", "));

@@ -14,12 +14,14 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Returns the number of modes: 2 if the split into two groups with the least variance within (Otsu) leaves groups that
 /// are far apart.
-pub(crate) fn count_modes(values: &[f64]) -> u32 {
+pub(super) fn count_modes(values: &[f64]) -> u32 {
+    1 + u32::from(split_values(values).is_some())
+}
+
+/// Returns the least value of the upper of two modes.
+pub(crate) fn split_values(values: &[f64]) -> Option<f64> {
     let fewest = ((SMALLER * values.len() as f64).ceil() as usize).max(2);
-    if values.len() < FEWEST {
-        return 1;
-    }
-    1 + u32::from(split_modes(values, fewest).is_some())
+    if values.len() < FEWEST { None } else { split_modes(values, fewest) }
 }
 
 /// Returns the least value of the upper of two groups of at least `fewest` values each that are far apart.

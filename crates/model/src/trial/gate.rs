@@ -1,17 +1,21 @@
 //! Judgement of an experiment by its gate.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Experiment;
 use crate::experiment::{
     ArmStanding, ArmState, ArmVerdict, ExperimentGate, ExperimentStanding, GateRule, JudgingPolicy, OutReason, Verdict,
 };
 
 /// Whether a gate lets something pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum GateVerdict {
     /// The condition is proven.
     Passed,
     /// Neither it nor its opposite is proven.
-    Open,
+    Undecided,
     /// The opposite is proven.
     Failed,
 }
@@ -24,18 +28,23 @@ impl Experiment {
     }
 }
 
-/// Judges the gate of an experiment; `None` without one. A candidate that fails its runs does not pass.
+/// Judges the gate of an experiment; `None` without one. A candidate that fails its runs does not pass, and a winner only so far is not
+/// proven.
 pub fn judge_gate(experiment: &Experiment, standing: &ExperimentStanding) -> Option<GateVerdict> {
     let gate = experiment.policy.gate.as_ref()?;
     if let Verdict::Unsound { .. } = standing.verdict {
-        return Some(GateVerdict::Open);
+        return Some(GateVerdict::Undecided);
+    }
+    let is_so_far = !standing.open_points.is_empty() && experiment.thread_cells().is_none();
+    if is_so_far && gate.rule == GateRule::Better {
+        return Some(GateVerdict::Undecided);
     }
     let arms = experiment.gated_arms();
     let judge = |arm: &usize| Some(judge_arm(gate, standing.arms.get(*arm)?, &experiment.policy));
     let verdicts = arms.iter().filter_map(judge);
     Some(match gate.rule {
-        GateRule::NotWorse => verdicts.max().unwrap_or(GateVerdict::Open),
-        GateRule::Better => verdicts.min().unwrap_or(GateVerdict::Open),
+        GateRule::NotWorse => verdicts.max().unwrap_or(GateVerdict::Undecided),
+        GateRule::Better => verdicts.min().unwrap_or(GateVerdict::Undecided),
     })
 }
 
@@ -51,7 +60,7 @@ pub fn judge_arm(gate: &ExperimentGate, arm: &ArmStanding, policy: &JudgingPolic
         GateRule::NotWorse if is_much_worse() => GateVerdict::Failed,
         GateRule::Better if arm.verdict == Some(ArmVerdict::Wins) => GateVerdict::Passed,
         GateRule::Better if is_out => GateVerdict::Failed,
-        GateRule::NotWorse | GateRule::Better => GateVerdict::Open,
+        GateRule::NotWorse | GateRule::Better => GateVerdict::Undecided,
     }
 }
 
@@ -87,5 +96,11 @@ mod tests {
         assert!(passed <= 0.05 && failed >= 0.9, "{passed} {failed}");
         let [passed, _] = shares(-0.032);
         assert!(passed <= 0.1, "just beyond the limit, at most the error rate and luck: {passed}");
+    }
+
+    #[test]
+    fn the_outcome_is_a_word_of_json() {
+        let words = [GateVerdict::Passed, GateVerdict::Undecided, GateVerdict::Failed];
+        assert_eq!(serde_json::to_string(&words).unwrap(), r#"["passed","undecided","failed"]"#);
     }
 }

@@ -17,6 +17,7 @@ const AFTER: &str = "Examples:
   corewise history show 12 --markdown       prints it as Markdown
   corewise history compare 3 7              compares two surveys, or two maps of the same kind
   corewise history import report.html       takes the results of a page into this history
+  corewise history import old.json new.json  compares timings of hyperfine
   corewise history delete 3 5               deletes results 3 and 5; the list still shows their numbers
   corewise history prune --older-than 90d --dry-run   shows what would be deleted
 
@@ -76,9 +77,9 @@ pub enum HistoryCommand {
     /// Import the results that a page written by `corewise report` contains, or describe timings of hyperfine, Google
     /// Benchmark, pyperf, Criterion (JSON) or CSV: what they show, and how many interleaved runs would decide
     Import {
-        /// Page, or file of timings
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
+        /// Page, or files of timings, which are compared with the first one; `-` is standard input
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
         /// Check a page: read it from standard input, print its results in every form under memory and time limits, and
         /// store nothing. FILE is `-`
         #[arg(long, hide = true)]

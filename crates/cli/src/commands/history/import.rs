@@ -1,11 +1,11 @@
 //! `corewise history import`: stores the results of a page in the history.
 
 use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use corewise_machine::suggested_command;
-use corewise_model::timings::read_timings;
+use corewise_model::timings::{TimingError, join_files, read_timings};
 use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::limits::limit_this_process;
 use schemars::JsonSchema;
@@ -43,22 +43,54 @@ pub struct ImportDocument {
     known: Vec<i64>,
 }
 
-/// Imports the results of a page into this user's history, or describes the timings of another program. Imports nothing if one of them is broken, unknown, or too large to show.
-pub fn import_page(file: &Path, settings: &ProgramSettings) -> Result<(), CommandFailure> {
-    let name = file.display().to_string();
-    let page = InputFile::open(file, InputKind::ReportPage)
-        .and_then(InputFile::read_text)
-        .map_err(CommandFailure::unavailable_error)?;
-    if find_elements(&page).next().is_none() {
-        if let Some((format, all)) = read_timings(&page) {
-            return show_timings(format, &all, settings);
+/// Imports the results of a page, or describes the timings of other programs' files, all of them together.
+pub fn import_files(files: &[PathBuf], settings: &ProgramSettings) -> Result<(), CommandFailure> {
+    let read = files.iter().map(|file| Ok((file.display().to_string(), read_input(file)?)));
+    let texts = read.collect::<Result<Vec<(String, String)>, CommandFailure>>()?;
+    if let Some((name, page)) = texts.iter().find(|(_, text)| find_elements(text).next().is_some()) {
+        return match texts.len() {
+            1 => import_page(name, page, settings),
+            _ => Err(CommandFailure::usage_error(format!("{name} is a page of results"))
+                .with_hint("Import pages one at a time.")),
+        };
+    }
+    let timings = texts.into_iter().map(|(name, text)| match read_timings(&text) {
+        Ok(file) => Ok((name, file)),
+        Err(error) => Err(explain_timing_error(&name, &error)),
+    });
+    show_timings(&join_files(timings.collect::<Result<_, _>>()?), settings)
+}
+
+/// Reads a file, or standard input for `-`.
+fn read_input(file: &Path) -> Result<String, CommandFailure> {
+    if file != Path::new("-") {
+        let text = InputFile::open(file, InputKind::ReportPage).and_then(InputFile::read_text);
+        return text.map_err(CommandFailure::unavailable_error);
+    }
+    let mut text = String::new();
+    let read = io::stdin().lock().take(PAGE_BYTES + 1).read_to_string(&mut text);
+    let length = read.map_err(|error| CommandFailure::unavailable_error(format!("standard input: {error}")))?;
+    match length as u64 > PAGE_BYTES {
+        true => {
+            Err(CommandFailure::unavailable_error(format!("standard input has more than {} MiB", PAGE_BYTES >> 20)))
         }
-        return Err(CommandFailure::unavailable_error(format!("{name} holds no result")).with_hint(format!(
+        false => Ok(text),
+    }
+}
+
+fn explain_timing_error(name: &str, error: &TimingError) -> CommandFailure {
+    match error {
+        TimingError::Unusable(why) => CommandFailure::unavailable_error(format!("{name}: {why}")),
+        TimingError::NoTimings => CommandFailure::unavailable_error(format!("{name} holds no result")).with_hint(format!(
             "A page of {} holds the results that it shows. Timings of hyperfine, Google Benchmark, pyperf and Criterion (JSON) and CSV are \
              described.",
             suggestion::format_mention(&suggested_command::report())
-        )));
+        )),
     }
+}
+
+/// Imports the results of a page into this user's history. Imports nothing if one of them is broken, unknown, or too large to show.
+fn import_page(name: &str, page: &str, settings: &ProgramSettings) -> Result<(), CommandFailure> {
     let HistoryPlace::At(path) = &settings.history else {
         return Err(
             CommandFailure::usage_error("a history is needed to import into").with_hint("Name one with --store PATH.")
@@ -66,13 +98,13 @@ pub fn import_page(file: &Path, settings: &ProgramSettings) -> Result<(), Comman
     };
     let refused =
         |why: String| CommandFailure::unavailable_error(format!("{name}: {why}")).with_hint("Nothing was imported.");
-    rehearse_in_child(&page)?.map_err(refused)?;
+    rehearse_in_child(page)?.map_err(refused)?;
     let mut store = to_write(path, settings)
         .map_err(|error| CommandFailure::unavailable_error(format!("cannot import: {error}")))?;
     let mut unpacker = PageUnpacker::new();
     let stored = |element: DocumentElement<'_>| {
         let number =
-            find_kind(element.schema).and_then(|kind| (kind.import)(&mut store, &mut unpacker.open(&element), &name));
+            find_kind(element.schema).and_then(|kind| (kind.import)(&mut store, &mut unpacker.open(&element), name));
         number.map_err(|why| {
             CommandFailure::unavailable_error(format!("cannot import {name}: {why}")).with_hint(format!(
                 "Earlier results are kept; {} lists them.",
@@ -80,7 +112,7 @@ pub fn import_page(file: &Path, settings: &ProgramSettings) -> Result<(), Comman
             ))
         })
     };
-    let results = find_elements(&page).map(stored).collect::<Result<Vec<_>, CommandFailure>>()?;
+    let results = find_elements(page).map(stored).collect::<Result<Vec<_>, CommandFailure>>()?;
     let (new, known): (Vec<_>, Vec<_>) = results.into_iter().partition(|result| result.is_new);
     let [numbers, known] = [new, known].map(|results| results.iter().map(|result| result.number).collect::<Vec<i64>>());
     let screen = || {

@@ -1,7 +1,7 @@
 //! `corewise history import` of timings that another program has measured: described, and not stored.
 
 use corewise_machine::suggested_command;
-use corewise_model::timings::{SeriesDescription, TimingFormat, TimingSeries, describe_series};
+use corewise_model::timings::{SeriesDescription, TimingFile, describe_series};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,39 +25,41 @@ const SEED: u64 = 1;
 pub struct TimingsDocument {
     #[schemars(extend("const" = "corewise/timings/1"))]
     schema: &'static str,
-    /// The program that wrote them.
+    /// The program that wrote them; several are separated by commas.
     format: String,
     /// The descriptions of the series.
     series: Vec<SeriesDescription>,
+    /// What was left out or assumed, in sentences.
+    notes: Vec<String>,
 }
 
 /// Shows what timings can show, and what not.
-pub fn show_timings(
-    format: TimingFormat,
-    all: &[TimingSeries],
-    settings: &ProgramSettings,
-) -> Result<(), CommandFailure> {
-    let series = describe_series(all, SEED);
-    let screen = || draw_screen(format, &series, settings.width);
-    show_result(
-        settings,
-        || TimingsDocument { schema: "corewise/timings/1", format: format.to_string(), series: series.clone() },
-        screen,
-    )
+pub fn show_timings(file: &TimingFile, settings: &ProgramSettings) -> Result<(), CommandFailure> {
+    let series = describe_series(&file.series, SEED);
+    let format = file.formats.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let screen = || draw_screen(&format, &series, &file.notes, settings.width);
+    let document = || TimingsDocument {
+        schema: "corewise/timings/1",
+        format: format.clone(),
+        series: series.clone(),
+        notes: file.notes.clone(),
+    };
+    show_result(settings, document, screen)
 }
 
-fn draw_screen(format: TimingFormat, series: &[SeriesDescription], width: usize) -> TextScreen {
+fn draw_screen(format: &str, series: &[SeriesDescription], notes: &[String], width: usize) -> TextScreen {
     let mut screen = TextScreen::new();
     let plain = |text: &str| StyledLine::new().plain(glue_numbers(text));
     let head = format!("{format}: {} series, measured one after the other. Nothing is stored.", series.len());
     screen.extend(wrap_line(&plain(&head), width, 2));
     screen.extend([StyledLine::new()]);
-    screen.extend(draw_table(format, series).draw_lines(width));
+    screen.extend(draw_table(series).draw_lines(width));
     screen.extend([StyledLine::new()]);
-    for text in series.iter().flat_map(describe_doubts) {
+    let notes = notes.iter().map(|note| printable_name(note));
+    for text in notes.chain(series.iter().flat_map(describe_doubts)) {
         screen.extend(wrap_line(&plain(&text), width, 2));
     }
-    if series.len() > 1 {
+    if series.iter().any(|series| series.against_first.is_some()) {
         let doubt = "What changed between the series (heat, other programs, caches) counts as a difference here, and the intervals do not \
                      know it. Interleaved runs tell the two apart:";
         screen.extend(wrap_line(&plain(doubt), width, 2));
@@ -67,7 +69,15 @@ fn draw_screen(format: TimingFormat, series: &[SeriesDescription], width: usize)
     screen
 }
 
-fn draw_table(format: TimingFormat, series: &[SeriesDescription]) -> TextGrid {
+/// Formats a value in its unit: times as durations.
+fn format_value(found: &SeriesDescription, value: f64) -> String {
+    match found.unit.is_time() {
+        true => format_duration(value * 1e9),
+        false => format!("{}{}", format_digits(value, 4), printable_name(&found.unit.unit_suffix())),
+    }
+}
+
+fn draw_table(series: &[SeriesDescription]) -> TextGrid {
     let mut grid = TextGrid::new(vec![
         GridColumn::text("series", 0).shrinking_to(12),
         GridColumn::number("runs", "", 1),
@@ -79,10 +89,6 @@ fn draw_table(format: TimingFormat, series: &[SeriesDescription]) -> TextGrid {
     ]);
     let plain = |text: String| StyledLine::new().plain(text);
     for (at, found) in series.iter().enumerate() {
-        let value = |seconds: f64| match format.is_in_seconds() {
-            true => format_duration(seconds * 1e9),
-            false => format_digits(seconds, 4),
-        };
         let percent = |share: f64| format!("{} %", format_decimal(100.0 * share, 1));
         let absent = || if at == 0 { String::new() } else { ABSENT.to_owned() };
         let against = found.against_first;
@@ -91,7 +97,7 @@ fn draw_table(format: TimingFormat, series: &[SeriesDescription]) -> TextGrid {
         grid.add_row(vec![
             plain(printable_name(&found.name)),
             plain(found.runs.to_string()),
-            plain(value(found.median)),
+            plain(format_value(found, found.median)),
             plain(found.spread.map_or(ABSENT.to_owned(), percent)),
             plain(against.map_or_else(absent, |against| format_gain(against.ratio.ln()))),
             plain(ends.unwrap_or_default()),
@@ -106,12 +112,19 @@ fn describe_doubts(found: &SeriesDescription) -> Vec<String> {
     let name = printable_name(&found.name);
     let trend = found.trend.map(|trend| {
         let word = if trend > 0.0 { "more" } else { "less" };
+        let verb = if found.higher_is_better { "is" } else { "takes" };
         format!(
-            "{name}: its second half takes {} {word} than its first, in an order that is not chance.",
+            "{name}: its second half {verb} {} {word} than its first, in an order that is not chance.",
             format_size(trend.ln_1p())
         )
     });
-    let modes =
-        (found.modes > 1).then(|| format!("{name}: its runs are in two groups, and the median is of one of them."));
-    trend.into_iter().chain(modes).collect()
+    let groups = found.groups.map(|[low, high]| {
+        let of = if low.runs == high.runs { "neither of them" } else { "one of them" };
+        let [around_low, around_high] = [low, high].map(|group| format_value(found, group.median));
+        format!(
+            "{name}: its runs are in two groups, {} around {around_low} and {} around {around_high}; the median is of {of}.",
+            low.runs, high.runs
+        )
+    });
+    trend.into_iter().chain(groups).collect()
 }

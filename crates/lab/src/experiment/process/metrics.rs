@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use corewise_model::quantity::{QuantityError, QuotedQuantity};
-use corewise_model::sample::{LineSearch, OutputSearch, SearchEndedError, find_in_document, list_numbers};
+use corewise_model::sample::{
+    DocumentError, LineSearch, OutputSearch, SearchEndedError, find_in_document, list_numbers,
+};
 
 /// Maximum time for searching the output of one run.
 pub const LONGEST_SEARCH: Duration = Duration::from_secs(10);
@@ -24,6 +26,8 @@ pub enum FoundMetric {
     Unknown,
     /// A line matches, but has no quantity.
     Refused(QuantityError),
+    /// The document has the name, but no number by it.
+    Unusable(DocumentError),
     /// The quantity in the last line that matches, since programs report as they go.
     Quantity(QuotedQuantity),
 }
@@ -82,7 +86,8 @@ impl<'a> MetricSearches<'a> {
 fn find_named(search: &LineSearch, document: &str) -> FoundMetric {
     let Some(name) = search.document_name() else { return FoundMetric::Nothing(Vec::new()) };
     match find_in_document(document, name) {
-        Some(found) => FoundMetric::Quantity(found),
-        None => FoundMetric::Nothing(list_numbers(document)),
+        Ok(Some(found)) => FoundMetric::Quantity(found),
+        Ok(None) => FoundMetric::Nothing(list_numbers(document)),
+        Err(why) => FoundMetric::Unusable(why),
     }
 }

@@ -2,18 +2,20 @@
 
 use serde_json::Value;
 
+use super::{DocumentError, TextCell, take_numbers};
 use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
 
 /// Maximum number of paths listed.
 const MOST_PATHS: usize = 200;
 
-/// Returns the numbers at a path, of each document if there is one on each line. `None` if no document has any.
-pub fn find_values(text: &str, path: &str) -> Option<Vec<QuotedQuantity>> {
+/// Returns the numbers at a path, of each document if there is one on each line. `None` if no document has the path.
+///
+/// # Errors
+/// If a text is at the path.
+pub fn find_values(text: &str, path: &str) -> Result<Option<Vec<QuotedQuantity>>, DocumentError> {
     let path = path.replace('[', ".").replace(']', "");
     let path = path.trim_start_matches('$').trim_start_matches('.');
-    let values: Vec<QuotedQuantity> =
-        read_documents(text).iter().flat_map(|document| values_at(document, path)).collect();
-    (!values.is_empty()).then_some(values)
+    take_numbers(read_documents(text).iter().flat_map(|document| values_at(document, path)).collect())
 }
 
 /// Returns the paths of numbers and of lists of numbers of the first document.
@@ -37,12 +39,12 @@ fn read_documents(text: &str) -> Vec<Value> {
     text.lines().filter(|line| line.trim_start().starts_with(['{', '['])).filter_map(of_line).collect()
 }
 
-/// Returns the numbers at a path: the elements of a list, or the number itself. A key may contain dots.
-fn values_at(value: &Value, path: &str) -> Vec<QuotedQuantity> {
+/// Returns what is at a path: the elements of a list, or the number itself. A key may contain dots.
+fn values_at(value: &Value, path: &str) -> Vec<Result<QuotedQuantity, TextCell>> {
     if path.is_empty() {
         return match value {
-            Value::Array(elements) => elements.iter().filter_map(|element| quantity_of(element, "")).collect(),
-            other => quantity_of(other, "").into_iter().collect(),
+            Value::Array(elements) => elements.iter().filter_map(read_leaf).collect(),
+            other => read_leaf(other).into_iter().collect(),
         };
     }
     let ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]);
@@ -57,7 +59,7 @@ fn values_at(value: &Value, path: &str) -> Vec<QuotedQuantity> {
     };
     ends.filter_map(below)
         .next()
-        .map(|values| values.into_iter().map(|value| with_unit_of(value, path)).collect())
+        .map(|values| values.into_iter().map(|value| Ok(with_unit_of(value?, path))).collect())
         .unwrap_or_default()
 }
 
@@ -68,6 +70,16 @@ fn with_unit_of(found: QuotedQuantity, path: &str) -> QuotedQuantity {
         true => QuotedQuantity { quantity: MeasuredQuantity { unit, ..found.quantity }, ..found },
         false => found,
     }
+}
+
+/// Reads what is neither a list nor an object.
+fn read_leaf(value: &Value) -> Option<Result<QuotedQuantity, TextCell>> {
+    let text = match value {
+        Value::Array(_) | Value::Object(_) => return None,
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(quantity_of(value, "").ok_or(TextCell { text, line: None }))
 }
 
 fn quantity_of(value: &Value, line: &str) -> Option<QuotedQuantity> {

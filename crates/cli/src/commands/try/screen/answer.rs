@@ -314,7 +314,10 @@ fn draw_unsound(shown: ShownExperiment<'_>, why: &[ExperimentDoubt]) -> StyledLi
         let sentence = format!(" {} Until then, {}.", doubts.join(" "), shown.staying_words());
         return StyledLine::new().with(TextTone::Warn, "Not decided.").plain(glue_numbers(&sentence));
     }
-    let sentence = format!(" {} {}", doubts.join(" "), shown.staying_sentence());
+    // What fails itself is nothing to stay with.
+    let has_failed = why.iter().any(|doubt| matches!(doubt, ExperimentDoubt::BaselineFails { .. }));
+    let staying = if has_failed { String::new() } else { format!(" {}", shown.staying_sentence()) };
+    let sentence = format!(" {}{staying}", doubts.join(" "));
     StyledLine::new().with(TextTone::Warn, "Nothing can be recommended.").plain(glue_numbers(&sentence))
 }
 

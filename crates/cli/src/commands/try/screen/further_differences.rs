@@ -22,6 +22,8 @@ use crate::draw::wrap::glue_numbers;
 
 /// Share of the machine used by other programs from which a warning is shown.
 const MUCH: f64 = 0.25;
+/// Share of the machine above which they are the likely cause of changes in the course of a session.
+const MOST: f64 = 0.5;
 /// Ratio of two numbers of threads from which a program is said to have set itself up differently.
 const OTHER_THREADS: f64 = 1.5;
 /// Number of threads below which such a difference may be one of looking at the right moment.
@@ -225,8 +227,9 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         lines.push(warn(&format!("{} left processes behind; corewise ended them.", format_count(left, "run"))));
     }
     let shares: Vec<f64> = counted.iter().filter_map(|trial| trial.observed.others_busy).collect();
-    if !shares.is_empty() && median(&shares) >= MUCH {
-        let share = format_percent((median(&shares) * 100.0).round() / 100.0);
+    let others = if shares.is_empty() { 0.0 } else { median(&shares) };
+    if others >= MUCH {
+        let share = format_percent((others * 100.0).round() / 100.0);
         lines
             .push(warn(&format!("other programs used {share} of the machine meanwhile, which makes intervals wider.")));
     }
@@ -234,8 +237,10 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         lines.extend(describe_slots(shown, live).iter().map(|text| warn(text)));
         return lines;
     }
-    lines.extend(describe_first_run(shown).iter().map(|text| warn(text)));
-    lines.extend(describe_trend(shown).iter().map(|text| warn(text)));
+    if others <= MOST {
+        lines.extend(describe_first_run(shown).iter().map(|text| warn(text)));
+        lines.extend(describe_trend(shown).iter().map(|text| warn(text)));
+    }
     lines.extend(describe_own_threads(shown).iter().map(|text| warn(text)));
     if let Some(stretch) = shown.experiment.stretch {
         let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
@@ -259,13 +264,13 @@ fn describe_first_run(shown: ShownExperiment<'_>) -> Option<String> {
     };
     Some(match ratio >= 1.0 {
         true => format!(
-            "the first run{place} took {}x as long as the later ones. If it left them nothing to do, as a build does, let the command undo that: \
+            "the first run{place} took {}x as long as the later ones. It may have left them nothing to do, as a build does; if so, let the command undo that: \
                 -- sh -c 'make clean && make'.",
             format_significant(ratio)
         ),
         false => format!(
-            "the later runs{place} took {}x as long as the first one. If it had nothing to do, or the program does more each time, let the command \
-                begin anew in each run.",
+            "the later runs{place} took {}x as long as the first one. It may have had nothing to do, or the program may do more each time; if so, let the \
+                command begin anew in each run.",
             format_significant(ratio.recip())
         ),
     })
@@ -281,8 +286,9 @@ fn describe_trend(shown: ShownExperiment<'_>) -> Option<String> {
         (false, false) => "better",
     };
     Some(format!(
-        "the runs with {} became {} {word} from the first third of the session to the last (p {}): one run changes what the next one does. \
-         Runs are compared within blocks, so the answer holds for the mixture; --prepare can begin each run anew.",
+        "the runs with {} became {} {word} from the first third of the session to the last (p {}): one run may change what the next one does, \
+         or the machine has changed meanwhile. Runs are compared within blocks, so the answer holds for the mixture; if it is the runs, --prepare \
+         can begin each one anew.",
         shown.baseline_words(),
         format_size(worse),
         format_probability(p_value),

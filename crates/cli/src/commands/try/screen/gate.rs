@@ -15,7 +15,7 @@ pub fn draw_line(shown: ShownExperiment<'_>) -> Option<StyledLine> {
     let verdict = judge_gate(shown.experiment, shown.standing)?;
     let (tone, head) = match verdict {
         GateVerdict::Passed => (TextTone::Good, "Gate passed:"),
-        GateVerdict::Open => (TextTone::Warn, "Gate open:"),
+        GateVerdict::Undecided => (TextTone::Warn, "Gate undecided:"),
         GateVerdict::Failed => (TextTone::Warn, "Gate failed:"),
     };
     let text = match gate.rule {
@@ -48,7 +48,7 @@ fn describe_arms(shown: ShownExperiment<'_>, gate: &ExperimentGate, verdict: Gat
                 .map_or_else(|| format!("{name} is proven better"), |most| format!("{name} is at most {most} worse")),
             (GateVerdict::Failed, Some(high)) if high < 0.0 => format!("{name} is at least {} worse", size(high)),
             (GateVerdict::Failed, _) => format!("{name} fails more often"),
-            (GateVerdict::Open, _) => effect.map_or_else(
+            (GateVerdict::Undecided, _) => effect.map_or_else(
                 || format!("{name} has too few runs"),
                 |effect| {
                     format!(
@@ -65,9 +65,9 @@ fn describe_arms(shown: ShownExperiment<'_>, gate: &ExperimentGate, verdict: Gat
     let limit = format_percent(policy.margin);
     match verdict {
         GateVerdict::Passed => format!("{} {than}; the limit is {limit}", arms.join(", ")),
-        GateVerdict::Open | GateVerdict::Failed if arms.is_empty() => {
+        GateVerdict::Undecided | GateVerdict::Failed if arms.is_empty() => {
             format!("nothing is proven; the limit is {limit}")
         }
-        GateVerdict::Open | GateVerdict::Failed => format!("{} {than}; the limit is {limit}", arms.join(", ")),
+        GateVerdict::Undecided | GateVerdict::Failed => format!("{} {than}; the limit is {limit}", arms.join(", ")),
     }
 }

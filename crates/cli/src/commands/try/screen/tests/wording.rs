@@ -146,3 +146,29 @@ fn the_legend_says_for_which_claims_the_error_rate_holds() {
     let text = markdown::write_story(&compose_story(made(&[0.2], &RunNoise::Quiet, 42, 60).shown(), Vec::new()), None);
     assert!(text.contains("↓ proven worse (each by itself), with an estimate of the margin or more"), "{text}");
 }
+
+#[test]
+fn what_always_fails_is_not_kept() {
+    let mut made = made(&[0.0], &RunNoise::Quiet, 42, 12);
+    for trial in made.trials.iter_mut().filter(|trial| trial.arm == 0) {
+        trial.outcome = TrialOutcome::Failed { why: "exit status 1".into(), output: String::new() };
+    }
+    made.standing = experiment_standing(&made.experiment, &made.trials);
+    let text = text_of(&made);
+    assert!(text.starts_with("Nothing can be recommended.") && text.contains("nothing to compare with."), "{text}");
+    assert!(!text.contains("Leave it") && !text.contains("Keep "), "{text}");
+}
+
+#[test]
+fn a_cause_is_a_possibility_and_no_cause_if_others_used_the_machine() {
+    let mut rising = changed(0.0, 30, |block, _, value| value * (1.0 + 0.02 * f64::from(block)));
+    assert_says(&rising, "one run may change what the next one does, or the machine has changed meanwhile");
+    let mut built = changed(0.0, 30, |block, _, value| if block == 0 { 9.0 * value } else { value });
+    assert_says(&built, "It may have left them nothing to do, as a build does; if so, let the command undo that");
+    for made in [&mut rising, &mut built] {
+        made.trials.iter_mut().for_each(|trial| trial.observed.others_busy = Some(0.6));
+        let text = text_of(made);
+        assert!(text.contains("other programs used 60 %") && !text.contains("one run may"), "{text}");
+        assert!(!text.contains("nothing to do"), "{text}");
+    }
+}

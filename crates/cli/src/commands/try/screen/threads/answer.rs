@@ -216,7 +216,11 @@ fn draw_unsound(shown: ShownExperiment<'_>, report: &ThreadsReport, why: &[Exper
         other => describe_doubt(shown, other),
     };
     let doubts: Vec<String> = why.iter().map(in_words).collect();
-    let sentence = format!(" {} Leave it at {reference}{}.", doubts.join(" "), describe_share(report));
+    // What fails itself is nothing to stay with.
+    let has_failed = why.iter().any(|doubt| matches!(doubt, ExperimentDoubt::BaselineFails { .. }));
+    let staying =
+        if has_failed { String::new() } else { format!(" Leave it at {reference}{}.", describe_share(report)) };
+    let sentence = format!(" {}{staying}", doubts.join(" "));
     StyledLine::new().with(TextTone::Warn, "Nothing can be recommended.").plain(glue_numbers(&sentence))
 }
 
