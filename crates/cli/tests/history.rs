@@ -79,7 +79,7 @@ fn files_of_timings_are_compared_and_what_is_left_out_is_said() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "hyperfine: 2 series",
-        "app: 2 of 20 runs failed (exit_codes), and are left out.",
+        "app: 2 of 20 runs failed (exit_codes): left out.",
         "two groups, 9 around 500 ms and 9 around 700 ms; the median is of neither of them.",
         "Interleaved runs tell the",
     ] {

@@ -148,6 +148,22 @@ fn of_documents(stage: &UnitStage) -> TryUnitsOutcome {
     same("a mean", median("frametime", frames)?, 22.0)?;
     same("a path", median("results.1.mean", r#"{"results": [{"mean": 1}, {"mean": 7}]}"#)?, 7.0)?;
     same("a cell", median("tg128", "| pp512 | 20 |\\n| tg128 | 7 |\\n")?, 7.0)?;
+    let frames_with = |cell: &str| format!("frame,ft,c\\n1,16,1\\n2,{cell},1\\n3,20,1\\n4,30,1\\n");
+    same("a cell without a value", median("max(ft)", &frames_with("N/A"))?, 30.0)?;
+    let refusals = [
+        ("max(ft)", frames_with("error"), "its metric max(ft) is there, but is no number in line 3: \"error\""),
+        (
+            "stddev(ft)",
+            frames_with("1"),
+            "its metric stddev(ft) calls a function that is not known: stddev. These are: mean,",
+        ),
+        ("p99(ft", frames_with("1"), "its metric p99(ft has no closing bracket: write \"p99(ft)\""),
+        ("lat", "lat: NaN\\n".to_owned(), "its metric lat is there, but is no number: NaN"),
+    ];
+    for (metric, prints, why) in refusals {
+        let output = stage.try_script(&["--metric", metric, "--lower"], &format!("printf '{prints}'")).output()?;
+        contains(&words(&output), &[why])?;
+    }
     let output = stage.try_script(&["--metric", "frametimes", "--lower"], &format!("printf '{frames}'")).output()?;
     contains(&words(&output), &["its metric frametimes is not in its output; these numbers are: fps, frametime"])?;
     Ok(Completion::Completed)

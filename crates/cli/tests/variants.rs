@@ -108,6 +108,15 @@ fn a_gate_decides_the_status() {
     assert_eq!((status, told.starts_with("Gate failed: new is at least")), (Some(1), true), "{told}");
     let (told, status) = gate("new better by 5%", "1000");
     assert_eq!((status, told.starts_with("Gate failed: it is not proven")), (Some(1), true), "{told}");
+    let (told, status) = gate("5%", "1000");
+    assert_eq!((status, told.starts_with("Gate passed:")), (Some(0), true), "{told}");
+    let pair = ["--variant", "old=./score 1000", "--variant", "new=./score 1000"];
+    let outcome = |options: &[&str]| document(&place, &[&pair[..], options].concat())["conclusions"]["gate"].clone();
+    assert_eq!(outcome(&["--gate", "5%"]), "passed");
+    assert_eq!(outcome(&["--gate", "5%", "--runs-max", "4"]), "undecided");
+    assert_eq!(outcome(&["--gate", "new better by 5%"]), "failed");
+    let (told, status) = tried(&place, &[&pair[..], &["--gate", "5%", "--runs-max", "4"]].concat());
+    assert_eq!((status, told.starts_with("Gate undecided:")), (Some(1), true), "{told}");
     let (told, status) = gate("other better by 5%", "1000");
     assert_eq!((status, told.contains("The candidates are new.")), (Some(2), true), "{told}");
 }

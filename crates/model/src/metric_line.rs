@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::quantity::{QuantityUnit, is_time_word};
-use crate::sample::column_of_call;
 
 /// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and ends in its unit; the value is a decimal
 /// number. It stands on a line of its own. The name's words decide whether more is better ([`more_is_better`]); without
@@ -26,6 +25,42 @@ impl MetricLine {
 /// Returns true if a text is a valid name of a metric line.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-".contains(letter))
+}
+
+/// How the numbers of a column become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ColumnSummary {
+    Mean,
+    Sum,
+    Last,
+    /// A quantile: 0 is the least value, 1 the greatest.
+    Quantile(f64),
+}
+
+/// Splits "p99(frametime)" into its summary and the name, in any case and with spaces; `None` for any other name.
+pub(crate) fn split_summary(text: &str) -> Option<(ColumnSummary, &str)> {
+    let (word, rest) = text.split_once('(')?;
+    Some((parse_summary(word)?, rest.trim_end().strip_suffix(')')?.trim()))
+}
+
+/// Returns the function with this name, in any case: "max", "p99".
+pub(crate) fn parse_summary(word: &str) -> Option<ColumnSummary> {
+    let word = word.trim().to_lowercase();
+    let percentile = || Some(word.strip_prefix('p')?.parse::<f64>().ok()?).filter(|part| (0.0..=100.0).contains(part));
+    Some(match word.as_str() {
+        "mean" | "avg" => ColumnSummary::Mean,
+        "median" => ColumnSummary::Quantile(0.5),
+        "min" => ColumnSummary::Quantile(0.0),
+        "max" => ColumnSummary::Quantile(1.0),
+        "sum" => ColumnSummary::Sum,
+        "last" => ColumnSummary::Last,
+        _ => ColumnSummary::Quantile(percentile()? / 100.0),
+    })
+}
+
+/// Returns the name of the column in a call of a function: "fps" of "p1(fps)"; `None` for any other name.
+fn column_of_call(name: &str) -> Option<&str> {
+    split_summary(name).map(|(_, column)| column)
 }
 
 /// Words of metrics of which more is better, in names, units and patterns.

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use corewise_machine::vocabulary::vocabulary;
-pub use document::{DocumentError, column_of_call, find_in_document, list_numbers};
+pub use document::{DocumentError, find_in_document, list_numbers};
 pub use finder::{PatternError, QuantityFinder};
 pub use metric_reading::MetricReading;
 pub use search::{LineSearch, OutputSearch, SearchEndedError};

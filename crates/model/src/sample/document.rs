@@ -5,7 +5,7 @@
 mod json;
 mod table;
 
-use crate::metric_line::text_pattern;
+use crate::metric_line::{ColumnSummary, parse_summary, split_summary, text_pattern};
 use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
 use crate::stats::order::quantile;
 
@@ -17,16 +17,6 @@ const MOST_LINES: usize = 1_000;
 const LONGEST_LINE: usize = 16 << 10;
 /// Longest name or cell that is listed, in characters.
 const LONGEST_NAME: usize = 40;
-
-/// How the numbers of a column become one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum ColumnSummary {
-    Mean,
-    Sum,
-    Last,
-    /// A quantile: 0 is the least value, 1 the greatest.
-    Quantile(f64),
-}
 
 /// Texts that stand in a column where a value is missing, in lower case.
 const ABSENT_CELLS: [&str; 7] = ["", "-", "n/a", "na", "nan", "null", "none"];
@@ -145,11 +135,6 @@ fn explain_call(name: &str) -> Option<DocumentError> {
     is_unknown.then(|| DocumentError::UnknownFunction(word.to_owned()))
 }
 
-/// Returns the name of the column in a call of a function: "fps" of "p1(fps)"; `None` for any other name.
-pub fn column_of_call(name: &str) -> Option<&str> {
-    split_summary(name).map(|(_, column)| column)
-}
-
 /// Returns names of numbers that an output has, to offer if another was named: paths, columns, and words before a number.
 pub fn list_numbers(text: &str) -> Vec<String> {
     let mut names = json::list_paths(text);
@@ -188,26 +173,6 @@ fn list_labels(text: &str) -> Vec<String> {
         }
     }
     names
-}
-
-/// Splits "p99(frametime)" into its summary and the name, in any case and with spaces; `None` for any other name.
-fn split_summary(text: &str) -> Option<(ColumnSummary, &str)> {
-    let (word, rest) = text.split_once('(')?;
-    Some((parse_summary(word)?, rest.trim_end().strip_suffix(')')?.trim()))
-}
-
-fn parse_summary(word: &str) -> Option<ColumnSummary> {
-    let word = word.trim().to_lowercase();
-    let percentile = || Some(word.strip_prefix('p')?.parse::<f64>().ok()?).filter(|part| (0.0..=100.0).contains(part));
-    Some(match word.as_str() {
-        "mean" | "avg" => ColumnSummary::Mean,
-        "median" => ColumnSummary::Quantile(0.5),
-        "min" => ColumnSummary::Quantile(0.0),
-        "max" => ColumnSummary::Quantile(1.0),
-        "sum" => ColumnSummary::Sum,
-        "last" => ColumnSummary::Last,
-        _ => ColumnSummary::Quantile(percentile()? / 100.0),
-    })
 }
 
 /// Summarises quantities in the unit of the first one; `None` without any.

@@ -160,8 +160,8 @@ fn read_hyperfine(results: &[Value]) -> Result<SeriesAndNotes, TimingError> {
         let kept: Vec<(usize, &Value)> = times.iter().enumerate().filter(|(run, _)| !has_failed(*run)).collect();
         let (values, absent) = read_numbers(&kept, &format!("results.{at}.times"))?;
         let of = |number: usize| format!("{name}: {number} of {} runs", times.len());
-        notes.extend((failed > 0).then(|| format!("{} failed (exit_codes), and are left out.", of(failed))));
-        notes.extend((absent > 0).then(|| format!("{} have no time (null), and are left out.", of(absent))));
+        notes.extend((failed > 0).then(|| format!("{} failed (exit_codes): left out.", of(failed))));
+        notes.extend((absent > 0).then(|| format!("{} without a time (null): left out.", of(absent))));
         if values.is_empty() {
             notes.push(format!("{name} has no run that counts, and is left out."));
         } else {

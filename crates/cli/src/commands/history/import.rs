@@ -1,5 +1,6 @@
 //! `corewise history import`: stores the results of a page in the history.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,6 +21,7 @@ use crate::app::settings::{HistoryPlace, ProgramSettings};
 use crate::app::user_store::to_write;
 use crate::commands::KINDS;
 use crate::draw::number::format_count;
+use crate::draw::printable::{LONGEST_OUTPUT_LINE, printable_prefix};
 use crate::draw::suggestion;
 use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::wrap_line;
@@ -54,8 +56,13 @@ pub fn import_files(files: &[PathBuf], settings: &ProgramSettings) -> Result<(),
                 .with_hint("Import pages one at a time.")),
         };
     }
+    // The paths of equal names tell them apart.
+    let short =
+        |name: &str| Path::new(name).file_name().map_or_else(|| name.to_owned(), |name| name.display().to_string());
+    let names: BTreeSet<String> = texts.iter().map(|(name, _)| short(name)).collect();
+    let is_clear = names.len() == texts.len();
     let timings = texts.into_iter().map(|(name, text)| match read_timings(&text) {
-        Ok(file) => Ok((name, file)),
+        Ok(file) => Ok((if is_clear { short(&name) } else { name }, file)),
         Err(error) => Err(explain_timing_error(&name, &error)),
     });
     show_timings(&join_files(timings.collect::<Result<_, _>>()?), settings)
@@ -80,7 +87,9 @@ fn read_input(file: &Path) -> Result<String, CommandFailure> {
 
 fn explain_timing_error(name: &str, error: &TimingError) -> CommandFailure {
     match error {
-        TimingError::Unusable(why) => CommandFailure::unavailable_error(format!("{name}: {why}")),
+        TimingError::Unusable(why) => {
+            CommandFailure::unavailable_error(format!("{name}: {}", printable_prefix(why, LONGEST_OUTPUT_LINE)))
+        }
         TimingError::NoTimings => CommandFailure::unavailable_error(format!("{name} holds no result")).with_hint(format!(
             "A page of {} holds the results that it shows. Timings of hyperfine, Google Benchmark, pyperf and Criterion (JSON) and CSV are \
              described.",

@@ -11,7 +11,7 @@ use crate::app::settings::ProgramSettings;
 use crate::draw::gain::{format_gain, format_size};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{ABSENT, format_decimal, format_digits, format_duration};
-use crate::draw::printable::printable_name;
+use crate::draw::printable::{LONGEST_OUTPUT_LINE, printable_name, printable_prefix};
 use crate::draw::suggestion;
 use crate::draw::text::{StyledLine, TextScreen};
 use crate::draw::wrap::{glue_numbers, wrap_line};
@@ -55,7 +55,7 @@ fn draw_screen(format: &str, series: &[SeriesDescription], notes: &[String], wid
     screen.extend([StyledLine::new()]);
     screen.extend(draw_table(series).draw_lines(width));
     screen.extend([StyledLine::new()]);
-    let notes = notes.iter().map(|note| printable_name(note));
+    let notes = notes.iter().map(|note| printable_prefix(note, LONGEST_OUTPUT_LINE));
     for text in notes.chain(series.iter().flat_map(describe_doubts)) {
         screen.extend(wrap_line(&plain(&text), width, 2));
     }

@@ -30,10 +30,12 @@ pub fn read_csv(text: &str) -> Result<TimingFile, TimingError> {
     let has_heading = !first.cells.iter().any(|cell| is_number(cell) || is_date(cell));
     let (heading, body) = rows.split_at(usize::from(has_heading));
     let headings = heading.first().map(|row| &row.cells[..]);
-    for pair in rows.windows(2).filter(|pair| pair[0].cells.len() != pair[1].cells.len()) {
+    if let Some(pair) = rows.windows(2).find(|pair| pair[0].cells.len() != pair[1].cells.len()) {
         let (cells, before) = (pair[1].cells.len(), pair[0].cells.len());
         let word = if cells == 1 { "cell" } else { "cells" };
-        return unusable(format!("line {} has {cells} {word}, and the line before it {before}", pair[1].line));
+        let is_decimal = cells == 2 * before && pair[1].cells.iter().all(|cell| is_number(cell));
+        let hint = if is_decimal { ". If the comma is a decimal one, write a point" } else { "" };
+        return unusable(format!("line {} has {cells} {word}, and the line before it {before}{hint}", pair[1].line));
     }
     if headings.is_some_and(|names| ["mean", "stddev"].iter().all(|name| names.iter().any(|cell| cell == name))) {
         return unusable("it has means only, without the runs; hyperfine writes these with --export-json");
@@ -50,15 +52,18 @@ pub fn read_csv(text: &str) -> Result<TimingFile, TimingError> {
 fn read_rows(text: &str) -> Vec<CsvRow> {
     let lines = || {
         let numbered = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
-        numbered.filter(|(line, _)| {
-            !line.is_empty() && !(line.starts_with('#') && !line.starts_with("#,") && !line.starts_with("#;"))
-        })
+        numbered.filter(|(line, _)| !line.is_empty() && !is_comment(line))
     };
     let separator = [';', '\t', ','].into_iter().find(|separator| lines().any(|(line, _)| line.contains(*separator)));
     let cells = |line: &str| {
         line.split(separator.unwrap_or(',')).map(|cell| cell.trim().trim_matches('"').to_owned()).collect()
     };
     lines().map(|(line, number)| CsvRow { line: number, cells: cells(line) }).collect()
+}
+
+/// Returns true for a line of "#", unless it is the heading of a column that counts the runs.
+fn is_comment(line: &str) -> bool {
+    line.strip_prefix('#').is_some_and(|rest| !rest.starts_with([',', ';', '\t']))
 }
 
 /// Reads lines of a name and a value; equal names are one series.

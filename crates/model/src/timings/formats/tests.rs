@@ -92,8 +92,8 @@ fn runs_that_failed_or_have_no_time_are_left_out_and_counted() {
     let failed = r#"{"results": [{"command": "a", "times": [1, 2, 3, 4, null], "exit_codes": [0, 1, null, 0, 0]}]}"#;
     assert_eq!(
         read(failed),
-        "hyperfine: a [1.0, 4.0] s a: 2 of 5 runs failed (exit_codes), and are left out. \
-         a: 1 of 5 runs have no time (null), and are left out."
+        "hyperfine: a [1.0, 4.0] s a: 2 of 5 runs failed (exit_codes): left out. \
+         a: 1 of 5 runs without a time (null): left out."
     );
     let without =
         r#"{"results": [{"command": "a", "times": [1]}, {"command": "b", "times": []}, {"command": "c", "mean": 2}]}"#;
@@ -132,6 +132,7 @@ fn different_benchmarks_are_not_compared_but_the_same_ones_of_files_are() {
 fn a_file_that_cannot_be_used_names_its_place_and_the_reason() {
     for (text, why) in [
         ("1,2\n3\n", "line 2 has 1 cell, and the line before it 2"),
+        ("old\n0,5\n", "line 2 has 2 cells, and the line before it 1. If the comma is a decimal one, write a point"),
         ("a,b\n1,-2\n", "line 2: \"-2\" is not above zero"),
         ("# x\n\na,b\n1,fast\n", "line 4: \"fast\" is not a number"),
         ("a;b\n1,5;2,5\n", "line 2: \"1,5\" is not a clear number"),

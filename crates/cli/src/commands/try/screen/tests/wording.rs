@@ -163,7 +163,11 @@ fn what_always_fails_is_not_kept() {
 fn a_cause_is_a_possibility_and_no_cause_if_others_used_the_machine() {
     let mut rising = changed(0.0, 30, |block, _, value| value * (1.0 + 0.02 * f64::from(block)));
     assert_says(&rising, "one run may change what the next one does, or the machine has changed meanwhile");
-    let mut built = changed(0.0, 30, |block, _, value| if block == 0 { 9.0 * value } else { value });
+    let mut built = changed(0.0, 30, |_, _, value| value);
+    built.trials.iter_mut().for_each(|trial| trial.observed.wall_s = 1.0);
+    let mut first = Trial { block: 0, ..built.trials[0].clone() };
+    first.observed.wall_s = 20.0;
+    built.trials.insert(0, first);
     assert_says(&built, "It may have left them nothing to do, as a build does; if so, let the command undo that");
     for made in [&mut rising, &mut built] {
         made.trials.iter_mut().for_each(|trial| trial.observed.others_busy = Some(0.6));
