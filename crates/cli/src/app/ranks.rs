@@ -11,7 +11,7 @@ use super::placement::parse_expression;
 
 /// Word of `--rank` that asks for the launcher's variables.
 const AUTOMATIC: &str = "auto";
-/// Variables in which launchers tell a process its rank on this machine, and the number of ranks there: torchrun, Open MPI, and MPICH with
+/// Variables in which launchers give a process its rank on this machine, and the number of ranks there: torchrun, Open MPI, and MPICH with
 /// Intel's MPI.
 const VARIABLES: [(&str, &str); 3] = [
     ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),

@@ -60,7 +60,7 @@ type ReportedPairs = HashSet<(&'static str, &'static str)>;
 #[derive(Default)]
 pub struct RigBench {
     outcomes: Mutex<HashMap<(&'static str, &'static str), ScenarioOutcome>>,
-    /// All that were told, taken or not.
+    /// All that were said, taken or not.
     told: Mutex<ReportedPairs>,
     news: Condvar,
     workers: Mutex<Vec<JoinHandle<()>>>,

@@ -261,7 +261,7 @@ struct NamedRole {
     cpus: CpuSet,
 }
 
-/// Returns a role for each name, in the order of the folded graph. Threads of one name cannot be told apart, so they share their cpus.
+/// Returns a role for each name, in the order of the folded graph. Threads of one name are indistinguishable, so they share their cpus.
 fn name_roles(folded: &FoldedTalk, places: &[PlannedPlace]) -> Vec<NamedRole> {
     let mut named: Vec<NamedRole> = Vec::new();
     for place in places {
