@@ -49,20 +49,26 @@ pub fn take_lock(folder: &Path, name: &str) -> io::Result<LockAttempt> {
 }
 
 /// Longest wait for a lock that is held for moments only.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_secs(30);
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// Pauses grow up to this, so that many who wait do not slow down the holder.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits for the lock of a name in the folder to which the path of a file leads, and holds it. Only this user can open the lock's own file,
 /// so no other user can keep it.
 ///
 /// # Errors
-/// If the folder cannot be reached or written to, or the lock is not released within ten seconds.
+/// If the folder cannot be reached or written to, or the lock is not released within thirty seconds.
 pub fn wait_for_lock(path: &Path, name: &str) -> io::Result<FileLock> {
     let (place, begin) = (FilePlace::find_place(path)?, Instant::now());
+    let mut pause = FIRST_PAUSE;
     loop {
         match take_in(place.folder(), name)? {
             LockAttempt::Ours(lock) => return Ok(lock),
-            LockAttempt::Held(_) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            LockAttempt::Held(_) if begin.elapsed() < PATIENCE => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
             LockAttempt::Held(process) => {
                 let who = process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"));
                 return Err(io::Error::new(

@@ -123,9 +123,9 @@ fn rules_that_are_added_at_the_same_time_are_all_there() {
     let (_folder, files) = folder_of(&[("a.toml", rule_text("first", "0"))], false);
     let place = files.place.join("a.toml");
     let files = RuleFiles { place, of_system: false };
-    let begun = std::sync::Barrier::new(16);
+    let begun = std::sync::Barrier::new(8);
     std::thread::scope(|scope| {
-        for number in 0..16 {
+        for number in 0..8 {
             let (files, begun) = (&files, &begun);
             scope.spawn(move || {
                 begun.wait();
@@ -134,7 +134,7 @@ fn rules_that_are_added_at_the_same_time_are_all_there() {
             });
         }
     });
-    assert_eq!(files.read_rules().unwrap().len(), 17);
+    assert_eq!(files.read_rules().unwrap().len(), 9);
 }
 
 /// Rules place processes by what earlier surveys found, and are not bounded by the mask that this process inherited.

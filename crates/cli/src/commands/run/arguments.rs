@@ -20,7 +20,7 @@ pub const AFTER: &str = "Examples:
   corewise run --on all --roles 'io=^io-:0,work=^worker:all - 0' -- ./app
   corewise run --on 0-7 --enforce boundary -- ./app
   corewise run --on 0-7 --cgroup -- ./app    it cannot leave them, whatever mask it sets
-  corewise run --rank $LOCAL_RANK/$LOCAL_WORLD_SIZE -- python train.py
+  corewise run --rank auto -- python train.py
   corewise run --on llc:1 --pid 4711         places a running process; `corewise undo` reverts that
 
 Roles: NAME=REGEX:EXPR, separated by commas. The regex may match anywhere in a thread's name; the kernel keeps 15 \

@@ -11,7 +11,7 @@ use crate::app::option_values::{duration_between, parse_unit};
 /// The end of `talk --help`.
 const AFTER: &str = "Examples:
   corewise talk -- ./app                      watches a run: which threads wake each other, and where they belong
-  corewise talk --pid 4711 --for 30s          watches a running process and its descendants
+  corewise talk --pid 4711 --budget 30s       watches a running process and its descendants
   corewise talk --match 'exe=*/postgres'      watches matching processes, as in rules of `corewise keep`
   corewise talk --dot -- ./app > app.dot      writes the graph for GraphViz
   corewise talk --plan app.json --machine threadripper-3960x   where a graph would go on that machine
@@ -36,7 +36,7 @@ pub struct TalkArguments {
     #[arg(help_heading = "What is watched", long = "match", value_name = "FIELD=PATTERN", conflicts_with = "pid")]
     pub matches: Vec<String>,
     /// Duration of watching, from 100ms to 1h; a command that still runs is then ended [default: to the end of the command, or 10s]
-    #[arg(help_heading = "What is watched", long = "for", value_name = "DURATION", value_parser = duration_between("100ms", "1h"))]
+    #[arg(help_heading = "What is watched", long = "budget", alias = "for", value_name = "DURATION", value_parser = duration_between("100ms", "1h"))]
     pub duration: Option<Duration>,
     /// Read the graph from this file instead of watching: JSON of `corewise talk`, lines of WAKER,WAKEE,WAKES, or TreeMatch's matrix
     #[arg(help_heading = "Instead of watching", long, value_name = "FILE", conflicts_with_all = ["pid", "unit", "matches", "duration", "command"])]

@@ -9,6 +9,8 @@ use corewise_machine::{CpuSet, Machine};
 use corewise_model::artifact::{Artifact, ArtifactOrigin};
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
+use corewise_model::talk::TalkGraph;
+use corewise_model::talk::import::read_talk;
 use corewise_model::trial::{PlacementArm, TrialMetric, TriedWorkload};
 use corewise_store::ArtifactStore;
 
@@ -58,6 +60,10 @@ fn sample_of_kind(kind: &str) -> KindSample {
             let workload = TriedWorkload::new(vec!["./app".into()], "/".into(), TrialMetric::wall_time());
             let policy = JudgingPolicy::default();
             new_sample(ExperimentRecord::from(create_experiment("0.1.0", machine, workload, arms.into(), policy, None)))
+        }
+        "talk" => {
+            let graph = read_talk("reader,writer,10\n", "x", (0, "0.1.0")).unwrap();
+            new_sample(TalkGraph { machine: Some(machine), ..graph })
         }
         other => panic!("{other} has no sample: is it never taken for this machine's own if it was made elsewhere?"),
     }
