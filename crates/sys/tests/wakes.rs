@@ -35,10 +35,10 @@ fn main() -> ExitCode {
     let trial = |name: &str, test: fn() -> Outcome| Trial::ignorable_test(name, test);
     let trials = vec![
         trial("each_wake_has_its_threads_its_calls_and_its_pipe", pipes_are_seen),
-        trial("a_child_is_counted_from_its_first_wake", children_are_followed),
-        trial("a_program_that_is_not_watched_is_not_counted", others_are_not_counted),
+        trial("a_child_is_counted_from_its_first_wake", a_child_is_counted_from_its_first_wake),
+        trial("a_program_that_is_not_watched_is_not_counted", a_program_that_is_not_watched_is_not_counted),
         trial("waits_are_timed_only_while_it_is_asked_for", waits_are_timed),
-        trial("a_killed_process_leaves_nothing_attached", nothing_is_left),
+        trial("a_killed_process_leaves_nothing_attached", a_killed_process_leaves_nothing_attached),
         trial("a_user_without_rights_is_told_what_would_help", refused_with_a_cure),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -105,7 +105,7 @@ fn pipes_are_seen() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn children_are_followed() -> Outcome {
+fn a_child_is_counted_from_its_first_wake() -> Outcome {
     let mut counter = match open_counter() {
         Ok(counter) => counter,
         Err(ignored) => return Ok(ignored),
@@ -125,7 +125,7 @@ fn children_are_followed() -> Outcome {
     Ok(Completion::Completed)
 }
 
-fn others_are_not_counted() -> Outcome {
+fn a_program_that_is_not_watched_is_not_counted() -> Outcome {
     let mut counter = match open_counter() {
         Ok(counter) => counter,
         Err(ignored) => return Ok(ignored),
@@ -170,7 +170,7 @@ fn attach_and_wait() -> ExitCode {
     }
 }
 
-fn nothing_is_left() -> Outcome {
+fn a_killed_process_leaves_nothing_attached() -> Outcome {
     if let Err(ignored) = open_counter() {
         return Ok(ignored);
     }
