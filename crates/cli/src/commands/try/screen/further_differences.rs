@@ -24,6 +24,8 @@ use crate::draw::wrap::glue_numbers;
 const MUCH: f64 = 0.25;
 /// Share of the machine above which they are the likely cause of changes in the course of a session.
 const MOST: f64 = 0.5;
+/// Ratio of a first run to later ones that other programs do not explain.
+const BEYOND_LOAD: f64 = 100.0;
 /// Ratio of two numbers of threads from which a program is said to have set itself up differently.
 const OTHER_THREADS: f64 = 1.5;
 /// Number of threads below which such a difference may be one of looking at the right moment.
@@ -237,8 +239,9 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         lines.extend(describe_slots(shown, live).iter().map(|text| warn(text)));
         return lines;
     }
+    let least_ratio = if others <= MOST { 1.0 } else { BEYOND_LOAD };
+    lines.extend(describe_first_run(shown, least_ratio).iter().map(|text| warn(text)));
     if others <= MOST {
-        lines.extend(describe_first_run(shown).iter().map(|text| warn(text)));
         lines.extend(describe_trend(shown).iter().map(|text| warn(text)));
     }
     lines.extend(describe_own_threads(shown).iter().map(|text| warn(text)));
@@ -255,9 +258,11 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     lines
 }
 
-/// Warns that the first run of a placement took much longer or shorter than the later ones, and so probably did other work.
-fn describe_first_run(shown: ShownExperiment<'_>) -> Option<String> {
-    let FirstRun { arm, is_first_of_all, ratio } = compare_first_run(shown.trials)?;
+/// Warns that the first run of a placement took much longer or shorter than the later ones, by `least_ratio` or more, and so probably did
+/// other work.
+fn describe_first_run(shown: ShownExperiment<'_>, least_ratio: f64) -> Option<String> {
+    let found = compare_first_run(shown.trials).filter(|found| found.ratio.max(found.ratio.recip()) >= least_ratio);
+    let FirstRun { arm, is_first_of_all, ratio } = found?;
     let place = match shown.experiment.arms.get(arm) {
         Some(placement) if !is_first_of_all => format!(" with {}", printable_name(&placement.spoken_name())),
         _ => String::new(),
