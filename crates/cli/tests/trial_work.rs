@@ -74,7 +74,7 @@ fn busy_first() -> TrialWorkOutcome {
     let script = "if [ ! -e built ]; then sleep 5; touch built; fi";
     let words = words_of(&mut try_script(&place, &["--budget", "12s", "--runs-max", "8"], script)?, &[0, 1])?;
     contains(&words, "Note: the first run took")?;
-    contains(&words, "x as long as the later ones. It may have left them nothing to do")?;
+    contains(&words, "x as long as the later ones. It may have left them nothing")?;
     let shown = words_of(&mut place.corewise(&["history", "show", "1", "--width", "200"]), &[0])?;
     contains(&shown, "Note: the first run took")?;
     Ok(Completion::Completed)

@@ -254,7 +254,7 @@ mod tests {
         let commit =
             SourceCommit { time_s: 0, time_utc: "T".into(), time_letter: String::new(), author: String::new() };
         let bill: Value = serde_json::from_str(&sample().write_bill(&commit).unwrap()).unwrap();
-        assert_eq!(bill["metadata"]["component"]["purl"], "pkg:cargo/corewise@1.0.0");
+        assert_eq!(bill["metadata"]["component"]["purl"], "pkg:cargo/corewise-cli@1.0.0");
         assert_eq!(bill["components"].as_array().unwrap().len(), 2);
         assert_eq!(bill["components"][1]["hashes"][0]["content"], "abc");
         assert_eq!(bill["components"][1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
