@@ -25,7 +25,7 @@ const MUCH: f64 = 0.25;
 /// Share of the machine above which they are the likely cause of changes in the course of a session.
 const MOST: f64 = 0.5;
 /// Ratio of a first run to later ones that other programs do not explain.
-const BEYOND_LOAD: f64 = 100.0;
+const BEYOND_LOAD: f64 = 30.0;
 /// Ratio of two numbers of threads from which a program is said to have set itself up differently.
 const OTHER_THREADS: f64 = 1.5;
 /// Number of threads below which such a difference may be one of looking at the right moment.
