@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(bill["components"][1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(
             bill["dependencies"][1],
-            json!({ "ref": "pkg:cargo/corewise@1.0.0", "dependsOn": ["pkg:cargo/used@1.0.0"] })
+            json!({ "ref": "pkg:cargo/corewise-cli@1.0.0", "dependsOn": ["pkg:cargo/used@1.0.0"] })
         );
     }
 
