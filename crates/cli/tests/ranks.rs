@@ -39,7 +39,10 @@ fn launchers_get_the_cpus_of_each_rank() {
         torchrun.starts_with("torchrun --nproc-per-node 2 --no-python ") && torchrun.contains(" --rank auto "),
         "{torchrun}"
     );
+    let remote = printed(&place, &["place", "--machine", "threadripper-2990wx", "--ranks", "4"]);
+    assert!(remote.contains("The nodes of ranks 1,3 have no memory: theirs is on other nodes."), "{remote}");
     let shown = ranks(&["--ranks", "2"]);
+    assert!(!shown.contains("no memory"), "{shown}");
     assert!(shown.contains("0-7,16-23") && shown.contains("8-15,24-31"), "{shown}");
 }
 

@@ -133,6 +133,22 @@ fn a_watched_program_is_stored_compared_and_shown() {
     assert!(compared.contains("between talk graph 1 and talk graph 2"), "{compared}");
 }
 
+/// The supervisor of a command is woken by each end of its children, and the watcher by the command's output.
+#[test]
+fn the_watcher_and_its_supervisor_are_no_part_of_the_program() {
+    let place = TestPlace::new();
+    let script = "for step in 1 2 3 4 5 6 7 8; do echo a | cat; done";
+    let run = place.corewise(&["talk", "--no-store", "--json", "--", "sh", "-c", script]).output().unwrap();
+    if run.status.code() == Some(3) {
+        return println!("skipped: {}", text(&run.stderr));
+    }
+    let document: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let vertices = document["observed"]["vertices"].as_array().unwrap();
+    assert!(!vertices.is_empty() && vertices.iter().all(|vertex| vertex["name"] != "corewise-watch"), "{document}");
+    let gaps = document["observed"]["gaps"].to_string();
+    assert!(!gaps.contains("not watched: corewise"), "{gaps}");
+}
+
 #[test]
 fn what_talk_proposes_is_tried_and_resumed_without_watching_again() {
     let place = TestPlace::new();

@@ -102,8 +102,8 @@ impl<'a> TalkWatcher<'a> {
         Ok(Self { subject, way, roster, gaps, started_unix_ms })
     }
 
-    /// Watches for a while, or until the processes have ended or `should_stop` returns true, and returns the wakes since
-    /// [`Self::open`].
+    /// Watches for a while, without a limit for [`Duration::MAX`], or until the processes have ended or `should_stop` returns true. Returns the
+    /// wakes since [`Self::open`].
     pub fn watch(mut self, duration: Duration, should_stop: &dyn Fn() -> bool) -> TalkGraph {
         let begun = Instant::now();
         let (mut next_look, mut interval) = (FIRST_LOOK, FIRST_LOOK);
@@ -140,7 +140,7 @@ impl<'a> TalkWatcher<'a> {
             corewise: self.subject.corewise.to_owned(),
             started_unix_ms: self.started_unix_ms,
             elapsed_s: elapsed.as_secs_f64(),
-            budget_s: duration.as_secs_f64(),
+            budget_s: if duration == Duration::MAX { 0.0 } else { duration.as_secs_f64() },
             seed: 0,
             partial,
         };

@@ -120,6 +120,10 @@ impl<'a> GraphBuilder<'a> {
     }
 
     fn add_wakes(&mut self, seen: &SeenWakes, waits: &BTreeMap<(u32, u32), (u64, u64)>) {
+        let is_of_watcher = matches!(seen.origin, WakeOrigin::Task(number) if self.roster.is_of_watcher(number));
+        if is_of_watcher || self.roster.is_of_watcher(seen.wakee) {
+            return;
+        }
         self.all_wakes += seen.wakes;
         let waker_number = if let WakeOrigin::Task(number) = seen.origin { number } else { 0 };
         let waker = match seen.origin {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
 use corewise_sys::accounts::ThreadAccount;
+use corewise_sys::execution::SUPERVISOR_NAME;
 use corewise_sys::process::ProcessIdentity;
 use corewise_sys::processes::{ExecutableFile, ProcessFacts, process_threads};
 use corewise_sys::task::descendant_processes;
@@ -157,6 +158,16 @@ impl ThreadRoster {
         for process in processes {
             self.program_of(process);
         }
+    }
+
+    /// Returns true for the threads of this process, which reads the command's output, unless it is watched itself, and for the command's
+    /// supervisor.
+    pub fn is_of_watcher(&self, number: u32) -> bool {
+        let own = std::process::id();
+        self.threads.get(&number).is_some_and(|thread| {
+            thread.process == own && !self.processes.contains(&own)
+                || thread.name.as_bytes() == SUPERVISOR_NAME.to_bytes()
+        })
     }
 
     /// Returns what a process executes, if it was read.

@@ -134,7 +134,7 @@ pub struct LinkMapProvenance {
     pub started_unix_ms: i64,
     /// Duration in seconds; simulated time for a simulation.
     pub elapsed_s: f64,
-    /// Planned maximum duration in seconds; 0 for an import.
+    /// Planned maximum duration in seconds; 0 for an import, and without a limit.
     pub budget_s: f64,
     /// The seed of the random orders and choices.
     pub seed: u64,

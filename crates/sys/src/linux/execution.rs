@@ -20,8 +20,8 @@ use super::thread::thread_cpu_time;
 use crate::input::open_for_command;
 use crate::values::execution::VisitPace;
 pub use crate::values::execution::{
-    ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, StartListener, ThreadObservations,
-    USUAL_GRACE, USUAL_PATIENCE,
+    ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, SUPERVISOR_NAME, StartListener,
+    ThreadObservations, USUAL_GRACE, USUAL_PATIENCE,
 };
 use command_counters::CommandCounters;
 use looks::ThreadLooks;

@@ -1,6 +1,6 @@
 //! A command that is run as a trial: its options, and the result of its run.
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, PipeWriter};
@@ -17,6 +17,9 @@ use crate::memory_policy::KernelMemoryPolicy;
 pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
 /// Default time for a process to end on request before it is killed.
 pub const USUAL_GRACE: Duration = Duration::from_millis(500);
+
+/// Name in ps(1) of the process between this one and a command, which ends the command with this one.
+pub const SUPERVISOR_NAME: &CStr = c"corewise-watch";
 
 /// A command and its options.
 #[derive(Debug)]

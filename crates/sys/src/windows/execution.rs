@@ -22,8 +22,8 @@ use super::{cpuset, snapshot};
 use crate::input::open_for_command;
 use crate::values::execution::VisitPace;
 pub use crate::values::execution::{
-    ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, StartListener, ThreadObservations,
-    USUAL_GRACE, USUAL_PATIENCE,
+    ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, ResourceUsage, SUPERVISOR_NAME, StartListener,
+    ThreadObservations, USUAL_GRACE, USUAL_PATIENCE,
 };
 use crate::values::output_ends::OutputEnds;
 

@@ -86,6 +86,10 @@ fn describe_rank(order: Vec<u32>, machine: &Machine) -> RankPlace {
     RankPlace { cpus, order, nodes }
 }
 
+fn noun_of_ranks(ranks: &CpuSet) -> &'static str {
+    if ranks.len() == 1 { "rank" } else { "ranks" }
+}
+
 fn draw_screen(document: &RanksDocument, width: usize) -> TextScreen {
     let columns =
         vec![GridColumn::number("rank", "", 0), GridColumn::text("cpus", 0), GridColumn::text("memory of nodes", 1)];
@@ -96,6 +100,14 @@ fn draw_screen(document: &RanksDocument, width: usize) -> TextScreen {
     }
     let mut screen = TextScreen::new();
     screen.extend(grid.draw_lines(width));
+    let remote: CpuSet =
+        (0..).zip(&document.ranks).filter(|(_, rank)| rank.nodes.is_empty()).map(|(at, _)| at).collect();
+    if !remote.is_empty() {
+        let note =
+            format!("The nodes of {} {remote} have no memory: theirs is on other nodes. ", noun_of_ranks(&remote));
+        let note = StyledLine::new().plain(note).strong("with-memory").plain(" leaves such cpus out.");
+        screen.extend(wrap_line(&note, width, 2));
+    }
     let next = suggestion::format_typed(&suggested_command::run_rank());
     screen.extend(wrap_line(&StyledLine::new().plain("Next:  ").strong(next), width, 2));
     screen

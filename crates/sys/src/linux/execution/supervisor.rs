@@ -15,11 +15,10 @@ use std::time::Duration;
 
 use super::super::task;
 use super::shared_time::monotonic_now;
+use crate::values::execution::SUPERVISOR_NAME;
 
 /// Maximum rounds of killing, a millisecond apart, before the supervisor gives up: it cannot kill another user's processes.
 const ATTEMPTS: u32 = 5_000;
-/// Its name in ps(1).
-const NAME: &std::ffi::CStr = c"corewise-watch";
 /// The status in the first report, which holds the command's number; wait4(2) gives it to no child.
 const STARTED: i32 = 0xff;
 /// Descriptors of the supervisor: a pipe that ends with this process, and the pipe of reports.
@@ -185,7 +184,7 @@ fn supervise_command(command: libc::pid_t, life: i32, report: i32) -> ! {
                 libc::close(file);
             }
         }
-        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+        libc::prctl(libc::PR_SET_NAME, SUPERVISOR_NAME.as_ptr());
         let mut child = MaybeUninit::uninit();
         libc::sigemptyset(child.as_mut_ptr());
         libc::sigaddset(child.as_mut_ptr(), libc::SIGCHLD);
