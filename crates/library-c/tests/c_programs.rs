@@ -1,6 +1,7 @@
 //! The header and the examples as a C and a C++ compiler take them, and as they run.
 #![cfg(target_os = "linux")]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,8 +31,8 @@ fn run(command: &mut Command) -> String {
     stdout
 }
 
-/// Compiles an example and returns what it says.
-fn run_example(name: &str, options: &[&str], is_static: bool, arguments: &[&str]) -> String {
+/// Compiles an example and returns what it says if it is started by a command.
+fn run_example(name: &str, options: &[&str], is_static: bool, starter: &[&str]) -> String {
     let (folder, libraries) = (tempfile::tempdir().unwrap(), library_folder());
     let program = folder.path().join(name);
     let mut compiler = Command::new("cc");
@@ -42,8 +43,9 @@ fn run_example(name: &str, options: &[&str], is_static: bool, arguments: &[&str]
         false => compiler.arg("-L").arg(&libraries).args(["-lcorewise_c", "-lpthread"]),
     };
     run(&mut compiler);
-    run(Command::new(&program)
-        .args(arguments)
+    let words: Vec<&OsStr> = starter.iter().map(OsStr::new).chain([program.as_os_str()]).collect();
+    run(Command::new(words[0])
+        .args(&words[1..])
         .env("LD_LIBRARY_PATH", &libraries)
         .env_remove("COREWISE")
         .env_remove("COREWISE_PLACE"))
@@ -77,6 +79,17 @@ fn a_program_with_threads_places_them_by_the_shared_and_the_static_library() {
         let (placed, of) = said.trim_end().strip_suffix(" workers placed").unwrap().split_once(" of ").unwrap();
         assert!(placed == of && placed != "0", "{said}");
     }
+}
+
+/// Without values that were never written: optimised code of Rust branches on those of a variant that it discards.
+#[test]
+fn no_memory_is_read_out_of_bounds_or_lost() {
+    if !is_installed("cc") || !is_installed("valgrind") {
+        return println!("skipped: no cc or no valgrind");
+    }
+    let starter = ["valgrind", "--quiet", "--error-exitcode=9", "--undef-value-errors=no", "--leak-check=full"];
+    let said = run_example("pthread", &[], false, &starter);
+    assert!(said.ends_with(" workers placed\n"), "{said}");
 }
 
 #[test]

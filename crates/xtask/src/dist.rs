@@ -6,6 +6,7 @@ mod archive;
 mod contents;
 mod debian;
 mod inventory;
+mod library;
 mod program;
 mod verify;
 mod wheel;
@@ -50,6 +51,9 @@ pub struct PackageTarget {
     binutils: Option<&'static str>,
     /// Debian's name of the processor; `None` for another system.
     debian: Option<&'static str>,
+    /// The library for other languages: Rust's name of the target, and Zig's name with the oldest C library that it runs on; `None` if it
+    /// is the program's target.
+    library: Option<(&'static str, &'static str)>,
     /// Platforms of a wheel, as pip names them: <https://packaging.python.org/specifications/platform-compatibility-tags/>.
     wheel: &'static str,
 }
@@ -60,6 +64,7 @@ pub const NATIVE: PackageTarget = PackageTarget {
     zig: Some("x86_64-linux-musl"),
     binutils: None,
     debian: Some("amd64"),
+    library: Some(("x86_64-unknown-linux-gnu", "x86_64-linux-gnu.2.17")),
     wheel: "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
 };
 /// The static program for 64-bit Arm.
@@ -68,10 +73,11 @@ pub const ARM: PackageTarget = PackageTarget {
     zig: Some("aarch64-linux-musl"),
     binutils: Some("aarch64-linux-gnu"),
     debian: Some("arm64"),
+    library: Some(("aarch64-unknown-linux-gnu", "aarch64-linux-gnu.2.17")),
     wheel: "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
 };
 const WINDOWS: PackageTarget =
-    PackageTarget { triple: setup::WINDOWS, zig: None, binutils: None, debian: None, wheel: "win_amd64" };
+    PackageTarget { triple: setup::WINDOWS, zig: None, binutils: None, debian: None, library: None, wheel: "win_amd64" };
 /// All targets, the native one first.
 pub const TARGETS: [PackageTarget; 3] = [NATIVE, ARM, WINDOWS];
 
@@ -178,8 +184,12 @@ pub fn build_packages(targets: &[PackageTarget], profile: &str, folder: &Path) -
             other => program::build_program(other, profile, &commit)?,
         };
         let program = PackedFile::executable(target.program_name(), fs::read(&program)?);
-        write_archive(*target, &program, &shared, &commit, folder)?;
-        wheel::write_wheel(*target, &program, &shared, &commit, folder)?;
+        let library = library::build_library(*target, profile, &commit)?;
+        let files = [&program].into_iter().chain(shared.archive_files(target.is_windows()));
+        write_archive(&format!("{PACKAGE}-{VERSION}-{}", target.triple), *target, files, &commit, folder)?;
+        let files = library.files.iter().chain(&shared.licences);
+        write_archive(&format!("{}-{VERSION}-{}", library::PACKAGE, library.triple), *target, files, &commit, folder)?;
+        wheel::write_wheel(*target, &program, &library, &shared, &commit, folder)?;
         if let Some(architecture) = target.debian {
             debian::write_package(architecture, &program, &shared, &commit, folder)?;
         }
@@ -187,18 +197,15 @@ pub fn build_packages(targets: &[PackageTarget], profile: &str, folder: &Path) -
     write_sums(folder)
 }
 
-/// Writes the archive that is unpacked by hand: a folder with the program, its pages, completions, units and licences.
-fn write_archive(
+/// Writes an archive that is unpacked by hand: a folder of its name with some files.
+fn write_archive<'a>(
+    name: &str,
     target: PackageTarget,
-    program: &PackedFile,
-    shared: &SharedContents,
+    files: impl Iterator<Item = &'a PackedFile>,
     commit: &SourceCommit,
     folder: &Path,
 ) -> Result<()> {
-    let name = format!("{PACKAGE}-{VERSION}-{}", target.triple);
-    let files: Vec<PackedFile> =
-        [program].into_iter().chain(shared.archive_files(target.is_windows())).cloned().collect();
-    let files: Vec<PackedFile> = files.into_iter().map(|file| file.below(&name)).collect();
+    let files: Vec<PackedFile> = files.map(|file| file.clone().below(name)).collect();
     if target.is_windows() {
         fs::write(folder.join(format!("{name}.zip")), archive::write_zip(&files, &commit.time_utc)?)?;
     } else {

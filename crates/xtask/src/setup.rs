@@ -20,7 +20,7 @@ const fn debian_package(name: &'static str, files: &'static [&'static str]) -> D
 
 /// Packages that the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. None of these
 /// has a service that would start.
-const FOR_TESTS: [DebianPackage; 15] = [
+const FOR_TESTS: [DebianPackage; 16] = [
     debian_package("bsdutils", &["script"]),
     debian_package("busybox-static", &["busybox"]),
     debian_package("chromium", &["chromium"]),
@@ -34,6 +34,7 @@ const FOR_TESTS: [DebianPackage; 15] = [
     debian_package("qemu-user", &["qemu-aarch64"]),
     debian_package("tmux", &["tmux"]),
     debian_package("util-linux", &["lscpu", "setpriv", "setsid", "taskset", "unshare"]),
+    debian_package("valgrind", &["valgrind"]),
     debian_package("wine", &["/usr/share/wine"]),
     debian_package("wine64", &[WINE]),
 ];

@@ -11,13 +11,19 @@ use super::placement::parse_expression;
 
 /// Word of `--rank` that asks for the launcher's variables.
 const AUTOMATIC: &str = "auto";
-/// Variables in which launchers give a process its rank on this machine, and the number of ranks there: torchrun, Open MPI, and MPICH with
-/// Intel's MPI.
-const VARIABLES: [(&str, &str); 3] = [
+/// Variables in which launchers give a process its rank on this machine, and the number of ranks there: torchrun, Open MPI, MPICH with
+/// Intel's MPI, MVAPICH2, Cray's PMI and PALS, and Slurm, within which the others may run.
+const VARIABLES: [(&str, &str); 7] = [
     ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
     ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
+    ("PMI_LOCAL_RANK", "PMI_LOCAL_SIZE"),
+    ("PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"),
+    ("SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 ];
+/// Variable with a node's place in Slurm's lists.
+const SLURM_NODE: &str = "SLURM_NODEID";
 
 /// A rank of this machine, as it is typed: `2/8`, or `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +60,31 @@ impl TypedRank {
             return Ok((rank, ranks));
         }
         let number = |name| variable(name)?.trim().parse::<usize>().ok();
-        let found = VARIABLES.iter().find_map(|(rank, ranks)| Some((number(rank)?, number(ranks)?)));
+        let node = number(SLURM_NODE).unwrap_or(0);
+        let found =
+            VARIABLES.iter().find_map(|(rank, ranks)| Some((number(rank)?, read_node_count(&variable(ranks)?, node)?)));
         found.filter(|(rank, ranks)| rank < ranks).ok_or_else(|| {
             let names: Vec<String> = VARIABLES.iter().map(|(rank, ranks)| format!("{rank} and {ranks}")).collect();
             CommandFailure::usage_error("--rank auto: no launcher has said which rank this is")
                 .with_hint(format!("Variables that are read: {}.", names.join("; ")))
         })
     }
+}
+
+/// Returns the number of a node in a list such as `4(x2),3`: 3 for the third node. A single number is that of any node.
+fn read_node_count(text: &str, node: usize) -> Option<usize> {
+    if let Ok(number) = text.trim().parse() {
+        return Some(number);
+    }
+    let mut nodes_before = 0_usize;
+    for part in text.trim().split(',') {
+        let (count, nodes) = part.split_once("(x").unwrap_or((part, "1)"));
+        nodes_before = nodes_before.checked_add(nodes.strip_suffix(')')?.parse().ok()?)?;
+        if node < nodes_before {
+            return count.parse().ok();
+        }
+    }
+    None
 }
 
 /// Divides cpus among ranks. With `is_near_gpu` each rank gets some of those near the GPU of its number; ranks beyond the last GPU begin
@@ -115,5 +139,21 @@ mod tests {
         }
         assert!(TypedRank::Automatic.read_numbers(|_| None).unwrap_err().what.contains("no launcher"));
         assert!(TypedRank::Automatic.read_numbers(|_| Some("8".to_owned())).is_err(), "rank 8 of 8");
+    }
+
+    /// SLURM_TASKS_PER_NODE in sbatch(1): a list of the nodes' numbers, with repetitions.
+    #[test]
+    fn slurm_names_each_nodes_number_in_a_list() {
+        let on_node = |node: &str| {
+            let read = |name: &str| match name {
+                "SLURM_LOCALID" => Some("1".to_owned()),
+                "SLURM_STEP_TASKS_PER_NODE" => Some("4(x2),3,2(x1)".to_owned()),
+                SLURM_NODE => Some(node.to_owned()),
+                _ => None,
+            };
+            TypedRank::Automatic.read_numbers(read).ok()
+        };
+        assert_eq!(["0", "1", "2", "3"].map(on_node), [(1, 4), (1, 4), (1, 3), (1, 2)].map(Some));
+        assert_eq!(on_node("4"), None, "the list has four nodes");
     }
 }

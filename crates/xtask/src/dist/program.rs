@@ -15,6 +15,9 @@ use crate::setup::ZIG_FOLDER;
 /// Parts of SQLite that corewise does not use: a quarter of a megabyte.
 const UNUSED_SQLITE: [&str; 5] = ["FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "DBSTAT_VTAB"];
 
+/// Keeps the time of linking out of a file for Windows.
+pub const NO_TIMESTAMP: &str = "-Wl,--no-insert-timestamp";
+
 /// Returns the folder of Zig and of the compilers that call it.
 fn zig_folder() -> PathBuf {
     repository_root().join(ZIG_FOLDER)
@@ -22,16 +25,11 @@ fn zig_folder() -> PathBuf {
 
 /// Compiles the program for a target and returns its path.
 pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit) -> Result<PathBuf> {
-    let built = target_folder()?;
-    let mut cargo = cargo_command();
-    cargo.args(["build", "--locked", "--package", PACKAGE, "--profile", profile, "--target", target.triple]);
-    let options = [replace_paths(&built)?, link_options(target)?].concat();
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", options.join("\x1f"));
-    cargo.env("SOURCE_DATE_EPOCH", commit.time_s.to_string());
+    let mut cargo = prepare_build(PACKAGE, target.triple, profile, &link_options(target)?, commit)?;
     let variable = target.triple.replace('-', "_");
     cargo.env("LIBSQLITE3_FLAGS", UNUSED_SQLITE.map(|name| format!("-USQLITE_ENABLE_{name}")).join(" "));
     if let Some(zig) = target.zig {
-        cargo.env(format!("CC_{variable}"), write_compiler(zig)?).env("ZIG_GLOBAL_CACHE_DIR", built.join("zig"));
+        cargo.env(format!("CC_{variable}"), write_compiler(zig)?);
     }
     if let Some(prefix) = target.binutils {
         cargo.env(format!("AR_{variable}"), format!("{prefix}-ar"));
@@ -41,13 +39,29 @@ pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit
     program_path(target, profile)
 }
 
+/// Returns the command that compiles a package for a triple, with the compiler's options besides those that replace paths.
+pub fn prepare_build(
+    package: &str,
+    triple: &str,
+    profile: &str,
+    options: &[String],
+    commit: &SourceCommit,
+) -> Result<Command> {
+    let built = target_folder()?;
+    let mut cargo = cargo_command();
+    cargo.args(["build", "--locked", "--package", package, "--profile", profile, "--target", triple]);
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", [&replace_paths(&built)?, options].concat().join("\x1f"));
+    cargo.env("SOURCE_DATE_EPOCH", commit.time_s.to_string()).env("ZIG_GLOBAL_CACHE_DIR", built.join("zig"));
+    Ok(cargo)
+}
+
 /// Returns the path of the compiled program.
 pub fn program_path(target: PackageTarget, profile: &str) -> Result<PathBuf> {
     Ok(target_folder()?.join(target.triple).join(profile).join(target.program_name()))
 }
 
 /// Returns the folder that cargo builds in.
-fn target_folder() -> Result<PathBuf> {
+pub fn target_folder() -> Result<PathBuf> {
     let metadata = read_output(cargo_command().args(["metadata", "--format-version", "1", "--no-deps", "--locked"]))?;
     let metadata: Value = serde_json::from_str(&metadata)?;
     Ok(metadata["target_directory"].as_str().context("cargo names no target folder")?.into())
@@ -57,7 +71,7 @@ fn target_folder() -> Result<PathBuf> {
 /// that for Windows keeps its time to itself.
 fn link_options(target: PackageTarget) -> Result<Vec<String>> {
     let options = if target.is_windows() {
-        vec!["-Wl,--no-insert-timestamp".into()]
+        vec![NO_TIMESTAMP.into()]
     } else {
         let libraries =
             read_output(Command::new("rustc").args(["--print", "target-libdir"]).current_dir(repository_root()))?;
@@ -103,11 +117,13 @@ fn replace_path(path: &Path, name: &str) -> String {
     format!("--remap-path-prefix={}=/{name}", path.display())
 }
 
-/// Writes the compiler for C that calls Zig, and returns its path. The crate `cc` adds Rust's name of the target, which Zig does not know.
-fn write_compiler(zig_target: &str) -> Result<PathBuf> {
+/// Writes the compiler for C that calls Zig, and returns its path. The crate `cc` adds Rust's name of the target, which Zig does not know;
+/// rustc names the unwinder of GCC, for which Zig has one of its own.
+pub fn write_compiler(zig_target: &str) -> Result<PathBuf> {
     let path = zig_folder().join(format!("cc-{zig_target}"));
     let script = format!(
-        "#!/bin/sh\nfor word; do\n    shift\n    case $word in --target=*) ;; *) set -- \"$@\" \"$word\" ;; esac\ndone\n\
+        "#!/bin/sh\nfor word; do\n    shift\n    case $word in --target=*) ;; -lgcc_s) set -- \"$@\" -lunwind ;; \
+         *) set -- \"$@\" \"$word\" ;; esac\ndone\n\
          exec \"$(dirname \"$0\")/ziglang/zig\" cc -target {zig_target} \"$@\"\n"
     );
     fs::write(&path, script).with_context(|| path.display().to_string())?;

@@ -1,5 +1,5 @@
-//! A Python wheel that brings the program (<https://packaging.python.org/specifications/binary-distribution-format/>): pip copies it into
-//! the folder of the environment's programs. It has no Python code, so it fits every Python 3.
+//! A Python wheel that brings the program (<https://packaging.python.org/specifications/binary-distribution-format/>), which pip copies into
+//! the folder of the environment's programs, and the library. The module loads the library by ctypes, so one wheel fits every Python 3.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,22 @@ use sha2::{Digest as _, Sha256};
 
 use super::archive::{PackedFile, write_zip};
 use super::contents::SharedContents;
+use super::library::PackedLibrary;
 use super::{PROGRAM, PackageTarget, SourceCommit, VERSION};
 
 /// Writes the wheel of a target into a folder.
 pub fn write_wheel(
     target: PackageTarget,
     program: &PackedFile,
+    library: &PackedLibrary,
     shared: &SharedContents,
     commit: &SourceCommit,
     folder: &Path,
 ) -> Result<()> {
     let info = format!("{PROGRAM}-{VERSION}.dist-info");
     let mut files = vec![program.clone().below(&format!("{PROGRAM}-{VERSION}.data/scripts"))];
+    files.push(PackedFile { path: format!("{PROGRAM}/__init__.py"), ..library.module.clone() });
+    files.push(library.shared.clone().below(PROGRAM));
     files.extend(shared.licences.iter().map(|file| file.clone().below(&format!("{info}/licenses"))));
     files.push(PackedFile::text(format!("{info}/METADATA"), write_metadata(shared)));
     files.push(PackedFile::text(format!("{info}/WHEEL"), describe_wheel(target.wheel)));

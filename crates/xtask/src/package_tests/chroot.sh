@@ -34,6 +34,7 @@ use_program "bare file" ./bare/corewise
 check "bare file: has its pages, completions and licences" ls bare/corewise-try.1 bare/zsh/_corewise bare/LICENSE-MIT bare/THIRD-PARTY.txt
 check "wheel: pip installs it" sh -c 'python3 -m venv /venv && /venv/bin/pip install --no-index --find-links /packages corewise'
 use_program wheel /venv/bin/corewise
+check "wheel: Python places its threads" /venv/bin/python -c 'import corewise; assert corewise.place("all").pin_threads() == 1'
 check "wheel: pip removes it" sh -c '/venv/bin/pip uninstall --yes corewise && ! [ -e /venv/bin/corewise ]'
 
 # Debian's way.

@@ -52,7 +52,7 @@ pub struct RunArguments {
     #[arg(help_heading = "Where", long, value_name = "NAME", conflicts_with_all = ["on", "memory", "one_per_thread", "roles"])]
     pub rule: Option<String>,
     /// Use the part of this rank, counted from 0, of the cpus of --on, or of all: disjoint parts of whole cores. `auto` takes
-    /// both numbers from torchrun's, Open MPI's or MPICH's variables
+    /// both numbers from the variables of torchrun, MPI's launchers or Slurm
     #[arg(help_heading = "Where", long, value_name = "RANK/RANKS|auto", conflicts_with_all = ["rule", "pid"])]
     pub rank: Option<TypedRank>,
     /// With --rank: use cpus near the GPU of the rank's number

@@ -1,0 +1,82 @@
+//! The library for C and Python: shared and static, with its header, the file of pkg-config and the module of Python.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use xtask::{repository_root, run_command};
+
+use super::archive::PackedFile;
+use super::program::{NO_TIMESTAMP, prepare_build, target_folder, write_compiler};
+use super::{PackageTarget, SourceCommit, VERSION};
+
+/// Cargo's package of the library.
+pub const PACKAGE: &str = "corewise-c";
+
+/// The compiled library with its files.
+#[derive(Clone, Debug)]
+pub struct PackedLibrary {
+    /// Rust's name of its target.
+    pub triple: &'static str,
+    /// Files of an archive, by their places: "lib/libcorewise_c.so".
+    pub files: Vec<PackedFile>,
+    /// The shared library alone.
+    pub shared: PackedFile,
+    /// The module of Python that loads it from the same folder.
+    pub module: PackedFile,
+}
+
+/// Compiles the library for a target.
+pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit) -> Result<PackedLibrary> {
+    let (triple, _) = target.library.unwrap_or((target.triple, ""));
+    let options = if target.is_windows() { vec![format!("-Clink-arg={NO_TIMESTAMP}")] } else { Vec::new() };
+    let mut cargo = prepare_build(PACKAGE, triple, profile, &options, commit)?;
+    if let Some((triple, zig)) = target.library {
+        cargo.env(format!("CARGO_TARGET_{}_LINKER", triple.replace('-', "_").to_uppercase()), write_compiler(zig)?);
+    }
+    run_command(&mut cargo)?;
+    let built = target_folder()?.join(triple).join(profile);
+    let read = |name: &str| {
+        let path = built.join(name);
+        Ok::<_, anyhow::Error>(PackedFile::text(name, fs::read(&path).with_context(|| path.display().to_string())?))
+    };
+    let (shared, others) = if target.is_windows() {
+        (read("corewise_c.dll")?, vec![read("libcorewise_c.dll.a")?, read("libcorewise_c.a")?])
+    } else {
+        (read("libcorewise_c.so")?, vec![read("libcorewise_c.a")?])
+    };
+    let mut files: Vec<PackedFile> = others.into_iter().map(|file| file.below("lib")).collect();
+    files.push(shared.clone().below(if target.is_windows() { "bin" } else { "lib" }));
+    files.push(PackedFile::text("include/corewise.h", read_source("crates/library-c/include/corewise.h")?));
+    files.push(PackedFile::text("lib/pkgconfig/corewise.pc", describe_library(target)?));
+    Ok(PackedLibrary {
+        triple,
+        files,
+        shared,
+        module: PackedFile::text("corewise.py", read_source("packaging/python/corewise.py")?),
+    })
+}
+
+/// Returns the file of pkg-config, whose folders are relative to its own.
+fn describe_library(target: PackageTarget) -> Result<String> {
+    let private = if target.is_windows() { "-lws2_32 -luserenv -lntdll" } else { "-lpthread -ldl -lm -lgcc_s" };
+    let template = String::from_utf8(read_source("crates/library-c/corewise.pc.in")?)?;
+    Ok(template.replace("@version@", VERSION).replace("@private@", private))
+}
+
+fn read_source(path: &str) -> Result<Vec<u8>> {
+    fs::read(repository_root().join(path)).with_context(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::TARGETS;
+
+    #[test]
+    fn nothing_is_left_to_fill_in() {
+        for target in TARGETS {
+            let description = describe_library(target).unwrap();
+            assert!(!description.contains('@') && description.contains(VERSION), "{description}");
+        }
+    }
+}
