@@ -47,7 +47,7 @@ pub struct PackageTarget {
     pub triple: &'static str,
     /// Zig's name of the target, whose C library SQLite is compiled for; `None` if Debian has the compiler.
     zig: Option<&'static str>,
-    /// Linker and archiver; `None` for those of the host.
+    /// Beginning of the names of linker and archiver; `None` for those of the host.
     binutils: Option<&'static str>,
     /// Debian's name of the processor; `None` for another system.
     debian: Option<&'static str>,
@@ -76,14 +76,25 @@ pub const ARM: PackageTarget = PackageTarget {
     library: Some(("aarch64-unknown-linux-gnu", "aarch64-linux-gnu.2.17")),
     wheel: "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
 };
-const WINDOWS: PackageTarget =
-    PackageTarget { triple: setup::WINDOWS, zig: None, binutils: None, debian: None, library: None, wheel: "win_amd64" };
+const WINDOWS: PackageTarget = PackageTarget {
+    triple: setup::WINDOWS,
+    zig: None,
+    binutils: Some("x86_64-w64-mingw32"),
+    debian: None,
+    library: None,
+    wheel: "win_amd64",
+};
 /// All targets, the native one first.
 pub const TARGETS: [PackageTarget; 3] = [NATIVE, ARM, WINDOWS];
 
 impl PackageTarget {
     fn is_windows(self) -> bool {
         self.debian.is_none()
+    }
+
+    /// Returns the name of a tool for its files: "aarch64-linux-gnu-ar".
+    fn tool_name(self, tool: &str) -> String {
+        self.binutils.map_or_else(|| tool.to_owned(), |prefix| format!("{prefix}-{tool}"))
     }
 
     fn program_name(self) -> &'static str {
@@ -119,7 +130,7 @@ impl SourceCommit {
 /// Arguments of the chore.
 #[derive(Debug, PartialEq)]
 struct DistArguments {
-    /// Folder of the files, relative to the repository; `target/dist` if none is given.
+    /// Folder of the files, relative to the repository; `target/release-files` if none is given.
     folder: PathBuf,
     /// Compare two builds instead.
     verify: bool,
@@ -128,7 +139,7 @@ struct DistArguments {
 
 impl DistArguments {
     fn parse(words: &[&str]) -> Result<Self> {
-        let mut asked = Self { folder: "target/dist".into(), verify: false, targets: Vec::new() };
+        let mut asked = Self { folder: "target/release-files".into(), verify: false, targets: Vec::new() };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match *word {
@@ -266,7 +277,7 @@ mod tests {
     fn targets_folder_and_verification_are_read() {
         let parse = |words: &[&str]| DistArguments::parse(words).map_err(|error| error.to_string());
         let all = parse(&[]).unwrap();
-        assert_eq!((all.folder, all.verify, all.targets), ("target/dist".into(), false, TARGETS.to_vec()));
+        assert_eq!((all.folder, all.verify, all.targets), ("target/release-files".into(), false, TARGETS.to_vec()));
         let one = parse(&["--out", "here", ARM.triple]).unwrap();
         assert_eq!((one.folder, one.targets), ("here".into(), vec![ARM]));
         let verified = parse(&["--verify"]).unwrap();

@@ -50,9 +50,9 @@ that names a system or opens files, signals and masks by bare number, modules of
   words [--list names|words] [CRATE]
                           measure how names and comments of product code read, or list where; fails if a figure is above its aim
   dist [--out FOLDER] [--verify] [TARGET…]
-                          build the files of a release into target/dist: static programs, Debian packages, wheels, licences, sums; --verify
+                          build the files of a release into target/release-files: static programs, Debian packages, wheels, licences, sums; --verify
                           builds a commit twice, here and in a clone, and compares every byte
-  packages [FOLDER]       install, use, upgrade and remove packages in fresh systems of Debian, as root: those of a folder (target/dist),
+  packages [FOLDER]       install, use, upgrade and remove packages in fresh systems of Debian, as root: those of a folder (target/release-files),
                           or of programs that compile faster
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests

@@ -25,6 +25,7 @@ mod placement;
 mod recordings;
 mod stalls;
 mod survey;
+mod talk;
 mod threads;
 mod topology;
 mod users;
@@ -131,6 +132,7 @@ fn all_scenarios() -> impl Iterator<Item = &'static Scenario> {
         links::SCENARIOS,
         experiment::SCENARIOS,
         keep::SCENARIOS,
+        talk::SCENARIOS,
     ];
     groups.into_iter().flatten()
 }

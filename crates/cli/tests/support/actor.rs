@@ -34,6 +34,7 @@ pub fn act(part: &str) -> ExitCode {
         "stubborn" => stubborn(&first),
         "turns" => turns(cpus),
         "starts" => starts(),
+        "talk" => talk(),
         _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
@@ -103,6 +104,30 @@ fn rename(name: &str) {
 fn on_thread<T: Send + 'static>(name: &str, act: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = thread::Builder::new().name(name.to_owned()).spawn(act);
     thread.expect("a thread can be started").join().expect("the thread ended well")
+}
+
+/// Two pairs of threads, each of which wakes its partner a thousand times, and gets its answer.
+fn talk() {
+    let pair = |one: &'static str, other: &'static str| {
+        let (ask, asked) = mpsc::channel();
+        let (answer, answered) = mpsc::channel();
+        let start = |name: &str, act: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new().name(name.to_owned()).spawn(act).expect("a thread can be started")
+        };
+        let asker = start(
+            one,
+            Box::new(move || {
+                for _ in 0..1000 {
+                    let _ = ask.send(());
+                    let _ = answered.recv();
+                }
+            }),
+        );
+        let replier = start(other, Box::new(move || asked.iter().for_each(|()| answer.send(()).unwrap_or_default())));
+        [asker, replier]
+    };
+    let threads = [pair("ask-a", "reply-a"), pair("ask-b", "reply-b")];
+    threads.into_iter().flatten().for_each(|thread| thread.join().expect("the thread ended well"));
 }
 
 /// A thread for input and output becomes a worker; another one has no role.

@@ -1,6 +1,6 @@
 //! Measures how good and how fast the mapping of threads onto cpus is: against the best of long annealing.
 //!
-//! cargo run --release -p corewise-model --example talk_mapping [SECONDS OF ANNEALING]
+//! cargo run --release -p corewise-model --example talk_mapping [MOVES OF ANNEALING [FIRST SEED]]
 
 mod quality;
 
@@ -9,8 +9,8 @@ use std::time::Instant;
 use quality::{TalkShape, anneal_assignment, build_problem};
 
 fn main() {
-    let sweeps: u64 = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(20_000_000);
-    let only = std::env::args().nth(2);
+    let argument = |at| std::env::args().nth(at).and_then(|word| word.parse::<u64>().ok());
+    let (moves, first) = (argument(1).unwrap_or(20_000_000), argument(2).unwrap_or(1));
     println!("threads on llcs x cores          graph      cost           best known     gap      time");
     for (name, threads, machine) in [
         ("24 on 8 x 3", 24, [1, 8, 3]),
@@ -18,16 +18,14 @@ fn main() {
         ("64 on 2 x 8 x 8", 64, [2, 8, 8]),
         ("128 on 2 x 8 x 8", 128, [2, 8, 8]),
     ] {
-        for shape in
-            TalkShape::ALL.into_iter().filter(|shape| only.as_ref().is_none_or(|only| format!("{shape:?}") == *only))
-        {
-            for seed in 1..=3 {
+        for shape in TalkShape::ALL {
+            for seed in first..first + 3 {
                 let problem = build_problem(shape, threads, machine, seed);
                 let begun = Instant::now();
                 let cpus = problem.assign_threads();
                 let took = begun.elapsed();
                 let own = problem.assignment_cost(&cpus);
-                let known = if sweeps == 0 { own } else { anneal_assignment(&problem, sweeps, seed) }.min(own);
+                let known = anneal_assignment(&problem, moves, seed).min(own);
                 let gap = 100.0 * (own / known - 1.0);
                 println!("{name:<32} {shape:<10?} {own:<14.9} {known:<14.9} {gap:5.2} % {took:9.1?}");
             }

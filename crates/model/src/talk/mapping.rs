@@ -8,12 +8,13 @@ use corewise_machine::random::RandomGenerator;
 
 /// Seed of the search.
 const SEED: u64 = 0x7a1c;
-/// Number of table cells that the search may touch for up to [`FEW_THREADS`]; about 30 ms. More threads get more, eight times as many for twice as
-/// many.
-const STEPS: u64 = 12_000_000;
+/// Number of table cells that the search may touch for each thread, up to [`FEW_THREADS`]: about 20 ms for these. More threads get more.
+const STEPS: u64 = 400_000;
 const FEW_THREADS: usize = 64;
-/// Maximum factor for more threads.
-const MOST_TIMES: u64 = 8;
+/// Largest number of table cells: about 0.2 s.
+const MOST_STEPS: u64 = 200_000_000;
+/// Number of starts with all threads in line.
+const LINES: usize = 7;
 /// Smallest improvement that counts, relative to the cost.
 const LEAST_GAIN: f64 = 1e-9;
 /// Share of the cost by which a worse assignment may still be followed, at the beginning; it falls to none.
@@ -102,8 +103,9 @@ impl MappingProblem {
             return Vec::new();
         }
         let mut search = AssignmentSearch::new(self);
-        search.place_greedily();
-        search.iterate();
+        let mut starts = vec![search.place_greedily()];
+        starts.extend((0..LINES).map(|_| search.place_in_line()));
+        search.iterate(&starts);
         search.list_cpus()
     }
 }
@@ -156,7 +158,7 @@ impl<'a> AssignmentSearch<'a> {
             of_cores: vec![0.0; problem.count_cores()],
             nearest: (0..cpus).map(|cpu| problem.nearest_cpus(cpu)).collect(),
             has_load: problem.busy.iter().any(|busy| *busy > 0.0),
-            steps_left: STEPS * (threads.div_ceil(FEW_THREADS).pow(3) as u64).clamp(1, MOST_TIMES),
+            steps_left: (STEPS * (threads * threads.div_ceil(FEW_THREADS)) as u64).min(MOST_STEPS),
             random: RandomGenerator::new(SEED),
         }
     }
@@ -177,9 +179,9 @@ impl<'a> AssignmentSearch<'a> {
         self.problem.busy.get(unit).copied().unwrap_or(0.0)
     }
 
-    /// Places the thread with the most talk first, and then always the one with the most talk with placed ones, where that is cheapest.
-    /// Of several such cpus it takes the one with the most free seats nearby.
-    fn place_greedily(&mut self) {
+    /// Returns seats: for the thread with the most talk first, and then always for the one with the most talk with placed ones, where that
+    /// is cheapest. Of several such cpus it takes the one with the most free seats nearby.
+    fn place_greedily(&mut self) -> Vec<usize> {
         let (threads, cpus, seats) = (self.problem.threads(), self.problem.cpus(), self.problem.seats);
         let mut free: Vec<usize> = vec![seats; cpus];
         let mut room: Vec<f64> = (0..cpus).map(|cpu| (0..cpus).map(|other| self.nearness(cpu, other)).sum()).collect();
@@ -213,7 +215,20 @@ impl<'a> AssignmentSearch<'a> {
                 (0..cpus).for_each(|other| costs[partner * cpus + other] += rate * self.cost(other, cpu));
             }
         }
-        self.take_seats(&placed);
+        placed
+    }
+
+    /// Returns seats for threads in line from a random one, each beside its partners, along a line of cpus that are near each other.
+    fn place_in_line(&mut self) -> Vec<usize> {
+        let (threads, cpus, seats) = (self.problem.threads(), self.problem.cpus(), self.problem.seats);
+        let [first, first_cpu] = [threads, cpus].map(|number| self.random.next_below(number));
+        let line_of_threads = arrange_line(first, threads, |a, b| self.rates[a * threads + b]);
+        let line_of_cpus = arrange_line(first_cpu, cpus, |a, b| self.nearness(a, b));
+        let mut placed = vec![0; threads];
+        for (at, thread) in line_of_threads.into_iter().enumerate() {
+            placed[thread] = line_of_cpus[at / seats] * seats + at % seats;
+        }
+        placed
     }
 
     /// Returns the penalty for more load on a cpu.
@@ -355,15 +370,21 @@ impl<'a> AssignmentSearch<'a> {
         others.map(|(_, &unit)| (unit, self.swap_gain(thread, unit))).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Shakes a few threads and descends, again and again; keeps what is better.
-    fn iterate(&mut self) {
+    /// Descends from each start; then shakes a few threads of the best and descends, again and again, and keeps what is better.
+    fn iterate(&mut self, starts: &[Vec<usize>]) {
         let threads = self.problem.threads();
-        let mut cost = self.problem.assignment_cost(&self.list_cpus());
+        let mut best = (f64::INFINITY, Vec::new());
+        for start in starts {
+            self.take_seats(start);
+            let begun = self.problem.assignment_cost(&self.list_cpus());
+            let cost = begun + self.descend((0..threads).rev().collect(), LEAST_GAIN * begun.max(f64::MIN_POSITIVE));
+            if cost < best.0 {
+                best = (cost, self.seat_of[..threads].to_vec());
+            }
+        }
+        let (mut cost, mut current) = best.clone();
         let least = LEAST_GAIN * cost.max(f64::MIN_POSITIVE);
-        let all = |threads: usize| (0..threads).rev().collect::<Vec<usize>>();
-        cost += self.descend(all(threads), least);
-        let mut current = self.seat_of[..threads].to_vec();
-        let mut best = (cost, current.clone());
+        self.return_to(&current);
         let budget = self.steps_left.max(1) as f64;
         while self.steps_left > 0 {
             self.spend(self.unit_at.len());
@@ -427,6 +448,21 @@ impl<'a> AssignmentSearch<'a> {
             }
         }
     }
+}
+
+/// Arranges units in a line from a first one: always the next with the most weight to those in line, less the weight to the others.
+fn arrange_line(first: usize, units: usize, weight: impl Fn(usize, usize) -> f64) -> Vec<usize> {
+    let total = |unit: usize| (0..units).filter(|other| *other != unit).map(|other| weight(unit, other)).sum::<f64>();
+    let mut gains: Vec<f64> = (0..units).map(|unit| -total(unit)).collect();
+    gains[first] = f64::INFINITY;
+    let mut waiting: Vec<usize> = (0..units).collect();
+    let mut line = Vec::with_capacity(units);
+    while let Some(at) = (0..waiting.len()).max_by(|&a, &b| gains[waiting[a]].total_cmp(&gains[waiting[b]])) {
+        let unit = waiting.swap_remove(at);
+        waiting.iter().for_each(|other| gains[*other] += 2.0 * weight(unit, *other));
+        line.push(unit);
+    }
+    line
 }
 
 fn add_row(row: &mut [f64], costs: &[f64], rate: f64) {

@@ -1,6 +1,7 @@
 //! The library for C and Python: shared and static, with its header, the file of pkg-config and the module of Python.
 
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use xtask::{repository_root, run_command};
@@ -35,6 +36,10 @@ pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit
     }
     run_command(&mut cargo)?;
     let built = target_folder()?.join(triple).join(profile);
+    // Rust keeps its intermediate code in static libraries: four fifths of their bytes.
+    let archive = built.join("libcorewise_c.a");
+    let options = ["--strip-debug", "--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
+    run_command(Command::new(target.tool_name("objcopy")).args(options).arg(&archive))?;
     let read = |name: &str| {
         let path = built.join(name);
         Ok::<_, anyhow::Error>(PackedFile::text(name, fs::read(&path).with_context(|| path.display().to_string())?))

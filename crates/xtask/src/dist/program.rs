@@ -31,9 +31,9 @@ pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit
     if let Some(zig) = target.zig {
         cargo.env(format!("CC_{variable}"), write_compiler(zig)?);
     }
-    if let Some(prefix) = target.binutils {
-        cargo.env(format!("AR_{variable}"), format!("{prefix}-ar"));
-        cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), format!("{prefix}-gcc"));
+    if target.binutils.is_some() {
+        cargo.env(format!("AR_{variable}"), target.tool_name("ar"));
+        cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), target.tool_name("gcc"));
     }
     run_command(&mut cargo)?;
     program_path(target, profile)

@@ -36,7 +36,7 @@ fn build_in_clone(targets: &[PackageTarget], clone: &Path) -> Result<String> {
     let tools = clone.join(ZIG_FOLDER);
     fs::create_dir_all(tools.parent().context("the tools are in no folder")?)?;
     std::os::unix::fs::symlink(repository_root().join(ZIG_FOLDER), &tools)?;
-    let out = clone.join("target/dist");
+    let out = clone.join("target/release-files");
     let mut chore = Command::new("cargo");
     chore.args(["xtask", "dist", "--out"]).arg(&out).args(targets.iter().map(|target| target.triple));
     run_command(chore.current_dir(clone).env("CARGO_TARGET_DIR", clone.join("target")))?;
