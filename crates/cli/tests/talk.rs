@@ -217,4 +217,7 @@ fn threads_of_a_plain_command_have_roles() {
     let document: Value = serde_json::from_slice(&run.stdout).unwrap();
     let arms = document["observed"]["experiment"]["arms"].as_array().unwrap();
     assert!(arms.iter().any(|arm| arm["name"] == "all=1" && arm["roles"][0]["cpus"] == "1"), "{arms:?}");
+    // The mask of a role is ours, not one that the program set.
+    let trials = document["observed"]["trials"].as_array().unwrap();
+    assert!(!trials.is_empty() && trials.iter().all(|trial| trial["observed"]["own_mask"].is_null()), "{trials:?}");
 }

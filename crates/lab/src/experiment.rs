@@ -309,7 +309,7 @@ pub struct ExperimentTime {
     pub left: Option<Duration>,
 }
 
-/// What a session takes at least, known after its warm-up.
+/// What a session takes at least, known after its warm-up, or when the time is up in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SessionForecast {
     /// Longest of the latest runs.
@@ -320,6 +320,8 @@ pub struct SessionForecast {
     pub earliest: Duration,
     /// Remaining budget; `None` without one.
     pub left: Option<Duration>,
+    /// True if no run had ended when the time was up: all times are at least these.
+    pub is_cut: bool,
 }
 
 impl SessionForecast {

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::found::{as_user, entries, json, same, text};
 use crate::placement::HAS_TWO;
-use crate::{ONCE, Scenario, ScenarioOutcome};
+use crate::{ONCE, Scenario, ScenarioOutcome, WITH_NODES};
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "wakes_are_counted_in_the_kernel", each_change: ONCE, applies: HAS_TWO, run: counted },
+    Scenario { name: "wakes_are_counted_in_the_kernel", each_change: WITH_NODES, applies: HAS_TWO, run: counted },
     Scenario { name: "wakes_are_seen_without_the_kernels_types", each_change: ONCE, applies: HAS_TWO, run: untyped },
     Scenario { name: "a_user_gets_a_guess_or_the_reason_of_none", each_change: ONCE, applies: HAS_TWO, run: guessed },
 ];

@@ -135,11 +135,25 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
         worse_s >= most.as_secs_f64() && tried.all(worse)
     }
 
-    /// Runs each live arm once; these trials do not count.
+    /// Runs each live arm once; these trials do not count. If the time is up meanwhile, passes on what a verdict takes at least.
     fn warm_up(&mut self) -> Result<(), LostTrial<W::Error>> {
         self.runner.begin_block(0);
         let cold = if self.runner.is_running() { Vec::new() } else { self.design.alive_arms() };
-        cold.into_iter().try_for_each(|arm| self.run_trial(0, arm as u32, arm, 1).map(drop))
+        for arm in cold {
+            let begun = Instant::now();
+            let ran = self.run_trial(0, arm as u32, arm, 1);
+            if matches!(ran, Err(LostTrial::Over(ExperimentEnd::Budget))) {
+                let is_cut = self.latest.iter().all(Option::is_none);
+                if is_cut {
+                    self.latest[arm] = Some(begun.elapsed());
+                }
+                if let Some(forecast) = self.forecast_verdict() {
+                    self.watcher.show_forecast(&SessionForecast { is_cut, ..forecast });
+                }
+            }
+            ran?;
+        }
+        Ok(())
     }
 
     /// Passes on what the earliest verdict takes. With a reserve, extends the budget to it, or ends the session if it cannot.
@@ -166,9 +180,11 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
         let run = arms.iter().filter_map(|arm| self.latest[*arm]).max()?;
         let repeats = self.plan_repeats(&arms) + self.skipped_runs();
         let rest = self.limits.rest.unwrap_or_else(|| self.runner.pause_before(run));
-        let of_block: Duration = arms.iter().map(|arm| self.run_times[*arm] * repeats + rest).sum();
+        let time_of = |arm: &usize| if self.run_times[*arm].is_zero() { run } else { self.run_times[*arm] };
+        let of_block: Duration = arms.iter().map(|arm| time_of(arm) * repeats + rest).sum();
         let trials = blocks * arms.len() as u32;
-        Some(SessionForecast { run, trials, earliest: of_block * blocks, left: self.budget.time_left() })
+        let (earliest, left) = (of_block * blocks, self.budget.time_left());
+        Some(SessionForecast { run, trials, earliest, left, is_cut: false })
     }
 
     /// Returns the number of runs in a row for the trials of the next block. It is the same for all arms, so that they

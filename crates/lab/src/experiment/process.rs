@@ -138,13 +138,18 @@ impl<'a> ProcessRunner<'a> {
             () if request.is_out_of_time() => LONGEST_LAST_SEARCH,
             () => LONGEST_SEARCH,
         };
+        let execute = |receive: &mut dyn FnMut(&[u8])| {
+            let mut executed = execution.run(receive)?;
+            executed.observed.own_mask.take_if(|mask| placing.places.is_role_mask(mask));
+            Ok::<_, io::Error>(executed)
+        };
         let mut searches = MetricSearches::new(&self.searches, &longest_search);
         let Some(file) = self.workload.metric_file.as_deref().map(Path::new) else {
-            let executed = execution.run(&mut |bytes| searches.add_output(bytes))?;
+            let executed = execute(&mut |bytes| searches.add_output(bytes))?;
             return Ok((executed, searches.finish_searches()));
         };
         let awaited = AwaitedFile::begin_run(file)?;
-        let executed = execution.run(&mut |_| {})?;
+        let executed = execute(&mut |_| {})?;
         match InputFile::open(&awaited.find_written(), InputKind::MetricFile).and_then(InputFile::read_bytes) {
             Ok(bytes) => searches.add_output(&bytes),
             Err(error) => return Ok((executed, vec![FoundMetric::Unreadable(error.to_string()); self.searches.len()])),

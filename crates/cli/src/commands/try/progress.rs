@@ -150,20 +150,23 @@ impl<'a> SessionProgress<'a> {
 /// Describes a verdict that takes long or does not fit into the budget: "warning: one run takes 100 s, so a verdict takes 10 runs and
 /// about 17 min, longer than the budget. …".
 fn describe_forecast(expected: &SessionForecast) -> Option<String> {
-    let SessionForecast { run, trials, earliest, .. } = expected;
+    let SessionForecast { run, trials, earliest, left, is_cut } = expected;
     let (run, about) = (format_duration(run.as_nanos() as f64), forecast::format_about(earliest.as_secs_f64()));
+    let [more, least] = if *is_cut { ["more than ", "at least "] } else { ["", ""] };
     let what = format!(
-        "one run takes {run}, so the earliest verdict takes {} and {about}",
+        "one run takes {more}{run}, so the earliest verdict takes {} and {least}{about}",
         format_count(*trials as usize, "trial")
     );
     if expected.fits_budget() {
         return (*earliest >= LONG_FORECAST).then(|| format!("note: {what}"));
     }
     let budget = forecast::format_estimate_option(2.0 * earliest.as_secs_f64());
-    Some(format!(
-        "warning: {what}, longer than the budget. Ctrl-C, and give it longer (--budget {budget}), fewer placements (--on) or a shorter \
-         command; or let it go on, and continue it later (--resume)."
-    ))
+    let cure = format!("give it longer (--budget {budget}), fewer placements (--on) or a shorter command");
+    Some(if left.is_some_and(|left| left.is_zero()) {
+        format!("warning: {what}, longer than the budget, which is over: {cure}; or continue it (--resume).")
+    } else {
+        format!("warning: {what}, longer than the budget. Ctrl-C, and {cure}; or let it go on, and continue it later (--resume).")
+    })
 }
 
 fn more_runs(standing: &ExperimentStanding) -> Option<u32> {
@@ -194,12 +197,17 @@ mod tests {
             trials: 10,
             earliest: Duration::from_secs(10 * run_s),
             left: left_s.map(Duration::from_secs),
+            is_cut: left_s == Some(0),
         };
         assert_eq!(describe_forecast(&expected(2, None)), None);
         let long = "note: one run takes 100 s, so the earliest verdict takes 10 trials and about 17 min";
         assert_eq!(describe_forecast(&expected(100, Some(2_000))).as_deref(), Some(long));
         let short = describe_forecast(&expected(2, Some(10))).unwrap();
         assert!(short.starts_with("warning: one run takes 2.0 s") && short.contains("(--budget 40s)"), "{short}");
+        let over = describe_forecast(&expected(8, Some(0))).unwrap();
+        for part in ["one run takes more than 8.0 s", "10 trials and at least about", "which is over: give it longer"] {
+            assert!(over.contains(part), "{part}: {over}");
+        }
     }
 
     #[test]

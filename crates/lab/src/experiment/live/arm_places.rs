@@ -32,6 +32,11 @@ impl<'a> ArmPlaces<'a> {
         let role = self.roles.iter().find(|(pattern, _)| pattern.is_match(&name));
         role.map(|(_, cpus)| *cpus).or_else(of_root)
     }
+
+    /// Returns true if threads get these cpus by their names.
+    pub fn is_role_mask(&self, mask: &CpuSet) -> bool {
+        self.roles.iter().any(|(_, cpus)| *cpus == mask)
+    }
 }
 
 /// Roles of threads by name, with compiled patterns.
