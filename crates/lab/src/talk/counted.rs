@@ -13,7 +13,7 @@ use super::roster::ThreadRoster;
 
 /// Length of a slot, and how many slots there are for one in which waiting times are measured: measuring costs four times as much as counting.
 const SLOT: Duration = Duration::from_millis(100);
-const SLOTS_PER_TIMED: u128 = 4;
+const SLOTS_PER_TIMED: u128 = 8;
 /// Name of the fact that is missing if processes cannot be watched.
 const WHAT: &str = "wakes counted in the kernel";
 

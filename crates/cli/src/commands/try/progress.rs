@@ -165,7 +165,9 @@ fn describe_forecast(expected: &SessionForecast) -> Option<String> {
     Some(if left.is_some_and(|left| left.is_zero()) {
         format!("warning: {what}, longer than the budget, which is over: {cure}; or continue it (--resume).")
     } else {
-        format!("warning: {what}, longer than the budget. Ctrl-C, and {cure}; or let it go on, and continue it later (--resume).")
+        format!(
+            "warning: {what}, longer than the budget. Ctrl-C, and {cure}; or let it go on, and continue it later (--resume)."
+        )
     })
 }
 

@@ -206,7 +206,9 @@ fn draw_warnings(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         trial.observed.own_mask.as_ref().is_some_and(|mask| !given.is_some_and(|given| mask.is_subset(given)))
     };
     let own = counted.iter().filter(is_own).count();
-    if own > 0 {
+    // Programs are compared: nothing is placed that could be moved away.
+    let is_placed = shown.experiment.arms.iter().any(|arm| arm.cpus.is_some() || !arm.roles.is_empty());
+    if own > 0 && is_placed {
         lines.push(warn(&format!(
             "the program set its own cpus in {}, so the placement did not hold there ({} resets it).",
             format_count(own, "run"),

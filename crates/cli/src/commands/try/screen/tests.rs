@@ -240,7 +240,12 @@ fn a_mask_of_the_programs_own_is_told_unless_it_was_asked_for() {
     let given = made_cpus();
     assert!(told(given.clone(), &[]) && !told(given.clone(), &["CPUS"]));
     let beyond = CpuSet::first_cpus(given.highest().unwrap() + 2);
-    assert!(told(beyond, &["CPUS"]));
+    assert!(told(beyond.clone(), &["CPUS"]));
+    // Two programs as they are: there is no placement that could not hold.
+    for arm in &mut made.experiment.arms {
+        (arm.cpus, arm.variant) = (None, Some(arm.name.clone()));
+    }
+    assert!(!made.at(100).contains("the program set its own cpus"));
 }
 
 /// The cpus of the first placement of [`made`].
