@@ -4,6 +4,9 @@
 
 mod artifact;
 pub mod conclude;
+pub mod deviations;
+mod outliers;
+mod peer_evidence;
 pub mod quantity;
 pub mod visit_plan;
 pub mod visit_report;
