@@ -3,8 +3,12 @@
 //! docs/fleets.md says how it is judged. This module visits no machine: `lab` does, and files of other machines can replace it.
 
 mod artifact;
+pub mod causes;
+pub mod compare;
 pub mod conclude;
 pub mod deviations;
+pub mod drift;
+pub mod evenness;
 mod outliers;
 mod peer_evidence;
 pub mod quantity;

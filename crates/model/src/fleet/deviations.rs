@@ -96,6 +96,22 @@ pub(super) fn last_configuration<'a>(
     counted_visits(fleet, node, additions).next_back().map(|visit| &fleet.configurations[visit.configuration])
 }
 
+/// Returns the nodes of each configuration, by their last visit that counts.
+pub(super) fn group_configurations(
+    fleet: &Fleet,
+    nodes: &[usize],
+    additions: Option<u32>,
+) -> BTreeMap<usize, Vec<usize>> {
+    let mut groups = BTreeMap::<usize, Vec<usize>>::new();
+    for place in nodes {
+        let last = counted_visits(fleet, &fleet.nodes[*place], additions).next_back();
+        if let Some(visit) = last {
+            groups.entry(visit.configuration).or_default().push(*place);
+        }
+    }
+    groups
+}
+
 /// Returns the amount of work that most visits timed.
 fn find_additions(fleet: &Fleet) -> Option<u32> {
     let mut visits = BTreeMap::<u32, usize>::new();

@@ -28,6 +28,7 @@ pub(super) struct ListedEvidence<'a> {
 
 /// Deviation of a node with the ends of its interval, on the scale of the quantity: above zero is worse.
 pub(super) struct ProvenDeviation {
+    pub node: usize,
     pub quantity: FleetQuantity,
     pub estimate: f64,
     pub at_least: Option<f64>,
@@ -115,28 +116,40 @@ impl<'a> ListedEvidence<'a> {
         self.nodes.iter().flatten().count()
     }
 
-    /// Returns for some listed nodes the quantity in which each deviates most surely, and by how much. Each end of an interval is wrong for
-    /// at most 5 % of the listed nodes: it inverts the e-value that lists them (Xu, Wang and Ramdas, "Post-selection inference for e-value
-    /// based confidence intervals", 2022).
+    /// Returns true if a node is listed.
+    pub fn is_listed(&self, node: usize) -> bool {
+        self.is_listed[node]
+    }
+
+    /// Returns for some nodes the quantity in which each deviates most surely, and by how much. Each end of an interval is wrong for at most
+    /// 5 % of the listed nodes: it inverts the e-value that lists them (Xu, Wang and Ramdas, "Post-selection inference for e-value based
+    /// confidence intervals", 2022).
     pub fn measure_deviations(&self, nodes: &[usize]) -> Vec<ProvenDeviation> {
         let evidence: Vec<PeerEvidence<'_>> = self.quantities.iter().map(|values| self.compare_peers(values)).collect();
         let needed = log_needed(self.count_judged(), self.listed.len());
         let measure = |node: &usize| {
-            let is_measured = |number: &usize| {
-                let values = &self.quantities[*number];
-                !values.nodes[*node].is_empty() && self.is_beyond_margin(values, *node)
-            };
-            let log = |number: &usize| self.by_quantity[*number][*node];
-            let surest = (0..self.quantities.len()).filter(is_measured);
-            let surest = surest.max_by(|one, other| log(one).total_cmp(&log(other)))?;
+            let number = self.find_surest(*node)?;
+            let (values, evidence) = (&self.quantities[number], &evidence[number]);
+            let bound = |side: PeerSide| evidence.proven_deviation(*node, side, needed);
             Some(ProvenDeviation {
-                quantity: self.quantities[surest].quantity,
-                estimate: -median(&self.quantities[surest].nodes[*node]),
-                at_least: evidence[surest].proven_deviation(*node, PeerSide::Worse, needed),
-                at_most: evidence[surest].proven_deviation(*node, PeerSide::Better, needed).map(|proven| -proven),
+                node: *node,
+                quantity: values.quantity,
+                estimate: evidence.typical_peer(*node) - median(&values.nodes[*node]),
+                at_least: bound(PeerSide::Worse),
+                at_most: bound(PeerSide::Better).map(|proven| -proven),
             })
         };
         nodes.iter().filter_map(measure).collect()
+    }
+
+    /// Returns the number of the quantity in which a node deviates most surely; `None` if it deviates by the margin in none.
+    fn find_surest(&self, node: usize) -> Option<usize> {
+        let is_beyond = |number: &usize| {
+            let values = &self.quantities[*number];
+            !values.nodes[node].is_empty() && self.is_beyond_margin(values, node)
+        };
+        let log = |number: &usize| self.by_quantity[*number][node];
+        (0..self.quantities.len()).filter(is_beyond).max_by(|one, other| log(one).total_cmp(&log(other)))
     }
 }
 

@@ -121,6 +121,15 @@ impl<'a> PeerEvidence<'a> {
         Some(low)
     }
 
+    /// Returns the median of the visits that a node is compared with.
+    pub fn typical_peer(&self, node: usize) -> f64 {
+        match self.visits.model_of[node].map(|model| &self.models[model]) {
+            Some(ModelReference::Pool { scale }) => scale * median(&self.pool),
+            Some(ModelReference::Rounds(rounds)) => median(rounds.concat().as_slice()),
+            None => 0.0,
+        }
+    }
+
     /// Returns the size of the largest deviation among the visits that a node is compared with.
     fn widest_peer(&self, node: usize) -> f64 {
         let ends = |sorted: &[f64]| {
@@ -143,7 +152,7 @@ fn round_probability(sorted: &[f64], value: f64, margin: f64, side: PeerSide, is
 }
 
 /// Returns the logarithm of what a bet pays.
-fn log_bet(probability: f64) -> f64 {
+pub(super) fn log_bet(probability: f64) -> f64 {
     KAPPA.ln() + (KAPPA - 1.0) * probability.ln()
 }
 
