@@ -9,6 +9,7 @@ pub mod conclude;
 pub mod deviations;
 pub mod drift;
 pub mod evenness;
+pub mod node_list;
 mod outliers;
 mod peer_evidence;
 pub mod quantity;
@@ -151,6 +152,12 @@ impl Fleet {
     /// Notes the rack of a node, and adds the node if it is new: one that was never visited is a row as well.
     pub fn set_rack(&mut self, node: &str, rack: Option<String>) {
         self.find_or_add_node(node).rack = rack;
+    }
+
+    /// Returns the median of a quantity over a node's visits, in its unit; `None` if it was not measured.
+    pub fn node_value(&self, node: &FleetNode, quantity: FleetQuantity) -> Option<f64> {
+        let column = self.quantities.iter().position(|known| *known == quantity)?;
+        conclude::median_of(node.visits.iter().filter_map(|visit| visit.values.get(column).copied().flatten()))
     }
 
     fn find_or_add_node(&mut self, name: &str) -> &mut FleetNode {
