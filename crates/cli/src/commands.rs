@@ -7,6 +7,8 @@ pub mod completions;
 #[cfg(feature = "measuring")]
 pub mod doctor;
 #[cfg(feature = "measuring")]
+pub mod fleet;
+#[cfg(feature = "measuring")]
 pub mod history;
 #[cfg(feature = "measuring")]
 pub mod irq;
@@ -63,6 +65,8 @@ use corewise_model::Survey;
 #[cfg(feature = "measuring")]
 use corewise_model::experiment_record::ExperimentRecord;
 #[cfg(feature = "measuring")]
+use corewise_model::fleet::Fleet;
+#[cfg(feature = "measuring")]
 use corewise_model::links::LinkMap;
 #[cfg(feature = "measuring")]
 use corewise_model::memory::MemoryMap;
@@ -70,7 +74,6 @@ use corewise_model::memory::MemoryMap;
 use corewise_model::survey::SurveyScope;
 #[cfg(feature = "measuring")]
 use corewise_model::survey::conclude::SurveyConclusions;
-#[cfg(feature = "measuring")]
 use corewise_model::talk::TalkGraph;
 use schemars::Schema;
 
@@ -116,6 +119,8 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
             list_command::<memory::arguments::MemoryArguments>().with_history(),
             #[cfg(feature = "measuring")]
             list_command::<talk::arguments::TalkArguments>().with_history(),
+            #[cfg(feature = "measuring")]
+            list_command::<fleet::arguments::FleetArguments>().with_history(),
             #[cfg(feature = "measuring")]
             list_command::<worth::WorthArguments>().with_history(),
             #[cfg(feature = "measuring")]
@@ -412,12 +417,13 @@ fn exit_with(message: &clap::Error) -> ! {
 
 /// All kinds of artifacts.
 #[cfg(feature = "measuring")]
-pub const KINDS: [ArtifactKind; 5] = [
+pub const KINDS: [ArtifactKind; 6] = [
     artifact_kind::<Survey>(),
     artifact_kind::<ExperimentRecord>(),
     artifact_kind::<LinkMap>(),
     artifact_kind::<MemoryMap>(),
     artifact_kind::<TalkGraph>(),
+    artifact_kind::<Fleet>(),
 ];
 
 #[cfg(feature = "measuring")]

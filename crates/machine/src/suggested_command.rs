@@ -114,7 +114,8 @@ fn other_program(line: &str) -> SuggestedCommand {
     SuggestedCommand { words: line.split(' ').map(str::to_owned).collect() }
 }
 
-fn quote_word(word: &str) -> String {
+/// Quotes a word for a POSIX shell, which then reads it as it is.
+pub fn quote_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN_CHARACTERS.contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
@@ -204,6 +205,9 @@ suggestions! {
     talk(program: &[String] = &["./app".to_owned()]) => corewise_command("talk").with_program(program);
     talk_plan(file: &str = "app.json") => corewise_command("talk").with_option("--plan", file);
     worth() => corewise_command("worth");
+    fleet_survey_hosts(hosts: &str = "hosts.txt") => corewise_command("fleet survey").with_option("--hosts", hosts);
+    fleet_visit(budget: &str = "30s") => corewise_command("fleet visit").with_option("--budget", budget);
+    fleet_add_from_pipe() => corewise_command("fleet add -");
     watch_and_save() => corewise_command("watch --save FILE");
     doctor() => corewise_command("doctor");
 

@@ -33,7 +33,7 @@ pub struct MachineDigest {
 }
 
 /// Returns true if a value takes at most [`MOST_DIGEST_BYTES`] as compact JSON.
-fn fits_digest(value: &impl Serialize) -> bool {
+pub(crate) fn fits_digest(value: &impl Serialize) -> bool {
     serde_json::to_vec(value).is_ok_and(|json| json.len() <= MOST_DIGEST_BYTES)
 }
 
@@ -43,7 +43,7 @@ fn round_value(value: f64, digits: usize) -> f64 {
 }
 
 /// Returns the beginning of a text, of at most [`LONGEST_TEXT_BYTES`], without characters that JSON escapes.
-fn shorten_text(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     let plain = text.trim().chars().filter(|&c| !c.is_control() && c != '"' && c != '\\');
     plain
         .scan(0, |bytes, c| {

@@ -17,6 +17,7 @@ pub mod digest;
 pub mod experiment;
 pub mod experiment_record;
 pub mod finding;
+pub mod fleet;
 pub mod forecast;
 pub mod histogram;
 pub mod interrupt_findings;

@@ -58,8 +58,11 @@ input_kinds! {
     ReportPage: "page with results (`history import`)", 64 * MIB, "all results together unpack to 256 MiB";
     Rules: "rules (`keep`)", MIB, "1,000 rules";
     PlacementProof: "proven placement (`corewise::proven`)", MIB, "refused if others may have written it";
-    KeeperState: "state of `keep run` (`keep.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
+    KeeperState: "state of `keep run` (`keep-BOOT.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
     TrustList: "contents that the user accepted (`trusted`)", MIB, "";
+    FleetHosts: "list of hosts (`fleet --hosts`)", 16 * MIB, "100,000 hosts";
+    FleetResult: "result of a job on a node (`fleet`)", 16 * MIB, "a visit: 4 KiB";
+    FleetReports: "visits of a fleet (`fleet add`)", 256 * MIB, "4 KiB a visit";
     WorkloadLines: "lines of JSON (`workload pipeline`)", 256 * MIB, "64 KiB a line";
     WorkloadPicture: "picture (`workload image`)", 256 * MIB, "as many points as the workload takes";
     WorkloadMesh: "mesh (`workload raymesh`)", 2048 * MIB, "memory grows with the file: the workload's own work";

@@ -1,0 +1,117 @@
+//! The quantities by which the nodes of a fleet are compared.
+
+use corewise_machine::vocabulary;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::VisitReport;
+use crate::compare::ComparedQuantity;
+use crate::digest::memory_map_digest::MemoryMapDigest;
+use crate::digest::survey_digest::{QuantityDigest, SurveyDigest};
+use crate::links::CpuRelation;
+
+vocabulary! {
+    /// Quantities of a node, each one number a visit.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum FleetQuantity {
+        Speed "speed": "Time of a fixed piece of work on the typical cpu: the median of the cpus' medians.", "ns";
+        SlowestCpu "slowest-cpu": "Time of the same piece on the slowest cpu, against the node's typical cpu.", "ratio";
+        Tail "tail": "The 99.9th percentile of the piece on the typical cpu.", "ns";
+        LostTime "lost-time": "Share of the time that the typical cpu loses to stalls.", "%";
+        Interrupts "interrupts": "Interrupts of the typical cpu.", "per s";
+        LinkCost "link-cost": "One-way cost between two cores of the nearest class.", "ns";
+        MemoryLatency "memory-latency": "Latency of the nearest memory.", "ns";
+        MemoryBandwidth "memory-bandwidth": "Bandwidth of reading the nearest memory.", "GB/s";
+    }
+}
+
+impl FleetQuantity {
+    /// Returns its unit.
+    pub fn unit(self) -> &'static str {
+        self.columns().first().copied().unwrap_or_default()
+    }
+
+    /// Returns true if a higher value is better.
+    pub const fn is_higher_better(self) -> bool {
+        matches!(self, Self::MemoryBandwidth)
+    }
+
+    /// Returns true if differences are judged, in the quantity's unit; otherwise ratios are.
+    pub const fn is_difference_judged(self) -> bool {
+        matches!(self, Self::LostTime)
+    }
+
+    /// Returns the quantity of a survey's comparison that has the same noise and the same limit of a material change.
+    const fn compared_quantity(self) -> Option<ComparedQuantity> {
+        match self {
+            Self::Speed | Self::SlowestCpu => Some(ComparedQuantity::P50),
+            Self::Tail => Some(ComparedQuantity::P99_9),
+            Self::LostTime => Some(ComparedQuantity::Lost),
+            Self::Interrupts => Some(ComparedQuantity::InterruptRate),
+            Self::LinkCost => Some(ComparedQuantity::LinkCost),
+            Self::MemoryLatency | Self::MemoryBandwidth => None,
+        }
+    }
+
+    /// Returns the smallest deviation from its peers that matters, on the scale of [`Self::judge_value`]: `margin` (0.02 for 2 %), or more
+    /// if the quantity differs more between equal machines. Of time lost it is one percentage point.
+    pub fn least_deviation(self, margin: f64) -> f64 {
+        if self.is_difference_judged() {
+            return 1.0;
+        }
+        let own = self.compared_quantity().map_or(1.0, ComparedQuantity::least_ratio);
+        margin.ln_1p().max(own.ln())
+    }
+
+    /// Returns a value on the scale on which nodes are compared: the logarithm, or the value itself, negative if lower values are better, so
+    /// that more is better. Returns `None` if it is no finite number.
+    pub fn judge_value(self, value: f64) -> Option<f64> {
+        let floor = self.compared_quantity().map_or(0.0, ComparedQuantity::comparison_floor);
+        let scaled = if self.is_difference_judged() { value } else { (value + floor).ln() };
+        let judged = if self.is_higher_better() { scaled } else { -scaled };
+        judged.is_finite().then_some(judged)
+    }
+
+    /// Returns the change of a value that is worse by so much on the scale of [`Self::judge_value`]: a share of the peers' value, or a
+    /// difference in the quantity's unit.
+    pub fn change_of(self, worse: f64) -> f64 {
+        match (self.is_difference_judged(), self.is_higher_better()) {
+            (true, _) => worse,
+            (false, false) => worse.exp_m1(),
+            (false, true) => (-worse).exp_m1(),
+        }
+    }
+
+    /// Reads its value from a report; `None` if it was not measured.
+    pub fn read_report(self, report: &VisitReport) -> Option<f64> {
+        let typical = |quantity| find_quantity(&report.survey, quantity).map(|digest| digest.typical);
+        let memory = |read: fn(&MemoryMapDigest) -> Option<f64>| report.memory.as_ref().and_then(read);
+        match self {
+            Self::Speed => typical(ComparedQuantity::P50),
+            Self::SlowestCpu => find_quantity(&report.survey, ComparedQuantity::P50).and_then(compare_slowest),
+            Self::Tail => typical(ComparedQuantity::P99_9),
+            Self::LostTime => typical(ComparedQuantity::Lost),
+            Self::Interrupts => typical(ComparedQuantity::InterruptRate),
+            Self::LinkCost => nearest_cost(&report.survey),
+            Self::MemoryLatency => memory(|memory| memory.nearest_ns),
+            Self::MemoryBandwidth => memory(|memory| memory.nearest_read_gb_s),
+        }
+    }
+}
+
+fn find_quantity(survey: &SurveyDigest, quantity: ComparedQuantity) -> Option<&QuantityDigest> {
+    survey.quantities.iter().find(|digest| digest.quantity == quantity)
+}
+
+/// Returns the slowest cpu's time against the typical one; `None` with one cpu.
+fn compare_slowest(digest: &QuantityDigest) -> Option<f64> {
+    let has_others = digest.lowest.cpu != digest.highest.cpu;
+    (has_others && digest.typical > 0.0).then(|| digest.highest.value / digest.typical)
+}
+
+/// Returns the cost of the nearest class between different cores: equal machines have the same one, with SMT or without.
+fn nearest_cost(survey: &SurveyDigest) -> Option<f64> {
+    let between_cores = survey.links.iter().filter(|class| class.relation != CpuRelation::SameCore);
+    between_cores.min_by_key(|class| class.relation).map(|class| class.median_ns)
+}
