@@ -40,7 +40,8 @@ pub fn list_artifacts(
     let here = machine.as_ref().ok().map(Machine::fingerprint);
     if !all {
         let machine = machine?;
-        entries.retain(|entry| entry.is_about(&machine));
+        // A fleet is of no single machine, and of an import the machine may be unknown.
+        entries.retain(|entry| entry.fingerprint.is_none() || entry.is_about(&machine));
     }
     let listed = ListContext { kind, first, all, others: total - entries.len(), here };
     show_result(
