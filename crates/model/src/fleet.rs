@@ -4,6 +4,7 @@
 
 mod artifact;
 pub mod conclude;
+pub mod experiment;
 pub mod quantity;
 pub mod visit_plan;
 pub mod visit_report;
