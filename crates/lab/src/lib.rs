@@ -6,6 +6,7 @@ pub mod causes;
 pub mod cpu_streams;
 mod error;
 pub mod experiment;
+pub mod fleet;
 pub mod kernel_events;
 pub mod links;
 pub mod memory;

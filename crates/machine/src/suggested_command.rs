@@ -114,7 +114,8 @@ fn other_program(line: &str) -> SuggestedCommand {
     SuggestedCommand { words: line.split(' ').map(str::to_owned).collect() }
 }
 
-fn quote_word(word: &str) -> String {
+/// Quotes a word for a POSIX shell, which then reads it as it is.
+pub fn quote_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN_CHARACTERS.contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

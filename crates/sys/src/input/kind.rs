@@ -60,6 +60,9 @@ input_kinds! {
     PlacementProof: "proven placement (`corewise::proven`)", MIB, "refused if others may have written it";
     KeeperState: "state of `keep run` (`keep.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
     TrustList: "contents that the user accepted (`trusted`)", MIB, "";
+    FleetHosts: "list of hosts (`fleet --hosts`)", 16 * MIB, "100,000 hosts";
+    FleetResult: "result of a job on a node (`fleet`)", 16 * MIB, "a visit: 4 KiB";
+    FleetReports: "visits of a fleet (`fleet add`)", 256 * MIB, "4 KiB a visit";
     WorkloadLines: "lines of JSON (`workload pipeline`)", 256 * MIB, "64 KiB a line";
     WorkloadPicture: "picture (`workload image`)", 256 * MIB, "as many points as the workload takes";
     WorkloadMesh: "mesh (`workload raymesh`)", 2048 * MIB, "memory grows with the file: the workload's own work";

@@ -56,6 +56,11 @@ pub fn start_command(command: &mut Command, held: &HeldSignals) -> io::Result<u3
     command.spawn().map(|child| child.id())
 }
 
+/// Puts a command that is not started yet into a process group of its own, which keys on the terminal do not reach.
+pub fn lead_own_group(command: &mut Command) {
+    command.process_group(0);
+}
+
 /// Makes orphaned descendants children of this process: prctl(2), PR_SET_CHILD_SUBREAPER. If it fails, only orphans are not found.
 pub fn adopt_orphans() {
     // SAFETY: a call without memory.

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
-use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
+use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, CREATE_SUSPENDED};
 
 use super::attended::attended_command;
 use super::handle::KernelHandle;
@@ -51,6 +51,11 @@ pub fn replace_in(command: &mut Command, manner: SpawnManner<'_>) -> io::Error {
         Ok(status) => std::process::exit(status),
         Err(error) => error,
     }
+}
+
+/// Puts a command that is not started yet into a process group of its own, which keys on the console do not reach.
+pub fn lead_own_group(command: &mut Command) {
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
 }
 
 fn run(command: &mut Command, manner: SpawnManner<'_>) -> io::Result<i32> {
