@@ -118,6 +118,10 @@ pub struct NodeArmConclusion {
     pub arm: usize,
     /// Its effect there, from all blocks; absent if it failed.
     pub effect: Option<BaselineEffect>,
+    /// The e-value for "better" there.
+    pub e_better: f64,
+    /// The e-value against "better by the margin or more" there.
+    pub e_not_better_by_margin: f64,
     /// What is proven, by one error rate over all nodes and candidates: the expected share of false ones among the proven.
     pub verdict: ArmVerdict,
 }
@@ -279,9 +283,14 @@ impl ArmVerdict {
 fn conclude_node(node: &TriedNode, judged: Option<&JudgedNode>, proof: f64) -> NodeConclusion {
     let arms = judged.map_or_else(Vec::new, |judged| {
         let tried = (1..).zip(&judged.arms).filter_map(|(arm, runs)| Some((arm, runs.as_ref()?)));
-        tried
-            .map(|(arm, runs)| NodeArmConclusion { arm, effect: runs.effect, verdict: judge_node(runs, proof) })
-            .collect()
+        let of_arm = |(arm, runs): (usize, &NodeRuns)| NodeArmConclusion {
+            arm,
+            effect: runs.effect,
+            e_better: runs.e_better,
+            e_not_better_by_margin: runs.e_not_better,
+            verdict: judge_node(runs, proof),
+        };
+        tried.map(of_arm).collect()
     });
     let fails = || "the baseline keeps failing there".to_owned();
     let problem = match (&node.problem, judged) {

@@ -79,7 +79,8 @@ impl NodeGains {
         }
         let means = self.clamped_means();
         let freedom = means.len() as f64 - 1.0;
-        let deviate = two_sided_deviate(error_rate);
+        // The means' variances are estimates: half of the error rate is theirs.
+        let deviate = two_sided_deviate(error_rate / 2.0);
         let solve = |target: f64| solve_spread(&means, target);
         Some(EffectSpread {
             deviation: solve(freedom),

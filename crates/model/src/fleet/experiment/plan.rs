@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conclude::{FleetExperimentConclusions, conclude_fleet_experiment, judge_nodes};
 use super::differences::robust_noise;
-use super::{FleetExperiment, FleetVerdict, TriedNode};
+use super::{FleetExperiment, FleetVerdict, NodeArmConclusion, NodeConclusion, TriedNode};
 use crate::experiment::{JudgingPolicy, NodeRuns, Verdict, fewest_units};
 use crate::stats::order::median;
 
@@ -20,7 +20,11 @@ const SUSPECTED: f64 = 0.05;
 /// Spread of effects that matters, as a share of the margin.
 const MATERIAL_SPREAD: f64 = 0.5;
 /// The logarithm of the wealth that the bets on other effects cost.
-const COST_OF_MIXTURE: f64 = 1.4;
+const COST_OF_MIXTURE: f64 = 2.0;
+/// Evidence that is about proof on a node if most nodes are proven.
+const PROOF_OF_A_NODE: f64 = 40.0;
+/// Number of blocks from which a node's evidence shows whether it will ever be enough.
+const FORESEEABLE: usize = 8;
 
 /// A visit of a node in the next wave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,9 +139,16 @@ fn open_nodes<'a>(experiment: &'a FleetExperiment, found: &'a FleetExperimentCon
         arm.equal_probability.is_some_and(|probability| probability <= SUSPECTED)
             && arm.spread.is_some_and(|spread| spread.deviation >= matters)
     };
-    let is_open_there =
-        |node: &&super::NodeConclusion| node.arms.iter().any(|arm| !arm.verdict.is_proven() && differs(arm.arm));
+    let is_open_there = |node: &&NodeConclusion| {
+        node.arms.iter().any(|arm| !arm.verdict.is_proven() && differs(arm.arm) && may_be_proven(node.blocks, arm))
+    };
     found.nodes.iter().filter(is_open_there).map(|node| node.name.as_str()).collect()
+}
+
+/// Returns true if a node's evidence, should it keep growing at its rate, is proof within the limit of blocks.
+fn may_be_proven(blocks: usize, arm: &NodeArmConclusion) -> bool {
+    let growth = arm.e_better.max(arm.e_not_better_by_margin).ln() / blocks as f64;
+    blocks < FORESEEABLE || growth * f64::from(MOST_BLOCKS) >= PROOF_OF_A_NODE.ln()
 }
 
 fn is_open(verdict: &Verdict) -> bool {
