@@ -247,6 +247,9 @@ suggestions! {
     article_all() => corewise_command("article all");
     article_printed() => corewise_command("article core0 --print");
 
+    fleet_try(places: &[String] = &["llc:0".to_owned()], program: &[String] = &["./app".to_owned()]) =>
+        places.iter().fold(corewise_command("fleet try --slurm"), |command, place| command.with_option("--on", place)).with_program(program);
+
     // Keep
     run_on(place: &str = "all - core:0") => corewise_command("run").with_option("--on", place).with_program(&APP);
     run_with_memory(policy: &str = "bind:0") => corewise_command("run --on all").with_option("--memory", policy).with_program(&APP);
