@@ -7,6 +7,8 @@ pub mod completions;
 #[cfg(feature = "measuring")]
 pub mod doctor;
 #[cfg(feature = "measuring")]
+pub mod fleet;
+#[cfg(feature = "measuring")]
 pub mod history;
 #[cfg(feature = "measuring")]
 pub mod irq;
@@ -116,6 +118,8 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
             list_command::<memory::arguments::MemoryArguments>().with_history(),
             #[cfg(feature = "measuring")]
             list_command::<talk::arguments::TalkArguments>().with_history(),
+            #[cfg(feature = "measuring")]
+            list_command::<fleet::arguments::FleetArguments>().with_history(),
             #[cfg(feature = "measuring")]
             list_command::<worth::WorthArguments>().with_history(),
             #[cfg(feature = "measuring")]

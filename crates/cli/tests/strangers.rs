@@ -333,9 +333,8 @@ fn one_measurement_of_a_user_at_a_time() {
         .spawn()
         .unwrap();
     let mut first = Killed(first);
-    support::wait_for("the lock", || {
-        fs::read_to_string(place.path().join("measuring.lock")).ok().filter(|text| !text.is_empty())
-    });
+    let lock = format!("measuring.lock.{}", corewise_sys::process::boot_id().unwrap());
+    support::wait_for("the lock", || fs::read_to_string(place.path().join(&lock)).ok().filter(|text| !text.is_empty()));
     let commands = [&["survey"][..], &["tail"], &["links"], &["try", "--", "true"]];
     // One cpu alone has no link, and leaves nothing to try.
     let possible = if affinity::current_affinity().unwrap().len() > 1 { 4 } else { 2 };

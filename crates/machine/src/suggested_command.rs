@@ -205,6 +205,9 @@ suggestions! {
     talk(program: &[String] = &["./app".to_owned()]) => corewise_command("talk").with_program(program);
     talk_plan(file: &str = "app.json") => corewise_command("talk").with_option("--plan", file);
     worth() => corewise_command("worth");
+    fleet_survey_hosts(hosts: &str = "hosts.txt") => corewise_command("fleet survey").with_option("--hosts", hosts);
+    fleet_visit(budget: &str = "30s") => corewise_command("fleet visit").with_option("--budget", budget);
+    fleet_add_from_pipe() => corewise_command("fleet add -");
     watch_and_save() => corewise_command("watch --save FILE");
     doctor() => corewise_command("doctor");
 

@@ -1,6 +1,6 @@
 //! A lock file that only one process at a time holds.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
@@ -9,18 +9,24 @@ use std::time::{Duration, Instant};
 use crate::file_place::FilePlace;
 use crate::os::files;
 use crate::os::folder_handle::{FolderError, FolderHandle};
+use crate::os::process::boot_id;
 
 /// A held lock; released with this value, or when the process ends.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
     process: u32,
+    /// The folder and the name of a file that goes with the lock.
+    removed: Option<(FolderHandle, OsString)>,
 }
 
 /// Unlocks the file explicitly: a process that is between fork and exec shares it, and would keep the lock until exec.
 impl Drop for FileLock {
     fn drop(&mut self) {
         if std::process::id() == self.process {
+            if let Some((folder, name)) = &self.removed {
+                let _ = folder.remove_file(name);
+            }
             let _ = files::unlock_file(&self.file);
         }
     }
@@ -35,17 +41,29 @@ pub enum LockAttempt {
     Held(Option<u32>),
 }
 
-/// Takes the lock of a name in a folder, which is made if it is missing. Only this user may write in the folder: other users that can reach
-/// a lock can keep it.
+/// Takes this machine's lock of a name in a folder, which is made if it is missing. Machines that share the folder have a lock each: the
+/// file's name ends with the boot. Only this user may write in the folder: other users that can reach a lock can keep it.
 ///
 /// # Errors
 /// If the folder is another user's, cannot be made or written to, or if files cannot be locked.
 pub fn take_lock(folder: &Path, name: &str) -> io::Result<LockAttempt> {
+    take_lock_of_boot(folder, name, &boot_id().unwrap_or_default())
+}
+
+fn take_lock_of_boot(folder: &Path, name: &str, boot: &str) -> io::Result<LockAttempt> {
     let failed = |error| match error {
         FolderError::System(error) => error,
         FolderError::Foreign(why) => io::Error::other(why),
     };
-    take_in(&FolderHandle::open_private(folder, true).map_err(failed)?, name)
+    let (folder, name) = (FolderHandle::open_private(folder, true).map_err(failed)?, format!("{name}.{boot}"));
+    // A file of each boot would stay.
+    Ok(match take_in(&folder, &name)? {
+        LockAttempt::Ours(mut lock) => {
+            lock.removed = Some((folder, name.into()));
+            LockAttempt::Ours(lock)
+        }
+        held => held,
+    })
 }
 
 /// Longest wait for a lock that is held for moments only.
@@ -80,26 +98,34 @@ pub fn wait_for_lock(path: &Path, name: &str) -> io::Result<FileLock> {
     }
 }
 
-/// As [`take_lock`], in an open folder.
+/// Takes the lock of a name in an open folder. All machines that share the folder have the same.
 pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<LockAttempt> {
     let name = OsStr::new(name);
-    let mut file = match folder.create_file(name) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => folder.open_own(name)?,
-        made => made?,
-    };
-    match files::try_lock(&file) {
-        Ok(()) => {
-            file.set_len(0)?;
-            writeln!(file, "{}", std::process::id())?;
-            Ok(LockAttempt::Ours(FileLock { file, process: std::process::id() }))
+    loop {
+        let mut file = match folder.create_file(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match folder.open_own(name) {
+                // Its holder has just removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened?,
+            },
+            made => made?,
+        };
+        match files::try_lock(&file) {
+            // A lock on a file that its holder has removed is none.
+            Ok(()) if !folder.is_name_of(name, &file) => {}
+            Ok(()) => {
+                file.set_len(0)?;
+                writeln!(file, "{}", std::process::id())?;
+                return Ok(LockAttempt::Ours(FileLock { file, process: std::process::id(), removed: None }));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.rewind()?;
+                let _ = file.take(32).read_to_string(&mut text);
+                return Ok(LockAttempt::Held(text.trim().parse().ok()));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
         }
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            file.rewind()?;
-            let _ = file.take(32).read_to_string(&mut text);
-            Ok(LockAttempt::Held(text.trim().parse().ok()))
-        }
-        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -116,7 +142,35 @@ mod tests {
         assert_eq!(process, Some(std::process::id()));
         assert!(matches!(take_lock(&folder, "other").unwrap(), LockAttempt::Ours(_)));
         drop(lock);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "a lock's file goes with it");
         assert!(matches!(take_lock(&folder, "name").unwrap(), LockAttempt::Ours(_)));
+    }
+
+    #[test]
+    fn machines_that_share_a_home_have_a_lock_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("own");
+        let take = |boot| take_lock_of_boot(&folder, "name", boot).unwrap();
+        let LockAttempt::Ours(_first) = take("boot-1") else { panic!("nobody else has it") };
+        let LockAttempt::Ours(_second) = take("boot-2") else { panic!("it is another machine's") };
+        assert!(matches!(take("boot-1"), LockAttempt::Held(_)));
+    }
+
+    #[test]
+    fn a_lock_is_held_once_while_many_take_and_remove_it() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let folder = tempfile::tempdir().unwrap();
+        let (folder, holders) = (folder.path().join("own"), AtomicU32::new(0));
+        let hold_often = || {
+            for _ in 0..200 {
+                if let LockAttempt::Ours(_lock) = take_lock(&folder, "name").unwrap() {
+                    assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "two hold it");
+                    std::thread::yield_now();
+                    holders.fetch_sub(1, Ordering::SeqCst);
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(hold_often))));
     }
 
     #[cfg(unix)]
@@ -127,7 +181,7 @@ mod tests {
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(take_lock(folder.path(), "name").unwrap_err().to_string().contains("write"));
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
-        symlink("elsewhere", folder.path().join("name")).unwrap();
-        assert!(take_lock(folder.path(), "name").is_err(), "a link leads somewhere else");
+        symlink("elsewhere", folder.path().join("name.boot")).unwrap();
+        assert!(take_lock_of_boot(folder.path(), "name", "boot").is_err(), "a link leads somewhere else");
     }
 }

@@ -18,7 +18,8 @@ use crate::app::keeper_process::{self, RunningKeeper};
 use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 
-const STATE: &str = "keep.json";
+/// Beginning and end of the name of the state's file; between them stands the boot, since machines may share the folder.
+const STATE: [&str; 2] = ["keep-", ".json"];
 /// Begin of the names of files that are requests: an empty file for each, so that none is lost when many are made at the same time.
 const REQUEST: &str = "keep.request";
 
@@ -49,7 +50,7 @@ impl KeeperState<'static> {
     }
 
     fn read_from_folder(folder: &Path) -> Option<Self> {
-        let state = InputFile::open(&folder.join(STATE), InputKind::KeeperState).ok()?;
+        let state = InputFile::open(&state_file(folder, &process::boot_id().ok()?), InputKind::KeeperState).ok()?;
         // The writer of the state chooses the process that gets a signal.
         if state.origin().writers().is_some() { None } else { input::read_json(state).ok() }
     }
@@ -62,7 +63,7 @@ impl KeeperState<'static> {
         let boot = process::boot_id().ok()?;
         let is_its = |state: &Self| state.process_identity() == keeper.process && state.boot == boot;
         let read = |folder: PathBuf| {
-            input::read_json::<Self>(InputFile::open(&folder.join(STATE), InputKind::KeeperState).ok()?).ok()
+            input::read_json::<Self>(InputFile::open(&state_file(&folder, &boot), InputKind::KeeperState).ok()?).ok()
         };
         folders.into_iter().flatten().filter_map(read).find(is_its)
     }
@@ -79,7 +80,7 @@ impl KeeperState<'static> {
     /// Writes what the next `keep run` needs: the processes to leave alone. Without any, it removes the file.
     pub fn write_end(mut self, folder: &Path, left_alone: BTreeMap<u32, KeptProcess>) {
         if left_alone.is_empty() {
-            let _ = input::remove_stale(&folder.join(STATE));
+            let _ = input::remove_stale(&state_file(folder, &self.boot));
         } else {
             self.status = KeepStatus { processes: Cow::Owned(left_alone), ..KeepStatus::default() };
             let _ = self.write_state(folder);
@@ -93,7 +94,8 @@ impl KeeperState<'_> {
     /// # Errors
     /// If the file cannot be written.
     pub fn write_state(&self, folder: &Path) -> std::io::Result<()> {
-        let (place, bytes) = (output::OutputPlace::reach_place(&folder.join(STATE))?, serde_json::to_vec(self)?);
+        let (place, bytes) =
+            (output::OutputPlace::reach_place(&state_file(folder, &self.boot))?, serde_json::to_vec(self)?);
         if self.of_system { place.replace_readable_file(&bytes) } else { place.replace_file(&bytes) }
     }
 
@@ -116,6 +118,10 @@ impl KeeperState<'_> {
     pub fn request_reload(&self) {
         signals::send_to(&self.process_identity(), signals::RELOAD);
     }
+}
+
+fn state_file(folder: &Path, boot: &str) -> PathBuf {
+    folder.join(format!("{}{boot}{}", STATE[0], STATE[1]))
 }
 
 /// Returns the path of rules, the same in every folder in which it is asked for.
@@ -153,32 +159,33 @@ pub fn ask_running(
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
     let state = find_running(settings)?;
-    let file = settings.journal_folder()?.join(request_name(process, request));
+    let file = settings.journal_folder()?.join(request_name(&state.boot, process, request));
     output::replace_file(&file, b"")
         .map_err(|error| CommandFailure::unavailable_error(format!("cannot write {}: {error}", file.display())))?;
     state.request_reload();
     Ok(())
 }
 
-/// Takes the requests about processes and removes their files.
-pub fn take_requests(folder: &Path) -> Vec<(ProcessIdentity, ReleaseRequest)> {
+/// Takes the requests about processes of this boot and removes their files.
+pub fn take_requests(folder: &Path, boot: &str) -> Vec<(ProcessIdentity, ReleaseRequest)> {
     let take = |file: PathBuf| {
-        let request = parse_request(file.file_name()?.to_str()?)?;
+        let request = parse_request(file.file_name()?.to_str()?, boot)?;
         input::remove_stale(&file).ok()?;
         Some(request)
     };
     input::list_folder(folder).unwrap_or_default().into_iter().filter_map(take).collect()
 }
 
-fn request_name(ProcessIdentity { id, start_ticks }: ProcessIdentity, request: ReleaseRequest) -> String {
-    format!("{REQUEST}-{id}-{start_ticks}-{}", request_word(request))
+fn request_name(boot: &str, ProcessIdentity { id, start_ticks }: ProcessIdentity, request: ReleaseRequest) -> String {
+    format!("{REQUEST}-{boot}-{id}-{start_ticks}-{}", request_word(request))
 }
 
-fn parse_request(name: &str) -> Option<(ProcessIdentity, ReleaseRequest)> {
-    let mut parts = name.strip_prefix(REQUEST)?.strip_prefix('-')?.split('-');
+fn parse_request(name: &str, boot: &str) -> Option<(ProcessIdentity, ReleaseRequest)> {
+    let mut parts = name.strip_prefix(REQUEST)?.strip_prefix('-')?.strip_prefix(boot)?.strip_prefix('-')?.split('-');
     let process = ProcessIdentity { id: parts.next()?.parse().ok()?, start_ticks: parts.next()?.parse().ok()? };
     let all = [ReleaseRequest::Release, ReleaseRequest::Hold];
-    let request = all.into_iter().find(|request| Some(request_name(process, *request)).as_deref() == Some(name))?;
+    let request =
+        all.into_iter().find(|request| Some(request_name(boot, process, *request)).as_deref() == Some(name))?;
     Some((process, request))
 }
 
@@ -198,7 +205,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ask = |id: u32, request| {
             let process = ProcessIdentity { id, start_ticks: u64::from(id) + 7 };
-            output::replace_file(&folder.path().join(request_name(process, request)), b"").unwrap();
+            output::replace_file(&folder.path().join(request_name("boot-1", process, request)), b"").unwrap();
         };
         std::thread::scope(|scope| {
             for id in 1..=20 {
@@ -206,18 +213,23 @@ mod tests {
             }
         });
         ask(21, ReleaseRequest::Hold);
-        for other in ["keep.json", "keep.request-1", "keep.request-1-2-release-3", "keep.request-x-2-release"] {
+        for other in [
+            "keep-boot-1.json",
+            "keep.request-boot-1-1",
+            "keep.request-boot-1-1-2-release-3",
+            "keep.request-boot-2-1-2-release",
+        ] {
             std::fs::write(folder.path().join(other), "").unwrap();
         }
-        let mut taken = take_requests(folder.path());
+        let mut taken = take_requests(folder.path(), "boot-1");
         taken.sort_by_key(|(process, _)| process.id);
         let expected = |id: u32| {
             let request = if id == 21 { ReleaseRequest::Hold } else { ReleaseRequest::Release };
             (ProcessIdentity { id, start_ticks: u64::from(id) + 7 }, request)
         };
         assert_eq!(taken, (1..=21).map(expected).collect::<Vec<_>>());
-        assert_eq!(take_requests(folder.path()), []);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "what is no request stays");
+        assert_eq!(take_requests(folder.path(), "boot-1"), []);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "what is no request of this machine stays");
     }
 
     /// A number and a start time of this boot are not enough: any process has some.

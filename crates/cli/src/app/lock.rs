@@ -10,7 +10,7 @@ use super::settings::ProgramSettings;
 /// File name of the lock in the user's state folder.
 const NAME: &str = "measuring.lock";
 
-/// Takes the lock of this user's measurements. Those of other users are reported, but do not prevent measuring.
+/// Takes the lock of this user's measurements on this machine. Those of other users are reported, but do not prevent measuring.
 /// Returns `None` if there is no place for a lock, or if this process is part of the measurement that holds it.
 ///
 /// # Errors

@@ -4,10 +4,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-use corewise_sys::affinity;
+use corewise_sys::{affinity, process};
 
 use crate::stage::{KeepStage, RunningActor};
 use crate::support::{self, ended, send, text, wait_for};
+
+/// The name of the state's file on this machine.
+fn state_name() -> String {
+    format!("keep-{}.json", process::boot_id().unwrap())
+}
 
 #[test]
 fn a_broken_file_is_refused_with_its_line_and_the_old_rules_stay() {
@@ -21,7 +26,7 @@ fn a_broken_file_is_refused_with_its_line_and_the_old_rules_stay() {
     assert_eq!(refused.status.code(), Some(3));
     assert!(text(&refused.stderr).contains("rules.toml, line 6: unknown field `nam`"), "{}", text(&refused.stderr));
     // Nobody sends a signal: the loop looks at its files.
-    let state = stage.journals().join("keep.json");
+    let state = stage.journals().join(state_name());
     wait_for("the refusal", || fs::read_to_string(&state).unwrap_or_default().contains("unknown field").then_some(()));
     assert_eq!(affinity::affinity_of(nap.0.id()).unwrap(), stage.one);
     fs::write(&stage.rules, &good).unwrap();
@@ -43,8 +48,8 @@ fn a_state_that_somebody_else_can_have_written_does_not_count() {
     stage.add();
     let daemon = stage.daemon();
     let folder = stage.place.folder("copied", 0o700);
-    let copy = folder.join("keep.json");
-    fs::copy(stage.journals().join("keep.json"), &copy).unwrap();
+    let copy = folder.join(state_name());
+    fs::copy(stage.journals().join(state_name()), &copy).unwrap();
     let rules = stage.rules.to_str().unwrap();
     let reload = || {
         let words = ["--journal", folder.to_str().unwrap(), "keep", "--user", "--rules", rules, "reload"];

@@ -21,6 +21,7 @@ const MOST_PARTS: usize = 256;
 
 /// One visit of a node, in at most 4 KB of compact JSON after [`VisitReport::fit`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "corewise/fleet-visit/1")]
 pub struct VisitReport {
     /// Name of the document: `corewise/fleet-visit/1`.
     pub schema: String,

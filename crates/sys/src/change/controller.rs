@@ -12,6 +12,7 @@ use super::kernel_file;
 use super::standing::ChangeStanding;
 use crate::lock::{self, FileLock, LockAttempt};
 use crate::os::folder_handle::FolderHandle;
+use crate::os::process::boot_id;
 
 const FILE: &str = "cgroup.subtree_control";
 /// The controllers that corewise turns on.
@@ -107,8 +108,10 @@ const LOCK: &str = "groups.lock";
 /// Keeps other corewise processes of this user from changing control groups while the returned lock lives. The lock file lies in the folder
 /// of journals, since any user that can open a group could hold a lock on the group itself.
 pub(super) fn lock_groups(journals: &FolderHandle) -> io::Result<FileLock> {
+    // Machines that share the folder have groups of their own.
+    let name = format!("{LOCK}.{}", boot_id().unwrap_or_default());
     for _ in 0..ATTEMPTS {
-        match lock::take_in(journals, LOCK)? {
+        match lock::take_in(journals, &name)? {
             LockAttempt::Ours(lock) => return Ok(lock),
             LockAttempt::Held(_) => std::thread::sleep(BETWEEN),
         }

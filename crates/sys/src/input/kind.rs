@@ -58,7 +58,7 @@ input_kinds! {
     ReportPage: "page with results (`history import`)", 64 * MIB, "all results together unpack to 256 MiB";
     Rules: "rules (`keep`)", MIB, "1,000 rules";
     PlacementProof: "proven placement (`corewise::proven`)", MIB, "refused if others may have written it";
-    KeeperState: "state of `keep run` (`keep.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
+    KeeperState: "state of `keep run` (`keep-BOOT.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
     TrustList: "contents that the user accepted (`trusted`)", MIB, "";
     FleetHosts: "list of hosts (`fleet --hosts`)", 16 * MIB, "100,000 hosts";
     FleetResult: "result of a job on a node (`fleet`)", 16 * MIB, "a visit: 4 KiB";

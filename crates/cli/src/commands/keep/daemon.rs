@@ -57,10 +57,10 @@ pub fn run(
         }
         Err(error) => return Err(unusable(&error)),
     };
-    // Those to an earlier one came too late.
-    drop(take_requests(folder));
-    log::begin_log();
     let boot = process::boot_id().map_err(CommandFailure::unavailable_error)?;
+    // Those to an earlier one came too late.
+    drop(take_requests(folder, &boot));
+    log::begin_log();
     let left_alone = KeeperState::read_left_alone(folder, &boot);
     let this = ProcessIdentity::this_process().map_err(CommandFailure::unavailable_error)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -134,7 +134,7 @@ impl KeepHost for KeepService<'_> {
     fn begin_reload(&mut self) -> Vec<(ProcessIdentity, ReleaseRequest)> {
         self.notify_manager(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_ns() / 1_000));
         self.is_ready = false;
-        take_requests(self.folder)
+        take_requests(self.folder, &self.state.boot)
     }
 
     fn machine_knowledge(&self) -> &dyn MachineKnowledge {

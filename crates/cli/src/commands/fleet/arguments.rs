@@ -1,0 +1,132 @@
+//! Arguments of `fleet`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::app::option_values::{duration_between, parse_budget};
+
+/// The end of `fleet --help`.
+const AFTER: &str = "Examples:
+  corewise fleet survey --slurm                          visits every node of the default partition
+  corewise fleet survey --slurm -p gpu -w 'n[0-63]'      visits these nodes
+  corewise fleet survey --hosts hosts.txt --copy         the same over ssh; hosts without corewise get it
+  corewise fleet                                         shows the latest fleet
+  corewise fleet add visits/*.json                       judges visits that were made by other means
+  corewise fleet manifest --nodes 40 > job.yaml          a Kubernetes job that makes the visits
+
+A fleet is judged by comparing machines of one model with each other. docs/fleets.md says how, and what is written where.
+
+Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, partial results were printed";
+
+/// Compare the machines of a cluster: which are slow, and which are set up differently
+#[derive(Clone, Debug, Parser)]
+#[command(name = "fleet", after_help = AFTER)]
+pub struct FleetArguments {
+    /// Command; shows the latest fleet by default.
+    #[command(subcommand)]
+    pub command: Option<FleetCommand>,
+}
+
+/// A command of `fleet`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Visit every machine by Slurm or over ssh, some of them again, and show what they are like
+    Survey(FleetSurveyArguments),
+    /// Make a fleet of visits that were made by other means
+    Add(FleetAddArguments),
+    /// Show the latest fleet
+    Report,
+    /// Print a Kubernetes job that visits machines
+    Manifest(FleetManifestArguments),
+    /// Measure this machine quickly and print one visit as JSON of at most 4 KB. The other commands run it on each machine
+    Visit(FleetVisitArguments),
+}
+
+/// Arguments of `fleet survey`.
+#[derive(Clone, Debug, Args)]
+pub struct FleetSurveyArguments {
+    /// How nodes are reached.
+    #[command(flatten)]
+    pub engine: FleetEngineArguments,
+    /// Maximum duration of one visit, such as 30s
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = parse_budget, default_value = "30s")]
+    pub budget: Duration,
+    /// The seed of the random order of visits [default: from the clock]
+    #[arg(help_heading = "Measurement", long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// How the nodes of a fleet are reached; flattened into every command that runs something on them.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Machines")]
+pub struct FleetEngineArguments {
+    /// Run one exclusive Slurm job for each visit
+    #[arg(long, required_unless_present = "hosts", conflicts_with = "hosts")]
+    pub slurm: bool,
+    /// Slurm's partition [default: Slurm's]
+    #[arg(short, long, value_name = "NAME", requires = "slurm")]
+    pub partition: Option<String>,
+    /// Slurm's nodes, such as n[0-63] [default: all of the partition]
+    #[arg(short = 'w', long = "nodelist", value_name = "NODES", requires = "slurm")]
+    pub nodes: Option<String>,
+    /// Longest wait of a job for its node
+    #[arg(long, value_name = "DURATION", value_parser = duration_between("1s", "30d"), default_value = "1h", conflicts_with = "hosts")]
+    pub wait: Duration,
+    /// Use ssh for the hosts in this file: one [user@]host[:port] a line, n[0-3] for several, rack=NAME behind it if known
+    #[arg(long, value_name = "FILE")]
+    pub hosts: Option<PathBuf>,
+    /// Copy this program to hosts that do not have it (~/.cache/corewise)
+    #[arg(long, requires = "hosts")]
+    pub copy: bool,
+    /// Settings file of ssh, as its own option -F
+    #[arg(short = 'F', long, value_name = "FILE", requires = "hosts")]
+    pub ssh_config: Option<PathBuf>,
+    /// Setting of ssh, as its own option -o; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", requires = "hosts")]
+    pub ssh_option: Vec<String>,
+    /// Maximum number of visits at a time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), default_value_t = 64)]
+    pub at_once: u32,
+    /// Folder of results; with Slurm, one that the nodes share. The same command goes on with what is missing in it
+    /// [default: a new one in the user's data folder, or the one of an unfinished run]
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+}
+
+/// Arguments of `fleet visit`.
+#[derive(Clone, Debug, Args)]
+pub struct FleetVisitArguments {
+    /// Maximum duration, such as 30s. Memory is measured from 10s
+    #[arg(long, value_name = "DURATION", value_parser = parse_budget, default_value = "30s")]
+    pub budget: Duration,
+    /// Name of this machine in the fleet [default: Slurm's name of the node, or the host's name]
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// Rack of this machine
+    #[arg(long, value_name = "NAME")]
+    pub rack: Option<String>,
+}
+
+/// Arguments of `fleet add`.
+#[derive(Clone, Debug, Args)]
+pub struct FleetAddArguments {
+    /// Files with visits: one a file, or one a line, with the node's name and a colon before it as pdsh prints it; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+/// Arguments of `fleet manifest`.
+#[derive(Clone, Debug, Args)]
+pub struct FleetManifestArguments {
+    /// Number of machines to visit
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value_t = 8)]
+    pub nodes: u32,
+    /// Image of a container that has corewise and a shell
+    #[arg(long, value_name = "IMAGE", default_value = concat!("corewise:", env!("CARGO_PKG_VERSION")))]
+    pub image: String,
+    /// Maximum duration of one visit, such as 30s
+    #[arg(long, value_name = "DURATION", value_parser = parse_budget, default_value = "30s")]
+    pub budget: Duration,
+}
