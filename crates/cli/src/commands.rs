@@ -65,6 +65,8 @@ use corewise_model::Survey;
 #[cfg(feature = "measuring")]
 use corewise_model::experiment_record::ExperimentRecord;
 #[cfg(feature = "measuring")]
+use corewise_model::fleet::experiment::FleetExperiment;
+#[cfg(feature = "measuring")]
 use corewise_model::links::LinkMap;
 #[cfg(feature = "measuring")]
 use corewise_model::memory::MemoryMap;
@@ -416,9 +418,10 @@ fn exit_with(message: &clap::Error) -> ! {
 
 /// All kinds of artifacts.
 #[cfg(feature = "measuring")]
-pub const KINDS: [ArtifactKind; 5] = [
+pub const KINDS: [ArtifactKind; 6] = [
     artifact_kind::<Survey>(),
     artifact_kind::<ExperimentRecord>(),
+    artifact_kind::<FleetExperiment>(),
     artifact_kind::<LinkMap>(),
     artifact_kind::<MemoryMap>(),
     artifact_kind::<TalkGraph>(),

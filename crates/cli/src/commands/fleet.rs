@@ -6,13 +6,16 @@ pub mod engine;
 mod manifest;
 mod reports;
 mod survey;
+pub mod r#try;
 mod visit;
 
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
 use corewise_model::fleet::Fleet;
+use corewise_model::fleet::experiment::FleetExperiment;
 use corewise_model::fleet::visit_report::VisitReport;
 
+use crate::app::document::ArtifactDocument;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::print_json;
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
@@ -23,11 +26,15 @@ use crate::draw::survey::StorageStatus;
 use arguments::{FleetArguments, FleetCommand};
 
 impl RunnableCommand for FleetArguments {
-    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<VisitReport>(&["fleet visit --budget 1s"])];
+    const DOCUMENTS: &'static [CommandDocument] = &[
+        command_document::<VisitReport>(&["fleet visit --budget 1s"]),
+        command_document::<ArtifactDocument<'_, FleetExperiment>>(&[]),
+    ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         match self.command.unwrap_or(FleetCommand::Report) {
             FleetCommand::Survey(arguments) => arguments.run_survey(settings),
+            FleetCommand::Try(arguments) => arguments.run_try(settings),
             FleetCommand::Add(arguments) => arguments.add_files(settings),
             FleetCommand::Report => show_latest(settings),
             FleetCommand::Manifest(arguments) => arguments.print_manifest(),
