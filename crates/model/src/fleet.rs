@@ -193,3 +193,6 @@ impl NodeConfiguration {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
