@@ -9,6 +9,7 @@ pub mod conclude;
 pub mod deviations;
 pub mod drift;
 pub mod evenness;
+pub mod node_list;
 mod outliers;
 mod peer_evidence;
 pub mod quantity;
@@ -153,6 +154,12 @@ impl Fleet {
         self.find_or_add_node(node).rack = rack;
     }
 
+    /// Returns the median of a quantity over a node's visits, in its unit; `None` if it was not measured.
+    pub fn node_value(&self, node: &FleetNode, quantity: FleetQuantity) -> Option<f64> {
+        let column = self.quantities.iter().position(|known| *known == quantity)?;
+        conclude::median_of(node.visits.iter().filter_map(|visit| visit.values.get(column).copied().flatten()))
+    }
+
     fn find_or_add_node(&mut self, name: &str) -> &mut FleetNode {
         let place = self.nodes.partition_point(|node| node.name.as_str() < name);
         if self.nodes.get(place).is_none_or(|node| node.name != name) {
@@ -186,3 +193,6 @@ impl NodeConfiguration {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
