@@ -65,6 +65,8 @@ use corewise_model::Survey;
 #[cfg(feature = "measuring")]
 use corewise_model::experiment_record::ExperimentRecord;
 #[cfg(feature = "measuring")]
+use corewise_model::fleet::Fleet;
+#[cfg(feature = "measuring")]
 use corewise_model::fleet::experiment::FleetExperiment;
 #[cfg(feature = "measuring")]
 use corewise_model::links::LinkMap;
@@ -74,7 +76,6 @@ use corewise_model::memory::MemoryMap;
 use corewise_model::survey::SurveyScope;
 #[cfg(feature = "measuring")]
 use corewise_model::survey::conclude::SurveyConclusions;
-#[cfg(feature = "measuring")]
 use corewise_model::talk::TalkGraph;
 use schemars::Schema;
 
@@ -418,13 +419,14 @@ fn exit_with(message: &clap::Error) -> ! {
 
 /// All kinds of artifacts.
 #[cfg(feature = "measuring")]
-pub const KINDS: [ArtifactKind; 6] = [
+pub const KINDS: [ArtifactKind; 7] = [
     artifact_kind::<Survey>(),
     artifact_kind::<ExperimentRecord>(),
     artifact_kind::<FleetExperiment>(),
     artifact_kind::<LinkMap>(),
     artifact_kind::<MemoryMap>(),
     artifact_kind::<TalkGraph>(),
+    artifact_kind::<Fleet>(),
 ];
 
 #[cfg(feature = "measuring")]

@@ -1,6 +1,7 @@
 //! Suggested commands, each built in one place: [`examples`] has one of each, and a test of the program parses them.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use crate::CpuSet;
 use serde::Serialize;
@@ -206,7 +207,8 @@ suggestions! {
     talk_plan(file: &str = "app.json") => corewise_command("talk").with_option("--plan", file);
     worth() => corewise_command("worth");
     fleet_survey_hosts(hosts: &str = "hosts.txt") => corewise_command("fleet survey").with_option("--hosts", hosts);
-    fleet_visit(budget: &str = "30s") => corewise_command("fleet visit").with_option("--budget", budget);
+    fleet_visit(budget: Duration = Duration::from_secs(30)) =>
+        corewise_command("fleet visit").with_option("--budget", format_duration(budget.as_nanos() as u64));
     fleet_add_from_pipe() => corewise_command("fleet add -");
     watch_and_save() => corewise_command("watch --save FILE");
     doctor() => corewise_command("doctor");

@@ -3,8 +3,16 @@
 //! docs/fleets.md says how it is judged. This module visits no machine: `lab` does, and files of other machines can replace it.
 
 mod artifact;
+pub mod causes;
+pub mod compare;
 pub mod conclude;
+pub mod deviations;
+pub mod drift;
+pub mod evenness;
 pub mod experiment;
+pub mod node_list;
+mod outliers;
+mod peer_evidence;
 pub mod quantity;
 pub mod visit_plan;
 pub mod visit_report;
@@ -147,6 +155,12 @@ impl Fleet {
         self.find_or_add_node(node).rack = rack;
     }
 
+    /// Returns the median of a quantity over a node's visits, in its unit; `None` if it was not measured.
+    pub fn node_value(&self, node: &FleetNode, quantity: FleetQuantity) -> Option<f64> {
+        let column = self.quantities.iter().position(|known| *known == quantity)?;
+        conclude::median_of(node.visits.iter().filter_map(|visit| visit.values.get(column).copied().flatten()))
+    }
+
     fn find_or_add_node(&mut self, name: &str) -> &mut FleetNode {
         let place = self.nodes.partition_point(|node| node.name.as_str() < name);
         if self.nodes.get(place).is_none_or(|node| node.name != name) {
@@ -180,3 +194,6 @@ impl NodeConfiguration {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Surveys of machines with known properties, to check conclusions.
 
 mod experiment;
+mod fleet;
 pub mod layout;
 pub mod noise;
 mod session;
@@ -23,6 +24,7 @@ use crate::survey::{
 };
 use crate::trial::{Experiment, Trial, TrialDesign};
 pub use experiment::{CarryOverVictims, ProgramEffects, SimulatedTrials, run_experiment};
+pub use fleet::{FleetWorld, SimulatedFleet};
 pub use session::{SimulatedSession, simulate_session};
 pub use slots::{SimulatedLoad, SimulatedSlots, SlotsWorld, simulate_slots};
 

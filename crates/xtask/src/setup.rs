@@ -18,9 +18,9 @@ const fn debian_package(name: &'static str, files: &'static [&'static str]) -> D
     DebianPackage { name, files }
 }
 
-/// Packages that the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. None of these
-/// has a service that would start.
-const FOR_TESTS: [DebianPackage; 15] = [
+/// Packages that the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. Services of
+/// theirs are not started.
+const FOR_TESTS: [DebianPackage; 19] = [
     debian_package("bsdutils", &["script"]),
     debian_package("busybox-static", &["busybox"]),
     debian_package("chromium", &["chromium"]),
@@ -29,9 +29,13 @@ const FOR_TESTS: [DebianPackage; 15] = [
     debian_package("gcc-mingw-w64-x86-64-win32", &["x86_64-w64-mingw32-gcc"]),
     debian_package("hwloc", &["hwloc-bind", "hwloc-calc"]),
     debian_package("libc6-dev-arm64-cross", &["/usr/aarch64-linux-gnu/lib/libc.so"]),
+    debian_package("munge", &["/usr/sbin/munged"]),
     debian_package("numactl", &["numactl"]),
+    debian_package("openssh-client", &["ssh", "ssh-keygen"]),
+    debian_package("openssh-server", &["/usr/sbin/sshd"]),
     debian_package("qemu-system-x86", &["qemu-system-x86_64"]),
     debian_package("qemu-user", &["qemu-aarch64"]),
+    debian_package("slurm-wlm", &["/usr/sbin/slurmctld", "/usr/sbin/slurmd", "sbatch"]),
     debian_package("tmux", &["tmux"]),
     debian_package("util-linux", &["lscpu", "setpriv", "setsid", "taskset", "unshare"]),
     debian_package("wine", &["/usr/share/wine"]),
@@ -172,6 +176,31 @@ pub fn has_library(target: &str) -> bool {
     entries.any(|entry| entry.is_ok_and(is_std))
 }
 
+/// A policy that keeps installed packages from starting their services (invoke-rc.d(8)), unless the system has one of its own.
+struct ServiceRefusal {
+    is_ours: bool,
+}
+
+impl ServiceRefusal {
+    const PATH: &str = "/usr/sbin/policy-rc.d";
+
+    fn begin() -> Result<Self> {
+        let is_ours = !Path::new(Self::PATH).exists();
+        if is_ours {
+            std::fs::write(Self::PATH, "#!/bin/sh\nexit 101\n")?;
+            std::fs::set_permissions(Self::PATH, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        }
+        Ok(Self { is_ours })
+    }
+
+    fn end(self) -> Result<()> {
+        if self.is_ours {
+            std::fs::remove_file(Self::PATH)?;
+        }
+        Ok(())
+    }
+}
+
 /// Results of the steps.
 #[derive(Default)]
 struct SetupLog {
@@ -200,7 +229,10 @@ impl SetupLog {
             run_quietly(Command::new("apt-get").args(["update", "-q"]))?;
             let mut install = Command::new("apt-get");
             install.args(["install", "-y", "-q", "--no-install-recommends"]).args(&missing);
-            run_quietly(install.env("DEBIAN_FRONTEND", "noninteractive")).map(|()| true)
+            let refusal = ServiceRefusal::begin()?;
+            let installed = run_quietly(install.env("DEBIAN_FRONTEND", "noninteractive")).map(|()| true);
+            refusal.end()?;
+            installed
         });
     }
 

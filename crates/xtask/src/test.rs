@@ -20,6 +20,8 @@ use crate::{artifact_users, deny, file_access, number_access, packages, suggesti
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
+/// The test program that starts clusters.
+const FLEET: &str = "cli fleet";
 /// The test program that takes longest.
 const LONGEST: &str = "model lib";
 /// Packages compiled only on request: comparisons with other tools, and the targets of the fuzzer.
@@ -183,6 +185,7 @@ impl StepTimes {
             programs.into_iter().partition(|program| program.name == RIG);
         if !asked.boots_machines() {
             rig.clear();
+            others.retain(|program| program.name != FLEET);
         }
         // The longest first: its simulations would be left alone at the end.
         others.sort_by_key(|program| program.name != LONGEST);

@@ -2,41 +2,54 @@
 
 mod add;
 pub mod arguments;
+pub mod document;
 pub mod engine;
 mod manifest;
+mod open_metrics;
 mod reports;
+mod screen;
 mod survey;
 pub mod r#try;
 mod visit;
 
-use corewise_machine::suggested_command;
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
 use corewise_model::fleet::Fleet;
+use corewise_model::fleet::compare::compare_fleets;
+use corewise_model::fleet::conclude::FleetConclusions;
 use corewise_model::fleet::experiment::FleetExperiment;
 use corewise_model::fleet::visit_report::VisitReport;
 
+use crate::app::artifact::{ArtifactForm, PrintedArtifact, print_artifact};
 use crate::app::document::ArtifactDocument;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::output::print_json;
+use crate::app::origin::mark_together;
+use crate::app::output::{print_form, show_story};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
 use crate::app::user_store::{exit_after_storing, explain_store_error, open_existing_store, store_artifact};
+use crate::draw::number::format_time;
+use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::survey::StorageStatus;
-use arguments::{FleetArguments, FleetCommand};
+use arguments::{FleetArguments, FleetCommand, FleetReportArguments};
+use document::FleetComparisonDocument;
+use jiff::tz::TimeZone;
 
 impl RunnableCommand for FleetArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
         command_document::<VisitReport>(&["fleet visit --budget 1s"]),
         command_document::<ArtifactDocument<'_, FleetExperiment>>(&[]),
+        command_document::<ArtifactDocument<'_, Fleet>>(&[]),
+        command_document::<FleetComparisonDocument<'_>>(&[]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
-        match self.command.unwrap_or(FleetCommand::Report) {
+        match self.command.unwrap_or_default() {
             FleetCommand::Survey(arguments) => arguments.run_survey(settings),
             FleetCommand::Try(arguments) => arguments.run_try(settings),
             FleetCommand::Add(arguments) => arguments.add_files(settings),
-            FleetCommand::Report => show_latest(settings),
+            FleetCommand::Report(arguments) => show_latest(&arguments, settings),
             FleetCommand::Manifest(arguments) => arguments.print_manifest(),
             FleetCommand::Visit(arguments) => arguments.visit_machine(settings),
         }
@@ -44,7 +57,7 @@ impl RunnableCommand for FleetArguments {
 }
 
 /// Shows the latest fleet of the history.
-fn show_latest(settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+fn show_latest(arguments: &FleetReportArguments, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let first = suggested_command::fleet_survey_hosts("hosts");
     let store = open_existing_store(settings, &first)?;
     let entries = store.list_entries().map_err(explain_store_error)?;
@@ -53,8 +66,13 @@ fn show_latest(settings: &ProgramSettings) -> Result<CommandExit, CommandFailure
         return Err(CommandFailure::unavailable_error("the history has no fleet")
             .with_hint(format!("Make one with {}.", suggestion::format_mention(&first))));
     };
-    let fleet = store.get_artifact(latest.number).map_err(explain_store_error)?;
-    show_fleet(&fleet, &StorageStatus::No, settings)?;
+    let fleet: Fleet = store.get_artifact(latest.number).map_err(explain_store_error)?;
+    if arguments.openmetrics {
+        print_form(open_metrics::write_metrics(&fleet).trim_end())?;
+    } else {
+        let when = format_time(latest.started_unix_ms, &TimeZone::system());
+        print_artifact(&fleet, &StorageStatus::Recalled(latest.number, when), settings)?;
+    }
     Ok(CommandExit::Done)
 }
 
@@ -65,10 +83,43 @@ fn conclude_fleet(
     settings: &ProgramSettings,
 ) -> Result<CommandExit, CommandFailure> {
     let kept = store_artifact(fleet, settings);
-    show_fleet(fleet, &kept, settings)?;
+    print_artifact(fleet, &kept, settings)?;
     Ok(exit_after_storing(&kept, if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
 }
 
-fn show_fleet(fleet: &Fleet, _kept: &StorageStatus, _settings: &ProgramSettings) -> Result<(), CommandFailure> {
-    print_json(fleet)
+impl PrintedArtifact for Fleet {
+    fn print_in_form(
+        &self,
+        kept: &StorageStatus,
+        form: &ArtifactForm,
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        form.refuse_options(&[], "a fleet")?;
+        print_artifact(self, kept, settings)
+    }
+
+    const TITLE: &'static str = "Fleet";
+
+    fn first_command() -> SuggestedCommand {
+        suggested_command::fleet_survey_hosts("hosts.txt")
+    }
+
+    fn compose_story(&self, conclusions: &FleetConclusions, kept: &StorageStatus, _: &ProgramSettings) -> Story {
+        screen::compose_story(self, conclusions, kept)
+    }
+
+    fn compose_changes(numbers: [i64; 2], [before, after]: [&Self; 2]) -> Option<Story> {
+        Some(screen::changes::compose_changes(numbers, &compare_fleets(before, after)))
+    }
+
+    fn print_comparison(
+        numbers: [i64; 2],
+        artifacts: [&Self; 2],
+        settings: &ProgramSettings,
+    ) -> Result<(), CommandFailure> {
+        let changes = compare_fleets(artifacts[0], artifacts[1]);
+        let story = screen::changes::compose_changes(numbers, &changes);
+        let story = mark_together(story, Self::TITLE, numbers.into_iter().zip(artifacts));
+        show_story(settings, || FleetComparisonDocument::new(numbers, &story, &changes), &story)
+    }
 }

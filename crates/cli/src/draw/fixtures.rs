@@ -1,4 +1,5 @@
 //! Fixtures of the tests of views: machines and surveys made by hand, and names as an attacker chooses them.
 
 pub mod fabricated;
+pub mod fleet;
 pub mod hostile;

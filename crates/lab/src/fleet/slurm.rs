@@ -180,13 +180,14 @@ impl SlurmEngine {
     }
 
     fn describe_gone(&self, number: u64) -> NodeProblem {
-        let folder = self.folder.path().display();
+        let shared = format!("{} must be on a file system that the nodes share", self.folder.path().display());
         let kind = ProblemKind::Died;
         match self.commands.read_end(number) {
-            Some(end) if end.starts_with("COMPLETED") => node_problem(
-                kind,
-                format!("it ended, but its file did not come: {folder} must be on a file system that the nodes share"),
-            ),
+            Some(end) if end.starts_with("COMPLETED") => {
+                node_problem(kind, format!("it ended, but its file did not come: {shared}"))
+            }
+            // Slurm cannot open the log.
+            Some(end) if end.contains("JobLaunchFailure") => node_problem(kind, format!("Slurm: {end}; {shared}")),
             Some(end) => node_problem(kind, format!("Slurm: {end}")),
             None => node_problem(kind, "it left the queue without a result"),
         }

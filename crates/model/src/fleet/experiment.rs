@@ -104,6 +104,18 @@ pub enum ForeignRecord {
     OtherPlacements,
 }
 
+impl FleetArm {
+    /// Returns its name in a sentence: "cpu 3" and "cpus 0-3" if the name consists of numbers.
+    pub fn spoken_name(&self) -> String {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match self.name.split([',', '-']).all(is_number) {
+            true if is_number(&self.name) => format!("cpu {}", self.name),
+            true => format!("cpus {}", self.name),
+            false => self.name.clone(),
+        }
+    }
+}
+
 impl FleetExperiment {
     /// Creates an experiment over these nodes, before any of them answered. `first` is an experiment as each node will make it.
     pub fn new(provenance: LinkMapProvenance, first: &Experiment, nodes: &[String]) -> Self {

@@ -73,6 +73,16 @@ impl FleetQuantity {
         judged.is_finite().then_some(judged)
     }
 
+    /// Returns the change of a value that is worse by so much on the scale of [`Self::judge_value`]: a share of the peers' value, or a
+    /// difference in the quantity's unit.
+    pub fn change_of(self, worse: f64) -> f64 {
+        match (self.is_difference_judged(), self.is_higher_better()) {
+            (true, _) => worse,
+            (false, false) => worse.exp_m1(),
+            (false, true) => (-worse).exp_m1(),
+        }
+    }
+
     /// Reads its value from a report; `None` if it was not measured.
     pub fn read_report(self, report: &VisitReport) -> Option<f64> {
         let typical = |quantity| find_quantity(&report.survey, quantity).map(|digest| digest.typical);

@@ -112,7 +112,9 @@ fn find_standing(
     if !header.is_readable() {
         JournalStanding::Unreadable
     } else if header.boot != here.boot {
-        if header.host == here.host { JournalStanding::OtherBoot } else { JournalStanding::OtherMachine }
+        // No process of an earlier boot holds a lock: machines that share the folder may have the same name.
+        let is_earlier = header.host == here.host && lock != JournalLock::Taken;
+        if is_earlier { JournalStanding::OtherBoot } else { JournalStanding::OtherMachine }
     } else if lock == JournalLock::Taken {
         JournalStanding::InForce
     } else if header.number_space != here.number_space {
@@ -263,6 +265,11 @@ mod tests {
         assert_eq!(stands(&container, JournalLock::Unsupported, false), JournalStanding::Unknown);
         let rebooted = JournalHeader { boot: "before".into(), ..header.clone() };
         assert_eq!(stands(&rebooted, JournalLock::Got, true), JournalStanding::OtherBoot);
+        assert_eq!(
+            stands(&rebooted, JournalLock::Taken, false),
+            JournalStanding::OtherMachine,
+            "a machine of the same name that shares the folder"
+        );
         let shared = JournalHeader { host: "neighbour".into(), ..rebooted };
         assert_eq!(stands(&shared, JournalLock::Got, true), JournalStanding::OtherMachine);
         assert_eq!(

@@ -84,25 +84,13 @@ impl ReportReader {
         Self { fleet: Fleet::new(provenance), repeated: 0, others: 0 }
     }
 
-    /// Adds a text that is one report, or has one a line. `name` names its node if it is damaged.
+    /// Adds a text that is one report, or has one a line. `name` names the node of a text that is a damaged report.
     fn add_text(&mut self, text: &[u8], name: &str) {
+        let text = text.trim_ascii();
         match read_report(text) {
             Ok(report) => self.repeated += usize::from(!self.fleet.add_visit(&report)),
-            Err(why)
-                if text.trim_ascii_start().starts_with(b"{")
-                    && text.trim_ascii().split(is_line_end).nth(1).is_none() =>
-            {
-                self.add_damaged(name, why);
-            }
-            Err(why) => {
-                // A report of several lines begins with a brace of its own.
-                let is_whole =
-                    text.trim_ascii_start().split(is_line_end).next().is_some_and(|line| line.trim_ascii() == b"{");
-                match is_whole {
-                    true => self.add_damaged(name, why),
-                    false => text.split(is_line_end).for_each(|line| self.add_line(line)),
-                }
-            }
+            Err(why) if is_one_report(text) => self.add_damaged(name, why),
+            Err(_) => text.split(is_line_end).for_each(|line| self.add_line(line)),
         }
     }
 
@@ -146,16 +134,25 @@ impl ReportReader {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let counted = [
-            (self.repeated, "reports were there twice and count once"),
-            (self.others, "lines are no reports of visits"),
-        ];
-        counted
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("note: {count} {what}"))
-            .collect()
+        let repeated = match self.repeated {
+            0 => None,
+            1 => Some("note: 1 report was there twice, and counts once".to_owned()),
+            many => Some(format!("note: {many} reports were there twice, and count once")),
+        };
+        let others = match self.others {
+            0 => None,
+            1 => Some("note: 1 line is no report of a visit".to_owned()),
+            many => Some(format!("note: {many} lines are no reports of visits")),
+        };
+        repeated.into_iter().chain(others).collect()
     }
+}
+
+/// Returns true if a text was meant to be one report: a single line, or indented lines behind a brace of its own.
+fn is_one_report(text: &[u8]) -> bool {
+    let mut lines = text.split(is_line_end);
+    let first = lines.next().unwrap_or_default().trim_ascii_end();
+    first == b"{" || first.starts_with(b"{") && lines.next().is_none()
 }
 
 const fn is_line_end(byte: &u8) -> bool {

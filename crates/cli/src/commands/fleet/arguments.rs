@@ -41,11 +41,25 @@ pub enum FleetCommand {
     /// Make a fleet of visits that were made by other means
     Add(FleetAddArguments),
     /// Show the latest fleet
-    Report,
+    Report(FleetReportArguments),
     /// Print a Kubernetes job that visits machines
     Manifest(FleetManifestArguments),
     /// Measure this machine quickly and print one visit as JSON of at most 4 KB. The other commands run it on each machine
     Visit(FleetVisitArguments),
+}
+
+impl Default for FleetCommand {
+    fn default() -> Self {
+        Self::Report(FleetReportArguments { openmetrics: false })
+    }
+}
+
+/// Arguments of `fleet report`.
+#[derive(Clone, Debug, Args)]
+pub struct FleetReportArguments {
+    /// Print one series for each node and quantity, as text of OpenMetrics
+    #[arg(long, conflicts_with = "json")]
+    pub openmetrics: bool,
 }
 
 /// Arguments of `fleet survey`.

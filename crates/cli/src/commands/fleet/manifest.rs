@@ -24,8 +24,7 @@ impl FleetManifestArguments {
 
     fn write_manifest(&self) -> String {
         let add = suggestion::format_typed(&suggested_command::fleet_add_from_pipe());
-        let visit =
-            suggestion::format_typed(&suggested_command::fleet_visit(&format!("{}ms", self.budget.as_millis())));
+        let visit = suggestion::format_typed(&suggested_command::fleet_visit(self.budget));
         let (nodes, image) = (self.nodes, self.image.trim());
         let messages = "{range .items[*]}{.spec.nodeName}{\": \"}{.status.containerStatuses[0].state.terminated.message}{\"\\n\"}{end}";
         format!(
@@ -33,7 +32,7 @@ impl FleetManifestArguments {
 #   kubectl apply -f FILE
 #   kubectl wait --for=condition=complete --timeout=10m job/{NAME}
 #   kubectl get pods -l app={NAME} -o jsonpath='{messages}' | {add}
-# Set `nodes` here: parallelism and completions. A machine that is visited twice, or not at all, had no room for its pod at the beginning.
+# A machine that had no room for its pod at the beginning may be missing, and another one visited twice.
 apiVersion: batch/v1
 kind: Job
 metadata:

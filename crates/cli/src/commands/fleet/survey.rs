@@ -1,5 +1,6 @@
 //! `corewise fleet survey`: visits every node twice, and some of them again, until that would change nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use corewise_lab::fleet::folder::FleetFolder;
@@ -7,6 +8,7 @@ use corewise_lab::fleet::job::{FleetJob, JobName, KnownNode, NodeOutcome};
 use corewise_lab::fleet::{FleetError, FleetListener, FleetProgress, FleetRun};
 use corewise_lab::session::{StepProgress, seed_from_clock, unix_ms};
 use corewise_machine::random::RandomGenerator;
+use corewise_machine::suggested_command;
 use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::digest::MOST_DIGEST_BYTES;
 use corewise_model::fleet::{Fleet, NodeProblem, ProblemKind, VisitPolicy, next_visits};
@@ -21,6 +23,8 @@ use crate::app::interruption::InterruptionWatch;
 use crate::app::output::print_message;
 use crate::app::progress::ProgressDisplay;
 use crate::app::settings::ProgramSettings;
+use crate::draw::number::format_count;
+use crate::draw::suggestion::quote_word;
 
 /// Time that a visit takes besides its budget: reaching the node, starting, calibrating, printing.
 const BESIDES: Duration = Duration::from_secs(20);
@@ -34,7 +38,8 @@ impl FleetSurveyArguments {
         let interruption = InterruptionWatch::watch_signals()?;
         let nodes = engine.list_nodes().map_err(explain_fleet_error)?;
         let mut collector = VisitCollector::new(&nodes, &self, &folder, settings);
-        print_message(&format!("visiting {} nodes; results are in {}", nodes.len(), folder.path().display()));
+        let count = format_count(nodes.len(), "node");
+        print_message(&format!("visiting {count}; results are in {}", folder.path().display()));
         let mut jobs = self.first_jobs(&nodes, &folder, collector.seed())?;
         let mut run = FleetRun::new(&mut *engine, &folder, self.engine.at_once as usize, interruption.stop());
         while !jobs.is_empty() && !interruption.was_seen() {
@@ -49,6 +54,7 @@ impl FleetSurveyArguments {
             print_message(&"interrupted: the same command goes on with what is missing");
         } else {
             mark_complete(&folder)?;
+            describe_silent(&fleet, &folder);
         }
         conclude_fleet(&fleet, is_interrupted, settings)
     }
@@ -68,11 +74,13 @@ impl FleetSurveyArguments {
             random.shuffle(&mut usable);
             jobs.extend(usable.iter().map(|node| self.make_job(&node.name, node.rack.as_deref(), visit)));
         }
+        let racks: BTreeMap<&str, Option<&str>> =
+            nodes.iter().map(|node| (node.name.as_str(), node.rack.as_deref())).collect();
+        let planned: BTreeSet<JobName> = jobs.iter().map(|job| job.name.clone()).collect();
         let stored = folder.list_results().map_err(explain_fleet_error)?;
-        let is_further = |name: &&JobName| name.visit as usize > VisitPolicy::default().first_visits;
-        for name in stored.iter().filter(is_further) {
-            let node = nodes.iter().find(|node| node.name == name.node);
-            jobs.extend(node.map(|node| self.make_job(&node.name, node.rack.as_deref(), name.visit as usize)));
+        for name in stored.difference(&planned) {
+            let rack = racks.get(name.node.as_str());
+            jobs.extend(rack.map(|rack| self.make_job(&name.node, *rack, name.visit as usize)));
         }
         Ok(jobs)
     }
@@ -81,12 +89,13 @@ impl FleetSurveyArguments {
     fn next_jobs(&self, collector: &VisitCollector<'_>) -> Vec<FleetJob> {
         let places = next_visits(&collector.fleet, &VisitPolicy::default());
         let nodes = places.into_iter().map(|place| &collector.fleet.nodes[place]);
-        nodes.map(|node| self.make_job(&node.name, node.rack.as_deref(), node.visits.len() + 1)).collect()
+        let last = |name: &str| collector.last_visits.get(name).copied().unwrap_or_default() as usize;
+        nodes.map(|node| self.make_job(&node.name, node.rack.as_deref(), last(&node.name) + 1)).collect()
     }
 
     fn make_job(&self, node: &str, rack: Option<&str>, visit: usize) -> FleetJob {
-        let budget = format!("{}ms", self.budget.as_millis());
-        let mut arguments = ["fleet", "visit", "--budget", &budget, "--node", node].map(str::to_owned).to_vec();
+        let mut arguments = suggested_command::fleet_visit(self.budget).words()[1..].to_vec();
+        arguments.extend(["--node", node].map(str::to_owned));
         arguments.extend(rack.iter().flat_map(|rack| ["--rack", rack].map(str::to_owned)));
         FleetJob {
             name: JobName { node: node.to_owned(), visit: u32::try_from(visit).unwrap_or(u32::MAX) },
@@ -98,10 +107,21 @@ impl FleetSurveyArguments {
     }
 }
 
+/// Says how nodes without a result are visited again.
+fn describe_silent(fleet: &Fleet, folder: &FleetFolder) {
+    let silent = fleet.nodes.iter().filter(|node| node.problem.is_some()).count();
+    if silent > 0 {
+        let (nodes, to) = (format_count(silent, "node"), quote_word(&folder.path().to_string_lossy()));
+        print_message(&format!("{nodes} gave no result: the same command with --to {to} visits only what is missing"));
+    }
+}
+
 /// Adds the reports of visits to a fleet.
 struct VisitCollector<'a> {
     fleet: Fleet,
     folder: &'a FleetFolder,
+    /// Number of the last visit of each node that was made or failed.
+    last_visits: BTreeMap<String, u32>,
     bar: ProgressDisplay,
     begun: Instant,
     /// First failure of removing a report that cannot be read.
@@ -131,7 +151,7 @@ impl<'a> VisitCollector<'a> {
             }
         }
         let bar = ProgressDisplay::new(settings.progress);
-        Self { fleet, folder, bar, begun: Instant::now(), error: None }
+        Self { fleet, folder, last_visits: BTreeMap::new(), bar, begun: Instant::now(), error: None }
     }
 
     fn seed(&self) -> u64 {
@@ -168,6 +188,8 @@ impl<'a> VisitCollector<'a> {
 
 impl FleetListener for VisitCollector<'_> {
     fn receive_outcome(&mut self, job: &FleetJob, outcome: NodeOutcome) {
+        let last = self.last_visits.entry(job.name.node.clone()).or_default();
+        *last = job.name.visit.max(*last);
         let added = outcome.and_then(|bytes| self.add_report(job, &bytes));
         if let Err(problem) = added {
             print_message(&format!("{}: {}", job.name.node, problem.reason));

@@ -69,7 +69,7 @@ impl ShownFleet<'_> {
     }
 
     fn name(self, arm: usize) -> String {
-        self.experiment.arms.get(arm).map_or_else(String::new, |arm| printable_name(&arm.name))
+        self.experiment.arms.get(arm).map_or_else(String::new, |arm| printable_name(&arm.spoken_name()))
     }
 
     fn baseline(self) -> String {
@@ -192,7 +192,7 @@ impl ShownFleet<'_> {
                 let how = arm(*winner).map_or_else(String::new, |arm| self.describe_size(arm, place));
                 (
                     TextTone::Good,
-                    format!("Pin it {heading}."),
+                    self.describe_pinning(arm(*winner).and_then(|arm| arm.effect?.low), heading),
                     format!("{how}; proven with {after} (error rate {rate})."),
                 )
             }
@@ -221,6 +221,16 @@ impl ShownFleet<'_> {
             }
         };
         StyledLine::new().with(tone, head).plain(format!(" {sentence}"))
+    }
+
+    /// Returns the heading of a winner: "Pin it on this kind of machine.", with a condition if the proven bound is small.
+    fn describe_pinning(self, low: Option<f64>, heading: &str) -> String {
+        let policy = &self.experiment.policy;
+        match format_least(policy.what, low) {
+            _ if policy.is_material(low) => format!("Pin it {heading}."),
+            Some(least) => format!("Pin it {heading} if {least} matters."),
+            None => format!("Pin it {heading} if any gain matters."),
+        }
     }
 
     fn describe_more(self, judged: &UnitJudgement, what: &str) -> String {

@@ -1,0 +1,57 @@
+//! The story of what changed between two fleets.
+
+use corewise_machine::suggested_command;
+use corewise_model::fleet::compare::{FleetChanges, NodeChange};
+use corewise_model::fleet::node_list::format_node_list;
+
+use super::wording::{describe_chance, describe_deviation};
+use super::{LONGEST_LIST, MOST_ROWS, compose_table};
+use crate::draw::grid::{GridColumn, TextGrid};
+use crate::draw::number::format_count;
+use crate::draw::printable::{make_printable, printable_prefix};
+use crate::draw::story::Story;
+use crate::draw::story::StoryRole::{Answer, Evidence, Notes};
+use crate::draw::text::StyledLine;
+
+/// Composes the story.
+pub fn compose_changes(numbers: [i64; 2], changes: &FleetChanges) -> Story {
+    let sentence = |text: String| StyledLine::new().plain(text).into_paragraph(2);
+    let compared = format_count(changes.compared, "node");
+    let head = match (changes.worse.len(), changes.better.len()) {
+        (0, 0) => format!("None of {compared} is proven to have changed otherwise than its peers."),
+        (worse, better) => format!("Of {compared}, {worse} became worse than their peers did, and {better} better."),
+    };
+    let mut answer = vec![StyledLine::new().strong(head).into_paragraph(2)];
+    let lists = [("No longer visited", &changes.gone), ("New", &changes.new)];
+    for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
+        let list = make_printable(&format_node_list(names.iter().map(String::as_str)));
+        answer.push(sentence(format!("{what}: {}.", printable_prefix(&list, LONGEST_LIST))));
+    }
+    let note = "Changes that all nodes of a model or rack share are not among them. Of each list at most 5 % are there by chance.";
+    Story::new(suggested_command::history_compare(numbers))
+        .with(Answer, answer)
+        .with(Evidence, compose_table("Worse than before", draw_changes(&changes.worse), changes.worse.len()))
+        .with(Evidence, compose_table("Better than before", draw_changes(&changes.better), changes.better.len()))
+        .with(Notes, vec![StyledLine::new().faint(note).into_paragraph(2)])
+}
+
+fn draw_changes(changes: &[NodeChange]) -> TextGrid {
+    let mut grid = TextGrid::new(vec![
+        GridColumn::text("node", 0).shrinking_to(12),
+        GridColumn::text("quantity", 0),
+        GridColumn::text("than before", 0),
+        GridColumn::text("at least", 1),
+        GridColumn::text("by chance", 1),
+    ]);
+    for change in changes.iter().take(MOST_ROWS) {
+        let describe = |value: f64| describe_deviation(change.quantity, value);
+        grid.add_row(vec![
+            StyledLine::new().strong(make_printable(&change.node)),
+            StyledLine::new().plain(change.quantity.word()),
+            StyledLine::new().strong(describe(change.change)),
+            StyledLine::new().plain(change.at_least.map_or_else(String::new, describe)),
+            StyledLine::new().plain(describe_chance(change.log_evidence)),
+        ]);
+    }
+    grid
+}

@@ -1,0 +1,197 @@
+//! Evidence that a node is worse than its peers: a bet on the rank of each of its visits, multiplied over the visits.
+//!
+//! Each visit has a conformal p-value `p`: its rank among visits of its peers. A bet pays κ p^(κ − 1) on it, which has a mean of at most 1 if
+//! the node is like them (Vovk and Wang, "E-values: calibration, combination and applications", 2021). The product over visits is the node's
+//! e-value. The list of nodes controls the rate of false discoveries whatever the dependence (Wang and Ramdas, "False discovery rate control
+//! with e-values", 2022).
+
+use super::deviations::{LEAST_OF_MODEL, MachineModel};
+use crate::stats::order::median;
+
+/// Exponent of a bet: a small one bets on small p-values.
+const KAPPA: f64 = 0.35;
+/// Share of false discoveries among those listed.
+pub const FALSE_SHARE: f64 = 0.05;
+/// Models of fewer nodes are compared visit by visit: the n-th visit of each node with the n-th visit of the others. That is exact for any
+/// number of nodes, while the pool of a small model would be the same few visits each time.
+pub(super) const LEAST_OF_POOL: usize = 60;
+/// Largest logarithm of an e-value: those beyond it would overflow.
+const MOST_LOG: f64 = 600.0;
+
+/// Side on which a visit is extreme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PeerSide {
+    /// Worse than its peers.
+    Worse,
+    /// Better than its peers.
+    Better,
+}
+
+/// Visits of nodes, and the models that they are compared within.
+#[derive(Clone, Copy)]
+pub(super) struct ComparedVisits<'a> {
+    /// For each node its deviations, below zero if worse.
+    pub nodes: &'a [Vec<f64>],
+    /// The models.
+    pub models: &'a [MachineModel],
+    /// The place of each node's model.
+    pub model_of: &'a [Option<usize>],
+    /// Number of visits of each node that make up the pool.
+    pub pooled: usize,
+    /// Smallest typical size of a deviation: values that are all equal have none.
+    pub least_scale: f64,
+}
+
+/// Visits of peers, sorted, with which visits of nodes are compared.
+pub(super) struct PeerEvidence<'a> {
+    visits: ComparedVisits<'a>,
+    is_listed: &'a [bool],
+    /// First visits of the nodes of all large models, each divided by its model's scale.
+    pool: Vec<f64>,
+    models: Vec<ModelReference>,
+}
+
+/// Reference of the visits of one model.
+enum ModelReference {
+    /// The pool, multiplied by this typical size of a deviation.
+    Pool { scale: f64 },
+    /// The n-th visits of its nodes.
+    Rounds(Vec<Vec<f64>>),
+}
+
+impl<'a> PeerEvidence<'a> {
+    /// Sorts the visits of all nodes but the listed ones: a listed node is no example of a healthy one.
+    pub fn new(visits: ComparedVisits<'a>, is_listed: &'a [bool]) -> Self {
+        let mut pool = Vec::new();
+        let mut models = Vec::with_capacity(visits.models.len());
+        for model in visits.models {
+            let peers = model.nodes.iter().filter(|node| !is_listed[**node]);
+            let peers: Vec<&[f64]> = peers.map(|node| visits.nodes[*node].as_slice()).collect();
+            if model.nodes.len() < LEAST_OF_POOL {
+                models.push(ModelReference::Rounds(sort_rounds(&peers)));
+                continue;
+            }
+            let first: Vec<f64> = peers.iter().flat_map(|values| values.iter().take(visits.pooled)).copied().collect();
+            let sizes: Vec<f64> = first.iter().map(|value| value.abs()).collect();
+            let scale = median(&sizes).max(visits.least_scale);
+            pool.extend(first.iter().map(|value| value / scale));
+            models.push(ModelReference::Pool { scale });
+        }
+        pool.sort_by(f64::total_cmp);
+        Self { visits, is_listed, pool, models }
+    }
+
+    /// Returns the logarithm of a node's e-value against the hypothesis that it deviates by less than `margin` to that side; zero without
+    /// visits.
+    pub fn log_evidence(&self, node: usize, margin: f64, side: PeerSide) -> f64 {
+        let Some(model) = self.visits.model_of[node].map(|model| &self.models[model]) else { return 0.0 };
+        let values = self.visits.nodes[node].iter().enumerate();
+        let bets = values.filter_map(|(round, value)| {
+            let probability = match model {
+                ModelReference::Pool { scale } => self.pool_probability(value / scale, margin / scale, side),
+                ModelReference::Rounds(rounds) => {
+                    round_probability(rounds.get(round)?, *value, margin, side, !self.is_listed[node])?
+                }
+            };
+            Some(log_bet(probability))
+        });
+        bets.sum::<f64>().min(MOST_LOG)
+    }
+
+    /// Returns the p-value of a visit among the pool.
+    fn pool_probability(&self, value: f64, margin: f64, side: PeerSide) -> f64 {
+        let extreme = count_extreme(&self.pool, value, margin, side);
+        (1 + extreme) as f64 / (1 + self.pool.len()) as f64
+    }
+
+    /// Returns the largest deviation to a side that the node's visits prove at this evidence; `None` if they prove none. It is the end of an
+    /// e-value's confidence interval: the margin at which the evidence is just enough.
+    pub fn proven_deviation(&self, node: usize, side: PeerSide, log_needed: f64) -> Option<f64> {
+        let holds = |margin: f64| self.log_evidence(node, margin, side) >= log_needed;
+        let reach = self.visits.nodes[node].iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        let reach = 2.0 * reach + self.widest_peer(node);
+        let (mut low, mut high) = (-reach, reach);
+        if !holds(low) {
+            return None;
+        }
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, high);
+            if holds(middle) { low = middle } else { high = middle }
+        }
+        Some(low)
+    }
+
+    /// Returns the median of the visits that a node is compared with.
+    pub fn typical_peer(&self, node: usize) -> f64 {
+        match self.visits.model_of[node].map(|model| &self.models[model]) {
+            Some(ModelReference::Pool { scale }) => scale * median(&self.pool),
+            Some(ModelReference::Rounds(rounds)) => median(rounds.concat().as_slice()),
+            None => 0.0,
+        }
+    }
+
+    /// Returns the size of the largest deviation among the visits that a node is compared with.
+    fn widest_peer(&self, node: usize) -> f64 {
+        let ends = |sorted: &[f64]| {
+            let ends = [sorted.first(), sorted.last()].into_iter().flatten();
+            ends.fold(0.0_f64, |most, value| most.max(value.abs()))
+        };
+        match self.visits.model_of[node].map(|model| &self.models[model]) {
+            Some(ModelReference::Pool { scale }) => scale * ends(&self.pool),
+            Some(ModelReference::Rounds(rounds)) => rounds.iter().fold(0.0, |most, round| ends(round).max(most)),
+            None => 0.0,
+        }
+    }
+}
+
+/// Returns the p-value of a visit among those of the same round; `None` if these are too few. `is_among` says whether it is one of them.
+fn round_probability(sorted: &[f64], value: f64, margin: f64, side: PeerSide, is_among: bool) -> Option<f64> {
+    let others = sorted.len() - usize::from(is_among);
+    let extreme = count_extreme(sorted, value, margin, side) - usize::from(is_among && margin >= 0.0);
+    (others + 1 >= LEAST_OF_MODEL).then(|| (1 + extreme) as f64 / (1 + others) as f64)
+}
+
+/// Returns the logarithm of what a bet pays.
+pub(super) fn log_bet(probability: f64) -> f64 {
+    KAPPA.ln() + (KAPPA - 1.0) * probability.ln()
+}
+
+/// Counts the sorted values that are as extreme as a value that is moved by the margin towards its peers.
+fn count_extreme(sorted: &[f64], value: f64, margin: f64, side: PeerSide) -> usize {
+    match side {
+        PeerSide::Worse => sorted.partition_point(|peer| *peer <= value + margin),
+        PeerSide::Better => sorted.len() - sorted.partition_point(|peer| *peer < value - margin),
+    }
+}
+
+fn sort_rounds(peers: &[&[f64]]) -> Vec<Vec<f64>> {
+    let most = peers.iter().map(|values| values.len()).max().unwrap_or(0);
+    let round = |number: usize| {
+        let mut round: Vec<f64> = peers.iter().filter_map(|values| values.get(number).copied()).collect();
+        round.sort_by(f64::total_cmp);
+        round
+    };
+    (0..most).map(round).collect()
+}
+
+/// Returns the logarithm of the mean of e-values, which is an e-value of all of them together.
+pub(super) fn log_mean(logs: &[f64]) -> f64 {
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if logs.is_empty() || !most.is_finite() {
+        return if logs.is_empty() { 0.0 } else { most };
+    }
+    most + (logs.iter().map(|log| (log - most).exp()).sum::<f64>() / logs.len() as f64).ln()
+}
+
+/// Returns the number of e-values that are listed: the largest k with e(k) of at least m / (0.05 k) among m (e-BH).
+pub(super) fn count_discoveries(logs: &[f64]) -> usize {
+    let mut falling = logs.to_vec();
+    falling.sort_by(|one, other| other.total_cmp(one));
+    let needed = |listed: usize| log_needed(logs.len(), listed);
+    (1..=falling.len()).rev().find(|listed| falling[listed - 1] >= needed(*listed)).unwrap_or(0)
+}
+
+/// Returns the logarithm of the e-value that a list of this length among `judged` needs.
+pub(super) fn log_needed(judged: usize, listed: usize) -> f64 {
+    (judged as f64 / (FALSE_SHARE * listed.max(1) as f64)).ln()
+}
