@@ -12,7 +12,7 @@ pub(super) fn smallest_proof(evidence: &[f64], error_rate: f64) -> f64 {
     falling.sort_by(|one, other| other.total_cmp(one));
     let hypotheses = falling.len() as f64;
     let is_enough = |(place, value): (usize, &f64)| *value >= hypotheses / (error_rate * (place + 1) as f64);
-    falling.iter().enumerate().filter(|pair| is_enough(*pair)).last().map_or(f64::INFINITY, |(_, value)| *value)
+    falling.iter().enumerate().rfind(|pair| is_enough(*pair)).map_or(f64::INFINITY, |(_, value)| *value)
 }
 
 /// Returns the e-values of a node's candidate that share the error rate: for "better", and against "better by the margin or more".
