@@ -209,6 +209,7 @@ suggestions! {
     fleet_survey_hosts(hosts: &str = "hosts.txt") => corewise_command("fleet survey").with_option("--hosts", hosts);
     fleet_visit(budget: Duration = Duration::from_secs(30)) =>
         corewise_command("fleet visit").with_option("--budget", format_duration(budget.as_nanos() as u64));
+    fleet_report() => corewise_command("fleet report");
     fleet_add_from_pipe() => corewise_command("fleet add -");
     watch_and_save() => corewise_command("watch --save FILE");
     doctor() => corewise_command("doctor");

@@ -53,10 +53,9 @@ fn reconfigure(fleet: &mut Fleet, nodes: impl IntoIterator<Item = usize>, change
     change(&mut odd);
     fleet.configurations.push(odd);
     let last = fleet.configurations.len() - 1;
-    nodes
-        .into_iter()
-        .flat_map(|node| fleet.nodes[node].visits.iter_mut().collect::<Vec<_>>())
-        .for_each(|visit| visit.configuration = last);
+    for node in nodes {
+        fleet.nodes[node].visits.iter_mut().for_each(|visit| visit.configuration = last);
+    }
 }
 
 #[test]
