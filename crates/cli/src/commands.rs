@@ -67,6 +67,8 @@ use corewise_model::experiment_record::ExperimentRecord;
 #[cfg(feature = "measuring")]
 use corewise_model::fleet::Fleet;
 #[cfg(feature = "measuring")]
+use corewise_model::fleet::experiment::FleetExperiment;
+#[cfg(feature = "measuring")]
 use corewise_model::links::LinkMap;
 #[cfg(feature = "measuring")]
 use corewise_model::memory::MemoryMap;
@@ -417,9 +419,10 @@ fn exit_with(message: &clap::Error) -> ! {
 
 /// All kinds of artifacts.
 #[cfg(feature = "measuring")]
-pub const KINDS: [ArtifactKind; 6] = [
+pub const KINDS: [ArtifactKind; 7] = [
     artifact_kind::<Survey>(),
     artifact_kind::<ExperimentRecord>(),
+    artifact_kind::<FleetExperiment>(),
     artifact_kind::<LinkMap>(),
     artifact_kind::<MemoryMap>(),
     artifact_kind::<TalkGraph>(),

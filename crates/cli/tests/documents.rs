@@ -11,8 +11,9 @@ use serde_json::Value;
 use support::{TestPlace, text};
 
 /// Documents without an example, and the reason: a line prints each only after minutes, or into a file.
-const WITHOUT_EXAMPLE: [(&str, &str); 5] = [
+const WITHOUT_EXAMPLE: [(&str, &str); 6] = [
     ("talk-comparison", "it compares two graphs of the history: tests/talk.rs"),
+    ("fleet-experiment", "it needs several machines: tests/fleet/experiment.rs"),
     ("suite", "a suite runs until each of its benchmarks is decided: tests/try.rs"),
     ("keep-prove", "a rule's experiment is made once more: tests/keep/evidence.rs"),
     ("watch-recording", "it is the first line of the file of `watch --save`, which is read below"),

@@ -1,7 +1,8 @@
-//! Checks the statistics of `corewise try`, of surveys and of maps of links by simulation, and prints the tables of docs/validation.md.
+//! Checks the statistics of `corewise try`, of surveys, of maps of links and of fleets by simulation, and prints the tables of docs/validation.md.
 
 mod comparisons;
 mod deceptive_worlds;
+mod fleets;
 mod lasting;
 mod link_groups;
 mod power;
@@ -30,7 +31,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut ErrorBounds));
     let mut bounds = ErrorBounds { broken: Vec::new() };
     let trace = unlimited_looks::record_trace();
-    let sections: [Section<'_>; 25] = [
+    let sections: [Section<'_>; 26] = [
         ("looking", &|bounds| unlimited_looks::print_table(share, &trace, bounds)),
         ("equal", &|bounds| race::equal_arms(share, &trace, bounds)),
         ("races", &|bounds| race::print_scaling(share, bounds)),
@@ -56,6 +57,7 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
         ("surveys", &|bounds| surveys::print_tables(share, bounds)),
         ("compare", &|bounds| comparisons::print_tables(share, bounds)),
         ("link-groups", &|bounds| link_groups::print_tables(share, bounds)),
+        ("fleets", &|bounds| fleets::print_tables(share, bounds)),
     ];
     let names = || sections.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     ensure!(only.is_none_or(|only| sections.iter().any(|(name, _)| *name == only)), "the simulations are {}", names());

@@ -93,12 +93,23 @@ impl<'a> FleetRun<'a> {
         let all = jobs.len();
         let mut waiting = self.take_stored(jobs, listener)?;
         let ended = self.run_missing(&mut waiting, all, listener);
-        let left: Vec<JobName> = self.running.keys().cloned().collect();
-        if !left.is_empty() {
-            self.engine.end_jobs(&left);
-            self.running.clear();
+        ended.and(self.end_running(listener))
+    }
+
+    /// Ends what still runs, and hands over what came meanwhile.
+    fn end_running(&mut self, listener: &mut dyn FleetListener) -> Result<(), FleetError> {
+        let running = std::mem::take(&mut self.running);
+        let last = self.engine.collect_outcomes();
+        self.engine.end_jobs(&running.keys().cloned().collect::<Vec<_>>());
+        for (name, job) in &running {
+            // Problems are those of being ended.
+            let last = last.iter().find(|(known, outcome)| known == name && outcome.is_ok());
+            let came = last.map(|(_, outcome)| outcome.clone()).or_else(|| self.folder.read_result(job));
+            if let Some(Ok(bytes)) = came {
+                self.keep_outcome(job, Ok(bytes), listener)?;
+            }
         }
-        ended
+        Ok(())
     }
 
     /// Hands over what the folder has, and returns the other jobs.

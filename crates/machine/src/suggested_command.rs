@@ -209,6 +209,7 @@ suggestions! {
     fleet_survey_hosts(hosts: &str = "hosts.txt") => corewise_command("fleet survey").with_option("--hosts", hosts);
     fleet_visit(budget: Duration = Duration::from_secs(30)) =>
         corewise_command("fleet visit").with_option("--budget", format_duration(budget.as_nanos() as u64));
+    fleet_report() => corewise_command("fleet report");
     fleet_add_from_pipe() => corewise_command("fleet add -");
     watch_and_save() => corewise_command("watch --save FILE");
     doctor() => corewise_command("doctor");
@@ -251,6 +252,9 @@ suggestions! {
     article_quickly() => corewise_command("article NAME --quick");
     article_all() => corewise_command("article all");
     article_printed() => corewise_command("article core0 --print");
+
+    fleet_try(places: &[String] = &["llc:0".to_owned()], program: &[String] = &["./app".to_owned()]) =>
+        places.iter().fold(corewise_command("fleet try --slurm"), |command, place| command.with_option("--on", place)).with_program(program);
 
     // Keep
     run_on(place: &str = "all - core:0") => corewise_command("run").with_option("--on", place).with_program(&APP);

@@ -23,10 +23,12 @@ mod standing;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod units;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::trial::LARGEST_TIMES;
 pub(crate) use effect::{EffectEstimate, estimate_effect};
 pub use evidence::{BettorWealth, EffectEvidence};
 pub use expected_noise::ExpectedNoise;
@@ -49,6 +51,10 @@ pub use standing::{
 pub use threads::{
     CellStanding, CountsStanding, PinnedStanding, ThreadsCell, ThreadsRace, ThreadsStanding, arrange_cells,
 };
+pub(crate) use units::{
+    NodeRuns, UnitGain, estimate_gain, fewest_units, find_pooled_carry_over, judge_runs, judge_units,
+};
+pub use units::{UnitArmStanding, UnitJudgement};
 
 /// Default number of first runs that all fail, after which a candidate is out if the baseline failed less often.
 pub const MOST_FAILURES: u32 = 2;
@@ -144,6 +150,21 @@ impl Default for JudgingPolicy {
 }
 
 impl JudgingPolicy {
+    /// Checks a policy that comes from a file.
+    pub(crate) fn check_loaded(&self) -> Result<(), String> {
+        let Self { error_rate, margin, guard_margin, slow, cap, least_blocks, expected_noise, .. } = self;
+        if !(0.0..1.0).contains(error_rate)
+            || *error_rate == 0.0
+            || ![margin, guard_margin].iter().all(|margin| (0.0..=10.0).contains(*margin))
+            || ![slow, cap].iter().all(|times| **times > 1.0 && **times <= LARGEST_TIMES)
+            || *least_blocks > 1_000_000
+            || !expected_noise.is_none_or(|noise| noise.is_possible())
+        {
+            return Err("its error rate, its margin or its expected noise is impossible".to_owned());
+        }
+        Ok(())
+    }
+
     /// Returns the fewest blocks after which an interval of the mean effect over experiments can have two ends when
     /// `arms` arms share the error rate, plus one, as blocks seldom agree. A bettor's wealth at most doubles with each
     /// block.

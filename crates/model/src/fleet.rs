@@ -9,6 +9,7 @@ pub mod conclude;
 pub mod deviations;
 pub mod drift;
 pub mod evenness;
+pub mod experiment;
 pub mod node_list;
 mod outliers;
 mod peer_evidence;
@@ -193,3 +194,6 @@ impl NodeConfiguration {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -162,17 +162,7 @@ impl Experiment {
     /// Checks an experiment that comes from a file.
     pub(crate) fn check_loaded(&self) -> Result<(), String> {
         self.machine.check_consistency()?;
-        let JudgingPolicy { error_rate, margin, guard_margin, slow, cap, least_blocks, expected_noise, .. } =
-            self.policy;
-        if !(0.0..1.0).contains(&error_rate)
-            || error_rate == 0.0
-            || ![margin, guard_margin].iter().all(|margin| (0.0..=10.0).contains(margin))
-            || ![slow, cap].iter().all(|times| *times > 1.0 && *times <= LARGEST_TIMES)
-            || least_blocks > 1_000_000
-            || !expected_noise.is_none_or(|noise| noise.is_possible())
-        {
-            return Err("its error rate, its margin or its expected noise is impossible".to_owned());
-        }
+        self.policy.check_loaded()?;
         let timeout = self.workload.timeout_s.unwrap_or(1.0);
         match () {
             () if self.arms.is_empty() || self.arms.len() > MOST_ARMS => {

@@ -9,6 +9,7 @@ mod open_metrics;
 mod reports;
 mod screen;
 mod survey;
+pub mod r#try;
 mod visit;
 
 use corewise_machine::{SuggestedCommand, suggested_command};
@@ -16,6 +17,7 @@ use corewise_model::Artifact as _;
 use corewise_model::fleet::Fleet;
 use corewise_model::fleet::compare::compare_fleets;
 use corewise_model::fleet::conclude::FleetConclusions;
+use corewise_model::fleet::experiment::FleetExperiment;
 use corewise_model::fleet::visit_report::VisitReport;
 
 use crate::app::artifact::{ArtifactForm, PrintedArtifact, print_artifact};
@@ -37,6 +39,7 @@ use jiff::tz::TimeZone;
 impl RunnableCommand for FleetArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
         command_document::<VisitReport>(&["fleet visit --budget 1s"]),
+        command_document::<ArtifactDocument<'_, FleetExperiment>>(&[]),
         command_document::<ArtifactDocument<'_, Fleet>>(&[]),
         command_document::<FleetComparisonDocument<'_>>(&[]),
     ];
@@ -44,6 +47,7 @@ impl RunnableCommand for FleetArguments {
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         match self.command.unwrap_or_default() {
             FleetCommand::Survey(arguments) => arguments.run_survey(settings),
+            FleetCommand::Try(arguments) => arguments.run_try(settings),
             FleetCommand::Add(arguments) => arguments.add_files(settings),
             FleetCommand::Report(arguments) => show_latest(&arguments, settings),
             FleetCommand::Manifest(arguments) => arguments.print_manifest(),

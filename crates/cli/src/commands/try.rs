@@ -22,7 +22,7 @@ use corewise_lab::experiment::{
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::experiment::{ExperimentStanding, QuestionKind, Verdict};
+use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
 use corewise_model::experiment_record::{ExperimentConclusions, ExperimentRecord};
 use corewise_model::trial::{Experiment, GateVerdict, Trial, TrialDesign, TrialOutcome, judge_gate};
 use corewise_store::ArtifactStore;
@@ -134,6 +134,11 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
         beginning::begin_session(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.check_drawable(&begun.experiment))?;
     begun.experiment.policy.boots = task.boots;
+    if let Some(blocks) = task.blocks {
+        let runs = blocks.saturating_mul(begun.experiment.arms.len() as u32);
+        begun.experiment.policy =
+            JudgingPolicy { least_blocks: blocks, most_runs: Some(runs), ..begun.experiment.policy };
+    }
     if let ExperimentSource::Stored(_) = which
         && let Some(note) = confirming::describe_resumption(&begun, task)
     {
@@ -166,6 +171,9 @@ fn run_task(task: &TryTask, settings: &ProgramSettings) -> Result<CommandExit, C
         return sessions.confirm_winner(&first, &again);
     }
     let standings = print_experiment(&made, begun.stored, task.print, settings)?;
+    if task.blocks.is_some() && ending != ExperimentEnd::Stopped {
+        return Ok(CommandExit::Done);
+    }
     drawing.iter().try_for_each(|drawing| drawing.draw_scaling(&made, begun.stored))?;
     Ok(standings
         .iter()

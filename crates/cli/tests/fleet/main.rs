@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod experiment;
 mod other_means;
 mod slurm;
 mod slurm_cluster;

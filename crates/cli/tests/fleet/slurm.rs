@@ -92,7 +92,7 @@ fn ctrl_c_cancels_the_jobs_and_keeps_what_came() {
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("the same command goes on with what is missing"));
     let visits: usize = shown_nodes(&output).iter().map(|(_, visits, _)| visits).sum();
-    assert_eq!((visits, visits < 8), (results(&folder).len(), true));
+    assert!((1..8).contains(&visits) && visits <= results(&folder).len(), "{visits} of {:?}", results(&folder));
     cluster.wait_until_empty();
 }
 

@@ -9,7 +9,7 @@ use crate::support::{TestPlace, text};
 use crate::{healthy_nodes, is_missing, problem_of, shown_nodes};
 
 /// Writes a program by another process: a file that is open for writing here cannot be executed.
-fn write_program(path: &std::path::Path, lines: &str) {
+pub fn write_program(path: &std::path::Path, lines: &str) {
     let script = format!(
         "mkdir -p {1} && cat > {0} <<'END'\n#!/bin/sh\n{lines}\nEND\nchmod 755 {0}",
         path.display(),

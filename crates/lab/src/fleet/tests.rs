@@ -7,7 +7,8 @@ use super::collected_child::{ChildOutcome, CollectedChild};
 use super::job::MOST_RESULT_BYTES;
 use super::*;
 
-/// An engine whose jobs end at the next look: nodes that begin with "bad" have a problem, others return their name.
+/// An engine whose jobs end at the next look: nodes that begin with "bad" have a problem, others return their name. Those of nodes that begin
+/// with "late" end at the third look.
 #[derive(Default)]
 struct InstantEngine {
     running: Vec<JobName>,
@@ -16,6 +17,7 @@ struct InstantEngine {
     /// Maximum number of jobs that it accepts.
     accepts: Option<usize>,
     ended: usize,
+    looks: usize,
 }
 
 impl FleetEngine for InstantEngine {
@@ -39,7 +41,12 @@ impl FleetEngine for InstantEngine {
             true => Err(node_problem(ProblemKind::Died, "it died")),
             false => Ok(name.to_string().into_bytes()),
         };
-        std::mem::take(&mut self.running).into_iter().map(|name| (name.clone(), outcome(&name))).collect()
+        self.looks += 1;
+        let is_late = |name: &JobName| name.node.starts_with("late") && self.looks < 3;
+        let (late, done): (Vec<JobName>, Vec<JobName>) =
+            std::mem::take(&mut self.running).into_iter().partition(is_late);
+        self.running = late;
+        done.into_iter().map(|name| (name.clone(), outcome(&name))).collect()
     }
 
     fn end_jobs(&mut self, names: &[JobName]) {
@@ -131,6 +138,20 @@ fn a_site_that_accepts_fewer_jobs_gets_fewer_at_a_time() {
     assert_eq!((outcomes.len(), outcomes.iter().all(|(_, is_good)| *is_good), engine.most), (8, true, 2));
     let none = run(&mut InstantEngine { accepts: Some(0), ..InstantEngine::default() }, &folder, jobs(&["e"], 1), 9);
     assert_eq!(none, [("e.1".to_owned(), false)], "a site that accepts none is not waited for");
+}
+
+#[test]
+fn a_result_that_came_at_the_last_moment_is_handed_over() {
+    let (_place, folder) = fleet_folder();
+    let mut engine = InstantEngine::default();
+    // The second look is the one after the stop.
+    let outcomes = run(&mut engine, &folder, jobs(&["a", "late-a"], 1), 1);
+    assert_eq!(outcomes, [("a.1".to_owned(), true)], "it is ended, and its problem is not its own");
+    let (mut engine, name) =
+        (InstantEngine { looks: 1, ..InstantEngine::default() }, JobName::parse("late-b.1").unwrap());
+    let outcomes = run(&mut engine, &folder, jobs(&["b", "late-b"], 1), 1);
+    assert_eq!(outcomes, [("b.1".to_owned(), true), ("late-b.1".to_owned(), true)]);
+    assert!(folder.list_results().unwrap().contains(&name));
 }
 
 #[cfg(unix)]

@@ -7,7 +7,7 @@ use super::standing::{BaselineEffect, LIKELY_ERRORS};
 use crate::stats::order::median_deviation;
 
 /// Differences beyond this, a ratio of e^100, mark failed runs.
-const LARGEST: f64 = 100.0;
+pub(super) const LARGEST: f64 = 100.0;
 /// The interval's search: the first step from the estimate, its growth, and its limit (a ratio of 3,000).
 const FIRST_STEP: f64 = 0.0005;
 const GROWTH: f64 = 1.5;
@@ -18,7 +18,7 @@ const HALVINGS: u32 = 12;
 /// A difference within blocks, with a robust standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EffectEstimate {
-    pub(super) value: f64,
+    pub(crate) value: f64,
     pub(super) error: f64,
 }
 

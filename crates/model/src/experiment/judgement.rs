@@ -103,7 +103,8 @@ fn best_within_margin(race: &PlacementRace, wanted: ArmVerdict) -> Option<usize>
     arms.into_iter().find(|&arm| estimate(arm) >= highest - race.policy.margin_of(race.policy.what))
 }
 
-fn race_verdict(race: &PlacementRace) -> Verdict {
+/// Returns the answer of a race without doubts.
+pub(super) fn race_verdict(race: &PlacementRace) -> Verdict {
     if let Some(arm) = proven_winner(race) {
         return Verdict::Wins { arm };
     }

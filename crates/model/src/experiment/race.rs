@@ -149,7 +149,7 @@ impl PlacementRace {
         if alive.is_empty() { alive } else { std::iter::once(0).chain(alive).collect() }
     }
 
-    fn count_block(&mut self, block: &RunBlock) {
+    pub(super) fn count_block(&mut self, block: &RunBlock) {
         self.blocks += 1;
         for run in &block.runs {
             let (runs, failures) = if run.arm == 0 {
@@ -164,7 +164,7 @@ impl PlacementRace {
         }
     }
 
-    fn test_arms(&mut self, block: &RunBlock) {
+    pub(super) fn test_arms(&mut self, block: &RunBlock) {
         let (question, usual) = (self.policy.deciding_question(), self.baseline.usual_median());
         for arm in self.alive_arms().collect::<Vec<usize>>() {
             if let Some(outcome) = block.outcome_of(arm, usual) {
@@ -203,7 +203,7 @@ impl PlacementRace {
     }
 
     /// Removes candidates that never worked, or that are proven to fail more often than the baseline.
-    fn drop_failed(&mut self) {
+    pub(super) fn drop_failed(&mut self) {
         let failed: Vec<usize> = self.alive_arms().filter(|&arm| self.has_failed(self.arm(arm))).collect();
         failed.into_iter().for_each(|arm| self.take_out(arm, OutReason::Failures));
     }
@@ -217,7 +217,7 @@ impl PlacementRace {
     }
 
     /// Applies the rigorous rule: removes candidates that are proven not to be better by the margin.
-    fn drop_not_better(&mut self) {
+    pub(super) fn drop_not_better(&mut self) {
         let enough = 1.0 / self.policy.error_rate;
         let dropped: Vec<usize> = self
             .alive_arms()

@@ -17,6 +17,7 @@ pub(super) struct ListedEvidence<'a> {
     deviations: &'a FleetDeviations,
     policy: VisitPolicy,
     pooled: usize,
+    is_of_spreads: bool,
     /// Logarithm of the e-value of each node over all quantities; `None` if the node is not judged.
     pub nodes: Vec<Option<f64>>,
     /// Places of the listed nodes, the strongest evidence first.
@@ -38,12 +39,12 @@ pub(super) struct ProvenDeviation {
 impl<'a> ListedEvidence<'a> {
     /// Judges which nodes are worse than their peers.
     pub fn of_slow(deviations: &'a FleetDeviations, policy: &VisitPolicy) -> Self {
-        Self::new(deviations, &deviations.quantities, policy, policy.first_visits)
+        Self::new(deviations, &deviations.quantities, policy, policy.first_visits, false)
     }
 
     /// Judges which nodes differ more from visit to visit than their peers. `spreads` are [`pair_spreads`].
     pub fn of_noisy(deviations: &'a FleetDeviations, spreads: &'a [QuantityDeviations], policy: &VisitPolicy) -> Self {
-        Self::new(deviations, spreads, policy, policy.first_visits / 2)
+        Self::new(deviations, spreads, policy, policy.first_visits / 2, true)
     }
 
     /// Judges all nodes, then again without the listed ones among the peers, until the list stays the same.
@@ -52,11 +53,13 @@ impl<'a> ListedEvidence<'a> {
         quantities: &'a [QuantityDeviations],
         policy: &VisitPolicy,
         pooled: usize,
+        is_of_spreads: bool,
     ) -> Self {
         let count = deviations.model_of.len();
         let (nodes, is_listed) = (vec![None; count], vec![false; count]);
         let (listed, by_quantity, policy) = (Vec::new(), Vec::new(), *policy);
-        let mut judged = Self { quantities, deviations, policy, pooled, nodes, listed, by_quantity, is_listed };
+        let mut judged =
+            Self { quantities, deviations, policy, pooled, is_of_spreads, nodes, listed, by_quantity, is_listed };
         for _ in 0..MOST_CLEANINGS {
             judged.judge_nodes();
             let new = judged.listed.iter().filter(|node| !judged.is_listed[**node]).count();
@@ -94,8 +97,9 @@ impl<'a> ListedEvidence<'a> {
         median(&values.nodes[node]) <= -values.quantity.least_deviation(self.policy.margin)
     }
 
+    /// Returns the logarithm of each node's e-value in a quantity. A spread needs no margin beyond its peers' spread.
     fn judge_quantity(&self, values: &QuantityDeviations) -> Vec<f64> {
-        let margin = values.quantity.least_deviation(self.policy.margin);
+        let margin = if self.is_of_spreads { 0.0 } else { values.quantity.least_deviation(self.policy.margin) };
         let evidence = self.compare_peers(values);
         (0..values.nodes.len()).map(|node| evidence.log_evidence(node, margin, PeerSide::Worse)).collect()
     }

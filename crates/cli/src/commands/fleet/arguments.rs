@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::r#try::arguments::FleetTryArguments;
 use crate::app::option_values::{duration_between, parse_budget};
 
 /// The end of `fleet --help`.
@@ -12,13 +13,14 @@ const AFTER: &str = "Examples:
   corewise fleet survey --slurm                          visits every node of the default partition
   corewise fleet survey --slurm -p gpu -w 'n[0-63]'      visits these nodes
   corewise fleet survey --hosts hosts.txt --copy         the same over ssh; hosts without corewise get it
+  corewise fleet try --slurm -N 16 --on llc:0 -- ./app   one experiment over 16 nodes
   corewise fleet                                         shows the latest fleet
   corewise fleet add visits/*.json                       judges visits that were made by other means
   corewise fleet manifest --nodes 40 > job.yaml          a Kubernetes job that makes the visits
 
 A fleet is judged by comparing machines of one model with each other. docs/fleets.md says how, and what is written where.
 
-Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, partial results were printed";
+Exit status: 0 done   1 `try` is not decided, or only for a part of the nodes   2 wrong usage   3 not permitted, or not available here   130 interrupted, partial results were printed";
 
 /// Compare the machines of a cluster: which are slow, and which are set up differently
 #[derive(Clone, Debug, Parser)]
@@ -34,6 +36,8 @@ pub struct FleetArguments {
 pub enum FleetCommand {
     /// Visit every machine by Slurm or over ssh, some of them again, and show what they are like
     Survey(FleetSurveyArguments),
+    /// Try a program on placements of many machines: what is proven for their kind, for these nodes, and for single nodes
+    Try(FleetTryArguments),
     /// Make a fleet of visits that were made by other means
     Add(FleetAddArguments),
     /// Show the latest fleet

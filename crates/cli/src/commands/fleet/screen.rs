@@ -6,6 +6,7 @@ mod tables;
 mod tests;
 mod wording;
 
+use corewise_machine::suggested_command;
 use corewise_model::fleet::Fleet;
 use corewise_model::fleet::conclude::{DeviatingNode, FleetConclusions, ProblemGroup};
 use corewise_model::fleet::node_list::format_node_list;
@@ -33,7 +34,7 @@ pub fn compose_story(fleet: &Fleet, found: &FleetConclusions, kept: &StorageStat
         let parts = if is_cut { vec![draw_nodes(nodes, usize::MAX).into()] } else { Vec::new() };
         story.with_titled(Details, title, parts)
     };
-    let story = Story::new("corewise fleet")
+    let story = Story::new(suggested_command::fleet_report())
         .with(Head, compose_head(fleet, found, kept))
         .with(Answer, compose_answer(found))
         .with(Answer, compose_steps(found))

@@ -35,6 +35,8 @@ pub struct TryTask {
     pub budget: Option<Duration>,
     /// Maximum number of runs.
     pub runs_max: Option<u32>,
+    /// Number of blocks to make, if neither more nor fewer are wanted.
+    pub blocks: Option<u32>,
     /// Rest of the machine before each trial; depends on the duration of a run if `None`.
     pub rest: Option<Duration>,
     /// Maximum time for placements that all look worse.
@@ -202,6 +204,7 @@ impl TryTask {
         let print = TryFormat::new(typed.csv, typed.markdown);
         let (budget, runs_max, rest, estimates_clock) =
             (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
+        let blocks = typed.blocks;
         let (svg, boots) = (typed.svg.clone(), typed.boots);
         let confirmation = match (typed.confirm, typed.no_confirm) {
             (true, _) => ConfirmationChoice::InLongStretches,
@@ -241,7 +244,19 @@ impl TryTask {
         if svg.is_some() && !subject.may_have_threads() {
             return Err(no_threads_failure());
         }
-        Ok(Self { subject, budget, runs_max, rest, worse_at_most, estimates_clock, confirmation, boots, print, svg })
+        Ok(Self {
+            subject,
+            budget,
+            runs_max,
+            blocks,
+            rest,
+            worse_at_most,
+            estimates_clock,
+            confirmation,
+            boots,
+            print,
+            svg,
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use corewise_machine::{CpuSet, Machine};
 use corewise_model::artifact::{Artifact, ArtifactOrigin};
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
+use corewise_model::fleet::experiment::FleetExperiment;
 use corewise_model::talk::TalkGraph;
 use corewise_model::talk::import::read_talk;
 use corewise_model::trial::{PlacementArm, TrialMetric, TriedWorkload};
@@ -64,6 +65,14 @@ fn sample_of_kind(kind: &str) -> KindSample {
             let workload = TriedWorkload::new(vec!["./app".into()], "/".into(), TrialMetric::wall_time());
             let policy = JudgingPolicy::default();
             new_sample(ExperimentRecord::from(create_experiment("0.1.0", machine, workload, arms.into(), policy, None)))
+        }
+        "fleet-experiment" => {
+            let arms = [("OS default", None), ("0", Some(CpuSet::from_cpu(0)))];
+            let arms = arms.map(|(name, cpus)| PlacementArm::new(name, cpus, "a test"));
+            let workload = TriedWorkload::new(vec!["./app".into()], "/".into(), TrialMetric::wall_time());
+            let first = create_experiment("0.1.0", machine, workload, arms.into(), JudgingPolicy::default(), None);
+            let provenance = link_map(&first.machine, |_| 57.0).provenance;
+            new_sample(FleetExperiment::new(provenance, &first, &["n0".to_owned()]))
         }
         "talk" => {
             let graph = read_talk("reader,writer,10\n", "x", (0, "0.1.0")).unwrap();

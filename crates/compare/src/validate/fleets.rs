@@ -1,0 +1,127 @@
+//! Fleets: slow nodes that are found, healthy ones that are listed, and the visits that it takes.
+
+use corewise_model::fleet::VisitPolicy;
+use corewise_model::fleet::conclude::{DeviatingNode, FleetConclusions};
+use corewise_model::simulate::{FleetWorld, SimulatedFleet};
+
+use super::{ErrorBounds, percent_of, repeat_simulation};
+
+/// Fleets of each row.
+const FLEETS: f64 = 300.0;
+
+/// What one fleet showed.
+struct FleetOutcome {
+    /// Nodes that are slower by 5 % or more.
+    slow: usize,
+    /// Those of them that are listed.
+    found: usize,
+    listed: usize,
+    /// Listed nodes that are slower by less than 2 %.
+    wrong: usize,
+    /// Listed nodes whose interval misses the truth.
+    missed: usize,
+    visits: f64,
+    noisy: usize,
+    noisy_found: usize,
+    noisy_listed: usize,
+}
+
+impl FleetOutcome {
+    fn simulate(world: FleetWorld, seed: u64) -> Self {
+        let mut made = SimulatedFleet::new(world, seed);
+        made.visit_all(&VisitPolicy::default());
+        let conclusions = FleetConclusions::new(&made.fleet);
+        let place = |node: &DeviatingNode| made.fleet.nodes.iter().position(|other| other.name == node.node);
+        let truth = |node: &DeviatingNode| place(node).map_or(0.0, |place| made.truths[place]);
+        let slow = |truth: f64| truth <= -0.05_f64.ln_1p();
+        let count = |holds: &dyn Fn(&&DeviatingNode) -> bool| conclusions.outliers.iter().filter(holds).count();
+        let misses = |node: &&DeviatingNode| {
+            let change = (-truth(node)).exp_m1();
+            node.at_least.is_some_and(|least| change < least) || node.at_most.is_some_and(|most| change > most)
+        };
+        let is_noisy = |node: &&DeviatingNode| place(node).is_some_and(|place| made.noisy[place]);
+        Self {
+            slow: made.truths.iter().filter(|truth| slow(**truth)).count(),
+            found: count(&|node| slow(truth(node))),
+            listed: conclusions.outliers.len(),
+            wrong: count(&|node| truth(node) > -0.02_f64.ln_1p()),
+            missed: count(&misses),
+            visits: made.visits_per_node(),
+            noisy: made.noisy.iter().filter(|is_noisy| **is_noisy).count(),
+            noisy_found: conclusions.noisy.iter().filter(is_noisy).count(),
+            noisy_listed: conclusions.noisy.len(),
+        }
+    }
+}
+
+/// Prints the tables of docs/fleets.md.
+pub fn print_tables(share: f64, bounds: &mut ErrorBounds) {
+    let count = (FLEETS * share).max(20.0) as u64;
+    println!(
+        "\n## Fleets of 1,000 nodes, 5 % of them slow by 3 to 10 %; 2 % of visits disturbed: {count} fleets a row\n"
+    );
+    print_head();
+    let world = FleetWorld::default();
+    for (noise, quantities, power) in
+        [(0.01, 1, 95.0), (0.02, 1, 95.0), (0.03, 1, 0.0), (0.01, 8, 95.0), (0.02, 8, 0.0)]
+    {
+        let name = format!("noise {:.0} %, quantities: {quantities}", 100.0 * noise);
+        let slow = FleetWorld { noise, quantities, ..world };
+        check_row(&name, slow, count, power, bounds);
+        check_row(&format!("{name}, even"), FleetWorld { slow: 0.0, ..slow }, count, 0.0, bounds);
+    }
+    check_row("noise 2 %, 3 % of nodes noisy", FleetWorld { noisy: 0.03, ..world }, count, 0.0, bounds);
+    check_row(
+        "noise 1 %, 3 % noisy, even",
+        FleetWorld { noisy: 0.03, noise: 0.01, slow: 0.0, spikes: 0.0, ..world },
+        count,
+        0.0,
+        bounds,
+    );
+    check_row("noise 2 %, healthy nodes differ by 1 %", FleetWorld { spread: 0.01, ..world }, count, 0.0, bounds);
+    println!("\n## Small fleets of one model, noise 2 %: {} fleets a row\n", 10 * count);
+    print_head();
+    for nodes in [8, 12, 16, 24, 30, 50, 60, 100] {
+        let small = FleetWorld { nodes, models: 1, rack: 1000, ..world };
+        check_row(&format!("{nodes} nodes"), small, 10 * count, 0.0, bounds);
+        check_row(&format!("{nodes} nodes, even"), FleetWorld { slow: 0.0, ..small }, 10 * count, 0.0, bounds);
+    }
+}
+
+fn print_head() {
+    println!(
+        "| fleet | found of ≥ 5 % slow, % | listed | false, % of listed | interval misses, % | fleets with a list, % | visits a node | noisy found, % | noisy false, % |"
+    );
+    println!("|--|--:|--:|--:|--:|--:|--:|--:|--:|");
+}
+
+fn check_row(name: &str, world: FleetWorld, count: u64, power: f64, bounds: &mut ErrorBounds) {
+    let made = repeat_simulation(count, |seed| FleetOutcome::simulate(world, seed));
+    let sum = |value: &dyn Fn(&FleetOutcome) -> usize| made.iter().map(value).sum::<usize>() as f64;
+    let percent = |part: f64, all: f64| if all > 0.0 { 100.0 * part / all } else { 0.0 };
+    let (slow, listed) = (sum(&|made| made.slow), sum(&|made| made.listed));
+    let found = percent(sum(&|made| made.found), slow);
+    let wrong = percent(sum(&|made| made.wrong), listed);
+    let missed = percent(sum(&|made| made.missed), listed);
+    let listing = percent_of(&made, |made| made.listed > 0);
+    let visits = made.iter().map(|made| made.visits).sum::<f64>() / made.len() as f64;
+    let noisy_found = percent(sum(&|made| made.noisy_found), sum(&|made| made.noisy));
+    let noisy_listed = sum(&|made| made.noisy_listed);
+    let noisy_wrong = percent(noisy_listed - sum(&|made| made.noisy_found), noisy_listed);
+    println!(
+        "| {name} | {found:.1} | {:.1} | {wrong:.2} | {missed:.1} | {listing:.1} | {visits:.2} | {noisy_found:.0} | {noisy_wrong:.1} |",
+        listed / made.len() as f64
+    );
+    bounds.at_least(&format!("slow nodes are found, {name}"), found, power);
+    if world.slow > 0.0 {
+        bounds.at_most(&format!("healthy nodes are listed, {name}"), wrong, 1.0);
+        bounds.at_most(&format!("intervals miss, {name}"), missed, 5.0);
+    } else {
+        // Of fleets with healthy nodes alone, a list is false.
+        let luck = 3.0 * (2.0 * 98.0 / made.len() as f64).sqrt();
+        bounds.at_most(&format!("an even fleet has a list, {name}"), listing, 2.0 + luck);
+    }
+    if world.nodes >= 1000 && world.noise <= 0.02 {
+        bounds.at_most(&format!("visits, {name}"), visits, 3.5);
+    }
+}

@@ -1,0 +1,270 @@
+//! Reports, fleets of a few nodes, and what differs between them.
+
+use corewise_machine::generate::one_package_machine;
+
+use super::drift::SettingSpeed;
+use super::visit_report::VISIT_SCHEMA;
+use super::*;
+use crate::Artifact as _;
+use crate::digest::MOST_DIGEST_BYTES;
+use crate::digest::survey_digest::SurveyDigest;
+use crate::simulate::{CpuTruth, FleetWorld, MachineNoise, SimulatedFleet, simulate_survey};
+
+fn report(node: &str, cpus: u32, started_unix_ms: i64) -> VisitReport {
+    let truth =
+        |cpu: u32| CpuTruth { piece_ns: if cpu == 1 { 300.0 } else { 250.0 }, interrupts_per_s: 100.0, lost: 0.001 };
+    let survey = simulate_survey(one_package_machine(cpus, false, &[]), 8, 1, MachineNoise::Quiet, truth);
+    VisitReport {
+        schema: VISIT_SCHEMA.to_owned(),
+        node: node.to_owned(),
+        rack: Some("r1".to_owned()),
+        boot_id: None,
+        started_unix_ms,
+        survey: SurveyDigest::from_survey(&survey),
+        memory: None,
+        configuration: BTreeMap::from([("bios_date".to_owned(), "2025-03-01".to_owned())]),
+    }
+}
+
+fn empty_fleet() -> Fleet {
+    Fleet { nodes: Vec::new(), ..SimulatedFleet::new(FleetWorld { nodes: 0, ..FleetWorld::default() }, 1).fleet }
+}
+
+/// A visited fleet of one model and two racks, without slow nodes.
+fn even_fleet(nodes: usize) -> Fleet {
+    let world =
+        FleetWorld { nodes, models: 1, rack: nodes / 2, slow: 0.0, spikes: 0.0, noise: 0.005, ..FleetWorld::default() };
+    let mut made = SimulatedFleet::new(world, 9);
+    for _ in 0..6 {
+        (0..nodes).for_each(|node| made.visit(node));
+    }
+    made.fleet
+}
+
+fn slow_down(fleet: &mut Fleet, node: usize, factor: f64) {
+    for visit in &mut fleet.nodes[node].visits {
+        visit.values[0] = visit.values[0].map(|value| value * factor);
+    }
+}
+
+/// Gives some nodes a configuration of their own.
+fn reconfigure(fleet: &mut Fleet, nodes: impl IntoIterator<Item = usize>, change: impl FnOnce(&mut NodeConfiguration)) {
+    let mut odd = fleet.configurations[0].clone();
+    change(&mut odd);
+    fleet.configurations.push(odd);
+    let last = fleet.configurations.len() - 1;
+    for node in nodes {
+        fleet.nodes[node].visits.iter_mut().for_each(|visit| visit.configuration = last);
+    }
+}
+
+#[test]
+fn visits_are_rows_in_order_and_count_once() {
+    let mut fleet = Fleet::new(empty_fleet().provenance);
+    fleet.add_problem("n2", NodeProblem { kind: ProblemKind::Refused, reason: "no rights".to_owned() });
+    assert!(fleet.add_visit(&report("n2", 4, 20)) && fleet.add_visit(&report("n1", 4, 5)));
+    assert!(fleet.add_visit(&report("n2", 4, 10)) && !fleet.add_visit(&report("n2", 4, 20)));
+    fleet.set_rack("n3", Some("r9".to_owned()));
+    let rows: Vec<(&str, usize)> = fleet.nodes.iter().map(|node| (node.name.as_str(), node.visits.len())).collect();
+    assert_eq!(rows, [("n1", 1), ("n2", 2), ("n3", 0)]);
+    assert_eq!(fleet.configurations.len(), 1, "equal machines share a configuration");
+    assert!(fleet.nodes[1].problem.is_none(), "it answered");
+    assert_eq!(fleet.configurations[0].settings["bios_date"], "2025-03-01");
+    let value = |quantity| fleet.node_value(&fleet.nodes[0], quantity);
+    assert!((value(FleetQuantity::SlowestCpu).unwrap() - 1.2).abs() < 0.01);
+    assert_eq!(value(FleetQuantity::MemoryBandwidth), None);
+    fleet.check_loaded().unwrap();
+    assert_eq!(fleet.describe_contents(), "3 nodes, 3 visits");
+}
+
+#[test]
+fn a_report_fits_and_different_settings_stay_different() {
+    let fitted = |end: &str| {
+        let mut large = report("n1", 512, 1);
+        large.configuration.insert("command_line".to_owned(), format!("{}{end}", "root=x ".repeat(600)));
+        for number in 0..24 {
+            large.survey.settings.insert(format!("{number:048}"), "y".repeat(48));
+        }
+        let fitted = large.fit();
+        assert!(serde_json::to_vec(&fitted).unwrap().len() <= MOST_DIGEST_BYTES);
+        fitted.check().unwrap();
+        fitted
+    };
+    let small = report("n1", 4, 1);
+    assert_eq!(small.clone().fit(), small, "a small one loses nothing");
+    let [one, other] = ["quiet", "nosmt"].map(|end| {
+        let mut report = report("n1", 64, 1);
+        report.configuration.insert("command_line".to_owned(), format!("{}{end}", "root=x ".repeat(600)));
+        report.fit().configuration["command_line"].clone()
+    });
+    assert!(one != other && one.len() < 80, "{one}");
+    assert_eq!(FleetQuantity::Speed.read_report(&fitted("a")), FleetQuantity::Speed.read_report(&report("n1", 512, 1)));
+}
+
+#[test]
+fn hostile_reports_and_fleets_are_refused() {
+    report("rack-1.n_2", 2, 1).check().unwrap();
+    let broken: [fn(&mut VisitReport); 6] = [
+        |report| report.node = "n1; reboot".to_owned(),
+        |report| report.node = "-w".to_owned(),
+        |report| report.rack = Some("a\u{1b}[31m".to_owned()),
+        |report| report.schema = "corewise/survey/2".to_owned(),
+        |report| report.started_unix_ms = i64::MAX,
+        |report| report.configuration = (0..300).map(|number| (number.to_string(), String::new())).collect(),
+    ];
+    for break_report in broken {
+        let mut report = report("n1", 2, 1);
+        break_report(&mut report);
+        assert!(report.check().is_err(), "{report:?}");
+    }
+    let broken: [fn(&mut Fleet); 5] = [
+        |fleet| fleet.nodes[0].visits[0].configuration = 7,
+        |fleet| fleet.nodes[0].visits[0].values.clear(),
+        |fleet| fleet.nodes[1].name = fleet.nodes[0].name.clone(),
+        |fleet| fleet.nodes[0].visits.swap(0, 1),
+        |fleet| fleet.quantities = vec![FleetQuantity::Speed; 2],
+    ];
+    for break_fleet in broken {
+        let mut fleet = even_fleet(10);
+        break_fleet(&mut fleet);
+        assert!(fleet.check_loaded().is_err());
+    }
+}
+
+#[test]
+fn worse_is_below_zero_and_changes_are_of_the_value() {
+    let judged = |quantity: FleetQuantity, value| quantity.judge_value(value).unwrap();
+    for quantity in FleetQuantity::ALL {
+        let is_better = judged(quantity, 2.0) > judged(quantity, 1.0);
+        assert_eq!(is_better, quantity.is_higher_better(), "{quantity}");
+        let worse = judged(quantity, 100.0) - judged(quantity, if is_better { 90.0 } else { 110.0 });
+        let change = if quantity.is_difference_judged() {
+            10.0
+        } else if is_better {
+            -0.1
+        } else {
+            0.1
+        };
+        assert!((quantity.change_of(worse) - change).abs() < 0.001, "{quantity}: {}", quantity.change_of(worse));
+        assert_eq!(quantity.judge_value(f64::NAN), None);
+    }
+    assert_eq!(FleetQuantity::Speed.judge_value(0.0), None);
+    assert!(FleetQuantity::Speed.least_deviation(0.05) > FleetQuantity::Speed.least_deviation(0.02));
+}
+
+#[test]
+fn a_slow_node_comes_with_what_differs() {
+    let mut fleet = even_fleet(80);
+    slow_down(&mut fleet, 5, 1.1);
+    reconfigure(&mut fleet, [5], |odd| {
+        odd.memory_bytes = Some(192 << 30);
+        odd.settings.insert("governor".to_owned(), "powersave".to_owned());
+    });
+    fleet.nodes[5].visits.iter_mut().for_each(|visit| visit.others_busy = Some(0.3));
+    fleet.nodes[6].visits.iter_mut().for_each(|visit| visit.others_busy = Some(0.01));
+    let found = fleet.draw_conclusions();
+    assert_eq!(found.outliers.len(), 1);
+    let slow = &found.outliers[0];
+    assert_eq!((&slow.node, slow.quantity), (&fleet.nodes[5].name, FleetQuantity::Speed));
+    assert!((0.09..0.11).contains(&slow.change), "{slow:?}");
+    assert!(slow.at_least.unwrap() >= 0.02 && slow.at_most.unwrap() > slow.change, "{slow:?}");
+    let causes: Vec<&str> = slow.causes.iter().map(|cause| cause.what.as_str()).collect();
+    assert_eq!(causes, ["governor", "memory", "others use"]);
+}
+
+/// SMT off makes another machine of it, and the only one of its kind: it is compared with those of its processor.
+#[test]
+fn a_machine_with_cpus_offline_is_judged_with_its_processor() {
+    let mut fleet = even_fleet(80);
+    slow_down(&mut fleet, 3, 1.1);
+    reconfigure(&mut fleet, [3], |odd| {
+        odd.fingerprint = "half".to_owned();
+        odd.objects.insert("cpu".to_owned(), 32);
+    });
+    let found = fleet.draw_conclusions();
+    assert_eq!((found.models.len(), found.judged, found.outliers.len()), (1, 80, 1));
+    let cause = &found.outliers[0].causes[0];
+    assert_eq!((cause.what.as_str(), cause.own.as_str(), cause.peers.as_str()), ("cpus", "32", "64"));
+}
+
+#[test]
+fn visits_of_other_work_are_left_out_and_said() {
+    let mut fleet = even_fleet(80);
+    slow_down(&mut fleet, 3, 2.0);
+    reconfigure(&mut fleet, [3], |odd| odd.additions = 2000);
+    let found = fleet.draw_conclusions();
+    assert_eq!((found.outliers.len(), found.judged), (0, 79));
+    assert!(
+        found.caveats.iter().any(|caveat| caveat.contains("6 visits timed another amount of work")),
+        "{:?}",
+        found.caveats
+    );
+}
+
+#[test]
+fn few_machines_of_a_model_are_said_to_prove_nothing() {
+    let found = even_fleet(6).draw_conclusions();
+    assert_eq!((found.judged, found.caveats.len()), (0, 1));
+    let found = even_fleet(8).draw_conclusions();
+    assert_eq!(found.judged, 8);
+    assert!(found.caveats[0].contains("too few to prove one slow in 16 visits"), "{:?}", found.caveats);
+}
+
+#[test]
+fn a_slow_rack_is_named_and_none_of_its_nodes() {
+    let mut fleet = even_fleet(80);
+    (0..40).for_each(|node| slow_down(&mut fleet, node, 1.2));
+    let found = fleet.draw_conclusions();
+    assert!(found.outliers.is_empty());
+    assert!(
+        found.models[0].racks.iter().any(|rack| rack.nodes == 40 && rack.change.abs() > 0.05),
+        "{:?}",
+        found.models[0].racks
+    );
+}
+
+#[test]
+fn a_setting_goes_with_speed_only_if_a_test_says_so() {
+    let speed_of = |slow: f64, odd: &[usize]| {
+        let mut fleet = even_fleet(120);
+        odd.iter().for_each(|node| slow_down(&mut fleet, *node, slow));
+        reconfigure(&mut fleet, odd.iter().copied(), |odd| {
+            odd.settings.insert("governor".to_owned(), "powersave".to_owned());
+        });
+        let drift = fleet.draw_conclusions().drift;
+        assert_eq!((drift.len(), drift[0].setting.as_str()), (1, "governor"));
+        assert_eq!((drift[0].values[0].speed, drift[0].values[1].nodes), (None, odd.len()));
+        drift[0].values[1].speed.unwrap()
+    };
+    let odd: Vec<usize> = (0..120).step_by(10).collect();
+    let SettingSpeed::Differs { change } = speed_of(1.04, &odd) else { panic!("a real difference is not found") };
+    assert!((change - 0.04).abs() < 0.01, "{change}");
+    assert_eq!(speed_of(1.0, &odd), SettingSpeed::NoDifference);
+    assert_eq!(speed_of(1.04, &[1, 2]), SettingSpeed::Untested, "two nodes prove nothing");
+    // A whole rack: the setting and the rack cannot be told apart.
+    assert_eq!(speed_of(1.04, &(0..60).collect::<Vec<_>>()), SettingSpeed::Untested);
+}
+
+#[test]
+fn a_name_of_each_node_is_no_drift() {
+    let mut fleet = even_fleet(40);
+    for node in 0..40 {
+        reconfigure(&mut fleet, [node], |odd| {
+            odd.settings.insert("machine_id".to_owned(), node.to_string());
+        });
+    }
+    assert!(fleet.draw_conclusions().drift.is_empty());
+}
+
+#[test]
+fn nodes_with_a_problem_are_not_visited_again() {
+    let mut fleet = even_fleet(40);
+    fleet.nodes[3].visits.truncate(1);
+    assert_eq!(next_visits(&fleet, &VisitPolicy::default()), [3]);
+    let problem = NodeProblem { kind: ProblemKind::Died, reason: "killed".to_owned() };
+    let name = fleet.nodes[3].name.clone();
+    fleet.add_problem(&name, problem);
+    assert!(!next_visits(&fleet, &VisitPolicy::default()).contains(&3));
+    let found = fleet.draw_conclusions();
+    assert_eq!((found.problems.len(), &found.problems[0].nodes[0]), (1, &name));
+}
