@@ -1,4 +1,4 @@
-//! A child process whose output is collected while others run: bounded in size and time, ended with its value.
+//! A child process: its output is collected while others run, bounded in size and time.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};

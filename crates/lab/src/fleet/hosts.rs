@@ -63,7 +63,7 @@ fn parse_line(line: &str) -> Result<Vec<SshHost>, String> {
         }
     }
     let (user, host) = address.split_once('@').map_or((None, address), |(user, host)| (Some(user), host));
-    // More than one colon is an address of IPv6, whose port belongs into ssh's settings.
+    // More than one colon is an address of IPv6; its port belongs into ssh's settings.
     let (host, port) = match host.split_once(':') {
         Some((host, port)) => (host, Some(port.parse().map_err(|_| format!("\"{port}\" is no port"))?)),
         None => (host, None),

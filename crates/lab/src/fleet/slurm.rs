@@ -67,7 +67,7 @@ struct SubmittedJob {
 }
 
 impl SlurmEngine {
-    /// Creates an engine whose jobs write into a folder. `run_name` names its jobs in the queue: letters, digits and `-`.
+    /// Creates an engine; its jobs write into a folder. `run_name` names its jobs in the queue: letters, digits and `-`.
     pub fn new(options: SlurmOptions, folder: &FleetFolder, run_name: &str) -> Self {
         Self {
             commands: SlurmCommands::new(run_name, options.partition.as_deref()),
@@ -87,7 +87,7 @@ impl SlurmEngine {
         [format!("{number}.part"), format!("{number}.status")]
     }
 
-    /// Takes the outcomes of the jobs whose files are there.
+    /// Takes the outcomes of jobs by their files.
     fn look_at_files(&mut self) {
         if self.last_files.is_some_and(|last| last.elapsed() < BETWEEN_FILES) {
             return;

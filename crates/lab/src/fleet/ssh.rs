@@ -106,7 +106,7 @@ impl SshEngine {
         command
     }
 
-    /// Goes on with a job whose step has ended.
+    /// Goes on with a job after a step.
     fn take_end(&mut self, running: RunningSsh, ended: &EndedChild) {
         let RunningSsh { job, step, .. } = running;
         let (name, may_copy) = (&job.name, self.options.copy.is_some() && !self.copied.contains(&job.name.node));

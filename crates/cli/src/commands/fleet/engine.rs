@@ -14,7 +14,7 @@ use super::arguments::FleetEngineArguments;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::settings::ProgramSettings;
 
-/// File in a folder of results whose run is complete.
+/// File that marks the folder of a complete run.
 const COMPLETE: &str = "complete";
 /// Folder in the user's data folder that holds the runs.
 const RUNS: &str = "fleets";
@@ -42,7 +42,7 @@ impl FleetEngineArguments {
         Ok(OpenedFleet { engine, folder })
     }
 
-    /// Returns the first folder of this fleet whose run is not complete.
+    /// Returns the first folder of this fleet without a complete run.
     fn choose_folder(&self, kind: &str, settings: &ProgramSettings) -> Result<PathBuf, CommandFailure> {
         let Some(data) = &settings.data else {
             let what = "there is no folder for the results: neither XDG_DATA_HOME nor HOME is set";

@@ -97,7 +97,6 @@ pub(super) fn describe_failed_copy(ended: &EndedChild) -> NodeProblem {
 #[cfg(all(test, unix))]
 mod tests {
     use std::io::Write as _;
-    use std::os::unix::fs::PermissionsExt as _;
     use std::process::{Command, Output, Stdio};
 
     use super::*;
@@ -131,7 +130,7 @@ mod tests {
         std::fs::create_dir(home.path().join("bin")).unwrap();
         let installed = home.path().join("bin/corewise");
         std::fs::write(&installed, program("1.0")).unwrap();
-        std::fs::set_permissions(&installed, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(Command::new("chmod").arg("755").arg(&installed).status().unwrap().success());
         let other = run("3.0");
         assert_eq!((other.status.code(), other.stderr), (Some(OTHER_VERSION), b"corewise 1.0\n".to_vec()));
         assert_eq!(run("2.0").stdout, b"fleet|it's  $HOME|", "the copy is found behind another version");
