@@ -78,6 +78,17 @@ fn parse_line(line: &str) -> Result<Vec<SshHost>, String> {
     expand_names(host)?.into_iter().map(named).collect()
 }
 
+/// Returns the names of a list such as "n[0-3],m1"; an error says what is wrong with it.
+pub(super) fn expand_list(text: &str) -> Result<Vec<String>, String> {
+    let mut depth = 0;
+    let parts = text.split(|c| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        c == ',' && depth == 0
+    });
+    let names: Vec<Vec<String>> = parts.map(|part| expand_names(part.trim())).collect::<Result<_, _>>()?;
+    Ok(names.concat())
+}
+
 /// Returns the names that a text with ranges in brackets stands for: "n[08-10]" is n08, n09 and n10.
 fn expand_names(text: &str) -> Result<Vec<String>, String> {
     let Some((before, rest)) = text.split_once('[') else { return Ok(vec![text.to_owned()]) };

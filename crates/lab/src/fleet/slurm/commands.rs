@@ -1,16 +1,19 @@
 //! Slurm's commands: sinfo(1), sbatch(1), squeue(1), scontrol(1) and scancel(1), and what they print.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use corewise_machine::suggested_command::quote_word;
+use corewise_model::fleet::ProblemKind;
 
 use super::super::collected_child::{ChildOutcome, CollectedChild, EndedChild};
 use super::super::error::FleetError;
 use super::super::folder::{FleetFolder, last_line};
-use super::super::job::{FleetJob, JobName, KnownNode};
+use super::super::hosts::expand_list;
+use super::super::job::{FleetJob, JobName, KnownNode, is_node_name};
+use super::super::node_problem;
 use super::states;
 
 /// Longest time of a command. A controller that is down is waited for inside of it.
@@ -92,10 +95,10 @@ impl SlurmCommands {
         command.args(nodes.iter().flat_map(|nodes| ["-n", nodes]));
         let printed = run_command(&mut command, "sinfo")?;
         let found = states::read_nodes(&printed, self.partition.as_deref());
-        match found.is_empty() {
-            true => Err(FleetError::NoNodes(self.describe_no_nodes(nodes))),
-            false => Ok(found),
+        if found.is_empty() {
+            return Err(FleetError::NoNodes(self.describe_no_nodes(nodes)));
         }
+        Ok(add_unknown_nodes(found, nodes.unwrap_or_default()))
     }
 
     fn describe_no_nodes(&self, nodes: Option<&str>) -> String {
@@ -179,6 +182,18 @@ fn run_command(command: &mut Command, program: &'static str) -> Result<String, F
     }
 }
 
+/// Adds the nodes of a list that Slurm does not know, each with that as its problem. A list that is a file, or cannot be read, adds none.
+fn add_unknown_nodes(mut found: Vec<KnownNode>, list: &str) -> Vec<KnownNode> {
+    let known: BTreeSet<String> = found.iter().map(|node| node.name.clone()).collect();
+    let asked = expand_list(list).unwrap_or_default();
+    let unknown = asked.into_iter().filter(|name| is_node_name(name) && !known.contains(name));
+    found.extend(unknown.map(|name| {
+        let problem = node_problem(ProblemKind::NotStarted, "Slurm has no such node in the partition");
+        KnownNode { name, rack: None, problem: Some(problem) }
+    }));
+    found
+}
+
 /// Returns the last line of a failed command's errors, without the name that Slurm puts before it.
 fn describe_failure(ended: &EndedChild) -> String {
     if matches!(ended.outcome, ChildOutcome::TimedOut) {
@@ -207,6 +222,17 @@ mod tests {
         assert_eq!(run(&files.write_script(Path::new("/no/such/program"), &[])), Some(127));
         assert_eq!(std::fs::read_to_string(place.draft_path(&name, "7.status")).unwrap(), "127\n");
         assert!(!place.draft_path(&name, "7.part").exists());
+    }
+
+    #[test]
+    fn a_named_node_that_slurm_does_not_know_is_a_row() {
+        let found = ["n0", "m1"].map(|name| KnownNode { name: name.to_owned(), rack: None, problem: None });
+        let names = |list: &str| {
+            let nodes = add_unknown_nodes(found.to_vec(), list);
+            nodes.iter().filter(|node| node.problem.is_some()).map(|node| node.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("n[0-2,4],m1"), ["n1", "n2", "n4"]);
+        assert_eq!([names(""), names("/home/nodes"), names("n[0-")], [const { Vec::<String>::new() }; 3]);
     }
 
     #[test]
