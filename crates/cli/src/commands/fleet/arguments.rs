@@ -37,7 +37,7 @@ pub enum FleetCommand {
     /// Visit every machine by Slurm or over ssh, some of them again, and show what they are like
     Survey(FleetSurveyArguments),
     /// Try a program on placements of many machines: what is proven for their kind, for these nodes, and for single nodes
-    Try(FleetTryArguments),
+    Try(Box<FleetTryArguments>),
     /// Make a fleet of visits that were made by other means
     Add(FleetAddArguments),
     /// Show the latest fleet
