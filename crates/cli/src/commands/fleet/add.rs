@@ -31,7 +31,9 @@ impl FleetAddArguments {
         for file in &self.files {
             reader.add_text(&read_file(file)?, &file_name(file));
         }
-        reader.remarks().iter().for_each(|remark| print_message(remark));
+        for remark in reader.remarks() {
+            print_message(&remark);
+        }
         let fleet = reader.fleet;
         if fleet.nodes.is_empty() {
             let what = "there is no report of a visit in the input";
