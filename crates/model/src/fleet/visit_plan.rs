@@ -10,7 +10,7 @@ use super::{Fleet, FleetNode};
 /// strongest evidence first.
 const MAYBE_SLOW: (f64, f64) = (0.15, -1.5);
 /// The same for nodes that may be noisy.
-const MAYBE_NOISY: (f64, f64) = (0.02, 0.0);
+const MAYBE_NOISY: (f64, f64) = (0.05, 1.0);
 
 /// Returns the places of the nodes to visit next, once each, in rising order; empty if more visits would change nothing. Nodes that have a
 /// problem are left out.
