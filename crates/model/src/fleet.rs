@@ -15,6 +15,7 @@ mod outliers;
 mod peer_evidence;
 pub mod quantity;
 pub mod visit_plan;
+pub mod visit_policy;
 pub mod visit_report;
 
 use std::collections::BTreeMap;
@@ -25,7 +26,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::links::map::LinkMapProvenance;
 pub use quantity::FleetQuantity;
-pub use visit_plan::{VisitPolicy, next_visits};
+pub use visit_plan::next_visits;
+pub use visit_policy::VisitPolicy;
 pub use visit_report::VisitReport;
 
 /// Observations of many machines.
@@ -158,7 +160,7 @@ impl Fleet {
     /// Returns the median of a quantity over a node's visits, in its unit; `None` if it was not measured.
     pub fn node_value(&self, node: &FleetNode, quantity: FleetQuantity) -> Option<f64> {
         let column = self.quantities.iter().position(|known| *known == quantity)?;
-        conclude::median_of(node.visits.iter().filter_map(|visit| visit.values.get(column).copied().flatten()))
+        deviations::median_of(node.visits.iter().filter_map(|visit| visit.values.get(column).copied().flatten()))
     }
 
     fn find_or_add_node(&mut self, name: &str) -> &mut FleetNode {

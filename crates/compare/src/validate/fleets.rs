@@ -9,11 +9,11 @@ use super::{ErrorBounds, percent_of, repeat_simulation};
 /// Fleets of each row.
 const FLEETS: f64 = 300.0;
 
-/// What one fleet showed.
+/// Counts of one fleet.
 struct FleetOutcome {
     /// Nodes that are slower by 5 % or more.
     slow: usize,
-    /// Those of them that are listed.
+    /// The listed ones among them.
     found: usize,
     listed: usize,
     /// Listed nodes that are slower by less than 2 %.

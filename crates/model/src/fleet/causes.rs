@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conclude::median_of;
-use super::deviations::{counted_visits, group_configurations, last_configuration};
+use super::deviations::{counted_visits, group_configurations, last_configuration, median_of};
 use super::{Fleet, FleetNode, NodeConfiguration};
 
 /// Share of the peers that must have a value before it counts as the usual one.
@@ -19,13 +18,13 @@ const FIRST: [&str; 8] = ["governor", "cpus", "memory", "smt", "microcode", "oth
 /// A fact that differs from a node's peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeCause {
-    /// What differs: "governor", "memory", "cpus".
+    /// Name of the fact: "governor", "memory", "cpus".
     pub what: String,
     /// The node's value.
     pub own: String,
     /// The value of its peers.
     pub peers: String,
-    /// What it would explain; absent for plain settings.
+    /// Possible meaning; absent for plain settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<String>,
 }
@@ -85,7 +84,7 @@ pub(super) fn list_facts(configuration: &NodeConfiguration) -> Vec<(&str, String
     settings.chain(memory).chain(objects).chain([("corewise", configuration.corewise.clone())]).collect()
 }
 
-/// Returns what a difference would explain.
+/// Returns the possible meaning of a difference.
 fn explain_fact(name: &str, own: &str, peers: &str) -> Option<String> {
     let number = |text: &str| text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
     let is_less = number(own).zip(number(peers)).is_some_and(|(own, peers)| own < 0.98 * peers);

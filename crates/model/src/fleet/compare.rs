@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::deviations::{FleetDeviations, QuantityDeviations};
 use super::outliers::ListedEvidence;
-use super::{Fleet, FleetQuantity, VisitPolicy};
+use super::visit_policy::VisitPolicy;
+use super::{Fleet, FleetQuantity};
 use crate::stats::order::median;
 
 /// The differences between two fleets.

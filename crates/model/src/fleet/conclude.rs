@@ -1,4 +1,4 @@
-//! Conclusions from a fleet: who answered, how even each model is, which nodes deviate, which settings differ.
+//! Conclusions from a fleet: which nodes answered, how even each model is, which nodes deviate, which settings differ.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::drift::{SettingDrift, find_drift};
 use super::evenness::{ModelSummary, summarize_model};
 use super::outliers::{ListedEvidence, ProvenDeviation, pair_spreads};
 use super::peer_evidence::{LEAST_OF_POOL, log_bet, log_needed};
-use super::{Fleet, FleetQuantity, ProblemKind, VisitPolicy};
+use super::visit_policy::VisitPolicy;
+use super::{Fleet, FleetQuantity, ProblemKind};
 use crate::artifact::format_count;
-use crate::stats::order::median;
 
 /// Unproven nodes are named from this evidence on, the logarithm of an e-value.
 const LEAST_LOG_SUSPECT: f64 = 1.0;
 /// Maximum number of unproven nodes that are named.
 const MOST_SUSPECTS: usize = 5;
 
-/// What a fleet shows.
+/// Conclusions from a fleet's visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetConclusions {
     /// Number of nodes that were asked.
@@ -207,10 +207,4 @@ fn list_caveats(fleet: &Fleet, deviations: &FleetDeviations, judged: usize, poli
         caveats.push("It was ended before its plan was complete.".to_owned());
     }
     caveats
-}
-
-/// Returns the median of some values, or `None` without any.
-pub(super) fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| median(&values))
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Fleet, FleetNode, FleetQuantity, NodeConfiguration, NodeVisit, VisitPolicy};
+use super::visit_policy::VisitPolicy;
+use super::{Fleet, FleetNode, FleetQuantity, NodeConfiguration, NodeVisit};
 use crate::stats::order::median;
 
 /// Minimum number of nodes of a model for any judgement of it.
@@ -189,4 +190,10 @@ fn centre_values(nodes: &mut [Vec<f64>], fleet: &Fleet, models: &[MachineModel],
 fn first_level(nodes: &[Vec<f64>], places: &[usize], first_visits: usize) -> f64 {
     let first = places.iter().flat_map(|place| nodes[*place].iter().take(first_visits).copied());
     median(&first.collect::<Vec<_>>())
+}
+
+/// Returns the median of some values, or `None` without any.
+pub(super) fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| median(&values))
 }

@@ -66,7 +66,7 @@ pub enum SettingSpeed {
 /// The two groups of nodes of a test, in racks: deviations of nodes without and with the value.
 type RackGroups = BTreeMap<String, [Vec<f64>; 2]>;
 
-/// Finds the settings that differ, the oddest first: those that the fewest nodes deviate in.
+/// Finds the settings that differ, the one in which the fewest nodes deviate first.
 pub(super) fn find_drift(fleet: &Fleet, deviations: &FleetDeviations) -> Vec<SettingDrift> {
     let speeds = node_speeds(deviations);
     let (mut drift, mut tests) = (Vec::new(), Vec::new());

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::conclude::median_of;
-use super::deviations::{LEAST_OF_RACK, MachineModel, counted_visits};
+use super::deviations::{LEAST_OF_RACK, MachineModel, counted_visits, median_of};
 use super::{Fleet, FleetQuantity};
 use crate::stats::order::quantile;
 

@@ -1,8 +1,9 @@
 //! Slow and noisy nodes: evidence of each node, and the lists.
 
+use super::FleetQuantity;
 use super::deviations::{FleetDeviations, QuantityDeviations};
 use super::peer_evidence::{ComparedVisits, PeerEvidence, PeerSide, count_discoveries, log_mean, log_needed};
-use super::{FleetQuantity, VisitPolicy};
+use super::visit_policy::VisitPolicy;
 use crate::stats::order::median;
 
 /// Share of the margin that scales of deviations never fall below: values that are all equal have no scale.

@@ -73,7 +73,7 @@ impl FleetQuantity {
         judged.is_finite().then_some(judged)
     }
 
-    /// Returns the change of a value that is worse by so much on the scale of [`Self::judge_value`]: a share of the peers' value, or a
+    /// Returns the change of a value from its distance to the worse side, on the scale of [`Self::judge_value`]: a share of the peers' value, or a
     /// difference in the quantity's unit.
     pub fn change_of(self, worse: f64) -> f64 {
         match (self.is_difference_judged(), self.is_higher_better()) {

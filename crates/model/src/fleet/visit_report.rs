@@ -35,9 +35,9 @@ pub struct VisitReport {
     pub boot_id: Option<String>,
     /// The beginning, in milliseconds since 1970-01-01 UTC by the node's clock.
     pub started_unix_ms: i64,
-    /// What was measured.
+    /// The survey's digest.
     pub survey: SurveyDigest,
-    /// What was measured of the memory; absent if there was no time for it.
+    /// The memory map's digest; absent if there was no time for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryMapDigest>,
     /// Settings that the digest's `settings` lack, by name: BIOS date, NUMA balancing, huge pages, command line, memory modules.

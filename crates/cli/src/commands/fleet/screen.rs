@@ -1,4 +1,4 @@
-//! The report of a fleet: who answered, the nodes to drain with reasons, how even each model is, which settings differ.
+//! The report of a fleet: which nodes answered, the nodes to drain with reasons, how even each model is, which settings differ.
 
 pub mod changes;
 mod tables;
