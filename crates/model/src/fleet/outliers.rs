@@ -4,11 +4,13 @@ use super::FleetQuantity;
 use super::deviations::{FleetDeviations, QuantityDeviations};
 use super::peer_evidence::{ComparedVisits, PeerEvidence, PeerSide, count_discoveries, log_mean, log_needed};
 use super::visit_policy::VisitPolicy;
-use crate::stats::order::median;
+use crate::stats::order::{median, quantile};
 
 /// Share of the margin that scales of deviations never fall below: values that are all equal have no scale.
 const LEAST_SCALE: f64 = 0.05;
 
+/// Share of a listed node's visits that deviate by the margin: fewer of them are the noise of the node.
+const MOST_VISITS: f64 = 0.75;
 /// Maximum number of times that the list is made anew without the listed nodes as peers.
 const MOST_CLEANINGS: usize = 10;
 
@@ -93,9 +95,9 @@ impl<'a> ListedEvidence<'a> {
         self.listed = proofs[..count_discoveries(&logs)].iter().map(|(_, node)| *node).collect();
     }
 
-    /// Returns true if the node's typical visit deviates by the margin or more.
+    /// Returns true if three in four visits of the node deviate by the margin or more.
     fn is_beyond_margin(&self, values: &QuantityDeviations, node: usize) -> bool {
-        median(&values.nodes[node]) <= -values.quantity.least_deviation(self.policy.margin)
+        quantile(&values.nodes[node], MOST_VISITS) <= -values.quantity.least_deviation(self.policy.margin)
     }
 
     /// Returns the logarithm of each node's e-value in a quantity. A spread needs no margin beyond its peers' spread.
