@@ -76,6 +76,7 @@ use corewise_model::memory::MemoryMap;
 use corewise_model::survey::SurveyScope;
 #[cfg(feature = "measuring")]
 use corewise_model::survey::conclude::SurveyConclusions;
+#[cfg(feature = "measuring")]
 use corewise_model::talk::TalkGraph;
 use schemars::Schema;
 
@@ -483,6 +484,26 @@ impl PrintedArtifact for Survey {
     ) -> Result<(), CommandFailure> {
         survey::comparison::print_comparison(numbers, artifacts, settings)
     }
+}
+
+/// Refuses the words of a `try` that runs elsewhere as that one would: "try", its options, and its command.
+///
+/// # Errors
+/// The failure of wrong usage.
+#[cfg(feature = "measuring")]
+pub fn check_try_words(words: impl Iterator<Item = String>) -> Result<(), CommandFailure> {
+    let typed = parse_try(words).map_err(|error| {
+        let said = error.to_string();
+        let first = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        CommandFailure::usage_error(first.to_owned())
+    })?;
+    r#try::task::TryTask::new(typed).map(drop)
+}
+
+#[cfg(feature = "measuring")]
+fn parse_try(words: impl Iterator<Item = String>) -> Result<r#try::arguments::TryArguments, clap::Error> {
+    let definition = CommonArguments::augment_args(r#try::arguments::TryArguments::command());
+    r#try::arguments::TryArguments::from_arg_matches(&definition.try_get_matches_from(words)?)
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub trait FleetEngine {
 
 /// Receiver of what a fleet's run does.
 pub trait FleetListener {
-    /// Receives the outcome of a job; also of those that an earlier run completed.
+    /// Receives the outcome of a job; also of the jobs of an earlier run.
     fn receive_outcome(&mut self, job: &FleetJob, outcome: NodeOutcome);
 
     /// Receives the progress, several times a second.

@@ -28,7 +28,6 @@ mod units;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::trial::LARGEST_TIMES;
 pub(crate) use effect::{EffectEstimate, estimate_effect};
 pub use evidence::{BettorWealth, EffectEvidence};
 pub use expected_noise::ExpectedNoise;
@@ -55,6 +54,9 @@ pub(crate) use units::{
     NodeRuns, UnitGain, estimate_gain, fewest_units, find_pooled_carry_over, judge_runs, judge_units,
 };
 pub use units::{UnitArmStanding, UnitJudgement};
+
+/// Largest multiple of the usual run for a slow run, and for the cap of a mean.
+pub const LARGEST_TIMES: f64 = 1_000.0;
 
 /// Default number of first runs that all fail, after which a candidate is out if the baseline failed less often.
 pub const MOST_FAILURES: u32 = 2;

@@ -64,7 +64,7 @@ pub struct NodeConfiguration {
     pub additions: u32,
 }
 
-/// A machine of the fleet. One that did not answer has a problem instead of visits.
+/// A machine of the fleet. Without an answer it has a problem instead of visits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetNode {
     /// Its name, as Slurm or ssh knows it.
@@ -152,7 +152,7 @@ impl Fleet {
         self.find_or_add_node(node).problem = Some(problem);
     }
 
-    /// Notes the rack of a node, and adds the node if it is new: one that was never visited is a row as well.
+    /// Notes the rack of a node, and adds the node if it is new: without a visit it is a row as well.
     pub fn set_rack(&mut self, node: &str, rack: Option<String>) {
         self.find_or_add_node(node).rack = rack;
     }

@@ -54,9 +54,6 @@ pub const THREADS_PLACE: &str = "{threads}";
 /// Longest time limit of a run, in seconds: a year.
 pub const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
 
-/// Largest multiple of the usual run for a slow run, and for the cap of a mean.
-pub const LARGEST_TIMES: f64 = 1_000.0;
-
 /// Default margin for rare values, which vary much more from run to run.
 const MARGIN_OF_TAILS: f64 = 0.10;
 

@@ -4,6 +4,7 @@ mod add;
 pub mod arguments;
 pub mod document;
 pub mod engine;
+pub mod engine_arguments;
 mod manifest;
 mod open_metrics;
 mod reports;

@@ -15,9 +15,9 @@ pub struct SshHost {
     pub name: String,
     /// Host as ssh takes it.
     pub host: String,
-    /// User there, if not the one that ssh's settings choose.
+    /// User there, if ssh's settings shall not choose.
     pub user: Option<String>,
-    /// Port, if not the one that ssh's settings choose.
+    /// Port, if ssh's settings shall not choose.
     pub port: Option<u16>,
     /// Its rack, if known.
     pub rack: Option<String>,

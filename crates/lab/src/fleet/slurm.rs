@@ -133,7 +133,7 @@ impl SlurmEngine {
         self.outcomes.push((name.clone(), outcome));
     }
 
-    /// Asks Slurm for the jobs if that is due, and ends those that cannot start.
+    /// Asks Slurm for the jobs if that is due, and ends the jobs that cannot start.
     fn look_at_queue(&mut self) {
         let pause = (self.last_submission.elapsed() / 4).clamp(BETWEEN_QUEUES[0], BETWEEN_QUEUES[1]);
         if self.jobs.is_empty() || self.last_queue.is_some_and(|last| last.elapsed() < pause) {
@@ -165,7 +165,7 @@ impl SlurmEngine {
         }
     }
 
-    /// Ends the jobs that are over their time, and those that have left the queue without a result.
+    /// Ends the jobs that are over their time, or have left the queue without a result.
     fn look_at_clock(&mut self) {
         let overdue =
             |(name, submitted): (&JobName, &SubmittedJob)| Some((name.clone(), submitted.find_overdue(&self.options)?));

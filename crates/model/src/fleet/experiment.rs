@@ -24,11 +24,11 @@ use crate::experiment_record::ExperimentRecord;
 use crate::links::map::LinkMapProvenance;
 use crate::trial::{Experiment, PlacementArm, TriedWorkload, experiment_standing, trial_blocks};
 pub use conclude::{
-    FleetArmConclusion, FleetExperimentConclusions, FleetVerdict, NodeArmConclusion, NodeConclusion,
+    FIRST_BLOCKS, FleetArmConclusion, FleetExperimentConclusions, FleetVerdict, NodeArmConclusion, NodeConclusion,
     conclude_fleet_experiment,
 };
 pub use differences::EffectSpread;
-pub use plan::{FIRST_BLOCKS, PlannedVisit};
+pub use plan::PlannedVisit;
 pub use settings::{SettingGroup, SettingSplit};
 
 /// One experiment over many machines, as observed.

@@ -144,7 +144,7 @@ fn read_json(document: &Value) -> Result<TimingFile, TimingError> {
 
 type SeriesAndNotes = (Vec<TimingSeries>, Vec<String>);
 
-/// Reads the runs of each command, without those that failed.
+/// Reads the runs of each command, without failed ones.
 fn read_hyperfine(results: &[Value]) -> Result<SeriesAndNotes, TimingError> {
     let (mut all, mut notes) = (Vec::new(), Vec::new());
     for (at, result) in results.iter().enumerate() {

@@ -103,7 +103,7 @@ impl AffinityChange {
         Self::new(identity(process)?, identity(thread)?, new)
     }
 
-    /// Returns the thread's cpus if it is alive and they are exactly those that this change gave it, at first or in turn.
+    /// Returns the thread's cpus if it is alive and they are exactly the ones of this change, at first or in turn.
     pub(super) fn cpus_in_force(&self) -> Option<CpuSet> {
         let now = affinity::affinity_of(self.thread.id).ok().filter(|_| self.thread.is_alive())?;
         self.given_sets().any(|given| *given == now).then_some(now)

@@ -10,7 +10,7 @@ use corewise_lab::fleet::{FleetEngine, FleetError};
 use corewise_sys::input::{self, InputKind};
 use corewise_sys::output::replace_file;
 
-use super::arguments::FleetEngineArguments;
+use super::engine_arguments::FleetEngineArguments;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::settings::ProgramSettings;
 

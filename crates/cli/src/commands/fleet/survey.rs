@@ -59,8 +59,7 @@ impl FleetSurveyArguments {
         conclude_fleet(&fleet, is_interrupted, settings)
     }
 
-    /// Returns the first visits of all usable nodes in random order, then their second ones in another; with them those that an earlier run
-    /// made.
+    /// Returns the first visits of all usable nodes in random order, then their second ones in another; with them the ones of an earlier run.
     fn first_jobs(
         &self,
         nodes: &[KnownNode],

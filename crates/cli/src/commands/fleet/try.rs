@@ -45,7 +45,7 @@ const BESIDES: Duration = Duration::from_secs(30);
 /// File of a folder of results that says what is tried there.
 const PLAN: &str = "experiment.json";
 
-/// What is tried, and where: written before the first visit, so that the same command goes on with it.
+/// The trial and its places: written before the first visit, so that the same command goes on with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FleetTryPlan {
     words: NodeTryWords,
@@ -118,7 +118,7 @@ fn refuse_folder(path: &std::path::Path) -> CommandFailure {
         .with_hint("Name another folder with --to DIR, or go on with the same command.")
 }
 
-/// Draws nodes in random order. Those that cannot be used are among them only if too few can.
+/// Draws nodes in random order. Unusable ones are among them only if too few are usable.
 fn draw_nodes(known: &[KnownNode], count: usize, seed: u64) -> Vec<String> {
     let (mut usable, unusable): (Vec<&KnownNode>, Vec<&KnownNode>) =
         known.iter().partition(|node| node.problem.is_none());

@@ -9,7 +9,7 @@ use super::super::node_problem;
 
 /// Beginnings of the states in which a node takes no job until someone changes that.
 const UNUSABLE: [&str; 5] = ["down", "drain", "fail", "error", "inval"];
-/// Marks after a state of a node; `*` is one that does not answer.
+/// Marks after a state of a node; `*` if it does not answer.
 const MARKS: [char; 9] = ['*', '~', '#', '!', '%', '$', '@', '^', '-'];
 
 /// Beginnings of the reasons for which a job waits until someone changes something.

@@ -6,7 +6,7 @@ use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, ArtifactSummary, ch
 use crate::fleet::visit_report::{check_node_name, check_text};
 use crate::trend::TrendValue;
 
-/// Maximum number of nodes, of placements, and of blocks of all nodes, of one that comes from a file.
+/// Maximum number of nodes, of placements, and of blocks of all nodes, of an experiment that comes from a file.
 const MOST_NODES: usize = 10_000;
 const MOST_ARMS: usize = 64;
 const MOST_BLOCKS: usize = 200_000;

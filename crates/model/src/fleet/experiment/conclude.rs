@@ -1,4 +1,4 @@
-//! What an experiment over many machines proves: of their kind, of these nodes, and of single nodes.
+//! Conclusions of an experiment over many machines: of their kind, of these nodes, and of single nodes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,18 +6,21 @@ use serde::Serialize;
 use super::differences::{EffectSpread, NodeGains};
 use super::proofs::{judge_node, node_evidence, smallest_proof};
 use super::settings::{SettingSplit, find_splits};
-use super::{FIRST_BLOCKS, FleetExperiment, TriedNode, WorseGuard};
+use super::{FleetExperiment, TriedNode, WorseGuard};
 use crate::experiment::{
     ArmVerdict, BaselineEffect, ExperimentDoubt, JudgingPolicy, NodeRuns, QuestionKind, UnitGain, UnitJudgement,
     Verdict, find_pooled_carry_over, judge_runs, judge_units,
 };
+
+/// Number of blocks of a node's first visit: enough to see the noise.
+pub const FIRST_BLOCKS: u32 = 4;
 
 /// Share of the proven nodes from which on an effect is that of a part of the nodes.
 const PART_OF_NODES: f64 = 0.2;
 /// Separates the draws of the two tests.
 const SEED_OF_SETTINGS: u64 = 0x5e77_1465;
 
-/// What an experiment over many machines proves.
+/// Conclusions of an experiment over many machines.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FleetExperimentConclusions {
     /// The answer that comes first.
@@ -122,14 +125,14 @@ pub struct NodeArmConclusion {
     pub e_better: f64,
     /// The e-value against "better by the margin or more" there.
     pub e_not_better_by_margin: f64,
-    /// What is proven, by one error rate over all nodes and candidates: the expected share of false ones among the proven.
+    /// Proofs by one error rate over all nodes and candidates: the expected share of false ones among the proven.
     pub verdict: ArmVerdict,
 }
 
 /// A node that has runs, judged by itself.
 pub(super) struct JudgedNode<'a> {
     node: &'a TriedNode,
-    /// The candidates of the fleet; `None` for those that were not tried there.
+    /// The candidates of the fleet; `None` if it was not tried there.
     pub(super) arms: Vec<Option<NodeRuns>>,
 }
 
@@ -189,7 +192,7 @@ pub fn conclude_fleet_experiment(experiment: &FleetExperiment) -> FleetExperimen
     }
 }
 
-/// Returns the gains of the nodes that count. Nodes count in their order, which was drawn: a fast node does not overtake one that is still
+/// Returns the gains of the nodes that count. Nodes count in their order, which was drawn: a fast node does not overtake another that is still
 /// at work.
 fn units_of_nodes(experiment: &FleetExperiment, judged: &[Option<JudgedNode>], blocks: usize) -> Vec<Vec<UnitGain>> {
     let is_at_work = |node: &TriedNode| node.problem.is_none() && node.blocks.len() < blocks;

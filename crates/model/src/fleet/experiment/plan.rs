@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::conclude::{FleetExperimentConclusions, conclude_fleet_experiment, judge_nodes};
 use super::differences::robust_noise;
-use super::{FleetExperiment, FleetVerdict, NodeArmConclusion, NodeConclusion, TriedNode};
+use super::{FIRST_BLOCKS, FleetExperiment, FleetVerdict, NodeArmConclusion, NodeConclusion, TriedNode};
 use crate::experiment::{JudgingPolicy, NodeRuns, Verdict, fewest_units};
 use crate::stats::order::median;
 
-/// Number of blocks of a node's first visit: enough to see the noise.
-pub const FIRST_BLOCKS: u32 = 4;
 /// Maximum number of blocks of a node.
 const MOST_BLOCKS: u32 = 64;
 /// Probability from which on nodes are suspected to differ, so that each gets blocks of its own.
@@ -100,7 +98,7 @@ fn blocks_for_noise(policy: &JudgingPolicy, candidates: usize, nodes: usize, noi
     blocks.clamp(f64::from(FIRST_BLOCKS), f64::from(MOST_BLOCKS)) as u32
 }
 
-/// Returns the effect, in standard deviations of a unit's gain, at which so many units bring the needed logarithm of the wealth.
+/// Returns the effect, in standard deviations of a unit's gain, at which a number of units bring the needed logarithm of the wealth.
 fn signal_for_proof(units: f64, needed: f64) -> f64 {
     const LARGEST: f64 = 4.0;
     const HALVINGS: u32 = 30;

@@ -1,4 +1,4 @@
-//! What is proven of single nodes, by one error rate over all of them: e-BH.
+//! Proofs about single nodes, by one error rate over all of them: e-BH.
 //!
 //! Of `m` hypotheses with the e-values `e`, the `k` with the largest are rejected, for the largest `k` with `e_(k) >= m / (rate k)` (Wang and
 //! Ramdas, "False discovery rate control with e-values", 2022). The expected share of false ones is at most the rate, however the e-values

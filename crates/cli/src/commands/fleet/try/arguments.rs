@@ -3,14 +3,12 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _};
+use clap::Args;
 
-use crate::app::arguments::CommonArguments;
 use crate::app::failure::CommandFailure;
 use crate::app::option_values::parse_budget;
-use crate::commands::fleet::arguments::FleetEngineArguments;
-use crate::commands::r#try::arguments::TryArguments;
-use crate::commands::r#try::task::TryTask;
+use crate::commands::check_try_words;
+use crate::commands::fleet::engine_arguments::FleetEngineArguments;
 
 /// Arguments of `fleet try`.
 #[derive(Clone, Debug, Args)]
@@ -27,7 +25,7 @@ pub struct FleetTryArguments {
     /// The seed of the random choice and order of nodes [default: from the clock]
     #[arg(help_heading = "How it ends", long, value_name = "N")]
     pub seed: Option<u64>,
-    /// What is tried.
+    /// The options of `try`.
     #[command(flatten)]
     pub tried: NodeTryArguments,
 }
@@ -145,19 +143,8 @@ impl NodeTryWords {
     fn check_words(&self) -> Result<(), CommandFailure> {
         let words = ["try".to_owned()].into_iter().chain(self.options.iter().cloned());
         let words = words.chain(std::iter::once("--".to_owned())).chain(self.command.iter().cloned());
-        let typed = parse_try(words).map_err(|error| {
-            let said = error.to_string();
-            let first = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            CommandFailure::usage_error(first.to_owned())
-        })?;
-        TryTask::new(typed).map(drop)
+        check_try_words(words)
     }
-}
-
-/// Parses a command line of `try`.
-fn parse_try(words: impl Iterator<Item = String>) -> Result<TryArguments, clap::Error> {
-    let definition = CommonArguments::augment_args(TryArguments::command());
-    TryArguments::from_arg_matches(&definition.try_get_matches_from(words)?)
 }
 
 fn refuse_word(word: OsString) -> CommandFailure {
@@ -185,7 +172,7 @@ mod tests {
         let line =
             ["--on", "all - core:0", "--on", "llc:0", "--metric", "fps", "--margin", "5%", "--", "./app", "--on", "x"];
         let visit = words(&line).unwrap().visit_arguments(4, Duration::from_secs(60));
-        let typed = parse_try(visit.iter().cloned()).unwrap();
+        let typed = crate::commands::parse_try(visit.iter().cloned()).unwrap();
         assert_eq!(typed.on, ["all - core:0", "llc:0"]);
         assert_eq!(typed.command, ["./app", "--on", "x"].map(OsString::from));
         assert!(typed.blocks == Some(4) && typed.margin == Some(0.05) && typed.no_confirm);

@@ -177,7 +177,7 @@ impl ShownFleet<'_> {
         })
     }
 
-    /// Returns a verdict in words. `places` are those of the heading and of the sentence.
+    /// Returns a verdict in words. `places` are the ones of the heading and of the sentence.
     fn draw_verdict(
         self,
         verdict: &Verdict,

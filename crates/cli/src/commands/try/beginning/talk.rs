@@ -16,7 +16,7 @@ use crate::draw::printable::printable_prefix;
 /// Maximum columns of the proposed placements in a message.
 const LONGEST_LIST: usize = 300;
 
-/// Watches a first run of a command, stores the graph, and adds what it proposes to the placements of an experiment, which keep those that
+/// Watches a first run of a command, stores the graph, and adds what it proposes to the placements of an experiment, which keep the ones that
 /// were named or would be planned.
 ///
 /// If no wakes can be seen here, a warning says so, and nothing is added.
