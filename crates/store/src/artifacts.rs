@@ -196,7 +196,7 @@ impl ArtifactStore {
     }
 
     /// Lists all artifacts by their start, whoever made them; deleted ones too. For lists only: [`ArtifactStore::own_artifacts`] returns
-    /// those that are evidence about a machine.
+    /// the ones that are evidence.
     ///
     /// # Errors
     /// Database errors.
