@@ -11,9 +11,10 @@ use serde_json::Value;
 use support::{TestPlace, text};
 
 /// Documents without an example, and the reason: a line prints each only after minutes, or into a file.
-const WITHOUT_EXAMPLE: [(&str, &str); 6] = [
+const WITHOUT_EXAMPLE: [(&str, &str); 7] = [
     ("talk-comparison", "it compares two graphs of the history: tests/talk.rs"),
     ("fleet-experiment", "it needs several machines: tests/fleet/experiment.rs"),
+    ("fleet-comparison", "it compares two fleets of the history: crates/cli/src/commands/fleet/screen"),
     ("suite", "a suite runs until each of its benchmarks is decided: tests/try.rs"),
     ("keep-prove", "a rule's experiment is made once more: tests/keep/evidence.rs"),
     ("watch-recording", "it is the first line of the file of `watch --save`, which is read below"),
@@ -75,6 +76,8 @@ fn prepare(place: &TestPlace) {
         );
     }
     printed(place, &["report", "1", "-o", "page.html", "--json"]);
+    let visit = place.corewise(&["fleet", "visit", "--budget", "1s"]).output().unwrap();
+    fs::write(place.path().join("visit.json"), visit.stdout).unwrap();
     let timings = r#"{"results": [{"command": "a", "times": [1, 2]}, {"command": "b", "times": [3, 4, 5, 6, 7, 8]}]}"#;
     std::fs::write(place.path().join("hyperfine.json"), timings).unwrap();
     for seed in ["1", "2"] {

@@ -141,7 +141,7 @@ fn kinds() -> Vec<String> {
     let help = text(&TestPlace::new().corewise(&["history", "--help"]).output().unwrap().stdout);
     let after = help.split("Include only this kind").nth(1).unwrap().split("[possible values: ").nth(1).unwrap();
     let listed = after.split(']').next().unwrap();
-    listed.split(", ").map(|kind| kind.split_whitespace().collect()).collect()
+    listed.split(',').map(|kind| kind.split_whitespace().collect()).collect()
 }
 
 /// A vocabulary: its name, its words, how many of them in a row are a list, and the files that hold it.

@@ -41,7 +41,7 @@ impl RunnableCommand for FleetArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
         command_document::<VisitReport>(&["fleet visit --budget 1s"]),
         command_document::<ArtifactDocument<'_, FleetExperiment>>(&[]),
-        command_document::<ArtifactDocument<'_, Fleet>>(&[]),
+        command_document::<ArtifactDocument<'_, Fleet>>(&["fleet add visit.json"]),
         command_document::<FleetComparisonDocument<'_>>(&[]),
     ];
 

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::engine_arguments::FleetEngineArguments;
 use super::r#try::arguments::FleetTryArguments;
-use crate::app::option_values::{duration_between, parse_budget};
+use crate::app::option_values::parse_budget;
 
 /// The end of `fleet --help`.
 const AFTER: &str = "Examples:
