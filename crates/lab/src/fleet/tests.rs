@@ -1,9 +1,6 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
-use std::time::Instant;
 
-use super::collected_child::{ChildOutcome, CollectedChild};
 use super::job::MOST_RESULT_BYTES;
 use super::*;
 
@@ -170,6 +167,11 @@ fn results_that_cannot_be_stored_end_the_run_and_its_jobs() {
 #[cfg(unix)]
 #[test]
 fn a_child_is_bounded_in_time_and_output() {
+    use std::process::{Command, Stdio};
+    use std::time::Instant;
+
+    use super::collected_child::{ChildOutcome, CollectedChild};
+
     let start = |script: &str, most| {
         let mut command = Command::new("sh");
         CollectedChild::start(command.args(["-c", script]), Stdio::null(), most, Duration::from_millis(300)).unwrap()
