@@ -320,8 +320,6 @@ pub struct SessionForecast {
     pub earliest: Duration,
     /// Remaining budget; `None` without one.
     pub left: Option<Duration>,
-    /// True if no run had ended when the time was up: all times are at least these.
-    pub is_cut: bool,
 }
 
 impl SessionForecast {

@@ -140,16 +140,11 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
         self.runner.begin_block(0);
         let cold = if self.runner.is_running() { Vec::new() } else { self.design.alive_arms() };
         for arm in cold {
-            let begun = Instant::now();
             let ran = self.run_trial(0, arm as u32, arm, 1);
-            if matches!(ran, Err(LostTrial::Over(ExperimentEnd::Budget))) {
-                let is_cut = self.latest.iter().all(Option::is_none);
-                if is_cut {
-                    self.latest[arm] = Some(begun.elapsed());
-                }
-                if let Some(forecast) = self.forecast_verdict() {
-                    self.watcher.show_forecast(&SessionForecast { is_cut, ..forecast });
-                }
+            if matches!(ran, Err(LostTrial::Over(ExperimentEnd::Budget)))
+                && let Some(forecast) = self.forecast_verdict()
+            {
+                self.watcher.show_forecast(&forecast);
             }
             ran?;
         }
@@ -184,7 +179,7 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
         let of_block: Duration = arms.iter().map(|arm| time_of(arm) * repeats + rest).sum();
         let trials = blocks * arms.len() as u32;
         let (earliest, left) = (of_block * blocks, self.budget.time_left());
-        Some(SessionForecast { run, trials, earliest, left, is_cut: false })
+        Some(SessionForecast { run, trials, earliest, left })
     }
 
     /// Returns the number of runs in a row for the trials of the next block. It is the same for all arms, so that they
