@@ -309,7 +309,7 @@ pub struct ExperimentTime {
     pub left: Option<Duration>,
 }
 
-/// What a session takes at least, known after its warm-up, or when the time is up in it.
+/// The least that a session takes, known after its warm-up, or when the time is up in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SessionForecast {
     /// Longest of the latest runs.

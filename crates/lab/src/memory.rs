@@ -12,9 +12,8 @@ use std::time::Duration;
 
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::clock::ClockRecord;
-use corewise_model::links::map::LinkMapProvenance;
 use corewise_model::memory::plan::{MemoryPlan, MemoryReading, MemoryVisit, PAUSES_NS, buffer_bytes, caches_bytes};
 use corewise_model::memory::{
     LatencyStaircase, LoadStep, LoadedLatency, MemoryMap, NodeBandwidth, NodeCost, PageKind, StaircaseStep,
@@ -199,7 +198,7 @@ fn empty_map(
     let curve =
         |(cpu, node, loaders)| LoadedLatency { cpu, node, loaders, points: PAUSES_NS.iter().map(point).collect() };
     MemoryMap {
-        provenance: LinkMapProvenance {
+        provenance: ArtifactProvenance {
             origin: answers.map_origin(),
             corewise: request.corewise.to_owned(),
             started_unix_ms,

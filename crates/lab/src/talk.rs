@@ -11,8 +11,7 @@ mod roster;
 use std::time::{Duration, Instant};
 
 use corewise_machine::Gap;
-use corewise_model::artifact::ArtifactOrigin;
-use corewise_model::links::map::LinkMapProvenance;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::talk::TalkGraph;
 
 use crate::LabError;
@@ -135,7 +134,7 @@ impl<'a> TalkWatcher<'a> {
             OpenWay::Ring(ring) => ring.finish(&mut self.roster),
             OpenWay::Guessed(guessed) => guessed.finish(&mut self.roster),
         };
-        let provenance = LinkMapProvenance {
+        let provenance = ArtifactProvenance {
             origin: ArtifactOrigin::Measured,
             corewise: self.subject.corewise.to_owned(),
             started_unix_ms: self.started_unix_ms,

@@ -2,6 +2,7 @@
 
 mod number;
 mod origin;
+mod provenance;
 
 use corewise_machine::Machine;
 use schemars::JsonSchema;
@@ -12,6 +13,7 @@ use crate::trend::TrendValue;
 pub(crate) use number::check_numbers;
 pub(crate) use origin::read_origin;
 pub use origin::{ArtifactOrigin, PAGE_FORMAT};
+pub use provenance::ArtifactProvenance;
 
 /// A measured result that is stored: a survey, a link map, an experiment. It holds observations; conclusions are
 /// computed anew each time. A new kind implements this trait; store, lists and documents then support it.

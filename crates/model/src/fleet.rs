@@ -24,7 +24,7 @@ use corewise_machine::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::links::map::LinkMapProvenance;
+use crate::artifact::ArtifactProvenance;
 pub use quantity::FleetQuantity;
 pub use visit_plan::next_visits;
 pub use visit_policy::VisitPolicy;
@@ -34,7 +34,7 @@ pub use visit_report::VisitReport;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fleet {
     /// Its origin.
-    pub provenance: LinkMapProvenance,
+    pub provenance: ArtifactProvenance,
     /// The quantities of each visit's `values`, in this order.
     pub quantities: Vec<FleetQuantity>,
     /// The distinct configurations; visits name them by their place.
@@ -119,7 +119,7 @@ vocabulary! {
 
 impl Fleet {
     /// Creates a fleet without nodes.
-    pub fn new(provenance: LinkMapProvenance) -> Self {
+    pub fn new(provenance: ArtifactProvenance) -> Self {
         let quantities = FleetQuantity::ALL.to_vec();
         Self { provenance, quantities, configurations: Vec::new(), nodes: Vec::new() }
     }

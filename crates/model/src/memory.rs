@@ -17,9 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Artifact;
-use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
+use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, ArtifactProvenance, check_numbers, format_count};
 use crate::clock::ClockRecord;
-use crate::links::map::LinkMapProvenance;
 use crate::trend::TrendValue;
 use conclude::MemoryConclusions;
 use estimate::VisitEstimate;
@@ -28,7 +27,7 @@ use estimate::VisitEstimate;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryMap {
     /// Its origin.
-    pub provenance: LinkMapProvenance,
+    pub provenance: ArtifactProvenance,
     /// The machine.
     pub machine: Machine,
     /// The clock that timed it; absent if it was simulated.
@@ -226,13 +225,7 @@ impl Artifact for MemoryMap {
     }
 
     fn circumstances(&self) -> ArtifactCircumstances<'_> {
-        ArtifactCircumstances {
-            machine: Some(&self.machine),
-            started_unix_ms: self.provenance.started_unix_ms,
-            corewise: &self.provenance.corewise,
-            seed: self.provenance.seed,
-            partial: self.provenance.partial,
-        }
+        self.provenance.circumstances_on(Some(&self.machine))
     }
 
     fn origin(&self) -> &ArtifactOrigin {

@@ -1,6 +1,7 @@
 //! Statistics of experiments: order statistics and tests on randomised blocks.
 
 pub mod blocks;
+pub mod discoveries;
 pub mod normal;
 pub mod order;
 pub mod runs;

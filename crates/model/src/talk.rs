@@ -17,13 +17,13 @@ use corewise_machine::{CpuSet, Gap, Machine, vocabulary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::links::map::LinkMapProvenance;
+use crate::artifact::ArtifactProvenance;
 
 /// The talk of a program's threads, as `corewise talk` saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TalkGraph {
     /// Its origin.
-    pub provenance: LinkMapProvenance,
+    pub provenance: ArtifactProvenance,
     /// The machine; absent if a file was imported and its machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,

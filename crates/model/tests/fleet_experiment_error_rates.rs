@@ -1,15 +1,14 @@
-//! What experiments over many machines claim, by simulation: error rates, power, time, and coverage.
+//! Claims of experiments over many machines, by simulation: error rates, power, time, and coverage.
 //!
 //! Each fleet is visited as the plan says, wave by wave, until it has no more visits. The seeds are fixed: the same numbers come out every
 //! time. `cargo test -p corewise-model --test fleet_experiment_error_rates -- --nocapture` prints them.
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::experiment::{JudgingPolicy, Verdict};
 use corewise_model::fleet::experiment::{
     FleetArm, FleetExperiment, FleetExperimentConclusions, FleetVerdict, TriedNode, conclude_fleet_experiment,
 };
-use corewise_model::links::map::LinkMapProvenance;
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{TrialMetric, TriedWorkload};
@@ -26,7 +25,7 @@ fn new_experiment(nodes: usize, candidates: usize, seed: u64) -> FleetExperiment
     let metric = TrialMetric { name: "rate".to_owned(), pattern: None, higher_is_better: false, reading: None };
     let arm = |arm: usize| FleetArm { name: format!("llc:{arm}"), reason: String::new() };
     FleetExperiment {
-        provenance: LinkMapProvenance {
+        provenance: ArtifactProvenance {
             origin: ArtifactOrigin::Measured,
             corewise: "0".to_owned(),
             started_unix_ms: 0,

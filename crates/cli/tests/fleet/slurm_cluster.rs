@@ -15,7 +15,7 @@ const PROGRAMS: [&str; 5] = ["munged", "slurmctld", "slurmd", "sbatch", "squeue"
 
 pub struct SlurmCluster {
     pub place: TestPlace,
-    /// What is put before the programs that see the results: they may lie in a mount namespace of the test's own.
+    /// Words before the programs that see the results, which may lie in a mount namespace of the test's own.
     inside: Vec<String>,
     port: u16,
     munged: Option<Child>,

@@ -151,7 +151,6 @@ fn a_result_that_came_at_the_last_moment_is_handed_over() {
     assert!(folder.list_results().unwrap().contains(&name));
 }
 
-#[cfg(unix)]
 #[test]
 fn results_that_cannot_be_stored_end_the_run_and_its_jobs() {
     let (_place, folder) = fleet_folder();
@@ -164,7 +163,6 @@ fn results_that_cannot_be_stored_end_the_run_and_its_jobs() {
     assert_eq!(engine.ended, 1, "the one that ran");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_child_is_bounded_in_time_and_output() {
     use std::process::{Command, Stdio};

@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_machine::Machine;
+use corewise_model::artifact::ArtifactProvenance;
 use corewise_model::links::explore::PairExplorer;
-use corewise_model::links::map::{LinkMap, LinkMapProvenance, ParallelCheck};
+use corewise_model::links::map::{LinkMap, ParallelCheck};
 use corewise_model::links::structure::CpuStructure;
 use corewise_model::links::{CostMatrix, TalkWay};
 
@@ -249,7 +250,7 @@ impl LinkMapping<'_> {
     }
 
     fn finish_map(self, started_unix_ms: i64) -> LinkMap {
-        let provenance = LinkMapProvenance {
+        let provenance = ArtifactProvenance {
             origin: self.talk.map_origin(),
             corewise: self.plan.corewise.to_owned(),
             started_unix_ms,

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::{Gap, Level, Machine};
+use corewise_model::artifact::ArtifactProvenance;
 use corewise_model::clock::ClockRecord;
 use corewise_model::links::explore::WantedPair;
-use corewise_model::links::map::{CostUnit, CpuClock, LinkMap, LinkMapProvenance, LinkSeries, SpoiledSamples};
+use corewise_model::links::map::{CostUnit, CpuClock, LinkMap, LinkSeries, SpoiledSamples};
 use corewise_model::links::structure::CpuStructure;
 use corewise_model::links::{CostMatrix, LinkFindings, LinkPair, TalkWay};
 use corewise_model::stats::order::{median, median_deviation, value_range};
@@ -252,7 +253,7 @@ impl ChosenPairs {
         self.failed.get(&(pair, kind)).is_some_and(|failure| failure.times >= TRIES)
     }
 
-    pub(super) fn into_map(self, provenance: LinkMapProvenance, clock: Option<ClockRecord>) -> LinkMap {
+    pub(super) fn into_map(self, provenance: ArtifactProvenance, clock: Option<ClockRecord>) -> LinkMap {
         let gaps = self.strangers.iter().map(|(own, home)| {
             let why = format!("the kernel puts memory that its cpus touch first on node {home}");
             Gap::new(format!("memory on node {own}"), why)

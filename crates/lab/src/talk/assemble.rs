@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use corewise_machine::Gap;
 use corewise_machine::interrupt::device::DeviceInterrupt;
-use corewise_model::links::map::LinkMapProvenance;
+use corewise_model::artifact::ArtifactProvenance;
 use corewise_model::talk::{TalkEdge, TalkGraph, TalkSource, TalkVertex, VertexKind, WakeMeans};
 use corewise_sys::wakes::WakeOrigin;
 use corewise_sys::{Root, irq};
@@ -40,7 +40,7 @@ pub fn assemble_graph(
     seen: SeenTalk,
     roster: &ThreadRoster,
     elapsed: Duration,
-    provenance: LinkMapProvenance,
+    provenance: ArtifactProvenance,
 ) -> TalkGraph {
     let mut builder = GraphBuilder::new(roster, elapsed);
     seen.wakes.iter().for_each(|wakes| builder.add_wakes(wakes, &seen.waits));

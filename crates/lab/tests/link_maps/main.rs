@@ -96,7 +96,7 @@ fn noise(folder: &Path) -> Vec<Vec<f64>> {
 fn groups(folder: &Path, real: &RealMachine) -> Result<(), Failed> {
     let imported = read_links(&text(folder, real.file))?;
     let map = LinkMap {
-        provenance: corewise_model::links::map::LinkMapProvenance {
+        provenance: corewise_model::artifact::ArtifactProvenance {
             origin: corewise_model::artifact::ArtifactOrigin::Simulated { file: real.file.into() },
             corewise: "test".into(),
             started_unix_ms: 0,

@@ -10,10 +10,11 @@ use super::deviations::{FleetDeviations, LEAST_OF_MODEL, last_configuration};
 use super::drift::{SettingDrift, find_drift};
 use super::evenness::{ModelSummary, summarize_model};
 use super::outliers::{ListedEvidence, ProvenDeviation, pair_spreads};
-use super::peer_evidence::{LEAST_OF_POOL, log_bet, log_needed};
+use super::peer_evidence::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetQuantity, ProblemKind};
 use crate::artifact::format_count;
+use crate::stats::discoveries::log_needed;
 
 /// Unproven nodes are named from this evidence on, the logarithm of an e-value.
 const LEAST_LOG_SUSPECT: f64 = 1.0;
@@ -187,7 +188,7 @@ fn list_caveats(fleet: &Fleet, deviations: &FleetDeviations, judged: usize, poli
     }
     for model in deviations.models.iter().filter(|model| model.is_comparable() && model.nodes.len() < LEAST_OF_POOL) {
         let most = policy.most_visits as f64 * log_bet(1.0 / model.nodes.len() as f64);
-        if most < log_needed(judged, 1) {
+        if most < log_needed(judged, 1, FALSE_SHARE) {
             let processor = model.processor.as_deref().unwrap_or("one model");
             let nodes = format_count(model.nodes.len(), "node");
             caveats.push(format!(

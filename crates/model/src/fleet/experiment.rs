@@ -19,9 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NodeProblem;
+use crate::artifact::ArtifactProvenance;
 use crate::experiment::{BlockRun, GuardVerdict, JudgingPolicy, RunBlock};
 use crate::experiment_record::ExperimentRecord;
-use crate::links::map::LinkMapProvenance;
 use crate::trial::{Experiment, PlacementArm, TriedWorkload, experiment_standing, trial_blocks};
 pub use conclude::{
     FIRST_BLOCKS, FleetArmConclusion, FleetExperimentConclusions, FleetVerdict, NodeArmConclusion, NodeConclusion,
@@ -35,7 +35,7 @@ pub use settings::{SettingGroup, SettingSplit};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetExperiment {
     /// Its origin.
-    pub provenance: LinkMapProvenance,
+    pub provenance: ArtifactProvenance,
     /// The command and its metrics, as on the first node that answered.
     pub workload: TriedWorkload,
     /// The placements by name, the baseline first; absent ones of a node were not tried there.
@@ -118,7 +118,7 @@ impl FleetArm {
 
 impl FleetExperiment {
     /// Creates an experiment over these nodes, before any of them answered. `first` is an experiment as each node will make it.
-    pub fn new(provenance: LinkMapProvenance, first: &Experiment, nodes: &[String]) -> Self {
+    pub fn new(provenance: ArtifactProvenance, first: &Experiment, nodes: &[String]) -> Self {
         let arm = |arm: &PlacementArm| FleetArm { name: arm.name.clone(), reason: arm.reason.clone() };
         let node = |name: &String| TriedNode { name: name.clone(), ..TriedNode::default() };
         Self {

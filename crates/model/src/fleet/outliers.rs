@@ -2,8 +2,9 @@
 
 use super::FleetQuantity;
 use super::deviations::{FleetDeviations, QuantityDeviations};
-use super::peer_evidence::{ComparedVisits, PeerEvidence, PeerSide, count_discoveries, log_mean, log_needed};
+use super::peer_evidence::{ComparedVisits, FALSE_SHARE, PeerEvidence, PeerSide, log_mean};
 use super::visit_policy::VisitPolicy;
+use crate::stats::discoveries::{count_discoveries, log_needed};
 use crate::stats::order::{median, quantile};
 
 /// Share of the margin that scales of deviations never fall below: values that are all equal have no scale.
@@ -92,7 +93,7 @@ impl<'a> ListedEvidence<'a> {
         self.nodes = nodes;
         proofs.sort_by(|one, other| other.0.total_cmp(&one.0));
         let logs: Vec<f64> = proofs.iter().map(|(log, _)| *log).collect();
-        self.listed = proofs[..count_discoveries(&logs)].iter().map(|(_, node)| *node).collect();
+        self.listed = proofs[..count_discoveries(&logs, FALSE_SHARE)].iter().map(|(_, node)| *node).collect();
     }
 
     /// Returns true if three in four visits of the node deviate by the margin or more.
@@ -133,7 +134,7 @@ impl<'a> ListedEvidence<'a> {
     /// confidence intervals", 2022).
     pub fn measure_deviations(&self, nodes: &[usize]) -> Vec<ProvenDeviation> {
         let evidence: Vec<PeerEvidence<'_>> = self.quantities.iter().map(|values| self.compare_peers(values)).collect();
-        let needed = log_needed(self.count_judged(), self.listed.len());
+        let needed = log_needed(self.count_judged(), self.listed.len(), FALSE_SHARE);
         let measure = |node: &usize| {
             let number = self.find_surest(*node)?;
             let (values, evidence) = (&self.quantities[number], &evidence[number]);

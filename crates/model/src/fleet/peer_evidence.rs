@@ -182,16 +182,3 @@ pub(super) fn log_mean(logs: &[f64]) -> f64 {
     }
     most + (logs.iter().map(|log| (log - most).exp()).sum::<f64>() / logs.len() as f64).ln()
 }
-
-/// Returns the number of e-values that are listed: the largest k with e(k) of at least m / (0.05 k) among m (e-BH).
-pub(super) fn count_discoveries(logs: &[f64]) -> usize {
-    let mut falling = logs.to_vec();
-    falling.sort_by(|one, other| other.total_cmp(one));
-    let needed = |listed: usize| log_needed(logs.len(), listed);
-    (1..=falling.len()).rev().find(|listed| falling[listed - 1] >= needed(*listed)).unwrap_or(0)
-}
-
-/// Returns the logarithm of the e-value that a list of this length among `judged` needs.
-pub(super) fn log_needed(judged: usize, listed: usize) -> f64 {
-    (judged as f64 / (FALSE_SHARE * listed.max(1) as f64)).ln()
-}

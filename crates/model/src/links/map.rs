@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LinkFindings, TalkWay};
-use crate::artifact::ArtifactOrigin;
+use crate::artifact::{ArtifactOrigin, ArtifactProvenance};
 use crate::clock::ClockRecord;
 
 /// Measurements of `corewise links`: for one machine, one or several ways to talk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkMap {
     /// Its origin.
-    pub provenance: LinkMapProvenance,
+    pub provenance: ArtifactProvenance,
     /// The machine; absent if a file of another tool was imported and its machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
@@ -57,7 +57,7 @@ pub(super) const MOST_BYTES: usize = 128 << 20;
 impl LinkMap {
     /// Creates a map of a machine as if it had been measured by compare-and-swap.
     pub(crate) fn of_pairs(machine: Machine, pairs: Vec<super::LinkPair>) -> Self {
-        let provenance = LinkMapProvenance {
+        let provenance = ArtifactProvenance {
             origin: ArtifactOrigin::Measured,
             corewise: "simulated".into(),
             started_unix_ms: 0,
@@ -121,25 +121,6 @@ pub struct LinkSeries {
     #[serde(default, with = "super::rows", skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<super::rows::PairRow>")]
     pub held_out: Vec<super::LinkPair>,
-}
-
-/// Place and manner of a map's making.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LinkMapProvenance {
-    /// Measured here, simulated or imported.
-    pub origin: ArtifactOrigin,
-    /// corewise's version.
-    pub corewise: String,
-    /// The beginning, in milliseconds since 1970-01-01 UTC; for an import the time of the import.
-    pub started_unix_ms: i64,
-    /// Duration in seconds; simulated time for a simulation.
-    pub elapsed_s: f64,
-    /// Planned maximum duration in seconds; 0 for an import, and without a limit.
-    pub budget_s: f64,
-    /// The seed of the random orders and choices.
-    pub seed: u64,
-    /// True if it was ended before its plan was complete.
-    pub partial: bool,
 }
 
 /// Speed of a cpu.

@@ -7,8 +7,7 @@ use corewise_machine::{CpuSet, Machine};
 
 use super::plan::{MemoryPlan, caches_bytes, one_of_each_core};
 use super::{MemoryMap, NodeBandwidth, NodeCost, StreamOperation};
-use crate::artifact::ArtifactOrigin;
-use crate::links::map::LinkMapProvenance;
+use crate::artifact::{ArtifactOrigin, ArtifactProvenance};
 
 /// Maximum number of nodes in a table.
 const MOST_NODES: usize = 4_096;
@@ -169,7 +168,7 @@ pub fn build_map(
         (0..plan.initiators.len()).flat_map(|initiator| (0..plan.nodes.len()).map(move |node| (initiator, node)));
     let cells = everything.map(cell).collect();
     Ok(MemoryMap {
-        provenance: LinkMapProvenance {
+        provenance: ArtifactProvenance {
             origin: ArtifactOrigin::Imported { file, format: format.to_owned(), remarks },
             corewise: corewise.to_owned(),
             started_unix_ms: at_unix_ms,

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use corewise_machine::random::RandomGenerator;
 
 use super::MODEL;
-use crate::artifact::ArtifactOrigin;
+use crate::artifact::{ArtifactOrigin, ArtifactProvenance};
 use crate::fleet::{Fleet, FleetNode, FleetQuantity, NodeConfiguration, NodeVisit, VisitPolicy, next_visits};
-use crate::links::map::LinkMapProvenance;
 
 /// Slowdown of the slow nodes, from and to, as shares.
 const SLOWDOWN: [f64; 2] = [0.03, 0.10];
@@ -139,8 +138,8 @@ fn draw_between(random: &mut RandomGenerator, [low, high]: [f64; 2]) -> f64 {
     low + (high - low) * random.next_unit()
 }
 
-fn provenance(seed: u64) -> LinkMapProvenance {
-    LinkMapProvenance {
+fn provenance(seed: u64) -> ArtifactProvenance {
+    ArtifactProvenance {
         origin: ArtifactOrigin::Simulated { file: MODEL.to_owned() },
         corewise: "simulated".to_owned(),
         started_unix_ms: 0,

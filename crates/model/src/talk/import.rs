@@ -6,8 +6,7 @@ use corewise_machine::CpuSet;
 use serde_json::Value;
 
 use super::{TalkEdge, TalkGraph, TalkSource, TalkVertex, VertexKind, WakeMeans};
-use crate::artifact::ArtifactOrigin;
-use crate::links::map::LinkMapProvenance;
+use crate::artifact::{ArtifactOrigin, ArtifactProvenance};
 
 /// Maximum number of threads of a matrix or a table.
 const MOST_THREADS: usize = 4096;
@@ -182,8 +181,15 @@ fn build_graph(
         return Err(TalkImportError::TooMany);
     }
     let (started_unix_ms, corewise) = (record.0, record.1.to_owned());
-    let provenance =
-        LinkMapProvenance { origin, corewise, started_unix_ms, elapsed_s: 1.0, budget_s: 0.0, seed: 0, partial: false };
+    let provenance = ArtifactProvenance {
+        origin,
+        corewise,
+        started_unix_ms,
+        elapsed_s: 1.0,
+        budget_s: 0.0,
+        seed: 0,
+        partial: false,
+    };
     let gaps = Vec::new();
     Ok(TalkGraph {
         provenance,

@@ -14,10 +14,9 @@ use super::import::read_talk;
 use super::plan::{pattern_of_name, plan_talk};
 use super::*;
 use crate::Artifact as _;
-use crate::artifact::ArtifactOrigin;
+use crate::artifact::{ArtifactOrigin, ArtifactProvenance};
 use crate::links::LinkMap;
 use crate::links::LinkPair;
-use crate::links::map::LinkMapProvenance;
 
 /// A graph of named threads of one program, with edges by name; each edge has so many wakes each way in ten seconds.
 fn graph(names: &[&str], edges: &[(&str, &str, f64)]) -> TalkGraph {
@@ -35,7 +34,7 @@ fn graph(names: &[&str], edges: &[(&str, &str, f64)]) -> TalkGraph {
         [edge(place(a), place(b)), edge(place(b), place(a))]
     };
     TalkGraph {
-        provenance: LinkMapProvenance {
+        provenance: ArtifactProvenance {
             origin: ArtifactOrigin::Measured,
             corewise: "test".to_owned(),
             started_unix_ms: 0,

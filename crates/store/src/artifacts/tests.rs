@@ -6,10 +6,10 @@ use std::fs;
 
 use corewise_machine::{CpuSet, generate};
 use corewise_model::Survey;
-use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
-use corewise_model::links::map::{CostUnit, LinkMap, LinkMapProvenance, LinkSeries, SpoiledSamples};
+use corewise_model::links::map::{CostUnit, LinkMap, LinkSeries, SpoiledSamples};
 use corewise_model::links::{LinkFindings, LinkPair, TalkWay};
 use corewise_model::simulate::layout::MachineLayout;
 use corewise_model::survey::SurveyScope;
@@ -72,7 +72,7 @@ fn links(origin: ArtifactOrigin) -> LinkMap {
     let machine = MachineLayout { packages: 1, caches: 2, cores: 2, threads: 1, adjacent: false }.build_machine();
     let pair = LinkPair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]);
     LinkMap {
-        provenance: LinkMapProvenance {
+        provenance: ArtifactProvenance {
             origin,
             corewise: "0.1.0".into(),
             started_unix_ms: 1_795_000_000_000,

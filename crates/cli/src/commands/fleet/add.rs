@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use corewise_lab::session::unix_ms;
-use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::fleet::visit_report::check_node_name;
 use corewise_model::fleet::{Fleet, NodeProblem, ProblemKind};
-use corewise_model::links::map::LinkMapProvenance;
 use corewise_sys::input::{InputFile, InputKind};
 
 use super::arguments::FleetAddArguments;
@@ -74,7 +73,7 @@ struct ReportReader {
 
 impl ReportReader {
     fn new(origin: ArtifactOrigin) -> Self {
-        let provenance = LinkMapProvenance {
+        let provenance = ArtifactProvenance {
             origin,
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: unix_ms(),

@@ -9,10 +9,9 @@ use corewise_lab::fleet::{FleetError, FleetListener, FleetProgress, FleetRun};
 use corewise_lab::session::{StepProgress, seed_from_clock, unix_ms};
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::suggested_command;
-use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::digest::MOST_DIGEST_BYTES;
 use corewise_model::fleet::{Fleet, NodeProblem, ProblemKind, VisitPolicy, next_visits};
-use corewise_model::links::map::LinkMapProvenance;
 
 use super::arguments::FleetSurveyArguments;
 use super::conclude_fleet;
@@ -134,7 +133,7 @@ impl<'a> VisitCollector<'a> {
         folder: &'a FleetFolder,
         settings: &ProgramSettings,
     ) -> Self {
-        let mut fleet = Fleet::new(LinkMapProvenance {
+        let mut fleet = Fleet::new(ArtifactProvenance {
             origin: ArtifactOrigin::Measured,
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: unix_ms(),

@@ -14,14 +14,13 @@ use corewise_lab::session::{StepProgress, seed_from_clock, unix_ms};
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::fleet::experiment::{
     FIRST_BLOCKS, FleetExperiment, FleetExperimentConclusions, FleetVerdict, ForeignRecord, PlannedVisit,
 };
 use corewise_model::fleet::{NodeProblem, ProblemKind};
-use corewise_model::links::map::LinkMapProvenance;
 use corewise_sys::input::{self, InputKind};
 use corewise_sys::output::replace_file;
 use serde::{Deserialize, Serialize};
@@ -282,8 +281,8 @@ impl<'a> RecordCollector<'a> {
     }
 }
 
-fn new_provenance(plan: &FleetTryPlan, budget: Duration) -> LinkMapProvenance {
-    LinkMapProvenance {
+fn new_provenance(plan: &FleetTryPlan, budget: Duration) -> ArtifactProvenance {
+    ArtifactProvenance {
         origin: ArtifactOrigin::Measured,
         corewise: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ms: plan.started_unix_ms,

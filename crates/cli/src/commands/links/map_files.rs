@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::Artifact as _;
-use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::links::import::{ImportedLinks, read_links};
-use corewise_model::links::map::{CostUnit, LinkMap, LinkMapProvenance, LinkSeries, SpoiledSamples};
+use corewise_model::links::map::{CostUnit, LinkMap, LinkSeries, SpoiledSamples};
 use corewise_model::links::{CostMatrix, LinkPair, TalkWay};
 use corewise_model::stats::order::median;
 use corewise_sys::input::{self, InputFile, InputKind};
@@ -110,7 +110,7 @@ fn read_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName
     let machine = machine.filter(|machine| fits_machine(machine, &cpus, &mut remarks)).cloned();
     let name = name_of(path);
     Ok(LinkMap {
-        provenance: LinkMapProvenance {
+        provenance: ArtifactProvenance {
             origin: ArtifactOrigin::Imported { file: name, format: format.format_name().to_owned(), remarks },
             corewise: env!("CARGO_PKG_VERSION").to_owned(),
             started_unix_ms: unix_time_ms(),

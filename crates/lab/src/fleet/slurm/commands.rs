@@ -208,7 +208,6 @@ fn describe_failure(ended: &EndedChild) -> String {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn words_of_a_job_reach_the_program_as_they_are() {
         let name = JobName::parse("n0.2").unwrap();

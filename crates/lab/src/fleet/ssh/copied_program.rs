@@ -64,7 +64,7 @@ fn has_interpreter(headers: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

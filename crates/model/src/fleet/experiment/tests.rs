@@ -1,4 +1,4 @@
-//! What nodes bring becomes one experiment, and what they cannot bring is said.
+//! Results of nodes become one experiment, and missing ones are said.
 
 use corewise_machine::Machine;
 
@@ -34,7 +34,7 @@ fn record(arms: &[&str], slower: f64) -> ExperimentRecord {
 }
 
 fn experiment(nodes: &[&str]) -> FleetExperiment {
-    let provenance = LinkMapProvenance {
+    let provenance = ArtifactProvenance {
         origin: ArtifactOrigin::Measured,
         corewise: "0".to_owned(),
         started_unix_ms: 0,

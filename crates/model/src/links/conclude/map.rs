@@ -9,7 +9,7 @@ use super::{
 };
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::links::groups::{CheaperPart, GroupHierarchy, GroupLevel, between_cores, dear_groups, uneven_part};
-use crate::links::map::{LinkMap, LinkMapProvenance};
+use crate::links::map::LinkMap;
 use crate::links::structure::CpuStructure;
 use crate::links::{check_pairs, check_width};
 use crate::trend::TrendValue;
@@ -140,9 +140,7 @@ impl Artifact for LinkMap {
     }
 
     fn circumstances(&self) -> ArtifactCircumstances<'_> {
-        let LinkMapProvenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
-        let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);
-        ArtifactCircumstances { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
+        self.provenance.circumstances_on(self.machine.as_ref())
     }
 
     fn origin(&self) -> &ArtifactOrigin {

@@ -64,14 +64,15 @@ mod tests {
     use corewise_machine::CpuSet;
     use corewise_machine::ring::RingSlots;
     use corewise_model::artifact::ArtifactOrigin;
-    use corewise_model::links::map::{LinkMapProvenance, LinkSeries, SpoiledSamples};
+    use corewise_model::artifact::ArtifactProvenance;
+    use corewise_model::links::map::{LinkSeries, SpoiledSamples};
     use corewise_model::links::{LinkFindings, TalkWay};
 
     use super::*;
 
     fn map(series: Vec<LinkSeries>) -> LinkMap {
         LinkMap {
-            provenance: LinkMapProvenance {
+            provenance: ArtifactProvenance {
                 origin: ArtifactOrigin::Measured,
                 corewise: "0.1.0".into(),
                 started_unix_ms: 0,

@@ -2,10 +2,10 @@
 
 use corewise_machine::random::RandomGenerator;
 use corewise_model::Artifact as _;
+use corewise_model::artifact::ArtifactProvenance;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::fleet::experiment::{FleetArm, TriedNode};
 use corewise_model::fleet::{NodeProblem, ProblemKind};
-use corewise_model::links::map::LinkMapProvenance;
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{TrialMetric, TriedWorkload};
@@ -28,7 +28,7 @@ pub fn visited_fleet(gains: &[f64], seed: u64) -> FleetExperiment {
         ..TriedNode::default()
     };
     let mut experiment = FleetExperiment {
-        provenance: LinkMapProvenance {
+        provenance: ArtifactProvenance {
             origin: ArtifactOrigin::Measured,
             corewise: "0.1.0".to_owned(),
             started_unix_ms: 0,
