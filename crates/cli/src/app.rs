@@ -1,5 +1,6 @@
 //! Services for commands: common options, settings, the store, output, progress, interruption, failures.
 
+pub mod about;
 pub mod arguments;
 #[cfg(feature = "measuring")]
 pub mod artifact;

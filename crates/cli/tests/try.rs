@@ -662,7 +662,7 @@ setup = "echo no luck; exit 3"
     )
 }
 
-/// What cannot be decided within its part of the budget leaves the rest to the others. A busy machine needs more than the first budget.
+/// A benchmark that its part of the budget cannot decide leaves the rest to the others. A busy machine needs more than the first budget.
 fn dropped() -> TryOutcome {
     let mut told = String::new();
     for seconds in [12, 48, 192] {

@@ -3,3 +3,4 @@
 pub mod fabricated;
 pub mod fleet;
 pub mod hostile;
+pub mod machines;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::artifact::{ArtifactOrigin, PAGE_FORMAT};
+use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance, PAGE_FORMAT};
 use corewise_model::credentials::hide_credentials;
-use corewise_model::links::map::LinkMapProvenance;
 
 use super::printable::{is_hidden, make_printable};
 
@@ -60,7 +59,7 @@ pub fn repeat_options(command: &SuggestedCommand, carried: &CarriedOptions) -> S
 
 /// Returns the line that makes a map again, by the command of its origin.
 pub fn repeat_map(
-    provenance: &LinkMapProvenance,
+    provenance: &ArtifactProvenance,
     imported: fn(&str) -> SuggestedCommand,
     simulated: fn(&str, u64) -> SuggestedCommand,
     measured: fn() -> SuggestedCommand,
