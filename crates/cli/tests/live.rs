@@ -480,7 +480,10 @@ fn tries_slow_counter(stage: &LiveStage, server: &Server, pause: &str, budget: &
 
 fn slots_are_found_from_few_slow_readings(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
-    let made = tries_slow_counter(stage, &server, "0.1", "10s").output().unwrap();
+    // A busy machine needs more time for as many readings.
+    let within = |budget| tries_slow_counter(stage, &server, "0.1", budget).output().unwrap();
+    let mut tried = ["10s", "40s", "120s"].into_iter().map(within);
+    let made = tried.find(|made| !text(&made.stderr).contains("Read only")).unwrap();
     let said = text(&made.stderr);
     assert!(said.contains("note: slots of"), "{said}{}", text(&made.stdout));
     assert_eq!(server.masks(), server.before);
@@ -489,7 +492,7 @@ fn slots_are_found_from_few_slow_readings(stage: &LiveStage) -> Result<(), Strin
 
 fn too_few_values_are_counted_in_words(stage: &LiveStage) -> Result<(), String> {
     let server = stage.server("well");
-    let made = tries_slow_counter(stage, &server, "0.5", "1s").output().unwrap();
+    let made = tries_slow_counter(stage, &server, "0.5", "4s").output().unwrap();
     let said = text(&made.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(made.status.code(), Some(3), "{said}");
     assert!(

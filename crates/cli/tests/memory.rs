@@ -22,9 +22,15 @@ fn refused(place: &TestPlace, arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn this_machine_has_a_map_of_memory_that_is_kept_shown_and_compared() {
-    let place = TestPlace::new();
-    let map = ["memory", "--buffer", "4MiB", "--budget", "3s", "--width", "120"];
-    let screen = printed(&place, &map);
+    // A busy machine needs more time.
+    let within = |budget| {
+        let place = TestPlace::new();
+        let map = ["memory", "--buffer", "4MiB", "--budget", budget, "--width", "120"];
+        let screen = printed(&place, &map);
+        (place, map, screen)
+    };
+    let mut tried = ["3s", "15s", "60s"].into_iter().map(within);
+    let (place, map, screen) = tried.find(|(.., screen)| !screen.contains("PARTIAL")).unwrap();
     for words in ["Latency", "Bandwidth", "What this means", "stored as map 1"] {
         assert!(screen.contains(words), "{words} in\n{screen}");
     }

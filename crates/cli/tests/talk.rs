@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use corewise_machine::placement::roles::parse_roles;
 use serde_json::Value;
@@ -100,7 +101,8 @@ fn mistakes_say_what_is_wrong() {
         (&["talk", "--plan", "none.csv"], 3, "none.csv"),
         (&["talk", "--pid", "4194304"], 3, "there is no process 4194304"),
         (&["talk", "--machine", "fx-8150", "--", "true"], 2, "--machine"),
-        (&["try", "--talk", "--pid", "1", "--metric", "run-delay"], 2, "--talk"),
+        (&["try", "--talk", "--pid", "4194304", "--metric", "run-delay"], 3, "there is no process 4194304"),
+        (&["try", "--talk", "--pid", "1", "--dry-run", "--metric", "run-delay"], 2, "--talk"),
         (&["try", "--talk", "--threads", "1,2", "--threads-as", "N", "--", "true"], 2, "one number of threads"),
     ] {
         let run = place.corewise(arguments).output().unwrap();
@@ -180,6 +182,32 @@ fn what_talk_proposes_is_tried_and_resumed_without_watching_again() {
         place.corewise(&["try", "--resume", "--runs-max", "12", "--rest", "0s", "--no-confirm"]).output().unwrap();
     let said = text(&resumed.stderr);
     assert!(matches!(resumed.status.code(), Some(0 | 1)) && !said.contains("watching a first run"), "{said}");
+}
+
+#[test]
+fn running_processes_are_watched_before_they_are_tried() {
+    let place = TestPlace::new();
+    let program = env!("CARGO_BIN_EXE_corewise");
+    let size = ["workload", "pipeline", "--size", "1000", "--threads", "3"];
+    let mut server = Command::new(program).args(size).stdout(Stdio::null()).spawn().unwrap();
+    let number = server.id().to_string();
+    let options = ["--metric", "cpu-time", "--lower", "--slot", "200ms", "--runs-max", "9", "--no-confirm", "--json"];
+    // A sixth of the budget is for watching.
+    let line = [&["try", "--talk", "--pid", &number, "--on", "0", "--budget", "12s"], &options[..]].concat();
+    let run = place.corewise(&line).output().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let said = text(&run.stderr);
+    if run.status.code() == Some(3) || said.contains("only the other placements") {
+        return println!("skipped: {said}");
+    }
+    assert!(said.contains("watching the processes") && said.contains("talk graph 1 proposes"), "{said}");
+    let document: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let experiment = &document["observed"]["experiment"];
+    let is_proposed = |arm: &Value| arm["reason"].as_str().is_some_and(|reason| reason.starts_with("talk graph 1: "));
+    let arms = experiment["arms"].as_array().unwrap();
+    assert!(arms.iter().any(is_proposed) || said.contains("proposes no placement"), "{arms:?}");
+    assert!(arms.iter().any(|arm| arm["cpus"].as_str() == Some("0")), "{arms:?}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn main() {
     for cpu in online_cpus().iter() {
         start_pair(cpu, additions, &tokens, &stop);
     }
-    let mut counter = WakeCounter::open().unwrap_or_else(|gap| panic!("{}", gap.why));
+    let mut counter = WakeCounter::open(&[]).unwrap_or_else(|gap| panic!("{}", gap.why));
     counter.watch_process(std::process::id()).unwrap();
     let mut random = RandomGenerator::new(47);
     for (name, mode) in [("counting", WatchMode::Counting), ("counting and timing", WatchMode::CountingAndTiming)] {

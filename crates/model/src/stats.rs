@@ -6,4 +6,5 @@ pub mod normal;
 pub mod order;
 pub mod runs;
 pub mod session;
+pub mod signs;
 pub mod student;

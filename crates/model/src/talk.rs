@@ -12,12 +12,14 @@ pub mod import;
 pub mod infer;
 pub mod mapping;
 pub mod plan;
+pub mod waits;
 
 use corewise_machine::{CpuSet, Gap, Machine, vocabulary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::ArtifactProvenance;
+use waits::PlacedWaits;
 
 /// The talk of a program's threads, as `corewise talk` saw it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +40,9 @@ pub struct TalkGraph {
     pub vertices: Vec<TalkVertex>,
     /// Wakes between two vertices; several edges of one pair differ in `means`.
     pub edges: Vec<TalkEdge>,
+    /// Waits by where the waker ran; absent if no thread was woken from its own and from another last-level cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placed_waits: Option<PlacedWaits>,
     /// Wakes that were not recorded, because memory was bounded.
     #[serde(default)]
     pub lost: u64,

@@ -6,7 +6,8 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use corewise_machine::Gap;
+use corewise_machine::{CpuSet, Gap};
+use corewise_sys::affinity::{current_affinity, pin_current};
 use corewise_sys::thread::own_number;
 use corewise_sys::wakes::{CallKind, DescriptorKind, WakeCounter, WakeCounts, WakeOrigin, descriptor_kinds};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         trial("a_child_is_counted_from_its_first_wake", a_child_is_counted_from_its_first_wake),
         trial("a_program_that_is_not_watched_is_not_counted", a_program_that_is_not_watched_is_not_counted),
         trial("waits_are_timed_only_while_it_is_asked_for", waits_are_timed),
+        trial("waits_across_groups_of_cpus_are_told_apart", distant_waits_are_told_apart),
         trial("a_killed_process_leaves_nothing_attached", a_killed_process_leaves_nothing_attached),
         trial("a_user_without_rights_is_told_what_would_help", refused_with_a_cure),
     ];
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
 }
 
 fn open_counter() -> Result<WakeCounter, Completion> {
-    WakeCounter::open().map_err(|Gap { why, .. }| Completion::ignored_with(why))
+    WakeCounter::open(&[]).map_err(|Gap { why, .. }| Completion::ignored_with(why))
 }
 
 fn itself(part: &str) -> Command {
@@ -56,9 +58,15 @@ fn itself(part: &str) -> Command {
 
 /// Passes a byte to and fro between two threads; returns their numbers.
 fn play_pipes() -> [u32; 2] {
+    play_pipes_on(None)
+}
+
+/// The same with the partner on a cpu.
+fn play_pipes_on(cpu: Option<u32>) -> [u32; 2] {
     let (mut here, mut there_out) = std::io::pipe().unwrap();
     let (mut there, mut here_out) = std::io::pipe().unwrap();
     let partner = std::thread::Builder::new().name("partner".into()).spawn(move || {
+        cpu.map(|cpu| pin_current(cpu).unwrap());
         let mut byte = [0];
         while there.read(&mut byte).unwrap() == 1 {
             there_out.write_all(&byte).unwrap();
@@ -159,8 +167,39 @@ fn waits_are_timed() -> Outcome {
     Ok(Completion::Completed)
 }
 
+/// The two threads run on the first and the last cpu, which are in different groups, in one, and in none.
+fn distant_waits_are_told_apart() -> Outcome {
+    let cpus = current_affinity()?;
+    let (Some(first), Some(last)) = (cpus.lowest(), cpus.highest().filter(|last| cpus.lowest() != Some(*last))) else {
+        return Ok(Completion::ignored_with("it needs two cpus"));
+    };
+    let each = [CpuSet::from_iter([first]), CpuSet::from_iter([last])];
+    for (groups, is_across) in [(&each[..], true), (&[cpus.clone()][..], false), (&[], false), (&each[..1], true)] {
+        let mut counter = match WakeCounter::open(groups) {
+            Ok(counter) => counter,
+            Err(gap) => return Ok(Completion::ignored_with(gap.why)),
+        };
+        counter.watch_process(std::process::id())?;
+        counter.start_counting()?;
+        counter.time_waits(true)?;
+        let own = std::thread::spawn(move || {
+            pin_current(first).unwrap();
+            play_pipes_on(Some(last))
+        });
+        let [one, other] = own.join().unwrap();
+        assert!(!counter.read_waits().is_empty());
+        let counts = counter.take_counts();
+        let between =
+            counts.waits.iter().filter(|wait| [(one, other), (other, one)].contains(&(wait.waker, wait.wakee)));
+        let of = |side: bool| between.clone().filter(|wait| wait.is_across == side).map(|wait| wait.waits).sum::<u64>();
+        // Another cpu may have begun the partner before it was pinned.
+        assert!(of(is_across) >= ROUND_TRIPS / 10 && of(!is_across) <= 2, "{groups:?}: {:?}", counts.waits);
+    }
+    Ok(Completion::Completed)
+}
+
 fn attach_and_wait() -> ExitCode {
-    let mut counter = WakeCounter::open().unwrap();
+    let mut counter = WakeCounter::open(&[]).unwrap();
     counter.watch_process(std::process::id()).unwrap();
     counter.start_counting().unwrap();
     counter.time_waits(true).unwrap();
@@ -240,7 +279,7 @@ fn own_programs() -> usize {
 }
 
 fn report_gap() -> ExitCode {
-    match WakeCounter::open() {
+    match WakeCounter::open(&[]) {
         Ok(_) => println!("it may"),
         Err(gap) => println!("{}: {}", gap.why, gap.cure.unwrap_or_default()),
     }

@@ -92,9 +92,11 @@ fn refused() -> RunTestResult {
 }
 
 fn passed_on() -> RunTestResult {
-    // A shell cannot trap what was ignored when it began, as SIGHUP under nohup(1).
-    let names = ["TERM", "INT", "HUP", "USR1", "USR2", "QUIT", "WINCH", "ALRM"];
-    for name in names.into_iter().filter(|name| *name != "HUP" || !hangup_is_ignored()) {
+    let ignored = ignored_signals();
+    // A shell cannot trap what was ignored when it began, as SIGHUP under nohup(1) and SIGINT and SIGQUIT in the background of a script.
+    let signals =
+        [(15, "TERM"), (2, "INT"), (1, "HUP"), (10, "USR1"), (12, "USR2"), (3, "QUIT"), (28, "WINCH"), (14, "ALRM")];
+    for (_, name) in signals.into_iter().filter(|(number, _)| ignored & 1 << (number - 1) == 0) {
         let shell = format!("trap 'echo got; exit 9' {name}; echo ready; while :; do sleep 0.01; done");
         let mut running = RunningCommand::start(&mut run(&["--on", one_cpu(), "-v", "sh", "-c", &shell]));
         same(running.line(), "ready".to_owned(), "the command")?;
@@ -105,11 +107,11 @@ fn passed_on() -> RunTestResult {
     Ok(Completion::Completed)
 }
 
-/// Whether signal 1 is among those that this process ignores: proc(5), "SigIgn".
-fn hangup_is_ignored() -> bool {
+/// Returns the mask of the signals that this process ignores: proc(5), "SigIgn".
+fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }
 
 /// A command that signals its own group has the signal once: corewise, which is of the group, does not pass it on.

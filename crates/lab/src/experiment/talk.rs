@@ -21,10 +21,13 @@ use super::subject::ExperimentSubject;
 use super::subject::command::check_installed;
 use super::{RunnerEnd, TrialRequest, create_experiment};
 use crate::placement::reachable_here;
-use crate::talk::{TalkSubject, TalkWatcher};
+use crate::talk::{TalkSubject, TalkWatcher, watch_talk};
 
 /// Longest time for which a first run is watched.
 const LONGEST_WATCH: Duration = Duration::from_secs(30);
+/// Time for which running processes are watched, unless this share of the session's time is shorter.
+const RUNNING_WATCH: Duration = Duration::from_secs(10);
+const RUNNING_SHARE: u32 = 6;
 
 /// Placements that a graph proposes, as an experiment takes them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,7 +100,7 @@ pub fn watch_command(
     Ok((graph, executed.map_err(not_started)?))
 }
 
-/// Watches a first run of an experiment's subject on the OS default: a run of a command, or a slot of running processes.
+/// Watches a first run of an experiment's command on the OS default.
 ///
 /// # Errors
 /// Why it cannot be run, or why no wakes can be seen.
@@ -123,6 +126,21 @@ pub fn watch_first_run(
     let (graph, _) =
         watch_during(watched, LONGEST_WATCH, context.stop, || runner.run(&experiment.arms[0], 0, request))?;
     if context.stop.load(Ordering::SeqCst) { Err(ExperimentError::NotBegun(RunnerEnd::Stopped)) } else { Ok(graph) }
+}
+
+/// Watches running processes and their descendants before an experiment; nothing is changed.
+///
+/// # Errors
+/// Why no wakes can be seen; that the session was stopped.
+pub fn watch_running(
+    processes: &[u32],
+    context: &ExperimentContext<'_>,
+    corewise: &str,
+) -> Result<TalkGraph, ExperimentError> {
+    let limit = context.budget.map_or(RUNNING_WATCH, |budget| RUNNING_WATCH.min(budget / RUNNING_SHARE));
+    let is_stopped = || context.stop.load(Ordering::SeqCst);
+    let graph = watch_talk(TalkSubject { processes, command: &[], corewise }, limit, &is_stopped)?;
+    if is_stopped() { Err(ExperimentError::NotBegun(RunnerEnd::Stopped)) } else { Ok(graph) }
 }
 
 /// Watches what `run` starts on this thread, until it returns.

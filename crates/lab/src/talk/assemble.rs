@@ -6,6 +6,7 @@ use std::time::Duration;
 use corewise_machine::Gap;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_model::artifact::ArtifactProvenance;
+use corewise_model::talk::waits::{PlacedWaits, WaitSlot};
 use corewise_model::talk::{TalkEdge, TalkGraph, TalkSource, TalkVertex, VertexKind, WakeMeans};
 use corewise_sys::wakes::WakeOrigin;
 use corewise_sys::{Root, irq};
@@ -31,6 +32,8 @@ pub struct SeenTalk {
     pub wakes: Vec<SeenWakes>,
     /// Number of waits and their time in nanoseconds, by waker and wakee; 0 stands for interrupts.
     pub waits: BTreeMap<(u32, u32), (u64, u64)>,
+    /// The thread that was woken most, and its waits in each slot by where its waker ran.
+    pub placed: Option<(u32, Vec<WaitSlot>)>,
     pub lost: u64,
     pub gaps: Vec<Gap>,
 }
@@ -65,6 +68,7 @@ pub fn assemble_graph(
         seconds: elapsed.as_secs_f64(),
         source: seen.source,
         edges: edges.collect(),
+        placed_waits: seen.placed.and_then(|(wakee, slots)| builder.find_waits(wakee, slots)),
         vertices: builder.vertices,
         lost: seen.lost,
         gaps,
@@ -157,6 +161,10 @@ impl<'a> GraphBuilder<'a> {
             Some(SeenProgram::Named(name)) => Err(name.clone()),
             _ => Err(thread.name.clone()),
         }
+    }
+
+    fn find_waits(&self, wakee: u32, slots: Vec<WaitSlot>) -> Option<PlacedWaits> {
+        self.places.get(&VertexKey::Thread(wakee)).map(|place| PlacedWaits { wakee: *place, slots })
     }
 
     fn place_of(&mut self, key: VertexKey) -> usize {

@@ -112,6 +112,7 @@ impl GuessedTalk {
             source: TalkSource::OwnSwitches,
             wakes: guess_wakers(&switches).into_iter().map(seen).collect(),
             waits: BTreeMap::new(),
+            placed: None,
             lost: self.lost,
             gaps: self.gaps,
         }

@@ -103,6 +103,7 @@ impl RingTalk {
             source: TalkSource::PerfRing,
             wakes: tally.wakes.into_iter().map(seen).collect(),
             waits: BTreeMap::new(),
+            placed: None,
             lost: tally.lost,
             gaps,
         }

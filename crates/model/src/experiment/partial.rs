@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::BlockOutcome;
 use super::shape::split_modes;
+use crate::stats::signs::sign_test;
 
 /// Minimum difference of the numbers of runs in the part.
 const FEWEST_RUNS: u32 = 3;
@@ -70,7 +71,7 @@ pub(super) fn observe_partial_gain(outcomes: &[BlockOutcome]) -> Option<PartialG
         of: pairs.len() as u32,
         gain: if has_more { other_baseline - candidate } else { baseline - other_candidate },
         others: Some(other_baseline - other_candidate).filter(|gain| gain.is_finite()),
-        p_value: sign_test(pairs.iter().map(|pair| pair.map(|x| (x >= from) == is_slow))),
+        p_value: test_shares(pairs.iter().map(|pair| pair.map(|x| (x >= from) == is_slow))),
     };
     let are_enough = of_candidate.abs_diff(of_baseline) >= FEWEST_RUNS && found.p_value < MOST_PROBABLE;
     (are_enough && found.differing_share() < MOST_SHARE && found.gain.is_finite()).then_some(found)
@@ -81,21 +82,13 @@ pub(super) fn observe_partial_gain(outcomes: &[BlockOutcome]) -> Option<PartialG
 ///
 /// The groups do not depend on which run is whose. So exchanging the two of a pair leaves them as they are, and the test
 /// is exact although they were chosen after the runs.
-fn sign_test(in_part: impl Iterator<Item = [bool; 2]>) -> f64 {
+fn test_shares(in_part: impl Iterator<Item = [bool; 2]>) -> f64 {
     let (mut candidate, mut baseline) = (0_u32, 0_u32);
     for pair in in_part {
         candidate += u32::from(pair == [true, false]);
         baseline += u32::from(pair == [false, true]);
     }
-    let (all, fewer) = (candidate + baseline, candidate.min(baseline));
-    // Logarithms of binomial coefficients: a thousand pairs would underflow.
-    let mut term = -f64::from(all) * std::f64::consts::LN_2;
-    let mut tail = 0.0;
-    for count in 0..=fewer {
-        tail += term.exp();
-        term += (f64::from(all - count) / f64::from(count + 1)).ln();
-    }
-    (2.0 * tail).min(1.0)
+    sign_test(candidate, baseline)
 }
 
 #[cfg(test)]
@@ -147,17 +140,5 @@ mod tests {
         let often = |every: u32| move |block: u32| block.is_multiple_of(every);
         assert_eq!(found(&pairs(60, 0.3, often(3), |block| block % 4 == 1)), None, "20 against 15 is chance");
         assert_eq!(found(&[]), None);
-    }
-
-    #[test]
-    fn the_sign_test_is_that_of_the_binomial_distribution() {
-        let test = |candidate: usize, baseline: usize| {
-            let pairs = [vec![[true, false]; candidate], vec![[false, true]; baseline], vec![[true, true]; 5]].concat();
-            sign_test(pairs.into_iter())
-        };
-        for (found, expected) in [(test(0, 0), 1.0), (test(6, 0), 0.03125), (test(2, 8), 0.109375), (test(5, 5), 1.0)] {
-            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
-        }
-        assert!(test(2_000, 0) >= 0.0 && test(1_000, 1_000) == 1.0);
     }
 }

@@ -33,9 +33,16 @@ impl Artifact for TalkGraph {
         if self.edges.iter().any(|edge| !is_place(edge.waker) || !is_place(edge.wakee)) {
             return Err("an edge is between threads that it does not have".to_owned());
         }
+        let waits = self.placed_waits.iter();
+        if waits.clone().any(|waits| !is_place(waits.wakee) || waits.slots.len() > MOST_PARTS) {
+            return Err("it has waits of a thread that it does not have, or too many".to_owned());
+        }
+        let of_waits = waits.flat_map(|waits| &waits.slots).flat_map(|slot| [slot.inside, slot.across]);
+        let of_waits = of_waits.flat_map(|sum| [sum.waits, sum.waiting_ns]);
         let is_wrong = |value: f64| !(0.0..=1e15).contains(&value);
         let of_edges = self.edges.iter().flat_map(|edge| [Some(edge.wakes), edge.waiting_ns]).flatten();
-        match of_edges.chain(self.vertices.iter().map(|vertex| vertex.busy_share)).find(|value| is_wrong(*value)) {
+        let of_vertices = self.vertices.iter().map(|vertex| vertex.busy_share);
+        match of_edges.chain(of_waits).chain(of_vertices).find(|value| is_wrong(*value)) {
             Some(value) => Err(format!("{value} is no number of wakes, no time and no share")),
             None => Ok(()),
         }

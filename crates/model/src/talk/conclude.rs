@@ -65,6 +65,7 @@ fn compose_statements(graph: &TalkGraph, folded: &FoldedTalk, groups: &TalkGroup
     statements.extend(state_groups(folded, groups));
     statements.extend(state_busy_threads(folded).map(counted));
     statements.extend(state_longest_wait(folded).map(counted));
+    statements.extend(state_distance(graph));
     if graph.source == TalkSource::OwnSwitches {
         statements.push(counted("The edges are guessed from which thread ran while another waited.".to_owned()));
     }
@@ -125,6 +126,18 @@ fn state_busy_threads(folded: &FoldedTalk) -> Option<String> {
             "{shown} and {more} more compute all the time: each gets a core of its own if there are enough."
         )),
     }
+}
+
+/// Returns the sentence about waits across last-level caches.
+fn state_distance(graph: &TalkGraph) -> Option<TalkStatement> {
+    let waits = graph.placed_waits.as_ref()?;
+    let longer = waits.find_longer_waits()?;
+    let (name, across_us) = (&graph.vertices[waits.wakee].name, 1e-3 * longer.across_ns);
+    let statement = format!(
+        "{name} waits {across_us:.1} µs after a wake from another last-level cache, {:.1} times as long as from its own.",
+        longer.ratio
+    );
+    Some(TalkStatement { statement, p_value: Some(longer.p_value) })
 }
 
 /// Returns the sentence about the longest wait among the edges that carry at least a hundredth of the wakes.

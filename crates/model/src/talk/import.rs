@@ -199,6 +199,7 @@ fn build_graph(
         source: TalkSource::File,
         vertices,
         edges,
+        placed_waits: None,
         lost: 0,
         gaps,
     })

@@ -12,6 +12,7 @@ use super::fold::FoldedTalk;
 use super::groups::find_talk_groups;
 use super::import::read_talk;
 use super::plan::{pattern_of_name, plan_talk};
+use super::waits::{PlacedWaits, SummedWaits, WaitSlot};
 use super::*;
 use crate::Artifact as _;
 use crate::artifact::{ArtifactOrigin, ArtifactProvenance};
@@ -49,6 +50,7 @@ fn graph(names: &[&str], edges: &[(&str, &str, f64)]) -> TalkGraph {
         source: TalkSource::Bpf,
         vertices: names.iter().enumerate().map(vertex).collect(),
         edges: edges.iter().flat_map(both).collect(),
+        placed_waits: None,
         lost: 0,
         gaps: Vec::new(),
     }
@@ -310,4 +312,25 @@ fn ten_thousand_threads_are_folded_and_planned() {
     assert_eq!(folded.vertices.len(), 2);
     let plan = plan_talk(&crowd, &folded, &machine, &costs).unwrap();
     assert_eq!(plan.left_out, 10_001 - 512);
+}
+
+#[test]
+fn waits_across_caches_are_a_sentence_with_its_test() {
+    let sum = |waits: f64, us: f64| SummedWaits { waits, waiting_ns: 1e3 * waits * us };
+    let slot = WaitSlot { inside: sum(30.0, 2.4), across: sum(10.0, 48.0) };
+    let mut talk = graph(&["reader", "writer"], &[("reader", "writer", 1e4)]);
+    talk.placed_waits = Some(PlacedWaits { wakee: 0, slots: vec![slot; 12] });
+    talk.check_loaded().unwrap();
+    let stated = TalkConclusions::new(&talk, None, None).statements;
+    let distance = stated.iter().find(|stated| stated.statement.contains("last-level")).unwrap();
+    assert_eq!(
+        distance.statement,
+        "reader waits 48.0 µs after a wake from another last-level cache, 20.0 times as long as from its own."
+    );
+    assert!(distance.p_value.unwrap() < 0.001);
+    talk.placed_waits = Some(PlacedWaits { wakee: 2, slots: vec![slot] });
+    assert!(talk.check_loaded().unwrap_err().contains("waits of a thread"));
+    talk.placed_waits =
+        Some(PlacedWaits { wakee: 0, slots: vec![WaitSlot { inside: sum(-1.0, 1.0), across: slot.across }] });
+    assert!(talk.check_loaded().is_err());
 }

@@ -14,7 +14,7 @@ mod programs;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use corewise_machine::Gap;
+use corewise_machine::{CpuSet, Gap};
 
 use super::proc_files::read_file;
 use super::process::sees_all_numbers;
@@ -43,22 +43,23 @@ pub struct WakeCounter {
 }
 
 impl WakeCounter {
-    /// Loads the programs. Nothing is attached yet.
+    /// Loads the programs. Nothing is attached yet. Waits are told apart by whether waker and woken thread ran in the same of `groups`; cpus
+    /// without a group are one more group.
     ///
     /// # Errors
     /// The gap that says why this kernel or user cannot count so, and what would change that.
-    pub fn open() -> Result<Self, Gap> {
+    pub fn open(groups: &[CpuSet]) -> Result<Self, Gap> {
         if !sees_all_numbers() {
             // The kernel's programs see the task numbers of the initial namespace.
             return Err(Gap::new(WHAT, "processes have numbers of their own in this container")
                 .cured_by("run outside the container"));
         }
         let layout = read_layout()?;
-        Self::load_programs(&layout).map_err(|error| refusal_gap(&error))
+        Self::load_programs(&layout, groups).map_err(|error| refusal_gap(&error))
     }
 
-    fn load_programs(layout: &KernelLayout) -> io::Result<Self> {
-        let maps = create_maps()?;
+    fn load_programs(layout: &KernelLayout, groups: &[CpuSet]) -> io::Result<Self> {
+        let maps = create_maps(groups)?;
         let load = |name, tracepoint, text: Vec<_>| load_program(name, tracepoint, &text);
         let counting = vec![
             load("corewise_fork", layout.forking, programs::follow_children(layout, &maps))?,
@@ -111,6 +112,11 @@ impl WakeCounter {
         Ok(())
     }
 
+    /// Returns the waits since the beginning.
+    pub fn read_waits(&self) -> Vec<WakeWait> {
+        entries::read_waits(&self.maps)
+    }
+
     /// Ends counting; what was counted remains.
     pub fn stop_counting(&mut self) {
         self.attached_timing.clear();
@@ -124,7 +130,7 @@ impl WakeCounter {
     }
 }
 
-fn create_maps() -> io::Result<WakeMaps> {
+fn create_maps(groups: &[CpuSet]) -> io::Result<WakeMaps> {
     let hash = |key_bytes, value_bytes, entries| create_map(MapKind::Hash, key_bytes, value_bytes, entries);
     Ok(WakeMaps {
         watched: hash(4, 4, MOST_PROCESSES)?,
@@ -134,7 +140,18 @@ fn create_maps() -> io::Result<WakeMaps> {
         lost: create_map(MapKind::Array, 4, 8, 1)?,
         begun: hash(4, programs::BEGUN_VALUE_BYTES, MOST_TASKS)?,
         waits: hash(programs::WAIT_KEY_BYTES, programs::WAIT_VALUE_BYTES, MOST_EDGES)?,
+        groups: create_groups(groups)?,
     })
+}
+
+/// Creates the map of each cpu's group: the place in the list, from 1, and 0 for cpus in no group.
+fn create_groups(groups: &[CpuSet]) -> io::Result<OwnedFd> {
+    let cpus = groups.iter().filter_map(CpuSet::highest).max().map_or(1, |last| last + 1);
+    let map = create_map(MapKind::Array, 4, 4, cpus)?;
+    for (group, cpu) in (1_u32..).zip(groups).flat_map(|(group, cpus)| cpus.iter().map(move |cpu| (group, cpu))) {
+        update_map(&map, &cpu.to_ne_bytes(), &group.to_ne_bytes())?;
+    }
+    Ok(map)
 }
 
 fn read_layout() -> Result<KernelLayout, Gap> {

@@ -60,13 +60,15 @@ pub struct WakeCount {
     pub wakes: u64,
 }
 
-/// Times from wakes until the woken thread ran.
+/// Times from wakes until the woken thread ran, of wakes that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakeWait {
     /// The waker; 0 for an interrupt and the idle task.
     pub waker: u32,
     /// The woken thread.
     pub wakee: u32,
+    /// Whether the thread ran in another group of cpus than its waker.
+    pub is_across: bool,
     /// Number of waits.
     pub waits: u64,
     /// Their time, in nanoseconds.

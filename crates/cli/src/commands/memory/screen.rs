@@ -50,8 +50,10 @@ pub fn compose_story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &St
             .fold(told.with(Evidence, loads_lines(loads)), |told, load| told.with(Details, load_lines(load))),
     };
     let is_measured = !map.is_empty();
-    let remark =
-        (is_measured && conclusions.findings.is_empty()).then_some("Nothing stands out: leave memory to the system.");
+    let remark = (is_measured && conclusions.findings.is_empty()).then_some(match map.rounds {
+        0 => "The time was too short to say where memory should lie.",
+        _ => "Nothing stands out: leave memory to the system.",
+    });
     let says_something = is_measured || !conclusions.findings.is_empty();
     let means = says_something.then(|| compose_meaning(remark, &conclusions.findings, &conclusions.no_difference));
     told.with(Answer, means.unwrap_or_default()).with(Notes, compose_foot(map, conclusions, kept))

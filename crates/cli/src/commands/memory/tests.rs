@@ -45,6 +45,20 @@ fn no_map_steers_or_hides() {
     }
 }
 
+/// Without a whole round, equal costs and missing ones look alike.
+#[test]
+fn a_map_without_a_whole_round_says_nothing_about_nodes() {
+    let mut map = two_nodes();
+    map.rounds = 0;
+    map.cells.iter_mut().for_each(|cell| {
+        cell.huge_ns.clear();
+        cell.small_ns.clear();
+        cell.bandwidth.clear();
+    });
+    let told = screen::compose_story(&map, &map.draw_conclusions(), &StorageStatus::No).screen_at_width(80).to_plain();
+    assert!(told.contains("The time was too short") && !told.contains("leave memory to the system"), "{told}");
+}
+
 #[test]
 fn every_sentence_is_in_every_form() {
     let map = two_nodes();

@@ -78,9 +78,9 @@ pub struct TryArguments {
     /// `corewise topology --devices` lists the devices
     #[arg(help_heading = "Placements and memory", long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
     pub near: Option<String>,
-    /// Run the command once and watch which of its threads wake each other; try the placements that bring these together,
-    /// besides the placements of --on or the planned ones. `corewise talk` shows the graph
-    #[arg(help_heading = "Placements and memory", long, conflicts_with_all = ["live", "services", "role", "variant", "suite", "simulate", "resume", "again", "dry_run"])]
+    /// Run the command once, or leave the processes alone for 10 s, and watch which threads wake each other; try the placements
+    /// that bring these together, besides the placements of --on or the planned ones. `corewise talk` shows the graph
+    #[arg(help_heading = "Placements and memory", long, conflicts_with_all = ["services", "role", "variant", "suite", "simulate", "resume", "again", "dry_run"])]
     pub talk: bool,
     /// Compare variants of the program; may be repeated, and the first one is the baseline. NAME=COMMAND is a whole command line.
     /// With a COMMAND behind `--`, the text of a variant stands where COMMAND has {variant}; if it has none, the text sets

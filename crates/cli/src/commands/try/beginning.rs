@@ -81,13 +81,14 @@ fn start_experiment(
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
 ) -> Result<SessionStart, CommandFailure> {
-    if let (true, SubjectTask::Command(command)) = (new.watches_talk, &new.subject) {
-        let (command, builder) = talk::add_talk(command, &new.builder, context, settings)?;
-        let experiment = build_experiment(&builder, &command, context, settings)?;
-        return Ok(SessionStart::new(store_new(experiment, settings)?, Box::new(command)));
-    }
-    let subject = new.subject.open(settings)?;
-    let experiment = build_experiment(&new.builder, &*subject, context, settings)?;
+    let talked = match new.watches_talk {
+        true => Some(talk::add_talk(&new.subject, &new.builder, context, settings)?),
+        false => None,
+    };
+    let (subject, builder) =
+        talked.as_ref().map_or((&new.subject, &new.builder), |(subject, builder)| (subject, builder));
+    let subject = subject.open(settings)?;
+    let experiment = build_experiment(builder, &*subject, context, settings)?;
     Ok(SessionStart::new(store_new(experiment, settings)?, subject))
 }
 

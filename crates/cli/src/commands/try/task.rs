@@ -308,8 +308,9 @@ impl NewExperiment {
             seed,
             ..ExperimentBuilder::new()
         };
-        if watches_talk && !matches!(subject, SubjectTask::Command(_)) {
-            return Err(CommandFailure::usage_error("--talk watches a command, with one number of threads"));
+        if watches_talk && !matches!(subject, SubjectTask::Command(_) | SubjectTask::Processes(_)) {
+            let what = "--talk watches a command with one number of threads, or running processes";
+            return Err(CommandFailure::usage_error(what));
         }
         Ok(Self { builder, subject, is_dry, watches_talk })
     }

@@ -18,12 +18,17 @@ pub fn read_counts(maps: &WakeMaps) -> WakeCounts {
     let (processes, tasks) = (read_processes(maps), read_tasks(maps, &edges));
     drop_strangers(&mut edges, &processes, &tasks);
     WakeCounts {
-        waits: read_map(&maps.waits, MOST_EDGES).iter().map(|(key, value)| parse_wait(key, value)).collect(),
+        waits: read_waits(maps),
         lost: read_entry(&maps.lost, &[0; 4]).map_or(0, u64::from_ne_bytes),
         edges,
         processes,
         tasks,
     }
+}
+
+/// Reads the waits since the beginning.
+pub fn read_waits(maps: &WakeMaps) -> Vec<WakeWait> {
+    read_map(&maps.waits, MOST_EDGES).iter().map(|(key, value)| parse_wait(key, value)).collect()
 }
 
 /// Drops wakes of other tasks by an interrupt: it only interrupted a watched thread.
@@ -78,7 +83,7 @@ fn interrupt_number(kept: i32, waits_for_files: bool) -> Option<u32> {
 
 fn parse_wait(key: &[u8; WAIT_KEY_BYTES], value: &[u8; WAIT_VALUE_BYTES]) -> WakeWait {
     let (waits, waiting_ns) = (long_at(value, 0), long_at(value, 8));
-    WakeWait { waker: word_at(key, 0), wakee: word_at(key, 4), waits, waiting_ns }
+    WakeWait { waker: word_at(key, 0), wakee: word_at(key, 4), is_across: word_at(key, 8) != 0, waits, waiting_ns }
 }
 
 fn parse_task(thread: u32, value: &[u8; TASK_VALUE_BYTES]) -> WakeTask {

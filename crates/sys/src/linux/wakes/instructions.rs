@@ -45,6 +45,7 @@ pub enum KernelFunction {
     Update = 2,
     Delete = 3,
     Time = 5,
+    CurrentCpu = 8,
     CurrentNumbers = 14,
     CurrentTask = 158,
     UserRegisters = 175,

@@ -13,7 +13,7 @@ pub const EDGE_KEY_BYTES: usize = 20;
 pub const EDGE_VALUE_BYTES: usize = 8;
 pub const TASK_VALUE_BYTES: usize = 24;
 pub const BEGUN_VALUE_BYTES: usize = 16;
-pub const WAIT_KEY_BYTES: usize = 8;
+pub const WAIT_KEY_BYTES: usize = 12;
 pub const WAIT_VALUE_BYTES: usize = 16;
 
 /// Value of a watched process: its wakes are counted, or only its children are watched.
@@ -44,8 +44,10 @@ pub struct WakeMaps {
     pub lost: OwnedFd,
     /// Time and waker of the wake that a task has not followed yet.
     pub begun: OwnedFd,
-    /// Number of waits and their time, by both tasks.
+    /// Number of waits and their time, by both tasks and whether they ran in different groups of cpus.
     pub waits: OwnedFd,
+    /// The group of each cpu.
+    pub groups: OwnedFd,
 }
 
 /// Places in the stack.
@@ -89,6 +91,16 @@ fn load_interrupt(text: &mut ProgramText, maps: &WakeMaps) {
     text.look_up(&maps.handled, SMALL_KEY);
     let is_unknown = text.jump_if_equal(R0, 0);
     text.load(Four, R8, R0, 0);
+    text.land([is_unknown]);
+}
+
+/// R0 becomes the group of this cpu.
+fn load_group(text: &mut ProgramText, maps: &WakeMaps) {
+    text.call(KernelFunction::CurrentCpu);
+    text.store(Four, R10, SMALL_KEY, R0);
+    text.look_up(&maps.groups, SMALL_KEY);
+    let is_unknown = text.jump_if_equal(R0, 0);
+    text.load(Four, R0, R0, 0);
     text.land([is_unknown]);
 }
 
@@ -243,7 +255,7 @@ pub fn mark_timer(maps: &WakeMaps, begins: bool) -> Vec<BpfInstruction> {
     text.instructions
 }
 
-/// Writes the program that keeps the time of a wake, at `sched_waking`.
+/// Writes the program that keeps the time of a wake and the group of its cpu, at `sched_waking`.
 pub fn begin_waits(layout: &KernelLayout, maps: &WakeMaps) -> Vec<BpfInstruction> {
     let mut text = ProgramText::default();
     let watched = skip_unwatched(&mut text, layout, maps);
@@ -256,7 +268,9 @@ pub fn begin_waits(layout: &KernelLayout, maps: &WakeMaps) -> Vec<BpfInstruction
     text.call(KernelFunction::Time);
     text.store(Eight, R10, VALUE, R0);
     let waker = lower_half(&mut text);
-    text.store(Eight, R10, VALUE + 8, waker);
+    text.store(Four, R10, VALUE + 8, waker);
+    load_group(&mut text, maps);
+    text.store(Four, R10, VALUE + 12, R0);
     text.load(Four, R1, R6, layout.task_number);
     text.store(Four, R10, SMALL_KEY, R1);
     text.update(&maps.begun, SMALL_KEY, VALUE, false);
@@ -276,12 +290,19 @@ pub fn end_waits(layout: &KernelLayout, maps: &WakeMaps) -> Vec<BpfInstruction> 
     text.load(Four, R1, R0, 8);
     text.store(Four, R10, KEY, R1);
     text.store(Four, R10, KEY + 4, R6);
+    text.load(Four, R9, R0, 12);
     text.load_map(R1, &maps.begun);
     text.point_to_stack(R2, SMALL_KEY);
     text.call(KernelFunction::Delete);
     text.call(KernelFunction::Time);
     text.subtract(R0, R7);
     text.copy(R8, R0);
+    load_group(&mut text, maps);
+    text.set(R1, 0);
+    let is_inside = text.jump_if_same(R9, R0);
+    text.set(R1, 1);
+    text.land([is_inside]);
+    text.store(Four, R10, KEY + 8, R1);
     text.look_up(&maps.waits, KEY);
     let is_known = text.jump_if_other(R0, 0);
     text.set(R1, 0);

@@ -1,11 +1,13 @@
-//! Placements that are proposed by a first run of the command, which is watched.
+//! Placements that are proposed by watching a first run of the command, or the running processes.
 
 use corewise_lab::LabError;
-use corewise_lab::experiment::talk::{TalkCandidates, conclude_talk, watch_first_run, within_reach};
+use corewise_lab::experiment::talk::{TalkCandidates, conclude_talk, watch_first_run, watch_running, within_reach};
 use corewise_lab::experiment::{
     CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentContext, ExperimentError, PlacementChoice,
 };
+use corewise_model::trial::ThreadRole;
 
+use super::super::task::{LiveTask, SubjectTask};
 use crate::app::failure::CommandFailure;
 use crate::app::output::print_message;
 use crate::app::settings::ProgramSettings;
@@ -16,25 +18,36 @@ use crate::draw::printable::printable_prefix;
 /// Maximum columns of the proposed placements in a message.
 const LONGEST_LIST: usize = 300;
 
-/// Watches a first run of a command, stores the graph, and adds what it proposes to the placements of an experiment, which keep the ones that
-/// were named or would be planned.
+/// Watches a first run of a command, or running processes, stores the graph, and adds its proposals to the placements of an experiment, which
+/// keep the ones that were named or would be planned.
 ///
 /// If no wakes can be seen here, a warning says so, and nothing is added.
 ///
 /// # Errors
-/// Why the command cannot be run.
+/// Why the command cannot be run, or why the processes cannot be placed.
 pub fn add_talk(
-    command: &CommandSubject,
+    subject: &SubjectTask,
     builder: &ExperimentBuilder,
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
-) -> Result<(CommandSubject, ExperimentBuilder), CommandFailure> {
-    print_message(&"note: watching a first run, to see which threads wake each other");
-    let mut graph = match watch_first_run(command, context, env!("CARGO_PKG_VERSION")) {
+) -> Result<(SubjectTask, ExperimentBuilder), CommandFailure> {
+    let watched = match subject {
+        SubjectTask::Command(command) => {
+            print_message(&"note: watching a first run, to see which threads wake each other");
+            watch_first_run(command, context, env!("CARGO_PKG_VERSION"))
+        }
+        SubjectTask::Processes(live) => {
+            let processes: Vec<u32> = live.find()?.processes.iter().map(|process| process.id).collect();
+            print_message(&"note: watching the processes, to see which threads wake each other; nothing is changed");
+            watch_running(&processes, context, env!("CARGO_PKG_VERSION"))
+        }
+        SubjectTask::Threads(_) | SubjectTask::Services(..) => return Ok((subject.clone(), builder.clone())),
+    };
+    let mut graph = match watched {
         Ok(graph) => graph,
         Err(ExperimentError::Workload(error @ LabError::NoWakes(_))) => {
             print_message(&format!("warning: {error}: only the other placements are tried"));
-            return Ok((command.clone(), builder.clone()));
+            return Ok((subject.clone(), builder.clone()));
         }
         Err(error) => return Err(error.into()),
     };
@@ -61,8 +74,15 @@ pub fn add_talk(
     };
     let choices = [candidates.choices, others].concat();
     let candidates_of_all = CandidateRequest { choices, memory: memory.clone() };
-    Ok((
-        CommandSubject { thread_roles: candidates.thread_roles, ..command.clone() },
-        ExperimentBuilder { candidates: candidates_of_all, ..builder.clone() },
-    ))
+    let builder = ExperimentBuilder { candidates: candidates_of_all, ..builder.clone() };
+    Ok((place_threads(subject.clone(), candidates.thread_roles), builder))
+}
+
+/// Returns a subject with the threads that have a placement of their own.
+fn place_threads(subject: SubjectTask, thread_roles: Vec<ThreadRole>) -> SubjectTask {
+    match subject {
+        SubjectTask::Command(command) => SubjectTask::Command(CommandSubject { thread_roles, ..command }),
+        SubjectTask::Processes(live) => SubjectTask::Processes(LiveTask { thread_roles, ..live }),
+        other => other,
+    }
 }
