@@ -15,7 +15,7 @@ use corewise_model::sample::METRIC_FORMS;
 use support::{TestPlace, text};
 
 /// Pages of commands that are not named for them.
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 8] = [
     ("survey", "reading-a-survey"),
     ("place", "placement"),
     ("run", "running"),
@@ -23,6 +23,7 @@ const PAGES: [(&str, &str); 7] = [
     ("irq", "interrupts"),
     ("workload", "workloads"),
     ("article", "articles"),
+    ("fleet", "fleets"),
 ];
 /// Begins a table that is made, before its name.
 const BEGIN: &str = "<!-- made by cargo xtask tables: ";
