@@ -144,6 +144,12 @@ fn missing_program() -> TrialWorkOutcome {
     let place = TestPlace::new();
     let words = words_of(&mut place.corewise(&["try", "--", "./no-such-program"]), &[3])?;
     contains(&words, "./no-such-program cannot be started: no such program")?;
+    let file = place.path().join("data.txt");
+    fs::write(&file, "no program")?;
+    for (program, why) in [(file.as_path(), "the file may not be executed"), (place.path(), "it is a folder")] {
+        let words = words_of(place.corewise(&["try", "--"]).arg(program), &[3])?;
+        contains(&words, why)?;
+    }
     contains(&words_of(&mut place.corewise(&["history"]), &[0])?, "Nothing is stored")?;
     Ok(Completion::Completed)
 }

@@ -318,14 +318,14 @@ pub struct SessionForecast {
     pub trials: u32,
     /// Time of these trials with their rests.
     pub earliest: Duration,
-    /// Remaining budget; `None` without one.
-    pub left: Option<Duration>,
+    /// The budget and what is left of it; `None` without one.
+    pub budget: Option<[Duration; 2]>,
 }
 
 impl SessionForecast {
     /// Returns true if a verdict is possible within the budget.
     pub fn fits_budget(&self) -> bool {
-        self.left.is_none_or(|left| self.earliest <= left)
+        self.budget.is_none_or(|[_, left]| self.earliest <= left)
     }
 }
 

@@ -59,6 +59,11 @@ impl<'a> SessionBudget<'a> {
         self.made_up.unwrap_or_else(|| self.began.elapsed())
     }
 
+    /// Returns the limit; `None` if there is none.
+    pub const fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
     /// Returns the remaining time; `None` if there is no limit.
     pub fn time_left(&self) -> Option<Duration> {
         self.limit.map(|limit| limit.saturating_sub(self.elapsed_time()))

@@ -146,6 +146,7 @@ impl<'a> TalkWatcher<'a> {
         let command = self.roster.command_line(self.subject.command);
         let mut graph = assemble::assemble_graph(seen, &self.roster, elapsed, provenance);
         graph.command = command;
+        graph.running = self.subject.processes.to_vec();
         graph.gaps.splice(0..0, self.gaps);
         graph
     }

@@ -204,6 +204,8 @@ suggestions! {
     memory_simulated(machine: &str = "fx-8150", seed: u64 = 1) =>
         corewise_command("memory").with_option("--simulate", machine).with_option("--seed", seed);
     talk(program: &[String] = &["./app".to_owned()]) => corewise_command("talk").with_program(program);
+    talk_running(processes: &[u32] = &[4711]) =>
+        processes.iter().fold(corewise_command("talk"), |command, process| command.with_option("--pid", process));
     talk_plan(file: &str = "app.json") => corewise_command("talk").with_option("--plan", file);
     worth() => corewise_command("worth");
     fleet_survey_hosts(hosts: &str = "hosts.txt") => corewise_command("fleet survey").with_option("--hosts", hosts);
@@ -219,6 +221,8 @@ suggestions! {
     try_on(places: &[String] = &["llc:0".to_owned(), "pack(4, group)".to_owned()]) =>
         places.iter().fold(corewise_command("try"), |command, place| command.with_option("--on", place)).with_program(&APP);
     try_talk(program: &[String] = &["./app".to_owned()]) => corewise_command("try --talk").with_program(program);
+    try_talk_running(processes: &[u32] = &[4711]) =>
+        processes.iter().fold(corewise_command("try --talk"), |command, process| command.with_option("--pid", process)).with_option("--metric", "run-delay");
     try_variants() => corewise_command("try").with_option("--variant", "old=./a.out").with_option("--variant", "new=./b.out");
     try_both_of() => corewise_command("try --on A --on B").with_program(&COMMAND);
     try_near(device: &str = "eth0") => corewise_command("try").with_option("--near", device).with_program(&APP);

@@ -32,6 +32,9 @@ pub struct TalkGraph {
     /// The command line that was watched, or that of the first of the running processes; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The running processes that were watched, by number; empty if a command was started, or if unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<u32>,
     /// Time during which wakes were counted, in seconds.
     pub seconds: f64,
     /// How wakes were seen.

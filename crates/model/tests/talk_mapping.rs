@@ -58,3 +58,30 @@ fn large_problems_are_close_to_the_best_known() {
         assert!(mean <= 0.01 && gaps.iter().all(|gap| *gap <= 0.03), "{threads} on {machine:?}: {gaps:?}");
     }
 }
+
+/// Four groups of four on eight caches of three cores with two cpus each: a core for each thread. Each group has room on two caches of one die, but
+/// weak talk with all others draws the groups together.
+#[test]
+fn weak_talk_does_not_split_groups() {
+    let cpus = 48;
+    let cost = |a: usize, b: usize| match [2, 6, 12].map(|size| a / size == b / size) {
+        _ if a == b => 10e-9,
+        [true, ..] => 20e-9,
+        [_, true, _] => 45e-9,
+        [.., true] => 110e-9,
+        _ => 140e-9,
+    };
+    let pairs = || (0..16_usize).flat_map(|b| (0..b).map(move |a| (a, b)));
+    let problem = MappingProblem {
+        busy: vec![1.0; 16],
+        talk: pairs().map(|(a, b)| (a, b, if a / 4 == b / 4 { 2000.0 } else { 2.0 })).collect(),
+        costs: (0..cpus * cpus).map(|at| cost(at / cpus, at % cpus)).collect(),
+        cores: (0..cpus).map(|cpu| cpu / 2).collect(),
+        seats: 2,
+        anchors: Vec::new(),
+    };
+    let own = problem.assignment_cost(&problem.assign_threads());
+    let on_own_die: Vec<usize> = (0..16).map(|thread| thread / 4 * 12 + thread % 4 * 2).collect();
+    let known = problem.assignment_cost(&on_own_die);
+    assert!(own <= known * 1.001, "{own} where {known} is possible");
+}

@@ -22,6 +22,16 @@ pub fn find_program(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).find_map(|folder| first(folder.join(program)))
 }
 
+/// Says why nothing is found for a program's name.
+pub fn explain_missing(program: &str) -> &'static str {
+    let path = Path::new(program);
+    match (program.contains(std::path::is_separator), path.is_dir(), path.exists()) {
+        (true, true, _) => "it is a folder",
+        (true, _, true) => "the file may not be executed (chmod +x)",
+        _ => "no such program",
+    }
+}
+
 /// Returns the file that a path leads to, as processes that execute it show it: links are followed, and `/` separates folders.
 pub fn as_executed(file: &Path) -> Option<PathBuf> {
     let file = dunce::canonicalize(file).ok()?;

@@ -186,6 +186,9 @@ fn add_rule(typed: KeepAddArguments, rules: &RuleFiles, settings: &ProgramSettin
     if let Some(problem) = here.and_then(|resolved| resolved.problem) {
         print_message(&format!("warning: on this machine rule {} holds nothing: {problem}", rule.name));
     }
+    if let Some(why) = rule.matches.explain_impossible() {
+        print_message(&format!("warning: rule {} matches no process: {why}", rule.name));
+    }
     if let Some(evidence) = rule.evidence.as_ref().filter(|evidence| evidence.so_far) {
         print_message(&format!(
             "note: experiment {} has a winner only so far. If it was tried again, take the later experiment; {} does that.",

@@ -125,7 +125,7 @@ fn read_other_machine(path: &Path) -> Result<Machine, CommandFailure> {
 }
 
 fn read_graph(path: &Path) -> Result<TalkGraph, CommandFailure> {
-    let hint = "It can be JSON of the command talk, lines of WAKER,WAKEE,WAKES, or TreeMatch's matrix.";
+    let hint = "It can be JSON of the command talk, lines of WAKER,WAKEE,WAKES, or a matrix with or without names.";
     // The error contains the name of the file.
     let text = InputFile::open(path, InputKind::TalkGraph).and_then(InputFile::read_bytes);
     let text = text.map_err(|error| CommandFailure::unavailable_error(error).with_hint(hint))?;

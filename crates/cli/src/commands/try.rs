@@ -367,10 +367,13 @@ fn no_value_failure(experiment: &Experiment, trials: &[Trial], ending: &Experime
             ExperimentEnd::Limit => "nothing was tried: --runs-max is smaller than one block",
             _ => "nothing was tried: the budget ended before the first run finished, which was cut off",
         };
-        return CommandFailure::new(
-            if *ending == ExperimentEnd::Stopped { CommandExit::Interrupted } else { CommandExit::Unavailable },
-            what,
-        );
+        return match ending {
+            ExperimentEnd::Stopped => CommandFailure::new(CommandExit::Interrupted, what),
+            ExperimentEnd::Limit => CommandFailure::unavailable_error(what),
+            _ => {
+                CommandFailure::unavailable_error(what).with_hint("Give it longer with --budget, or a shorter command.")
+            }
+        };
     };
     let words = experiment.arms.first().map(|arm| experiment.workload.command_of(arm)).unwrap_or_default();
     let command = words.first().map_or("", String::as_str);

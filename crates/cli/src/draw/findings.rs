@@ -33,7 +33,7 @@ pub fn compose_findings(survey: &Survey, conclusions: &SurveyConclusions) -> Vec
         } else if conclusions.no_difference.is_empty() {
             " Nothing could be tested: tests need two cpus and several whole rounds."
         } else if survey.cpus.len() == 1 {
-            " Nothing stands out. Tested:"
+            " One cpu has no peers to be compared with. Tested by itself:"
         } else if conclusions.first_cpu.as_ref().is_some_and(|first| first.is_worse == PendingAnswer::CannotTellYet) {
             " Nothing else stands out. Tested:"
         } else {

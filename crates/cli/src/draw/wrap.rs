@@ -6,13 +6,18 @@ use super::text::{NO_BREAK, StyledLine};
 const LONGEST_WORD: usize = 4000;
 /// Width that stands for none, as in a pipe: no cell is cut, and sentences are as wide as a page.
 pub const UNBOUNDED_WIDTH: usize = 1000;
-/// Columns of sentences where there is no width.
+/// Columns of sentences and charts where there is no width.
 const PAGE_WIDTH: usize = 100;
+
+/// Returns the width of sentences and charts: that of a page where there is none.
+pub const fn page_width(width: usize) -> usize {
+    if width >= UNBOUNDED_WIDTH { PAGE_WIDTH } else { width }
+}
 
 /// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. Unbreakable text wider
 /// than the terminal is broken between its words, and a word if necessary. A line that fits is left as it is.
 pub fn wrap_line(line: &StyledLine, width: usize, hanging: usize) -> Vec<StyledLine> {
-    let width = if width >= UNBOUNDED_WIDTH { PAGE_WIDTH } else { width };
+    let width = page_width(width);
     if line.is_empty() || line.width() <= width {
         return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
     }

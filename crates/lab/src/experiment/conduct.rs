@@ -154,7 +154,7 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
     /// Passes on what the earliest verdict takes. With a reserve, extends the budget to it, or ends the session if it cannot.
     fn weigh_budget(&mut self) -> Result<(), LostTrial<W::Error>> {
         let Some(forecast) = self.forecast_verdict() else { return Ok(()) };
-        let (Some(reserve), Some(left)) = (self.limits.reserve, forecast.left) else {
+        let (Some(reserve), Some([_, left])) = (self.limits.reserve, forecast.budget) else {
             self.watcher.show_forecast(&forecast);
             return Ok(());
         };
@@ -178,8 +178,8 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
         let time_of = |arm: &usize| if self.run_times[*arm].is_zero() { run } else { self.run_times[*arm] };
         let of_block: Duration = arms.iter().map(|arm| time_of(arm) * repeats + rest).sum();
         let trials = blocks * arms.len() as u32;
-        let (earliest, left) = (of_block * blocks, self.budget.time_left());
-        Some(SessionForecast { run, trials, earliest, left })
+        let budget = self.budget.limit().zip(self.budget.time_left()).map(<[Duration; 2]>::from);
+        Some(SessionForecast { run, trials, earliest: of_block * blocks, budget })
     }
 
     /// Returns the number of runs in a row for the trials of the next block. It is the same for all arms, so that they

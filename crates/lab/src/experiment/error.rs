@@ -6,6 +6,7 @@ use corewise_machine::placement::PlacementError;
 use corewise_machine::placement::memory::MemoryError;
 use corewise_machine::{CpuSet, SuggestedCommand, suggested_command};
 use corewise_model::trial::{MEMORY_SIGN, WITHOUT_ECO_QOS};
+use corewise_sys::installed::explain_missing;
 
 use super::RunnerEnd;
 use crate::LabError;
@@ -100,7 +101,7 @@ pub enum ExperimentError {
     #[error("there is no folder for the journal of changes")]
     NoJournal,
     /// The program of the command is not there, or is no program.
-    #[error("{0} cannot be started: no such program")]
+    #[error("{0} cannot be started: {why}", why = explain_missing(.0))]
     NotInstalled(String),
     /// The file for the standard input cannot be read.
     #[error("--input {file}: {source}")]

@@ -65,6 +65,7 @@ pub fn assemble_graph(
         provenance,
         machine: crate::this_machine().ok(),
         command: Vec::new(),
+        running: Vec::new(),
         seconds: elapsed.as_secs_f64(),
         source: seen.source,
         edges: edges.collect(),

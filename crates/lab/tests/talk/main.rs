@@ -268,17 +268,23 @@ fn ten_thousand_threads_are_watched_in_bounded_memory() -> Outcome {
 }
 
 fn running_programs_are_seen() -> Outcome {
-    let child = OwnChild(itself("planted").spawn()?);
-    std::thread::sleep(Duration::from_millis(500));
-    let subject = TalkSubject { processes: &[child.0.id()], command: &[], corewise: "0" };
-    let watch = || watch_talk(subject, Duration::from_secs(1), &|| false).unwrap();
+    let watch_process = |number, seconds| {
+        let subject = TalkSubject { processes: &[number], command: &[], corewise: "0" };
+        watch_talk(subject, Duration::from_secs(seconds), &|| false).unwrap()
+    };
+    let ended = std::cell::Cell::new(0);
+    let watch = || {
+        let child = OwnChild(itself("planted").spawn().unwrap());
+        ended.set(child.0.id());
+        std::thread::sleep(Duration::from_millis(500));
+        watch_process(child.0.id(), 2)
+    };
     let graph = watch_until(watch, has_enough);
     let [right, _] = right_shares(&graph);
     assert!(right >= if graph.source.is_guessed() { 0.5 } else { 0.99 }, "{right}");
     assert!(graph.command[0].contains("talk") && !graph.provenance.partial);
-    drop(child);
     let begun = Instant::now();
-    watch_talk(subject, Duration::from_secs(60), &|| false)?;
+    watch_process(ended.get(), 60);
     assert!(begun.elapsed() < Duration::from_secs(30), "it ended before");
     Ok(Completion::Completed)
 }

@@ -16,6 +16,8 @@ use super::glob::GlobPattern;
 use super::process::ObservedProcess;
 use corewise_machine::vocabulary::{one_of, vocabulary};
 
+/// Length of a process's name that the kernel keeps, in bytes (TASK_COMM_LEN without its end).
+const LONGEST_NAME: usize = 15;
 /// Maximum number of rules in a file.
 const MOST_RULES: usize = 1_000;
 
@@ -130,6 +132,19 @@ impl RuleMatch {
                 false => MatchFit::No,
             },
         }
+    }
+
+    /// Says why no process can ever match, if a pattern cannot be what it is compared with, and what to write instead.
+    pub fn explain_impossible(&self) -> Option<String> {
+        let fixed = |glob: &Option<GlobPattern>| {
+            glob.as_ref().map(GlobPattern::text).filter(|text| !text.contains(['*', '?', '\\'])).map(str::to_owned)
+        };
+        let bare = fixed(&self.exe).filter(|text| !text.contains('/'));
+        let long = fixed(&self.name).filter(|text| text.len() > LONGEST_NAME);
+        let of_exe = bare.map(|text| format!("exe is the whole path of a file, which {text} is not: exe=*/{text}"));
+        of_exe
+            .or(long
+                .map(|text| format!("the kernel cuts names to {LONGEST_NAME} bytes, so none is {text}: exe=*/{text}")))
     }
 
     /// Returns each field as it is typed, "FIELD=PATTERN", the input of [`RuleMatch::of_texts`].

@@ -111,6 +111,25 @@ fn what_a_user_chose_matches_no_rule_of_the_system() {
 }
 
 #[test]
+fn a_pattern_that_fits_no_process_is_explained() {
+    let explained =
+        |text: &str| RuleMatch::of_texts(&[text.to_owned()]).unwrap().explain_impossible().unwrap_or_default();
+    assert!(explained("exe=xz").ends_with("exe=*/xz"));
+    assert!(explained("name=a-very-long-program").contains("15 bytes"));
+    for possible in [
+        "exe=/usr/bin/xz",
+        "exe=*/xz",
+        "exe=?xz",
+        "name=xz",
+        "name=a-very-long-*",
+        "argv=xz",
+        "unit=a-very-long-one.service",
+    ] {
+        assert_eq!(explained(possible), "", "{possible}");
+    }
+}
+
+#[test]
 fn a_pattern_that_names_nothing_makes_no_rule_trustworthy() {
     let is_trustworthy = |texts: &[&str]| {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();

@@ -132,9 +132,10 @@ fn state_busy_threads(folded: &FoldedTalk) -> Option<String> {
 fn state_distance(graph: &TalkGraph) -> Option<TalkStatement> {
     let waits = graph.placed_waits.as_ref()?;
     let longer = waits.find_longer_waits()?;
-    let (name, across_us) = (&graph.vertices[waits.wakee].name, 1e-3 * longer.across_ns);
     let statement = format!(
-        "{name} waits {across_us:.1} µs after a wake from another last-level cache, {:.1} times as long as from its own.",
+        "{} waits {} after a wake from another last-level cache, {:.1} times as long as from its own.",
+        graph.vertices[waits.wakee].name,
+        format_wait(longer.across_ns),
         longer.ratio
     );
     Some(TalkStatement { statement, p_value: Some(longer.p_value) })
@@ -147,5 +148,9 @@ fn state_longest_wait(folded: &FoldedTalk) -> Option<String> {
     let timed = strong.filter_map(|edge| Some((edge, edge.waiting_ns?)));
     let (edge, ns) = timed.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (waker, wakee) = (&folded.vertices[edge.waker].name, &folded.vertices[edge.wakee].name);
-    Some(format!("{wakee} waits longest to run: {:.1} µs after a wake by {waker}.", 1e-3 * ns))
+    Some(format!("{wakee} waits longest to run: {} after a wake by {waker}.", format_wait(ns)))
+}
+
+fn format_wait(ns: f64) -> String {
+    if ns < 1e6 { format!("{:.1} µs", 1e-3 * ns) } else { format!("{:.1} ms", 1e-6 * ns) }
 }

@@ -10,8 +10,8 @@ use super::{TalkEdge, TalkGraph, TalkVertex, VertexKind, WakeMeans};
 
 /// Minimum number of threads that are folded.
 const LEAST_THREADS: usize = 4;
-/// Number of threads of one name from which they are folded in any case.
-const ALWAYS_FOLDED: usize = 65;
+/// Number of threads of one name from which they are folded in any case: more than are placed one by one.
+const ALWAYS_FOLDED: usize = super::plan::MOST_THREADS + 1;
 /// Minimum likeness of the partners of folded threads, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.8;
 /// Stands for numbers in the name of a pool.

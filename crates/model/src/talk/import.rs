@@ -1,4 +1,6 @@
-//! Graphs from files: corewise's own JSON, a table of edges, or the matrix of TreeMatch.
+//! Graphs from files: corewise's own JSON, a table of edges, or a square of numbers, with or without names.
+
+mod matrix;
 
 use std::collections::BTreeMap;
 
@@ -38,16 +40,21 @@ pub enum TalkImportError {
 /// # Errors
 /// [`TalkImportError`] about the first mistake.
 pub fn read_talk(text: &str, file: &str, record: (i64, &str)) -> Result<TalkGraph, TalkImportError> {
+    // Spreadsheets begin a file with a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
         return read_json(text, file);
     }
-    let lines: Vec<(usize, &str)> = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim())).collect();
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim_end()));
     let lines: Vec<(usize, &str)> =
-        lines.into_iter().filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect();
-    let is_table = lines.iter().any(|(_, line)| line.contains([',', ';']));
-    let (edges, format) = match is_table {
-        true => (read_table(&lines)?, "table of edges"),
-        false => (read_matrix(&lines)?, "TreeMatch's matrix"),
+        lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')).collect();
+    let separator =
+        [',', ';', '\t'].into_iter().find(|separator| lines.iter().any(|(_, line)| line.contains(*separator)));
+    let cells = |(line, text): &(usize, &str)| (*line, split_cells(text, separator));
+    let lines: Vec<CellLine> = lines.iter().map(cells).collect();
+    let (edges, format) = match matrix::find_square(&lines, separator.is_some())? {
+        Some(square) => (square.read_edges()?, "matrix of talk"),
+        None => (read_table(&lines)?, "table of edges"),
     };
     build_graph(
         edges,
@@ -66,6 +73,9 @@ fn read_json(text: &str, file: &str) -> Result<TalkGraph, TalkImportError> {
     Ok(graph)
 }
 
+/// A line by its number, from 1, and its cells.
+type CellLine = (usize, Vec<String>);
+
 /// An edge by the names of its ends.
 struct NamedEdge {
     ends: [String; 2],
@@ -75,15 +85,14 @@ struct NamedEdge {
 }
 
 /// Reads lines of WAKER,WAKEE,WAKES[,WAITING_NS[,MEANS]]; a first line without a number is a heading.
-fn read_table(lines: &[(usize, &str)]) -> Result<Vec<NamedEdge>, TalkImportError> {
+fn read_table(lines: &[CellLine]) -> Result<Vec<NamedEdge>, TalkImportError> {
     let mut edges = Vec::new();
-    for (at, &(line, text)) in lines.iter().enumerate() {
-        let wrong = |what: &str| TalkImportError::Line { line, what: what.to_owned() };
-        let cells: Vec<String> = split_cells(text);
+    for (at, (line, cells)) in lines.iter().enumerate() {
+        let wrong = |what: &str| TalkImportError::Line { line: *line, what: what.to_owned() };
         let [waker, wakee, wakes, rest @ ..] = &cells[..] else {
             return Err(wrong("expected WAKER,WAKEE,WAKES"));
         };
-        let number = |cell: &String| cell.parse::<f64>().ok().filter(|number| (0.0..=1e15).contains(number));
+        let number = |cell: &String| parse_number(cell);
         let Some(wakes) = number(wakes) else {
             if at == 0 && wakes.parse::<f64>().is_err() {
                 continue;
@@ -106,9 +115,14 @@ fn read_table(lines: &[(usize, &str)]) -> Result<Vec<NamedEdge>, TalkImportError
     Ok(edges)
 }
 
-/// Splits a line at commas or semicolons outside of quotation marks.
-fn split_cells(text: &str) -> Vec<String> {
-    let separator = if text.contains(';') && !text.contains(',') { ';' } else { ',' };
+/// Parses a number of wakes or nanoseconds.
+fn parse_number(cell: &str) -> Option<f64> {
+    cell.parse::<f64>().ok().filter(|number| (0.0..=1e15).contains(number))
+}
+
+/// Splits a line at a separator outside of quotation marks, or at spaces without one.
+fn split_cells(text: &str, separator: Option<char>) -> Vec<String> {
+    let Some(separator) = separator else { return text.split_whitespace().map(str::to_owned).collect() };
     let (mut cells, mut is_quoted) = (vec![String::new()], false);
     for character in text.chars() {
         match character {
@@ -118,32 +132,6 @@ fn split_cells(text: &str) -> Vec<String> {
         }
     }
     cells.iter().map(|cell| cell.trim().to_owned()).collect()
-}
-
-/// Reads a square of numbers: row A, column B is the talk from thread A to thread B.
-fn read_matrix(lines: &[(usize, &str)]) -> Result<Vec<NamedEdge>, TalkImportError> {
-    let size = lines.len();
-    if size > MOST_THREADS {
-        return Err(TalkImportError::TooMany);
-    }
-    let mut edges = Vec::new();
-    for (a, &(line, text)) in lines.iter().enumerate() {
-        let wrong = |what: String| TalkImportError::Line { line, what };
-        let cells: Vec<&str> = text.split_whitespace().collect();
-        if cells.len() != size {
-            return Err(wrong(format!("expected {size} numbers, as many as lines, found {}", cells.len())));
-        }
-        for (b, cell) in cells.iter().enumerate() {
-            let wakes = cell.parse::<f64>().ok().filter(|number| (0.0..=1e15).contains(number));
-            let wakes = wakes.ok_or_else(|| wrong(format!("expected a number, found \"{cell}\"")))?;
-            // Threads without talk are threads, too.
-            if wakes > 0.0 || a == b {
-                let ends = [a.to_string(), b.to_string()];
-                edges.push(NamedEdge { ends, wakes, waiting_ns: None, means: WakeMeans::Unknown });
-            }
-        }
-    }
-    Ok(edges)
 }
 
 /// Builds a graph of edges that were counted in one second.
@@ -195,6 +183,7 @@ fn build_graph(
         provenance,
         machine: None,
         command: Vec::new(),
+        running: Vec::new(),
         seconds: 1.0,
         source: TalkSource::File,
         vertices,

@@ -13,6 +13,9 @@ const STEPS: u64 = 400_000;
 const FEW_THREADS: usize = 64;
 /// Largest number of table cells: about 0.2 s.
 const MOST_STEPS: u64 = 200_000_000;
+/// A greedy start that leaves out weak talk: less than this share of the strongest of either thread. Otherwise it puts groups beside each other
+/// that hardly talk, though there is room.
+const STRONG_SHARE: f64 = 0.1;
 /// Number of starts with all threads in line.
 const LINES: usize = 7;
 /// Smallest improvement that counts, relative to the cost.
@@ -103,7 +106,7 @@ impl MappingProblem {
             return Vec::new();
         }
         let mut search = AssignmentSearch::new(self);
-        let mut starts = vec![search.place_greedily()];
+        let mut starts = vec![search.place_greedily(0.0), search.place_greedily(STRONG_SHARE)];
         starts.extend((0..LINES).map(|_| search.place_in_line()));
         search.iterate(&starts);
         search.list_cpus()
@@ -180,14 +183,20 @@ impl<'a> AssignmentSearch<'a> {
     }
 
     /// Returns seats: for the thread with the most talk first, and then always for the one with the most talk with placed ones, where that
-    /// is cheapest. Of several such cpus it takes the one with the most free seats nearby.
-    fn place_greedily(&mut self) -> Vec<usize> {
+    /// is cheapest. Of several such cpus it takes the one with the most free seats nearby. Talk below a share of the strongest of both threads
+    /// does not count.
+    fn place_greedily(&mut self, least_share: f64) -> Vec<usize> {
         let (threads, cpus, seats) = (self.problem.threads(), self.problem.cpus(), self.problem.seats);
+        self.of_cpus.fill(0.0);
+        self.of_cores.fill(0.0);
         let mut free: Vec<usize> = vec![seats; cpus];
         let mut room: Vec<f64> = (0..cpus).map(|cpu| (0..cpus).map(|other| self.nearness(cpu, other)).sum()).collect();
         let most_room = room.iter().fold(0.0, |most: f64, own| most.max(*own)).max(f64::MIN_POSITIVE);
         let mut costs = self.problem.anchors.clone();
         costs.resize(threads * cpus, 0.0);
+        let strongest =
+            |of: &Vec<(usize, f64)>| least_share * of.iter().fold(0.0, |most: f64, (_, rate)| most.max(*rate));
+        let least: Vec<f64> = self.neighbours.iter().map(strongest).collect();
         let total = |thread: usize| self.neighbours[thread].iter().map(|(_, rate)| rate).sum::<f64>();
         let mut drawn: Vec<(f64, f64)> = (0..threads).map(|thread| (0.0, total(thread))).collect();
         let mut waiting: Vec<usize> = (0..threads).collect();
@@ -210,7 +219,8 @@ impl<'a> AssignmentSearch<'a> {
             self.of_cpus[cpu] += self.busy_of(thread);
             self.of_cores[self.problem.cores[cpu]] += self.busy_of(thread);
             (0..cpus).for_each(|other| room[other] -= self.nearness(other, cpu) / seats as f64);
-            for &(partner, rate) in &self.neighbours[thread] {
+            let strong = self.neighbours[thread].iter();
+            for &(partner, rate) in strong.filter(|(partner, rate)| *rate >= least[thread].min(least[*partner])) {
                 drawn[partner].0 += rate;
                 (0..cpus).for_each(|other| costs[partner * cpus + other] += rate * self.cost(other, cpu));
             }

@@ -13,7 +13,9 @@ use super::mapping::MappingProblem;
 use super::{TalkGraph, TalkSource, VertexKind};
 
 /// Maximum number of threads with a cpu of their own choice; the least talking and computing ones are left to the system.
-const MOST_THREADS: usize = 512;
+pub(super) const MOST_THREADS: usize = 512;
+/// Smallest share of a message's cost on random cpus that a placement has to save.
+const LEAST_SAVED: f64 = 0.01;
 /// Maximum number of roles of a placement.
 const MOST_ROLES: usize = 32;
 /// Number of threads that may share a cpu if there are cpus for all.
@@ -26,7 +28,7 @@ const LEVELS: [Level; 5] = [Level::Llc, Level::Cluster, Level::Die, Level::Node,
 pub struct TalkPlan {
     /// The cpus of each placed vertex of the folded graph.
     pub places: Vec<PlannedPlace>,
-    /// The placements to try, the widest first; none if the threads talk alike everywhere.
+    /// The placements to try, the widest first; none if messages cost as much everywhere.
     pub proposals: Vec<TalkProposal>,
     /// Predicted mean cost of a wake's message, in nanoseconds of the costs' own kind.
     pub message_ns: f64,
@@ -116,11 +118,13 @@ pub fn plan_talk(graph: &TalkGraph, folded: &FoldedTalk, machine: &Machine, cost
         (!cpus.is_empty()).then_some(PlannedPlace { vertex, cpus })
     };
     let places: Vec<PlannedPlace> = folded.members.iter().enumerate().filter_map(place).collect();
+    let (message_ns, random_ns) = (1e9 * talk_of_pairs(&problem, &assigned) / rate, costs.mean_ns());
+    let saves = message_ns <= random_ns * (1.0 - LEAST_SAVED);
     Some(TalkPlan {
-        proposals: list_proposals(folded, &places, machine, costs),
+        proposals: if saves { list_proposals(folded, &places, machine, costs) } else { Vec::new() },
         places,
-        message_ns: 1e9 * talk_of_pairs(&problem, &assigned) / rate,
-        random_ns: costs.mean_ns(),
+        message_ns,
+        random_ns,
         costs: costs.source,
         left_out,
     })

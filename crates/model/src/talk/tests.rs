@@ -46,6 +46,7 @@ fn graph(names: &[&str], edges: &[(&str, &str, f64)]) -> TalkGraph {
         },
         machine: None,
         command: vec!["./app".to_owned()],
+        running: Vec::new(),
         seconds: 10.0,
         source: TalkSource::Bpf,
         vertices: names.iter().enumerate().map(vertex).collect(),
@@ -267,7 +268,23 @@ fn files_of_three_kinds_are_read_and_mistakes_are_named() {
     assert!(matrix.check_loaded().is_ok() && matrix.origin().is_imported());
     let json = serde_json::to_string(&serde_json::json!({ "schema": "corewise/talk/1", "observed": matrix })).unwrap();
     assert_eq!(read(&json).unwrap().edges, matrix.edges);
+    for text in [
+        ",a,b,c\na,0,5,0\nb,5,0,1.5\nc,0,1.5,0\n",
+        "\u{feff}a;b;c\na;0;5;0\nb;5;0;1.5\nc;0;1.5;0\n",
+        "  a b c\na 0 5 0\nb 5 0 1.5\nc 0 1.5 0\n",
+        "\ta\tb\tc\na\t0\t5\t0\nb\t5\t0\t1.5\nc\t0\t1.5\t0\n",
+    ] {
+        let named = read(text).unwrap();
+        let names: Vec<&str> = named.vertices.iter().map(|vertex| vertex.name.as_str()).collect();
+        assert_eq!((names, &named.edges), (vec!["a", "b", "c"], &matrix.edges), "{text}");
+    }
+    let ring = "0,1,0,0,1\n1,0,1,0,0\n0,1,0,1,0\n0,0,1,0,1\n1,0,0,1,0\n";
+    let headed = read(&format!("a,b,c,d,e\n{ring}")).unwrap();
+    assert_eq!((read(ring).unwrap().edges.len(), headed.edges.len(), headed.vertices[2].name.as_str()), (10, 10, "e"));
+    let numbered = read("waker,wakee,wakes\n0,1,100\n1,2,50\n2,0,7\n").unwrap();
+    assert_eq!((numbered.vertices.len(), numbered.edges[2].wakes), (3, 7.0), "three edges of numbered threads");
     for (text, what) in [
+        ("0,5,1\n5,0,1\n1,1,0\n", "line 1: 3 lines of 3 numbers can be edges or a matrix"),
         ("a,b\n", "line 1: expected WAKER,WAKEE,WAKES"),
         ("a,b,1\na,b,x\n", "line 2: expected a number of wakes, found \"x\""),
         ("a,b,1,,smoke\n", "found \"smoke\""),
@@ -333,4 +350,25 @@ fn waits_across_caches_are_a_sentence_with_its_test() {
     talk.placed_waits =
         Some(PlacedWaits { wakee: 0, slots: vec![WaitSlot { inside: sum(-1.0, 1.0), across: slot.across }] });
     assert!(talk.check_loaded().is_err());
+}
+
+#[test]
+fn a_ring_of_many_threads_of_one_name_stays_apart() {
+    let names: Vec<String> = (0..128).map(|number| format!("rank-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let edges: Vec<(&str, &str, f64)> = (0..128).map(|at| (names[at], names[(at + 1) % 128], 1e4)).collect();
+    assert_eq!(FoldedTalk::new(&graph(&names, &edges)).vertices.len(), 128);
+    let workers: Vec<(&str, &str, f64)> = names[1..].iter().map(|name| (names[0], *name, 1e3)).collect();
+    let folded = FoldedTalk::new(&graph(&names, &workers));
+    assert!(folded.vertices.len() <= 2, "workers of one hub: {}", folded.vertices.len());
+}
+
+#[test]
+fn a_placement_that_saves_nothing_is_not_proposed() {
+    let text = "name = \"x\"\ncpus = \"0-3\"\ncores = \"0 x4\"\npackages = \"0-3\"\nnodes = [{ cpus = \"0-3\" }]\n\
+                caches = [{ cache = \"L3\", size = \"8 MiB\", per = \"package\" }]\n";
+    let machine = corewise_machine::machine_file::parse(text).unwrap().machine;
+    let two = TalkGraph { source: TalkSource::File, ..graph(&["a", "b"], &[("a", "b", 1e3)]) };
+    let plan = TalkConclusions::new(&two, Some(&machine), None).plan.unwrap();
+    assert!(plan.proposals.is_empty(), "{} instead of {} ns: {:?}", plan.message_ns, plan.random_ns, plan.proposals);
 }

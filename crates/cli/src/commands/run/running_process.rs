@@ -34,17 +34,17 @@ pub fn place_process(
 ) -> Result<CommandExit, CommandFailure> {
     let facts = find_process(process)?;
     let cpus = resolve_for_process(on, &this_machine()?, process, settings)?.cpus;
+    let mut journal = ChangeJournal::in_folder(settings.journal_folder()?);
+    // On failure, the journal reverts the earlier changes.
+    let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
+    let pid = facts.process.id;
+    journal.keep_changes(&suggested_command::run_process(&on.to_string(), pid).shell_line());
     if process == FIRST_PROCESS {
         print_message(&format!(
             "note: {} ({process}) starts the services of this system: all that start from now on inherit cpus {cpus}",
             facts.name
         ));
     }
-    let mut journal = ChangeJournal::in_folder(settings.journal_folder()?);
-    // On failure, the journal reverts the earlier changes.
-    let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
-    let pid = facts.process.id;
-    journal.keep_changes(&suggested_command::run_process(&on.to_string(), pid).shell_line());
     let threads = match thread_count(pid).unwrap_or(seen).max(seen) {
         1 => "1 thread".to_owned(),
         several => format!("{several} threads"),

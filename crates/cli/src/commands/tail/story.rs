@@ -15,6 +15,7 @@ use crate::draw::story::{Story, StoryPart};
 use crate::draw::suggestion::quote_words;
 use crate::draw::survey::{StorageStatus, compose_foot, compose_head};
 use crate::draw::survey_row::survey_rows;
+use crate::draw::wrap::page_width;
 
 /// Composes the story of a measurement of stalls.
 pub fn compose_story(survey: &Survey, conclusions: &SurveyConclusions, kept: &StorageStatus) -> Story {
@@ -27,7 +28,7 @@ pub fn compose_story(survey: &Survey, conclusions: &SurveyConclusions, kept: &St
         .with(Head, compose_head(survey, kept))
         .with(Evidence, compose_figures(&rows))
         .with(Evidence, compose_latency(survey, &rows))
-        .with(Evidence, vec![StoryPart::from_drawing(move |width, _| draw_percentiles(&curves, width))])
+        .with(Evidence, vec![StoryPart::from_drawing(move |width, _| draw_percentiles(&curves, page_width(width)))])
         .with(Evidence, stalls::compose_causes(survey))
         .with(Notes, remarks.concat())
         .with(Evidence, stalls::compose_senders(survey))

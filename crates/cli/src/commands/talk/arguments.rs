@@ -22,9 +22,16 @@ history. docs/talk.md says how wakes are seen, and how a placement is found.
 
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   130 interrupted, partial results were printed";
 
+const USAGE: &str = "\
+corewise talk [OPTIONS] -- <COMMAND>...
+       corewise talk --pid <PID> [--budget <DURATION>]
+       corewise talk --unit <UNIT> [--budget <DURATION>]
+       corewise talk --match <FIELD=PATTERN> [--budget <DURATION>]
+       corewise talk --plan <FILE> [--machine <NAME|FILE>]";
+
 /// Show which threads of a program wake each other, and where they belong
 #[derive(Clone, Debug, Parser)]
-#[command(name = "talk", after_help = AFTER)]
+#[command(name = "talk", after_help = AFTER, override_usage = USAGE)]
 pub struct TalkArguments {
     /// Watch this process and its descendants; may be repeated
     #[arg(help_heading = "What is watched", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -38,7 +45,7 @@ pub struct TalkArguments {
     /// Duration of watching, from 100ms to 1h; a command that still runs is then ended [default: to the end of the command, or 10s]
     #[arg(help_heading = "What is watched", long = "budget", alias = "for", value_name = "DURATION", value_parser = duration_between("100ms", "1h"))]
     pub duration: Option<Duration>,
-    /// Read the graph from this file instead of watching: JSON of `corewise talk`, lines of WAKER,WAKEE,WAKES, or TreeMatch's matrix
+    /// Read the graph from this file instead of watching: JSON of `corewise talk`, lines of WAKER,WAKEE,WAKES, or a matrix with or without names
     #[arg(help_heading = "Instead of watching", long, value_name = "FILE", conflicts_with_all = ["pid", "unit", "matches", "duration", "command"])]
     pub plan: Option<PathBuf>,
     /// Machine to plan for, as for `corewise topology` [default: this one]

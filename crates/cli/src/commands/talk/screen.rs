@@ -44,10 +44,10 @@ pub fn compose_story(
     Story::new(repeat_talk(graph).shell_line())
         .with(Head, compose_head(graph, conclusions, machine, kept))
         .with(Answer, compose_answer(graph, conclusions))
-        .with(Evidence, compose_heat(conclusions, graph.seconds))
-        .with(Evidence, compose_edges(conclusions, graph.seconds, MOST_EDGES))
+        .with(Evidence, compose_heat(graph, conclusions))
+        .with(Evidence, compose_edges(graph, conclusions, MOST_EDGES))
         .with(Evidence, compose_groups(conclusions, machine))
-        .with_titled(Details, "All edges", compose_edges(conclusions, graph.seconds, usize::MAX))
+        .with_titled(Details, "All edges", compose_edges(graph, conclusions, usize::MAX))
         .with(Notes, compose_foot(graph, conclusions, kept))
 }
 
@@ -55,6 +55,7 @@ pub fn compose_story(
 fn repeat_talk(graph: &TalkGraph) -> SuggestedCommand {
     match (&graph.provenance.origin, &graph.command[..]) {
         (ArtifactOrigin::Imported { file, .. }, _) => suggested_command::talk_plan(file),
+        _ if !graph.running.is_empty() => suggested_command::talk_running(&graph.running),
         (_, []) => suggested_command::talk(&["./app".to_owned()]),
         (_, command) => suggested_command::talk(command),
     }
@@ -77,7 +78,7 @@ fn compose_head(
     let threads: u32 = graph.vertices.iter().map(|vertex| vertex.kind.count_threads()).sum();
     let more = [
         format_count(threads as usize, "thread"),
-        format!("{} wakes/s", format_whole(conclusions.wakes_per_s.round() as u64)),
+        format!("{} {}", format_whole(conclusions.wakes_per_s.round() as u64), unit_of_wakes(graph)),
         describe_source(graph),
     ];
     match machine {
@@ -89,6 +90,11 @@ fn compose_head(
         lines.push(StyledLine::new().faint(command).into_paragraph(2));
     }
     lines
+}
+
+/// Returns the unit of wakes: files do not say in what time they were counted.
+fn unit_of_wakes(graph: &TalkGraph) -> &'static str {
+    if graph.source == TalkSource::File { "wakes" } else { "wakes/s" }
 }
 
 fn describe_source(graph: &TalkGraph) -> String {
@@ -137,7 +143,7 @@ fn describe_plan(plan: &TalkPlan, first: &TalkProposal) -> String {
     };
     let more = match plan.proposals.len() - 1 {
         0 => String::new(),
-        more => format!(", and {} closer", format_count(more, "placement")),
+        more => format!(", and {more} more with narrower places"),
     };
     format!(
         "Proposed: {}{more}; each thread on its cheapest cpu, a message costs {} instead of {} on random cpus ({source}).",
@@ -150,6 +156,9 @@ fn describe_plan(plan: &TalkPlan, first: &TalkProposal) -> String {
 /// Suggests the trial of what is proposed: anew for a command, by name for running processes.
 fn suggest_trial(graph: &TalkGraph, first: &TalkProposal) -> SuggestedCommand {
     match (&graph.provenance.origin, &graph.command[..]) {
+        (ArtifactOrigin::Measured, _) if !graph.running.is_empty() => {
+            suggested_command::try_talk_running(&graph.running)
+        }
         (ArtifactOrigin::Measured, command) if !command.is_empty() => suggested_command::try_talk(command),
         _ => match &first.on {
             Some(on) => suggested_command::try_on(std::slice::from_ref(on)),
@@ -170,7 +179,7 @@ fn order_by_groups(conclusions: &TalkConclusions) -> (Vec<usize>, Vec<std::ops::
     (order, ranges)
 }
 
-fn compose_heat(conclusions: &TalkConclusions, seconds: f64) -> Vec<StoryPart> {
+fn compose_heat(graph: &TalkGraph, conclusions: &TalkConclusions) -> Vec<StoryPart> {
     let (order, groups) = order_by_groups(conclusions);
     if order.len() < 3 {
         return Vec::new();
@@ -181,7 +190,7 @@ fn compose_heat(conclusions: &TalkConclusions, seconds: f64) -> Vec<StoryPart> {
     for edge in &folded.edges {
         let (Some(row), Some(column)) = (place(edge.waker), place(edge.wakee)) else { continue };
         let cell = &mut costs[row * order.len() + column];
-        *cell = edge.wakes / seconds + if cell.is_nan() { 0.0 } else { *cell };
+        *cell = edge.wakes / graph.seconds + if cell.is_nan() { 0.0 } else { *cell };
     }
     let label = |vertex: &usize| {
         StyledLine::new().plain(printable_name(&folded.vertices[*vertex].name)).cut_to(LONGEST_LABEL).to_plain()
@@ -199,7 +208,7 @@ fn compose_heat(conclusions: &TalkConclusions, seconds: f64) -> Vec<StoryPart> {
         costs,
         predicted: Vec::new(),
         is_of_pairs: true,
-        unit: "wakes/s".to_owned(),
+        unit: unit_of_wakes(graph).to_owned(),
         unknown: Some("no wakes"),
         ends: None,
     };
@@ -217,7 +226,7 @@ fn compose_heat(conclusions: &TalkConclusions, seconds: f64) -> Vec<StoryPart> {
     vec![StoryPart::Figure(figure), drawing]
 }
 
-fn compose_edges(conclusions: &TalkConclusions, seconds: f64, most: usize) -> Vec<StoryPart> {
+fn compose_edges(graph: &TalkGraph, conclusions: &TalkConclusions, most: usize) -> Vec<StoryPart> {
     let folded = &conclusions.folded;
     if folded.edges.is_empty() || most > MOST_EDGES && folded.edges.len() <= MOST_EDGES {
         return Vec::new();
@@ -225,7 +234,7 @@ fn compose_edges(conclusions: &TalkConclusions, seconds: f64, most: usize) -> Ve
     let columns = vec![
         GridColumn::text("waker", 0).shrinking_to(8),
         GridColumn::text("wakes", 0).shrinking_to(8),
-        GridColumn::number("per second", "", 0),
+        GridColumn::number(if graph.source == TalkSource::File { "number" } else { "per second" }, "", 0),
         GridColumn::number("waits", "µs", 1),
         GridColumn::text("by", 1),
     ];
@@ -236,7 +245,7 @@ fn compose_edges(conclusions: &TalkConclusions, seconds: f64, most: usize) -> Ve
         grid.add_row(vec![
             name(edge.waker),
             name(edge.wakee),
-            StyledLine::new().strong(format_brief(edge.wakes / seconds)),
+            StyledLine::new().strong(format_brief(edge.wakes / graph.seconds)),
             StyledLine::new().plain(waiting),
             StyledLine::new().plain(edge.means.word()),
         ]);
@@ -255,7 +264,7 @@ fn compose_groups(conclusions: &TalkConclusions, machine: Option<&Machine>) -> V
     let mut grid = TextGrid::new(vec![
         GridColumn::text("group", 0),
         GridColumn::text("threads", 0).shrinking_to(16),
-        GridColumn::text("would share", 0),
+        GridColumn::text("proposed place", 0),
         GridColumn::text("cpus", 1).shrinking_to(8),
     ]);
     for (number, group) in conclusions.groups.groups.iter().enumerate() {
@@ -263,6 +272,7 @@ fn compose_groups(conclusions: &TalkConclusions, machine: Option<&Machine>) -> V
         let cpus = of_group.fold(CpuSet::new(), |all, place| all.union(&place.cpus));
         let names: Vec<String> =
             group.iter().map(|vertex| describe_vertex(&conclusions.folded.vertices[*vertex])).collect();
+        let names = count_alike(&names);
         grid.add_row(vec![
             StyledLine::new().plain((number + 1).to_string()),
             StyledLine::new().plain(printable_prefix(&names.join(", "), LONGEST_SENTENCE)),
@@ -271,6 +281,19 @@ fn compose_groups(conclusions: &TalkConclusions, machine: Option<&Machine>) -> V
         ]);
     }
     if conclusions.groups.groups.is_empty() { Vec::new() } else { vec![grid.into()] }
+}
+
+/// Returns names once each, with their number: "bash x26".
+fn count_alike(names: &[String]) -> Vec<String> {
+    let mut counted: Vec<(&String, usize)> = Vec::new();
+    for name in names {
+        match counted.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((name, 1)),
+        }
+    }
+    let text = |(name, count): (&String, usize)| if count > 1 { format!("{name} x{count}") } else { name.clone() };
+    counted.into_iter().map(text).collect()
 }
 
 /// Returns the innermost object of the machine that has all of some cpus: "core:0", "llc:3", or "2 llcs".
@@ -293,14 +316,17 @@ fn compose_foot(graph: &TalkGraph, conclusions: &TalkConclusions, kept: &Storage
     let mut lines = Vec::new();
     let faint = |text: String| StyledLine::new().faint(text).into_paragraph(2);
     if let Some(plan) = conclusions.plan.as_ref().filter(|plan| plan.left_out > 0) {
-        lines.push(faint(format!("{} have no place of their own in the plan", format_count(plan.left_out, "thread"))));
+        lines.push(faint(format!(
+            "without a place of their own in the plan: {}",
+            format_count(plan.left_out, "thread")
+        )));
     }
     if graph.lost > 0 {
-        lines.push(
-            StyledLine::new()
-                .with(TextTone::Warn, format!("{} wakes were lost", format_whole(graph.lost)))
-                .into_paragraph(2),
-        );
+        let seen: f64 = graph.edges.iter().map(|edge| edge.wakes).sum();
+        let share = 100.0 * graph.lost as f64 / (graph.lost as f64 + seen);
+        let text = format!("{} wakes were lost", format_whole(graph.lost));
+        let rest = format!(", {share:.0} % of all: rates are too low by that. A shorter --budget loses fewer.");
+        lines.push(StyledLine::new().with(TextTone::Warn, text).plain(rest).into_paragraph(2));
     }
     lines.extend(compose_gaps(&graph.gaps));
     let stored = match kept {

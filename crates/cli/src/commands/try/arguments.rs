@@ -164,7 +164,7 @@ pub struct TryArguments {
     #[arg(help_heading = "Running processes", long, value_name = "LIMIT", requires = "live")]
     pub stop_if: Vec<String>,
     /// Show which threads or parts would get which cpus, and exit
-    #[arg(help_heading = "Placements and memory", long, conflicts_with_all = ["csv", "markdown"])]
+    #[arg(help_heading = "Placements and memory", long, conflicts_with_all = ["csv", "markdown", "suite", "simulate", "resume"])]
     pub dry_run: bool,
     /// Start this service, NAME=COMMAND (in a shell), before the main command, which acts as its load; may be repeated.
     /// Each service has its own placement: --on 'server=0, load=1'. Every trial starts the services anew, on their cpus

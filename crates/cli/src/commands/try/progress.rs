@@ -148,24 +148,25 @@ impl<'a> SessionProgress<'a> {
 }
 
 /// Describes a verdict that takes long or does not fit into the budget: "warning: one run takes 100 s, so a verdict takes 10 runs and
-/// about 17 min, longer than the budget. …".
+/// about 17 min, but 40 s of the budget are left. …".
 fn describe_forecast(expected: &SessionForecast) -> Option<String> {
-    let SessionForecast { run, trials, earliest, left } = expected;
+    let SessionForecast { run, trials, earliest, budget } = expected;
     let (run, about) = (format_duration(run.as_nanos() as f64), forecast::format_about(earliest.as_secs_f64()));
     let what = format!(
         "one run takes {run}, so the earliest verdict takes {} and {about}",
         format_count(*trials as usize, "trial")
     );
-    if expected.fits_budget() {
+    let Some([budget, left]) = budget.filter(|_| !expected.fits_budget()) else {
         return (*earliest >= LONG_FORECAST).then(|| format!("note: {what}"));
-    }
-    let budget = forecast::format_estimate_option(2.0 * earliest.as_secs_f64());
-    let cure = format!("give it longer (--budget {budget}), fewer placements (--on) or a shorter command");
-    Some(if left.is_some_and(|left| left.is_zero()) {
-        format!("warning: {what}, longer than the budget, which is over: {cure}; or continue it (--resume).")
+    };
+    let longer = forecast::format_estimate_option(2.0 * budget.max(*earliest).as_secs_f64());
+    let cure = format!("give it longer (--budget {longer}), fewer placements (--on) or a shorter command");
+    Some(if left.is_zero() {
+        format!("warning: {what}, but the budget is over: {cure}; or continue it (--resume).")
     } else {
+        let left = format_duration(left.as_nanos() as f64);
         format!(
-            "warning: {what}, longer than the budget. Ctrl-C, and {cure}; or let it go on, and continue it later (--resume)."
+            "warning: {what}, but {left} of the budget are left. Ctrl-C, and {cure}; or let it go on, and continue it later (--resume)."
         )
     })
 }
@@ -197,15 +198,24 @@ mod tests {
             run: Duration::from_secs(run_s),
             trials: 10,
             earliest: Duration::from_secs(10 * run_s),
-            left: left_s.map(Duration::from_secs),
+            budget: left_s.map(|left_s| [30, left_s].map(Duration::from_secs)),
         };
         assert_eq!(describe_forecast(&expected(2, None)), None);
         let long = "note: one run takes 100 s, so the earliest verdict takes 10 trials and about 17 min";
         assert_eq!(describe_forecast(&expected(100, Some(2_000))).as_deref(), Some(long));
         let short = describe_forecast(&expected(2, Some(10))).unwrap();
-        assert!(short.starts_with("warning: one run takes 2.0 s") && short.contains("(--budget 40s)"), "{short}");
+        assert!(
+            short.starts_with("warning: one run takes 2.0 s")
+                && short.contains("10 s of the budget are left")
+                && short.contains("(--budget 1m)"),
+            "{short}"
+        );
         let over = describe_forecast(&expected(8, Some(0))).unwrap();
-        assert!(over.starts_with("warning: one run takes 8.0 s") && over.contains("which is over: give it"), "{over}");
+        assert!(
+            over.starts_with("warning: one run takes 8.0 s")
+                && over.contains("the budget is over: give it longer (--budget 3m)"),
+            "{over}"
+        );
     }
 
     #[test]

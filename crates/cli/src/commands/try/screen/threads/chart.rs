@@ -9,7 +9,7 @@ use crate::draw::number::ABSENT;
 use crate::draw::printable::printable_name;
 use crate::draw::story::StoryPart;
 use crate::draw::text::{StyledLine, TextTone};
-use crate::draw::wrap::{glue_words, wrap_line};
+use crate::draw::wrap::{glue_words, page_width, wrap_line};
 
 /// Minimum width at which the chart is drawn.
 const NARROWEST: usize = 40;
@@ -28,9 +28,9 @@ const BEYOND: char = '›';
 pub fn compose_chart(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Option<StoryPart> {
     let scaling = ThreadScaling::from_report(shown, report)?;
     let title = draw_title(shown, &scaling);
-    Some(StoryPart::from_drawing(
-        move |width, _| if width < NARROWEST { Vec::new() } else { draw_chart(&scaling, &title, width) },
-    ))
+    Some(StoryPart::from_drawing(move |width, _| {
+        if width < NARROWEST { Vec::new() } else { draw_chart(&scaling, &title, page_width(width)) }
+    }))
 }
 
 fn draw_chart(scaling: &ThreadScaling, title: &StyledLine, width: usize) -> Vec<StyledLine> {
