@@ -10,8 +10,8 @@ use super::{TalkEdge, TalkGraph, TalkVertex, VertexKind, WakeMeans};
 
 /// Minimum number of threads that are folded.
 const LEAST_THREADS: usize = 4;
-/// Number of threads of one name from which they are folded in any case: more than are placed one by one.
-const ALWAYS_FOLDED: usize = super::plan::MOST_THREADS + 1;
+/// Maximum number of threads with a cpu of their own choice; the least talking and computing ones are left to the system.
+pub const MOST_THREADS: usize = 512;
 /// Minimum likeness of the partners of folded threads, from 0 to 1.
 const LEAST_LIKENESS: f64 = 0.8;
 /// Stands for numbers in the name of a pool.
@@ -66,7 +66,7 @@ fn find_pools(graph: &TalkGraph) -> Vec<Vec<usize>> {
     }
     let partners = list_partners(graph);
     let split = |class: Vec<usize>| {
-        let is_pool = class.len() >= ALWAYS_FOLDED || class.len() >= LEAST_THREADS && are_alike(&class, &partners);
+        let is_pool = class.len() > MOST_THREADS || class.len() >= LEAST_THREADS && are_alike(&class, &partners);
         if is_pool { vec![class] } else { class.into_iter().map(|vertex| vec![vertex]).collect() }
     };
     classes.into_values().flat_map(split).collect()

@@ -8,12 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::costs::{CostSource, MessageCosts};
-use super::fold::{FoldedTalk, NUMBER_SIGN};
+use super::fold::{FoldedTalk, MOST_THREADS, NUMBER_SIGN};
 use super::mapping::MappingProblem;
 use super::{TalkGraph, TalkSource, VertexKind};
 
-/// Maximum number of threads with a cpu of their own choice; the least talking and computing ones are left to the system.
-pub(super) const MOST_THREADS: usize = 512;
 /// Smallest share of a message's cost on random cpus that a placement has to save.
 const LEAST_SAVED: f64 = 0.01;
 /// Maximum number of roles of a placement.
