@@ -258,9 +258,9 @@ fn even_racks_small_racks_and_those_that_differ_by_less_than_two_percent_are_not
 #[test]
 fn equal_configurations_are_stored_once() {
     let mut fleet = Fleet::new(empty_fleet().provenance);
-    let add = |fleet: &mut Fleet, node: u32, kernel: u32| {
+    let add = |fleet: &mut Fleet, node: u32, line: u32| {
         let mut report = report(&format!("n{node}"), 2, 1);
-        report.configuration.insert("kernel".to_owned(), kernel.to_string());
+        report.configuration.insert("command_line".to_owned(), line.to_string());
         assert!(fleet.add_visit(&report));
         fleet.nodes.iter().find(|known| known.name == report.node).unwrap().visits[0].configuration
     };
