@@ -48,7 +48,10 @@ fn machines_that_share_a_history_do_not_share_its_surveys() {
     assert!(printed(&place, &["history"]).contains("\n     1  survey  20"));
     let said = |run: &Output| text(&run.stdout) + &text(&run.stderr);
     let list = said(&other(&["history"]));
-    assert!(list.contains("Nothing is stored for this machine yet") && list.contains("1 more of other machines"), "{list}");
+    assert!(
+        list.contains("Nothing is stored for this machine yet") && list.contains("1 more of other machines"),
+        "{list}"
+    );
     let shown = said(&other(&["history", "show", "1"]));
     assert!(shown.contains("was measured on another machine"), "{shown}");
     assert!(other(&["--budget", "1s"]).status.success());

@@ -24,11 +24,7 @@ pub struct EvidenceChange {
 
 /// Returns the changes since an experiment on a machine with an identity ([`Machine::identity`]) in a scheduling environment
 /// ([`Machine::environment`]). Values unknown in one of the two environments are not compared.
-pub fn list_changes(
-    identity: &str,
-    environment: &BTreeMap<String, String>,
-    machine: &Machine,
-) -> Vec<EvidenceChange> {
+pub fn list_changes(identity: &str, environment: &BTreeMap<String, String>, machine: &Machine) -> Vec<EvidenceChange> {
     let here = machine.identity();
     let now = machine.environment();
     let other_machine = (!is_same_machine(identity, &here)).then(|| EvidenceChange {

@@ -118,7 +118,8 @@ fn draw_contents(entry: &StoredEntry, summary: &ArtifactSummary, here: Option<&s
         trials => format!("{}: ", format_count(trials as usize, "run")),
     };
     let contents = format!("{runs}{}", summary.what);
-    let is_of_other = here.is_some_and(|here| entry.fingerprint.as_ref().is_some_and(|machine| !is_same_machine(machine, here)));
+    let is_of_other =
+        here.is_some_and(|here| entry.fingerprint.as_ref().is_some_and(|machine| !is_same_machine(machine, here)));
     let (word, file) = match &summary.origin {
         ArtifactOrigin::Measured if is_of_other => ("other machine", None),
         ArtifactOrigin::Measured => return StyledLine::new().plain(contents),

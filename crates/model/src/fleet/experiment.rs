@@ -121,7 +121,10 @@ impl FleetExperiment {
     pub fn is_copy_of(&self, other: &Self) -> bool {
         let provenance = ArtifactProvenance { elapsed_s: 0.0, budget_s: 0.0, ..self.provenance.clone() };
         let of_other = ArtifactProvenance { elapsed_s: 0.0, budget_s: 0.0, ..other.provenance.clone() };
-        provenance == of_other && self.workload == other.workload && self.arms == other.arms && self.nodes == other.nodes
+        provenance == of_other
+            && self.workload == other.workload
+            && self.arms == other.arms
+            && self.nodes == other.nodes
     }
 
     /// Creates an experiment over these nodes, before any of them answered. `first` is an experiment as each node will make it.
