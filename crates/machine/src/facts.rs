@@ -157,7 +157,7 @@ pub struct SystemFacts {
     /// Hypervisor that runs this machine as a guest ("KVM"); absent on bare metal or if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
-    /// Hash that tells the machine from others of its model ([`hash_host`](crate::identity::hash_host)); absent if it has no id, and of
+    /// Hash that distinguishes the machine from others of its model ([`hash_host`](crate::identity::hash_host)); absent if it has no id, and of
     /// recordings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,

@@ -1,4 +1,4 @@
-//! Identity of a machine: its model, and a short hash that tells it from the other machines of that model.
+//! Identity of a machine: its model, and a short hash that distinguishes it from others of that model.
 
 /// First input of the hash of a host, so that it is no hash which another program stores.
 const SALT: &str = "corewise host 1";

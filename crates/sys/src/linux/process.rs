@@ -187,7 +187,7 @@ pub fn host_name() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// Returns the hash that tells this machine from others of its model ([`hash_host`]); `None` if it has no id: machine-id(5).
+/// Returns the hash that distinguishes this machine from others of its model ([`hash_host`]); `None` if it has no id: machine-id(5).
 pub fn host_hash() -> Option<String> {
     let id = fs::read_to_string("/etc/machine-id").ok()?;
     let is_id = id.trim().len() == 32 && id.trim().bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -165,7 +165,7 @@ pub fn host_name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 
-/// Returns `None`: machines of one model are not told apart here yet.
+/// Returns `None`: machines of one model are not distinguished here yet.
 pub fn host_hash() -> Option<String> {
     None
 }

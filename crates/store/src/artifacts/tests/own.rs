@@ -50,7 +50,7 @@ fn results_of_another_host_of_the_same_model_are_not_own() {
     assert_eq!(own(Some("n1")), [2, 1]);
     assert_eq!(own(Some("n2")), [3, 1]);
     assert_eq!(own(Some("n3")), [1]);
-    assert_eq!(own(None), [3, 2, 1], "a machine without an id is told from none");
+    assert_eq!(own(None), [3, 2, 1], "without an id, all of the model count");
 }
 
 /// Earlier versions wrote no origin into summaries, and only the name of the file into experiments.
