@@ -12,7 +12,8 @@ pub fn is_same_machine(one: &str, other: &str) -> bool {
     one.0 == other.0 && (one.1 == other.1 || one.1.is_empty() || other.1.is_empty())
 }
 
-/// Returns the hash of a host: 48 bits in hexadecimal, too few to compute the id from. The name counts too, since cloned machines have one id.
+/// Returns the hash of a host: 48 bits in hexadecimal, too few to compute the id from. The name counts too, since clones
+/// share an id.
 pub fn hash_host(id: &str, name: &str) -> String {
     let hash = hash_texts([SALT, id, name]);
     format!("{:012x}", (hash ^ hash >> 16) & 0xffff_ffff_ffff)
