@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::process::{Command, Output};
+
 use support::{TestPlace, text};
 
 #[test]
@@ -23,6 +25,40 @@ fn surveys_are_stored_listed_shown_and_compared() {
     // On a crowded machine a second is too short for an interval.
     let says = ["change of ", "Cannot tell whether anything changed"];
     assert!(says.iter().any(|words| same.contains(words)), "{same}");
+}
+
+/// Two machines of one model with one home: the other one has its own name, and this one's results are not its own.
+#[test]
+fn machines_that_share_a_history_do_not_share_its_surveys() {
+    let place = TestPlace::new();
+    let other = |arguments: &[&str]| {
+        let own = place.corewise(arguments);
+        let script = "hostname the-other-one && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--uts", "--map-root-user", "sh", "-c", script, "sh"]).arg(own.get_program()).args(arguments);
+        own.get_envs().for_each(|(name, value)| drop(value.map(|value| command.env(name, value))));
+        command.current_dir(place.path()).output().unwrap()
+    };
+    let has_id = std::fs::read_to_string("/etc/machine-id").is_ok_and(|id| id.trim().len() == 32);
+    if !has_id || !other(&["--version"]).status.success() {
+        println!("skipped: no id of this machine, or no namespace of host names can be made (unshare, hostname)");
+        return;
+    }
+    printed(&place, &["--budget", "1s"]);
+    assert!(printed(&place, &["history"]).contains("\n     1  survey  20"));
+    let said = |run: &Output| text(&run.stdout) + &text(&run.stderr);
+    let list = said(&other(&["history"]));
+    assert!(
+        list.contains("Nothing is stored for this machine yet") && list.contains("1 more of other machines"),
+        "{list}"
+    );
+    let shown = said(&other(&["history", "show", "1"]));
+    assert!(shown.contains("was measured on another machine"), "{shown}");
+    assert!(other(&["--budget", "1s"]).status.success());
+    let list = printed(&place, &["history", "--all"]);
+    assert!(list.contains("other machine: ") && list.matches("  survey  ").count() == 2, "{list}");
+    let compared = printed(&place, &["history", "compare", "1", "2"]);
+    assert!(compared.contains("these are different machines"), "{compared}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ mod tests {
             effect: 0.061,
             interval: [0.02, 0.09],
             error_rate: 0.05,
-            fingerprint: machine.facts().fingerprint(),
+            fingerprint: machine.facts().identity(),
             environment: machine.facts().environment(),
         }
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Machine;
+use crate::identity::is_same_machine;
 pub use proof::{PlacementProof, ProofError, is_proof_name};
 
 /// A difference from the conditions of an experiment.
@@ -21,18 +22,14 @@ pub struct EvidenceChange {
     pub is: String,
 }
 
-/// Returns the changes since an experiment on a machine with a fingerprint ([`Machine::fingerprint`]) in a scheduling environment
+/// Returns the changes since an experiment on a machine with an identity ([`Machine::identity`]) in a scheduling environment
 /// ([`Machine::environment`]). Values unknown in one of the two environments are not compared.
-pub fn list_changes(
-    fingerprint: &str,
-    environment: &BTreeMap<String, String>,
-    machine: &Machine,
-) -> Vec<EvidenceChange> {
-    let here = machine.fingerprint();
+pub fn list_changes(identity: &str, environment: &BTreeMap<String, String>, machine: &Machine) -> Vec<EvidenceChange> {
+    let here = machine.identity();
     let now = machine.environment();
-    let other_machine = (fingerprint != here).then(|| EvidenceChange {
+    let other_machine = (!is_same_machine(identity, &here)).then(|| EvidenceChange {
         what: "machine".to_owned(),
-        was: fingerprint.to_owned(),
+        was: identity.to_owned(),
         is: here,
     });
     let others = environment.iter().filter_map(|(what, was)| {

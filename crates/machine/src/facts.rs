@@ -157,6 +157,10 @@ pub struct SystemFacts {
     /// Hypervisor that runs this machine as a guest ("KVM"); absent on bare metal or if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
+    /// Hash that distinguishes the machine from others of its model ([`hash_host`](crate::identity::hash_host)); absent of recordings and
+    /// without an id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// True if instructions are emulated one by one, so that times measured on it mean nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub emulated: bool,

@@ -16,6 +16,7 @@ pub mod evidence;
 pub mod facts;
 pub mod gap;
 pub mod generate;
+pub mod identity;
 pub mod interrupt;
 pub mod level;
 pub mod machine;

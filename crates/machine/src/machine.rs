@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{CacheKind, CoreType, MemoryKind, PciDevice};
 pub use crate::facts::{ProcessorFacts, ProcessorGroup, SystemFacts};
+use crate::identity::hash_texts;
 use crate::vocabulary::vocabulary;
 use crate::{CpuSet, Gap, Level};
 pub use crossings::LevelCrossing;
@@ -321,33 +322,34 @@ impl Machine {
         environment
     }
 
-    /// Returns a short name for "the same machine": equal for equal processors with equal topology, without the kernel and the system's own
-    /// numbers.
+    /// Returns a short name for a model of machine: equal for equal processors with equal topology, without the kernel and the system's own
+    /// numbers. [`Machine::identity`] names the single machine.
     ///
     /// It is a 64-bit FNV-1a hash in hexadecimal. It covers the processor's identity, the present cpus, the cpu sets of all levels (which
     /// hold the online cpus), the sizes of the last-level caches, and emulation. The cpus that this process may use are not part of it, nor
     /// are microcode, kernel and governor, so that history can compare across them.
     pub fn fingerprint(&self) -> String {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        let mut feed = |text: &str| {
-            for byte in text.bytes().chain([0]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-        };
-        feed(self.processor.model_name.as_deref().unwrap_or(""));
-        feed(&format!("{:?} {:?} {:?}", self.processor.family, self.processor.model, self.processor.stepping));
-        feed(&self.present.to_string());
+        let processor = &self.processor;
+        let mut texts = vec![
+            processor.model_name.clone().unwrap_or_default(),
+            format!("{:?} {:?} {:?}", processor.family, processor.model, processor.stepping),
+            self.present.to_string(),
+        ];
         for level in self.levels_present() {
-            for cpus in self.objects_of(level) {
-                feed(&format!("{level}:{cpus}"));
-            }
+            texts.extend(self.objects_of(level).iter().map(|cpus| format!("{level}:{cpus}")));
         }
-        for llc in &self.llcs {
-            feed(&format!("{:?}", llc.size_bytes));
+        texts.extend(self.llcs.iter().map(|llc| format!("{:?}", llc.size_bytes)));
+        texts.extend(self.system.emulated.then(|| "emulated".to_owned()));
+        format!("{:016x}", hash_texts(texts))
+    }
+
+    /// Returns a short name for this very machine: its fingerprint, and behind a hyphen [`SystemFacts::host`], if that is known. Compare
+    /// with [`is_same_machine`](crate::identity::is_same_machine).
+    pub fn identity(&self) -> String {
+        let fingerprint = self.fingerprint();
+        match &self.system.host {
+            Some(host) => format!("{fingerprint}-{host}"),
+            None => fingerprint,
         }
-        if self.system.emulated {
-            feed("emulated");
-        }
-        format!("{hash:016x}")
     }
 }

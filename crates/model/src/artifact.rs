@@ -5,6 +5,7 @@ mod origin;
 mod provenance;
 
 use corewise_machine::Machine;
+use corewise_machine::identity::is_same_machine;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -40,9 +41,9 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     /// Returns the same to change it: an import replaces it.
     fn origin_mut(&mut self) -> &mut ArtifactOrigin;
 
-    /// Returns true if it is evidence about a machine: measured here, on that machine.
-    fn is_evidence_for(&self, fingerprint: &str) -> bool {
-        let is_same = |machine: &Machine| machine.fingerprint() == fingerprint;
+    /// Returns true if it is evidence about the machine with an identity ([`Machine::identity`]): measured here, on that machine.
+    fn is_evidence_for(&self, identity: &str) -> bool {
+        let is_same = |machine: &Machine| is_same_machine(&machine.identity(), identity);
         self.origin().is_measured() && self.circumstances().machine.is_some_and(is_same)
     }
 

@@ -30,7 +30,7 @@ pub const ERROR_RATE: f64 = 0.05;
 /// Differences between two surveys; lists are empty if nothing changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SurveyComparison {
-    /// True if the fingerprints are equal: the same processor with the same topology.
+    /// True if both may be of one machine: the same processor, topology and, if known, host.
     pub same_machine: bool,
     /// Cpus that are online in the later survey only.
     pub appeared: CpuSet,

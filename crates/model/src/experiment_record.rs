@@ -1,5 +1,6 @@
 //! A stored experiment, with its trials.
 
+use corewise_machine::identity::is_same_machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -136,7 +137,7 @@ impl ExperimentRecord {
     /// measurement, or if this record was imported, confirms another in stretches, tries numbers of threads, or is too short.
     pub fn noise_for(&self, next: &Experiment) -> Option<f64> {
         let Self { experiment, trials } = self;
-        let is_alike = experiment.machine.fingerprint() == next.machine.fingerprint()
+        let is_alike = is_same_machine(&experiment.machine.identity(), &next.machine.identity())
             && experiment.workload.is_measured_like(&next.workload)
             && [experiment, next].iter().all(|each| each.stretch.is_none() && each.thread_cells().is_none());
         if is_alike && experiment.origin.is_measured() {

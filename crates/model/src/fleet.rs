@@ -6,6 +6,7 @@ mod artifact;
 pub mod causes;
 pub mod compare;
 pub mod conclude;
+mod configuration_index;
 pub mod deviations;
 pub mod drift;
 pub mod evenness;
@@ -25,6 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::ArtifactProvenance;
+use configuration_index::ConfigurationIndex;
 pub use quantity::FleetQuantity;
 pub use visit_plan::next_visits;
 pub use visit_policy::VisitPolicy;
@@ -41,10 +43,12 @@ pub struct Fleet {
     pub configurations: Vec<NodeConfiguration>,
     /// The nodes that were asked, in the order of their names.
     pub nodes: Vec<FleetNode>,
+    #[serde(skip)]
+    index: ConfigurationIndex,
 }
 
 /// Hardware and settings of a node, as one visit found them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct NodeConfiguration {
     /// The model of machine: short name of processor and topology, equal for equal machines.
     pub fingerprint: String,
@@ -120,14 +124,14 @@ vocabulary! {
 impl Fleet {
     /// Creates a fleet without nodes.
     pub fn new(provenance: ArtifactProvenance) -> Self {
-        let quantities = FleetQuantity::ALL.to_vec();
-        Self { provenance, quantities, configurations: Vec::new(), nodes: Vec::new() }
+        let (quantities, index) = (FleetQuantity::ALL.to_vec(), ConfigurationIndex::default());
+        Self { provenance, quantities, configurations: Vec::new(), nodes: Vec::new(), index }
     }
 
     /// Adds a checked report, and its node if it is new. Returns false if the node has a visit with this beginning already. Takes back the
     /// node's problem, since it answered.
     pub fn add_visit(&mut self, report: &VisitReport) -> bool {
-        let configuration = self.intern_configuration(NodeConfiguration::from_report(report));
+        let configuration = self.index.find_or_add(&mut self.configurations, NodeConfiguration::from_report(report));
         let visit = NodeVisit {
             started_unix_ms: report.started_unix_ms,
             configuration,
@@ -163,6 +167,15 @@ impl Fleet {
         deviations::median_of(node.visits.iter().filter_map(|visit| visit.values.get(column).copied().flatten()))
     }
 
+    /// Returns true if another fleet has the same observations: both were made of the same visits.
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        let of = |fleet: &Self| (fleet.provenance.partial, fleet.provenance.origin.clone());
+        of(self) == of(other)
+            && self.quantities == other.quantities
+            && self.configurations == other.configurations
+            && self.nodes == other.nodes
+    }
+
     fn find_or_add_node(&mut self, name: &str) -> &mut FleetNode {
         let place = self.nodes.partition_point(|node| node.name.as_str() < name);
         if self.nodes.get(place).is_none_or(|node| node.name != name) {
@@ -170,13 +183,6 @@ impl Fleet {
             self.nodes.insert(place, node);
         }
         &mut self.nodes[place]
-    }
-
-    fn intern_configuration(&mut self, configuration: NodeConfiguration) -> usize {
-        self.configurations.iter().position(|known| *known == configuration).unwrap_or_else(|| {
-            self.configurations.push(configuration);
-            self.configurations.len() - 1
-        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use corewise_machine::Machine;
+use corewise_machine::identity::is_same_machine;
 use corewise_model::artifact::{Artifact, ArtifactCircumstances, ArtifactSummary};
 use corewise_model::credentials::hide_credentials;
 use corewise_sys::file_place::{FileOrigin, FilePlace};
@@ -41,7 +42,7 @@ pub struct StoredEntry {
     pub kind: String,
     /// Time of the start, in milliseconds since 1970-01-01 UTC; for an import, the time of the import.
     pub started_unix_ms: i64,
-    /// Fingerprint of the machine ([`Machine::fingerprint`]); absent if the machine is unknown.
+    /// Identity of the machine ([`Machine::identity`]); absent if the machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// Time of the deletion, in milliseconds since 1970-01-01 UTC; absent if it was not deleted.
@@ -61,9 +62,9 @@ impl StoredEntry {
         self.deleted_unix_ms.is_some()
     }
 
-    /// Returns true if a machine has this fingerprint, whoever made the artifact.
+    /// Returns true if it is about a machine, whoever made the artifact.
     pub fn is_about(&self, machine: &Machine) -> bool {
-        self.fingerprint.as_ref() == Some(&machine.fingerprint())
+        self.fingerprint.as_ref().is_some_and(|identity| is_same_machine(identity, &machine.identity()))
     }
 }
 
@@ -129,14 +130,14 @@ impl ArtifactStore {
         let (summary, observed) = (checked_json(&artifact.summarize_artifact())?, checked_json(artifact)?);
         open::check_room(&self.connection, &self.path, 1)?;
         let ArtifactCircumstances { started_unix_ms, machine, .. } = artifact.circumstances();
-        let fingerprint = machine.map(Machine::fingerprint);
+        let identity = machine.map(Machine::identity);
         let sql =
             "INSERT INTO artifact (kind, started_unix_ms, fingerprint, summary, observed) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.run_query(move |connection| {
             let mut statement = connection.prepare(sql)?;
             statement.raw_bind_parameter(1, T::KIND)?;
             statement.raw_bind_parameter(2, started_unix_ms)?;
-            statement.raw_bind_parameter(3, fingerprint)?;
+            statement.raw_bind_parameter(3, identity)?;
             statement.raw_bind_parameter(4, summary)?;
             statement.raw_bind_parameter(5, observed.as_str())?;
             // SQLite copies a text of megabytes several times; free this copy first.
@@ -216,15 +217,17 @@ impl ArtifactStore {
         machine: &Machine,
         is_wanted: impl FnMut(&StoredEntry) -> bool,
     ) -> StoreResult<impl Iterator<Item = StoreResult<(i64, T)>>> {
-        let fingerprint = machine.fingerprint();
-        let condition = "fingerprint = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
-        let mut entries = self.select_entries(condition, params![fingerprint, T::KIND])?;
+        let identity = machine.identity();
+        // Behind the fingerprint may stand the host.
+        let condition = "substr(fingerprint, 1, 16) = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
+        let mut entries = self.select_entries(condition, params![machine.fingerprint(), T::KIND])?;
+        entries.retain(|entry| entry.is_about(machine));
         entries.retain(|entry| entry.summary.as_ref().is_none_or(|summary| summary.origin.is_measured()));
         entries.retain(is_wanted);
         entries.sort_by_key(|entry| entry.number);
         let read = entries.into_iter().rev().map(|entry| Ok((entry.number, self.get_artifact::<T>(entry.number)?)));
         // The artifact decides: its summary may have been written before origins were.
-        Ok(read.filter(move |read| read.as_ref().map_or(true, |(_, artifact)| artifact.is_evidence_for(&fingerprint))))
+        Ok(read.filter(move |read| read.as_ref().map_or(true, |(_, artifact)| artifact.is_evidence_for(&identity))))
     }
 
     /// Returns the latest of a machine's own artifacts of a kind that `will_do` accepts, with its number. Reads only the last hundred, and

@@ -26,6 +26,7 @@ use corewise_machine::facts::MachineFacts;
 use corewise_machine::{Machine, assemble};
 
 use crate::error::SysError;
+use crate::os::process;
 use crate::root::{FileSource, Root};
 use reader::ValueReader;
 
@@ -43,6 +44,10 @@ pub fn read_machine(root: &Root) -> Result<Machine, SysError> {
     match read_from(root) {
         Err(SysError::NoCpu) if root.is_live() => Ok(assemble::assemble_machine(bare::bare_facts())),
         Err(SysError::Damaged { why, .. }) => Err(SysError::Damaged { path: root.path().to_owned(), why }),
+        Ok(mut machine) => {
+            machine.system.host = root.is_live().then(process::host_hash).flatten();
+            Ok(machine)
+        }
         read => read,
     }
 }

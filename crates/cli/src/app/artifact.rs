@@ -283,16 +283,16 @@ fn compose_followed<T: PrintedArtifact>(store: &ArtifactStore, several: &[(i64, 
     let name = T::TITLE.split(' ').next().unwrap_or_default().to_lowercase();
     for (number, artifact) in several.iter().rev() {
         let Some(machine) = artifact.circumstances().machine else { continue };
-        let (fingerprint, own) = (machine.fingerprint(), build_moment(*number, artifact));
+        let (identity, own) = (machine.identity(), build_moment(*number, artifact));
         let is_done = |(of, earlier): &(String, &T)| {
-            *of == fingerprint
+            *of == identity
                 && earlier.is_followed_with(&artifact.summarize_artifact())
                 && build_moment(*number, *earlier).shares_quantity(&own)
         };
-        if !artifact.is_evidence_for(&fingerprint) || done.iter().any(is_done) {
+        if !artifact.is_evidence_for(&identity) || done.iter().any(is_done) {
             continue;
         }
-        done.push((fingerprint, artifact));
+        done.push((identity, artifact));
         let is_alike =
             |entry: &StoredEntry| entry.summary.as_ref().is_none_or(|summary| artifact.is_followed_with(summary));
         let alike = store.own_artifacts::<T>(machine, is_alike).map_err(explain_store_error)?;

@@ -15,7 +15,7 @@ fn describe_origin<T: Artifact>(artifact: &T) -> Option<String> {
 /// Describes that a measured artifact is of another machine than this one.
 pub fn describe_other_machine<T: Artifact>(artifact: &T) -> Option<&'static str> {
     let is_measured_elsewhere =
-        artifact.origin().is_measured() && !artifact.is_evidence_for(&this_machine().ok()?.fingerprint());
+        artifact.origin().is_measured() && !artifact.is_evidence_for(&this_machine().ok()?.identity());
     is_measured_elsewhere.then_some("was measured on another machine, or on this one with other cpus")
 }
 

@@ -6,14 +6,19 @@ use std::sync::Once;
 use corewise_machine::Machine;
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact;
-use corewise_store::{ArtifactStore, StoreError};
+use corewise_store::{ArtifactStore, StoreError, StoredEntry};
 use corewise_sys::files;
+use jiff::tz::TimeZone;
 
 use super::failure::{CommandExit, CommandFailure};
 use super::output::print_message;
 use super::settings::{HistoryPlace, ProgramSettings};
+use crate::draw::number::format_time;
 use crate::draw::suggestion;
 use crate::draw::survey::StorageStatus;
+
+/// Maximum number of stored results that are read in search of a copy.
+const MOST_COPIES_SEARCHED: usize = 20;
 
 /// Opens the store. If there is none, the failure suggests `first`.
 pub fn open_existing_store(
@@ -129,6 +134,33 @@ pub fn store_artifact<T: Artifact>(artifact: &T, settings: &ProgramSettings) -> 
             StorageStatus::Failed
         }
     }
+}
+
+/// Stores a result, unless the history has one that `is_same` accepts among the latest of its kind with the same line in lists: a
+/// command that only reads what an earlier run left makes no second copy.
+pub fn store_artifact_once<T: Artifact>(
+    artifact: &T,
+    is_same: impl Fn(&T) -> bool,
+    settings: &ProgramSettings,
+) -> StorageStatus {
+    match find_copy(artifact, is_same, settings) {
+        Some(entry) => StorageStatus::Recalled(entry.number, format_time(entry.started_unix_ms, &TimeZone::system())),
+        None => store_artifact(artifact, settings),
+    }
+}
+
+fn find_copy<T: Artifact>(
+    artifact: &T,
+    is_same: impl Fn(&T) -> bool,
+    settings: &ProgramSettings,
+) -> Option<StoredEntry> {
+    let (store, what) = (open_if_readable(settings)?, artifact.describe_contents());
+    let mut entries = store.list_entries().ok()?;
+    let is_alike = |entry: &StoredEntry| entry.summary.as_ref().is_some_and(|summary| summary.what == what);
+    entries.retain(|entry| entry.kind == T::KIND && is_alike(entry));
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.number));
+    let mut latest = entries.into_iter().take(MOST_COPIES_SEARCHED);
+    latest.find(|entry| store.get_artifact::<T>(entry.number).is_ok_and(|stored| is_same(&stored)))
 }
 
 /// Returns the exit status of a command that made a result: if it could not be stored, that is a failure, though it was shown.

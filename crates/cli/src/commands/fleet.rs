@@ -28,7 +28,7 @@ use crate::app::origin::mark_together;
 use crate::app::output::{print_form, show_story};
 use crate::app::run::{CommandDocument, RunnableCommand, command_document};
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::{exit_after_storing, explain_store_error, open_existing_store, store_artifact};
+use crate::app::user_store::{exit_after_storing, explain_store_error, open_existing_store, store_artifact_once};
 use crate::draw::number::format_time;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
@@ -83,7 +83,7 @@ fn conclude_fleet(
     is_interrupted: bool,
     settings: &ProgramSettings,
 ) -> Result<CommandExit, CommandFailure> {
-    let kept = store_artifact(fleet, settings);
+    let kept = store_artifact_once(fleet, |stored| fleet.is_copy_of(stored), settings);
     print_artifact(fleet, &kept, settings)?;
     Ok(exit_after_storing(&kept, if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
 }

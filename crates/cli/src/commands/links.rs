@@ -13,6 +13,7 @@ use corewise_lab::links::measured::MeasuredLinks;
 use corewise_lab::links::simulated::SimulatedLinks;
 use corewise_lab::links::{CHOICES, LinksPlan, PairVisitor, map_links as make_map};
 use corewise_lab::session::seed_from_clock;
+use corewise_machine::identity::is_same_machine;
 use corewise_machine::{CpuSet, Machine};
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::links::compare::compare_link_maps as compare_maps;
@@ -233,7 +234,7 @@ fn print_comparison(
 ) -> Result<(), CommandFailure> {
     let [earlier, later] = maps;
     if let (Some(one), Some(other)) = (&earlier.machine, &later.machine)
-        && one.fingerprint() != other.fingerprint()
+        && !is_same_machine(&one.identity(), &other.identity())
     {
         print_message(&"warning: the maps are of different machines, or the machine's cpus have changed");
     }

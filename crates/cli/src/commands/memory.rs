@@ -11,6 +11,7 @@ use std::path::Path;
 
 use corewise_lab::memory::{DescribedMemory, MeasuredMemory, MemoryRequest, MemoryVisitor, map_memory as make_map};
 use corewise_lab::session::{seed_from_clock, unix_ms};
+use corewise_machine::identity::is_same_machine;
 use corewise_machine::{CpuSet, Machine};
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
@@ -166,7 +167,7 @@ impl PrintedArtifact for MemoryMap {
         settings: &ProgramSettings,
     ) -> Result<(), CommandFailure> {
         let [before, after] = artifacts;
-        if before.machine.fingerprint() != after.machine.fingerprint() {
+        if !is_same_machine(&before.machine.identity(), &after.machine.identity()) {
             print_message(&"warning: the maps are of different machines, or the machine's cpus have changed");
         }
         let changes = compare_memory_maps(before, after);

@@ -6,6 +6,7 @@ mod page;
 use std::path::Path;
 
 use corewise_machine::Machine;
+use corewise_machine::identity::is_same_machine;
 use corewise_machine::suggested_command;
 use corewise_model::keep::Rule;
 use corewise_store::ArtifactStore;
@@ -172,9 +173,9 @@ fn read_rules(sections: &[PageSection], settings: &ProgramSettings) -> Option<(V
     let rules =
         find_rules(None, settings.is_root, settings).ok().and_then(|rules| rules.read_rules().ok()).unwrap_or_default();
     let machine = if rules.is_empty() { None } else { this_machine().ok() }?;
-    let fingerprint = machine.fingerprint();
+    let here = machine.identity();
     let mut machines = sections.iter().filter_map(|section| section.result.as_ref()?.machine.as_ref());
-    machines.any(|machine| machine.fingerprint() == fingerprint).then_some((rules, machine))
+    machines.any(|machine| is_same_machine(&machine.identity(), &here)).then_some((rules, machine))
 }
 
 /// Writes each figure to a separate file, and returns the names of the files.

@@ -1,5 +1,6 @@
 //! Table of stored and deleted artifacts.
 
+use corewise_machine::identity::is_same_machine;
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::artifact::{ArtifactOrigin, ArtifactSummary};
 use corewise_store::StoredEntry;
@@ -25,7 +26,7 @@ pub struct ListContext<'a> {
     pub all: bool,
     /// Number of other stored artifacts that it leaves out.
     pub others: usize,
-    /// Fingerprint of the machine that corewise runs on, if it is known: results of others are marked.
+    /// Identity of the machine that corewise runs on, if it is known: results of others are marked.
     pub here: Option<String>,
 }
 
@@ -117,7 +118,8 @@ fn draw_contents(entry: &StoredEntry, summary: &ArtifactSummary, here: Option<&s
         trials => format!("{}: ", format_count(trials as usize, "run")),
     };
     let contents = format!("{runs}{}", summary.what);
-    let is_of_other = here.is_some_and(|here| entry.fingerprint.as_ref().is_some_and(|machine| machine != here));
+    let is_of_other =
+        here.is_some_and(|here| entry.fingerprint.as_ref().is_some_and(|machine| !is_same_machine(machine, here)));
     let (word, file) = match &summary.origin {
         ArtifactOrigin::Measured if is_of_other => ("other machine", None),
         ArtifactOrigin::Measured => return StyledLine::new().plain(contents),

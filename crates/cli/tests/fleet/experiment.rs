@@ -31,7 +31,7 @@ fn a_placement_is_judged_over_hosts_and_the_same_command_goes_on_with_what_is_mi
     fs::write(&config, daemon.settings("node*") + gone).unwrap();
     fs::write(&hosts, "node[0-5]\ngone\n").unwrap();
     let [config, hosts, to] = [&config, &hosts, &to].map(|path| path.to_str().unwrap());
-    let words = ["fleet", "try", "--hosts", hosts, "-F", config, "--to", to, "--json", "--no-store", "--seed", "1"];
+    let words = ["fleet", "try", "--hosts", hosts, "-F", config, "--to", to, "--json", "--seed", "1"];
     let command = ["--rest=0s", "--on", "0", "--", "sh", "-c", "sleep 0.0$(grep -c . /proc/$$/status | cut -c1)"];
     let run = || place.corewise(&[&words[..], &command].concat()).output().unwrap();
     let (first, said) = printed(&run());
@@ -49,6 +49,7 @@ fn a_placement_is_judged_over_hosts_and_the_same_command_goes_on_with_what_is_mi
     assert_eq!(again["observed"]["nodes"], first["observed"]["nodes"]);
     assert_eq!(again["conclusions"], first["conclusions"]);
     assert_eq!(fs::read_dir(format!("{to}/visits")).unwrap().count(), before);
+    assert_eq!((&first["stored"], &again["stored"]), (&1.into(), &1.into()), "no second copy");
     // A lost result is made again, and only that.
     let lost = fs::read_dir(format!("{to}/visits")).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(&lost).unwrap();

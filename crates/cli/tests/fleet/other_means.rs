@@ -49,8 +49,11 @@ fn files_of_any_form_are_added_and_the_latest_fleet_is_shown_again() {
     std::fs::write(place.path().join("one.1.json"), &one).unwrap();
     std::fs::write(place.path().join("two.json"), pretty).unwrap();
     std::fs::write(place.path().join("three.2.json"), &one[..200]).unwrap();
-    let added = place.corewise(&["fleet", "add", "one.1.json", "two.json", "three.2.json", "--json"]).output().unwrap();
-    let nodes = shown_nodes(&added);
+    let add =
+        || place.corewise(&["fleet", "add", "one.1.json", "two.json", "three.2.json", "--json"]).output().unwrap();
+    let nodes = shown_nodes(&add());
+    assert_eq!(shown_nodes(&add()), nodes);
+    assert_eq!(place.corewise(&["history", "show", "2"]).output().unwrap().status.code(), Some(3), "no second copy");
     assert_eq!(healthy_nodes(&nodes), [("one", 1), ("two", 1)]);
     assert_eq!(problem_of(&nodes, "three").0, "unreadable", "its file names it");
     assert_eq!(shown_nodes(&place.corewise(&["fleet", "--json"]).output().unwrap()), nodes);

@@ -63,7 +63,7 @@ pub fn print_tables(share: f64, bounds: &mut ErrorBounds) {
     print_head();
     let world = FleetWorld::default();
     for (noise, quantities, power) in
-        [(0.01, 1, 95.0), (0.02, 1, 95.0), (0.03, 1, 0.0), (0.01, 8, 95.0), (0.02, 8, 0.0)]
+        [(0.01, 1, 98.0), (0.02, 1, 95.0), (0.03, 1, 85.0), (0.01, 8, 98.0), (0.02, 8, 95.0)]
     {
         let name = format!("noise {:.0} %, quantities: {quantities}", 100.0 * noise);
         let slow = FleetWorld { noise, quantities, ..world };

@@ -130,10 +130,13 @@ pub(super) fn describe_too_large(most_bytes: u64) -> NodeProblem {
     node_problem(ProblemKind::Unreadable, format!("its result has more than {most_bytes} bytes"))
 }
 
-/// Returns the last line of a text that is not empty, of at most 300 characters.
+/// Returns the last line of a text that is not empty, of at most 300 characters; of what corewise says the error, without the advice
+/// behind it.
 pub(super) fn last_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().chars().take(300).collect()
+    let error = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let line = error.or_else(|| text.lines().rfind(|line| !line.trim().is_empty())).unwrap_or_default();
+    line.trim().chars().take(300).collect()
 }
 
 pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, SysError> {

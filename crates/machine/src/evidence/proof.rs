@@ -30,7 +30,7 @@ const LONGEST_NAME: usize = 64;
 ///     effect: 0.061,
 ///     interval: [0.02, 0.09],
 ///     error_rate: 0.05,
-///     fingerprint: machine.fingerprint(),
+///     fingerprint: machine.identity(),
 ///     environment: machine.environment(),
 /// };
 /// assert_eq!(proof.to_string().parse::<PlacementProof>()?, proof);
@@ -53,7 +53,7 @@ pub struct PlacementProof {
     pub interval: [f64; 2],
     /// The false-positive rate.
     pub error_rate: f64,
-    /// The machine ([`Machine::fingerprint`]).
+    /// The machine ([`Machine::identity`]).
     pub fingerprint: String,
     /// The scheduling environment ([`Machine::environment`]).
     pub environment: BTreeMap<String, String>,
@@ -165,6 +165,8 @@ fn read_values(text: &str) -> Result<BTreeMap<String, String>, ProofError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generate::one_package_machine;
+    use crate::identity::hash_host;
 
     fn proof() -> PlacementProof {
         PlacementProof {
@@ -187,6 +189,20 @@ mod tests {
         assert_eq!(proof().to_string().parse(), Ok(proof()));
         let text = proof().to_string().replace('\n', "\r\n");
         assert_eq!(format!("{text}\n# a note\n").parse(), Ok(proof()), "other ends of lines, and comments");
+    }
+
+    #[test]
+    fn a_proof_holds_on_its_own_host_and_on_no_other_of_the_model() {
+        let on = |name: Option<&str>| {
+            let mut machine = one_package_machine(4, false, &[]);
+            machine.system.host = name.map(|name| hash_host("id", name));
+            machine
+        };
+        let proof = PlacementProof { fingerprint: on(Some("n1")).identity(), environment: BTreeMap::new(), ..proof() };
+        let proof: PlacementProof = proof.to_string().parse().unwrap();
+        assert_eq!((proof.changes_since(&on(Some("n1"))), proof.changes_since(&on(None))), (Vec::new(), Vec::new()));
+        let changes = proof.changes_since(&on(Some("n2")));
+        assert!(changes.len() == 1 && changes[0].what == "machine", "{changes:?}");
     }
 
     #[test]

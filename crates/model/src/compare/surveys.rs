@@ -1,5 +1,7 @@
 //! Comparison of two surveys: the machine first, then each cpu, then the links.
 
+use corewise_machine::identity::is_same_machine;
+
 use super::{SurveyComparison, cpus, links, machine};
 use crate::Survey;
 
@@ -7,7 +9,7 @@ use crate::Survey;
 pub fn compare_surveys(before: &Survey, after: &Survey) -> SurveyComparison {
     let (earlier, later) = (&before.machine.online, &after.machine.online);
     let mut comparison = SurveyComparison {
-        same_machine: before.machine.fingerprint() == after.machine.fingerprint(),
+        same_machine: is_same_machine(&before.machine.identity(), &after.machine.identity()),
         appeared: later.difference(earlier),
         gone: earlier.difference(later),
         facts: machine::list_changes(before, after),

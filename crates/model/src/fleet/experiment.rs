@@ -117,6 +117,16 @@ impl FleetArm {
 }
 
 impl FleetExperiment {
+    /// Returns true if another one has the same observations: both were made of the same runs.
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        let provenance = ArtifactProvenance { elapsed_s: 0.0, budget_s: 0.0, ..self.provenance.clone() };
+        let of_other = ArtifactProvenance { elapsed_s: 0.0, budget_s: 0.0, ..other.provenance.clone() };
+        provenance == of_other
+            && self.workload == other.workload
+            && self.arms == other.arms
+            && self.nodes == other.nodes
+    }
+
     /// Creates an experiment over these nodes, before any of them answered. `first` is an experiment as each node will make it.
     pub fn new(provenance: ArtifactProvenance, first: &Experiment, nodes: &[String]) -> Self {
         let arm = |arm: &PlacementArm| FleetArm { name: arm.name.clone(), reason: arm.reason.clone() };

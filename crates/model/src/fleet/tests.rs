@@ -205,22 +205,72 @@ fn visits_of_other_work_are_left_out_and_said() {
 fn few_machines_of_a_model_are_said_to_prove_nothing() {
     let found = even_fleet(6).draw_conclusions();
     assert_eq!((found.judged, found.caveats.len()), (0, 1));
-    let found = even_fleet(8).draw_conclusions();
-    assert_eq!(found.judged, 8);
-    assert!(found.caveats[0].contains("too few to prove one slow in 16 visits"), "{:?}", found.caveats);
+    // Alone, eight machines may just prove one of them slow; beside many others they may not.
+    assert_eq!(even_fleet(8).draw_conclusions().caveats, Vec::<String>::new());
+    let mut fleet = even_fleet(80);
+    reconfigure(&mut fleet, 0..8, |odd| {
+        odd.fingerprint = "other".to_owned();
+        odd.processor = Some("Other".to_owned());
+    });
+    let found = fleet.draw_conclusions();
+    assert_eq!(found.judged, 80);
+    assert_eq!(found.caveats, ["8 nodes of Other are too few to prove one slow in 24 visits."]);
+}
+
+/// Four racks of twenty nodes, equally fast, and one of four nodes.
+fn fleet_of_racks() -> Fleet {
+    let mut fleet = even_fleet(84);
+    let levels = [0, 42].map(|first| fleet.node_value(&fleet.nodes[first], FleetQuantity::Speed).unwrap());
+    (42..84).for_each(|node| slow_down(&mut fleet, node, levels[0] / levels[1]));
+    for (place, node) in fleet.nodes.iter_mut().enumerate() {
+        node.rack = Some(format!("r{}", place / 20));
+    }
+    fleet
 }
 
 #[test]
 fn a_slow_rack_is_named_and_none_of_its_nodes() {
-    let mut fleet = even_fleet(80);
-    (0..40).for_each(|node| slow_down(&mut fleet, node, 1.2));
+    let mut fleet = fleet_of_racks();
+    (20..40).for_each(|node| slow_down(&mut fleet, node, 1.04));
     let found = fleet.draw_conclusions();
     assert!(found.outliers.is_empty());
-    assert!(
-        found.models[0].racks.iter().any(|rack| rack.nodes == 40 && rack.change.abs() > 0.05),
-        "{:?}",
-        found.models[0].racks
-    );
+    let [rack] = &found.models[0].racks[..] else { panic!("{:?}", found.models[0].racks) };
+    assert_eq!((rack.rack.as_str(), rack.nodes), ("r1", 20));
+    assert!((0.03..0.05).contains(&rack.change), "{rack:?}");
+    (20..40).for_each(|node| slow_down(&mut fleet, node, 0.92));
+    let racks = &fleet.draw_conclusions().models[0].racks;
+    assert!(racks.len() == 1 && racks[0].change < -0.03, "a fast one too: {racks:?}");
+}
+
+#[test]
+fn even_racks_small_racks_and_those_that_differ_by_less_than_two_percent_are_not_named() {
+    let mut fleet = fleet_of_racks();
+    let racks = |fleet: &Fleet| fleet.draw_conclusions().models.remove(0).racks;
+    assert_eq!(racks(&fleet), []);
+    (20..40).for_each(|node| slow_down(&mut fleet, node, 1.01));
+    (80..84).for_each(|node| slow_down(&mut fleet, node, 1.2));
+    assert_eq!(racks(&fleet), []);
+    fleet.nodes.iter_mut().for_each(|node| node.rack = None);
+    assert_eq!(racks(&fleet), []);
+}
+
+/// As many configurations as nodes, of which a file brings some: each is there once.
+#[test]
+fn equal_configurations_are_stored_once() {
+    let mut fleet = Fleet::new(empty_fleet().provenance);
+    let add = |fleet: &mut Fleet, node: u32, line: u32| {
+        let mut report = report(&format!("n{node}"), 2, 1);
+        report.configuration.insert("command_line".to_owned(), line.to_string());
+        assert!(fleet.add_visit(&report));
+        fleet.nodes.iter().find(|known| known.name == report.node).unwrap().visits[0].configuration
+    };
+    let places: Vec<usize> = (0..6).map(|node| add(&mut fleet, node, node % 3)).collect();
+    assert_eq!(places, [0, 1, 2, 0, 1, 2]);
+    let text = serde_json::to_string(&fleet).unwrap();
+    let mut read: Fleet = serde_json::from_str(&text).unwrap();
+    assert_eq!((&read, text.contains("index")), (&fleet, false));
+    assert_eq!([add(&mut read, 6, 1), add(&mut read, 7, 9), add(&mut read, 8, 9)], [1, 3, 3]);
+    assert_eq!(read.configurations.len(), 4);
 }
 
 #[test]

@@ -13,6 +13,6 @@ pub struct VisitPolicy {
 
 impl Default for VisitPolicy {
     fn default() -> Self {
-        Self { first_visits: 2, most_visits: 16, margin: 0.02 }
+        Self { first_visits: 2, most_visits: 24, margin: 0.02 }
     }
 }

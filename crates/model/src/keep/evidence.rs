@@ -29,7 +29,7 @@ pub struct RuleEvidence {
     /// True if it was a winner only so far: its runs are of less than a minute, or may affect each other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub so_far: bool,
-    /// The machine ([`Machine::fingerprint`]).
+    /// The machine ([`Machine::identity`]).
     pub fingerprint: String,
     /// The scheduling environment ([`Machine::environment`]).
     #[serde(default)]
@@ -53,7 +53,7 @@ impl RuleEvidence {
             interval: [effect.low.map_or(f64::NEG_INFINITY, share), effect.high.map_or(f64::INFINITY, share)],
             error_rate: experiment.policy.error_rate,
             so_far: !conclusions.standing.open_points.is_empty(),
-            fingerprint: experiment.machine.fingerprint(),
+            fingerprint: experiment.machine.identity(),
             environment: experiment.machine.environment(),
             origin: conducted.origin().clone(),
         };

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
 use corewise_machine::CpuSet;
+use corewise_machine::identity::hash_host;
 
 use super::affinity;
 use super::proc_files::{self, is_gone};
@@ -184,6 +185,13 @@ pub fn boot_id() -> io::Result<String> {
 /// Returns the host name of this machine; empty if the kernel does not report one.
 pub fn host_name() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// Returns the hash that distinguishes this machine from others of its model ([`hash_host`]); `None` if it has no id: machine-id(5).
+pub fn host_hash() -> Option<String> {
+    let id = fs::read_to_string("/etc/machine-id").ok()?;
+    let is_id = id.trim().len() == 32 && id.trim().bytes().all(|digit| digit.is_ascii_hexdigit());
+    is_id.then(|| hash_host(id.trim(), &host_name()))
 }
 
 /// Returns the process namespace, such as "pid:[4026531836]"; empty if there is none.

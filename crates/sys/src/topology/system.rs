@@ -19,6 +19,8 @@ pub fn read_system(reader: &ValueReader, info: &CpuInfo, governors: Vec<String>)
         architecture: read_architecture(reader, info),
         kernel: kernel_release(reader),
         hypervisor: find_hypervisor(reader, info),
+        // It comes from the running machine alone, so that no recording has it.
+        host: None,
         emulated: by_processor(reader).1,
         governors,
         scheduling: SCHEDULING

@@ -34,7 +34,7 @@ use crate::app::origin::mark_story;
 use crate::app::output::{print_message, show_story};
 use crate::app::progress::ProgressDisplay;
 use crate::app::settings::ProgramSettings;
-use crate::app::user_store::{exit_after_storing, store_artifact};
+use crate::app::user_store::{exit_after_storing, store_artifact_once};
 use crate::draw::story::Story;
 use crate::draw::survey::StorageStatus;
 use arguments::{FleetTryArguments, NodeTryWords};
@@ -84,7 +84,7 @@ impl FleetTryArguments {
             (false, true) => print_message(&"interrupted: the same command goes on with what is missing"),
             (false, false) => print_message(&"the time is over: the same command goes on with what is missing"),
         }
-        let kept = store_artifact(&experiment, settings);
+        let kept = store_artifact_once(&experiment, |stored| experiment.is_copy_of(stored), settings);
         let conclusions = experiment.draw_conclusions();
         show_experiment(&experiment, &conclusions, &kept, settings)?;
         Ok(exit_after_storing(&kept, exit_of_verdict(&conclusions.verdict, interruption.was_seen())))

@@ -37,7 +37,7 @@ pub fn list_artifacts(
     entries.retain(|entry| kind.is_none_or(|kind| entry.kind == kind));
     let total = entries.len();
     let machine = this_machine();
-    let here = machine.as_ref().ok().map(Machine::fingerprint);
+    let here = machine.as_ref().ok().map(Machine::identity);
     if !all {
         let machine = machine?;
         // A fleet is of no single machine, and of an import the machine may be unknown.

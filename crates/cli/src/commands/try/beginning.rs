@@ -12,6 +12,7 @@ use corewise_lab::experiment::{
 };
 use corewise_lab::session::StepProgress;
 use corewise_machine::Machine;
+use corewise_machine::identity::is_same_machine;
 use corewise_machine::suggested_command;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
@@ -382,7 +383,7 @@ pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> 
             suggestion::format_mention(&suggested_command::try_again(number))
         )));
     }
-    if experiment.machine.fingerprint() != machine.fingerprint() {
+    if !is_same_machine(&experiment.machine.identity(), &machine.identity()) {
         let what = format!("experiment {number} was made on another machine, or on this one with other cpus");
         return Err(CommandFailure::unavailable_error(what).with_hint("Its runs and new ones cannot be compared."));
     }

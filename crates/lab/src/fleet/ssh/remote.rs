@@ -90,7 +90,7 @@ pub(super) fn describe_failed_copy(ended: &EndedChild) -> NodeProblem {
     match read_status(ended) {
         Some(NO_CONNECTION) => describe_no_connection(&said),
         _ if said.is_empty() => node_problem(ProblemKind::NotInstalled, "the copy of corewise does not run there"),
-        _ => node_problem(ProblemKind::NotInstalled, format!("the copy of corewise does not run there: {said}")),
+        _ => node_problem(ProblemKind::NotInstalled, format!("corewise cannot be copied there: {said}")),
     }
 }
 
@@ -161,7 +161,8 @@ mod tests {
         );
         assert_eq!(problem(255, "ssh: connect to host a port 22: Connection timed out").kind, ProblemKind::TimedOut);
         assert_eq!(problem(255, "ssh: Could not resolve hostname a").reason, "ssh: Could not resolve hostname a");
-        assert_eq!(problem(3, "note\nerror: busy\n").reason, "status 3: error: busy");
+        assert_eq!(problem(3, "note\nerror: busy\n  Wait until it has ended.\n").reason, "status 3: busy");
+        assert_eq!(problem(1, "note\nkilled\n\n").reason, "status 1: killed");
         assert_eq!(problem(97, "corewise 1.0\n").kind, ProblemKind::OtherVersion);
     }
 }
