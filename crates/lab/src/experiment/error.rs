@@ -5,7 +5,7 @@ use std::io;
 use corewise_machine::placement::PlacementError;
 use corewise_machine::placement::memory::MemoryError;
 use corewise_machine::{CpuSet, SuggestedCommand, suggested_command};
-use corewise_model::trial::{MEMORY_SIGN, WITHOUT_ECO_QOS};
+use corewise_model::trial::{MEMORY_SIGN, RareMetric, WITHOUT_ECO_QOS};
 
 use super::RunnerEnd;
 use crate::LabError;
@@ -116,6 +116,9 @@ pub enum ExperimentError {
     /// The measurement before the first slot of running processes ended.
     #[error("{}", describe_end(.0))]
     NotBegun(RunnerEnd),
+    /// The metric of running processes comes too rarely to find the length of slots.
+    #[error(transparent)]
+    Rare(RareMetric),
     /// The services were not ready, or the caller asked to stop.
     #[error("{}", describe_trouble(.0))]
     Service(ScriptError),
@@ -180,7 +183,10 @@ impl ExperimentError {
             }
             Self::OneArm(_) => "--threads takes several numbers, such as 1,2,4.".to_owned(),
             Self::Unreachable { .. } => "Name placements inside these with --on EXPR.".to_owned(),
-            Self::NotBegun(RunnerEnd::Gone(_)) => "Nothing was changed.".to_owned(),
+            Self::Rare(rare) if rare.fitting_slot().is_none() => {
+                "Nothing was changed. Name a metric that changes more often.".to_owned()
+            }
+            Self::NotBegun(RunnerEnd::Gone(_)) | Self::Rare(_) => "Nothing was changed.".to_owned(),
             Self::Service(ScriptError::Failed { output, .. }) if output.trim().is_empty() => {
                 "Nothing was tried; all started processes were ended.".to_owned()
             }

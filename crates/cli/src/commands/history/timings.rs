@@ -1,6 +1,7 @@
 //! `corewise history import` of timings that another program has measured: described, and not stored.
 
 use corewise_machine::suggested_command;
+use corewise_model::experiment::QuestionKind;
 use corewise_model::timings::{SeriesDescription, TimingFile, describe_series};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,7 +9,7 @@ use serde::Serialize;
 use crate::app::failure::CommandFailure;
 use crate::app::output::show_result;
 use crate::app::settings::ProgramSettings;
-use crate::draw::gain::{format_gain, format_size};
+use crate::draw::gain::{EffectScale, format_gain, format_size};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{ABSENT, format_decimal, format_digits, format_duration};
 use crate::draw::printable::{LONGEST_OUTPUT_LINE, printable_name, printable_prefix};
@@ -92,7 +93,9 @@ fn draw_table(series: &[SeriesDescription]) -> TextGrid {
         let percent = |share: f64| format!("{} %", format_decimal(100.0 * share, 1));
         let absent = || if at == 0 { String::new() } else { ABSENT.to_owned() };
         let against = found.against_first;
-        let ends = against.map(|against| against.ends.map(|end| format_gain(end.ln())).join(" to "));
+        let scale = |ratio: f64| EffectScale::from_estimate(QuestionKind::Typical, ratio.ln());
+        let ends =
+            against.map(|against| against.ends.map(|end| scale(against.ratio).format_gain(end.ln())).join(" to "));
         let runs = against.map(|against| against.deciding_runs.map_or("over 400".to_owned(), |runs| runs.to_string()));
         grid.add_row(vec![
             plain(printable_name(&found.name)),
