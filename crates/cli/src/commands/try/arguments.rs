@@ -256,7 +256,7 @@ pub struct TryArguments {
     /// End a run that takes longer than this, such as 30s, and count it as failed [default: never]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = duration_between("1ms", "24h"))]
     pub timeout: Option<Duration>,
-    /// Let the machine rest this long before each trial, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
+    /// Let the machine rest this long before each trial, such as 1s or 0s [default: a tenth of a trial, from 0.02s to 2s]
     #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = duration_between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
     /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by
