@@ -110,6 +110,14 @@ pub enum ExperimentError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The system cannot run commands with an option.
+    #[error("{option} is not available here: {why}")]
+    NotHere {
+        /// The option.
+        option: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
     /// The current folder cannot be found.
     #[error("the current folder: {0}")]
     Folder(io::Error),
@@ -197,6 +205,7 @@ impl ExperimentError {
             | Self::FullSpeed(_)
             | Self::NoJournal
             | Self::NotInstalled(_)
+            | Self::NotHere { .. }
             | Self::Folder(_)
             | Self::Input { .. }
             | Self::NotBegun(_)

@@ -67,6 +67,12 @@ pub struct TriedWorkload {
     /// The file, relative to the folder, that the command reads as its standard input; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// True if the command has a terminal of its own instead of pipes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_terminal: bool,
+    /// True if processes that outlive the command are left running.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_processes: bool,
     /// A shell script that is run before each block, to vary irrelevant conditions. `COREWISE_VARY` has the block's
     /// random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +117,8 @@ impl TriedWorkload {
             guards: Vec::new(),
             metric_file: None,
             input: None,
+            on_terminal: false,
+            leaves_processes: false,
             vary: None,
             prepare: None,
             accepted: Vec::new(),

@@ -133,6 +133,13 @@ pub struct TryArguments {
     /// Give the command this file as its standard input [default: no input]
     #[arg(help_heading = "Command", long, value_name = "FILE", conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
     pub input: Option<String>,
+    /// Give the command a terminal of its own, for programs that need one; its colours are left out. Linux only
+    #[arg(help_heading = "Command", long, conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
+    pub tty: bool,
+    /// Leave processes that outlive the command, such as the daemon of a build tool, instead of ending them. They stay on the
+    /// placement of the run that started them, also after the session. Linux only
+    #[arg(help_heading = "Command", long, conflicts_with_all = ["live", "follow", "suite", "simulate", "resume", "again"])]
+    pub leave: bool,
     /// Run this in a shell before each run, without timing it: 'make clean', 'sync; echo 3 > /proc/sys/vm/drop_caches'
     #[arg(help_heading = "Command", long, value_name = "SCRIPT", conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
     pub prepare: Option<String>,

@@ -354,6 +354,8 @@ impl SubjectTask {
             threads,
             metric_file: typed.metric_file,
             input: typed.input,
+            on_terminal: typed.tty,
+            leaves_processes: typed.leave,
             vary: typed.vary,
             prepare: typed.prepare,
             accepted: typed.ok,
