@@ -52,6 +52,10 @@ fn words_of(command: &mut Command, codes: &[i32]) -> Result<String, Failed> {
     Ok(all.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failed> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: found {found:?}, expected {expected:?}").into()) }
+}
+
 /// Tries a shell script with growing budgets of these seconds, until a part is said: on a busy machine too few runs fit into the first.
 /// Returns the place, the budget and all words.
 fn try_until(
