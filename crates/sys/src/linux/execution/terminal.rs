@@ -45,8 +45,8 @@ fn owned_file(number: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { File::from_raw_fd(number) }.into())
 }
 
-/// Makes the calling process the leader of a session whose terminal is its standard output. Safe to call between fork(2) and execve(2), by a
-/// process that leads no group.
+/// Makes the calling process the leader of a session whose terminal is its standard output. Safe to call between fork(2) and execve(2), by
+/// a process that leads no group.
 ///
 /// # Errors
 /// If it leads a group, or its output is no terminal.
