@@ -4,8 +4,8 @@ use corewise_model::experiment::{BaselineEffect, QuestionKind};
 
 use crate::draw::number::format_decimal;
 
-/// Ratio above which, or below its inverse, "2.4x" is clearer than "140 %": a doubling.
-const AS_FACTOR: f64 = 2.0;
+/// Ratio above which, or below its inverse, "2.4x" is clearer than "140 %": what rounds to a doubling.
+const AS_FACTOR: f64 = 1.95;
 
 /// The scale of all numbers of a sentence about one effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl EffectScale {
     fn format_end(self, end: f64) -> String {
         match self {
             Self::Percent => format_decimal((end.exp() - 1.0) * 100.0, 1),
-            Self::Factor => format_decimal(end.exp(), needed_digits(end.exp())),
+            Self::Factor => format_decimal(end.exp(), if end < 0.0 { 2 } else { usize::from(end.exp() < 9.95) }),
             Self::Runs => format_decimal(100.0 * end, 1),
         }
     }
@@ -150,7 +150,7 @@ mod tests {
             [of(1.046), of(0.954), of(1.0), of(2.41), of(0.4), of(12.3)],
             ["+4.6 %", "-4.6 %", "0.0 %", "2.4x", "0.40x", "12x"]
         );
-        assert_eq!([format_size(-0.05), format_size(0.69), format_size(0.9)], ["5.1 %", "99.4 %", "2.5x"]);
+        assert_eq!([format_size(-0.05), format_size(0.65), format_size(0.9)], ["5.1 %", "91.6 %", "2.5x"]);
         assert_eq!(
             [format_gain_in(QuestionKind::Tail, 0.045), format_gain_in(QuestionKind::Tail, -0.1)],
             ["4.5 fewer", "10.0 more"]
