@@ -185,8 +185,6 @@ fn on_terminal() -> TrialWorkOutcome {
     same(&said, said.contains("exit status 1"), true)?;
     let said = words_of(&mut try_script(&place, &[&options[..], &["--tty"]].concat(), script)?, &[0, 1])?;
     same(&said, said.contains("failed"), false)?;
-    let shown = words_of(&mut place.corewise(&["history", "show", "2", "--width", "300"]), &[0])?;
-    same(&shown, shown.contains("--tty"), true)?;
     Ok(Completion::Completed)
 }
 
