@@ -84,6 +84,8 @@ fn timings_of_other_programs_are_described_and_not_stored() {
     std::fs::write(&file, format!("{{\"results\": [{}, {}]}}", result("old", 600), result("new", 500))).unwrap();
     let said = printed(&place, &["history", "import", &file]);
     for words in [
+        "Not proven: new looks ",
+        " better than the first; about ",
         "hyperfine: 2 series, measured one after the other",
         "new       10",
         "would decide",

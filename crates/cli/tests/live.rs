@@ -495,11 +495,9 @@ fn too_few_values_are_counted_in_words(stage: &LiveStage) -> Result<(), String> 
     let made = tries_slow_counter(stage, &server, "0.5", "4s").output().unwrap();
     let said = text(&made.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(made.status.code(), Some(3), "{said}");
-    assert!(
-        said.contains("Read only") && said.contains("of ops in") && said.contains("8 are needed. Try --slot"),
-        "{said}"
-    );
-    assert!(said.contains("Nothing was changed."), "{said}");
+    for part in ["ops came ", ": slots of ", " would hold 12", "Nothing was changed. Next: corewise try ", " --slot "] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     assert_eq!(server.masks(), server.before);
     Ok(())
 }

@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         trial("the_budget_ends_the_first_run_and_no_empty_experiment_is_left", long_run),
         trial("a_program_that_is_not_there_is_never_stored", missing_program),
         trial("each_run_is_prepared_and_other_statuses_may_be_right", prepared),
+        trial("a_terminal_is_given_and_its_colours_are_no_part_of_a_number", on_terminal),
+        trial("a_daemon_may_stay", left_running),
         trial("a_metric_is_found_in_megabytes", much_output),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -48,6 +50,10 @@ fn words_of(command: &mut Command, codes: &[i32]) -> Result<String, Failed> {
         return Err(format!("{:?}: {all}", output.status).into());
     }
     Ok(all.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), Failed> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: found {found:?}, expected {expected:?}").into()) }
 }
 
 /// Tries a shell script with growing budgets of these seconds, until a part is said: on a busy machine too few runs fit into the first.
@@ -174,5 +180,30 @@ fn much_output() -> TrialWorkOutcome {
             }
         }
     }
+    Ok(Completion::Completed)
+}
+
+fn on_terminal() -> TrialWorkOutcome {
+    let place = TestPlace::new();
+    let script = "test -t 1 || exit 1; printf '\\033[1mscore\\033[0m: \\033[31m%d\\033[0m\\n' $((1000 + $$ % 90))";
+    let options = ["--metric", "score", "--no-confirm", "--runs-max", "4"];
+    let said = words_of(&mut try_script(&place, &options, script)?, &[1, 3])?;
+    same(&said, said.contains("exit status 1"), true)?;
+    let said = words_of(&mut try_script(&place, &[&options[..], &["--tty"]].concat(), script)?, &[0, 1])?;
+    same(&said, said.contains("failed"), false)?;
+    Ok(Completion::Completed)
+}
+
+fn left_running() -> TrialWorkOutcome {
+    let place = TestPlace::new();
+    let script = "sleep 60 >/dev/null 2>&1 & echo $! >>left";
+    let options = ["--no-confirm", "--runs-max", "2"];
+    let said = words_of(&mut try_script(&place, &options, script)?, &[3])?;
+    same(&said, said.contains("it left running processes behind"), true)?;
+    fs::remove_file(place.path().join("left"))?;
+    words_of(&mut try_script(&place, &[&options[..], &["--leave"]].concat(), script)?, &[0, 1])?;
+    let left = fs::read_to_string(place.path().join("left"))?;
+    let ended = Command::new("sh").args(["-c", "kill $0 $@"]).args(left.lines()).status()?;
+    same("all were there to be ended", ended.success(), true)?;
     Ok(Completion::Completed)
 }

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         trial("pinned_threads_are_on_as_many_cpus", pinned_are_pinned),
         trial("a_program_that_is_told_its_cpus_is_tried_on_all_of_them_too", told_its_cpus),
         trial("a_picture_is_drawn_and_drawn_again", drawn),
+        trial("a_server_is_started_with_each_number_and_pinned_alone", of_services),
         trial("what_cannot_be_tried_is_said", usage),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -252,6 +253,31 @@ fn usage() -> TryThreadsOutcome {
         let told = text(&output.stderr);
         same(&told, output.status.code(), Some(code))?;
         contains(&told, words)?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn of_services() -> TryThreadsOutcome {
+    let place = TestPlace::new();
+    let file = place.path().join("served");
+    let mask = "grep ^Cpus_allowed_list /proc/self/status | cut -f2";
+    let service = format!("server=echo {{threads}} $({mask}) >{}; exec sleep 60", file.display());
+    let ready = format!("test -s {}", file.display());
+    // The load's own mask decides nothing: it is never pinned.
+    let script =
+        format!("read count cpus <{0}; test \"$({mask})\" = \"$ALL\" && echo rate $((count * 1000))", file.display());
+    let all = affinity::current_affinity()?.to_string();
+    let counts = list(counts());
+    let options = ["--threads", &counts, "--start", &service, "--ready", &ready, "--rest", "0s", "--json"];
+    let mut command = trying(&place, &[&options[..], &METRIC].concat(), &script);
+    let document: Value = serde_json::from_slice(&done(command.env("ALL", &all))?.stdout)?;
+    let trials = document["observed"]["trials"].as_array().ok_or("no trials")?;
+    let arms = document["observed"]["experiment"]["arms"].as_array().ok_or("no arms")?;
+    same("values", trials.is_empty(), false)?;
+    for trial in trials {
+        let arm = &arms[trial["arm"].as_u64().ok_or("no arm")? as usize];
+        let value = trial["outcome"]["value"].as_f64();
+        same(&trial.to_string(), value, arm["threads"].as_f64().map(|threads| 1000.0 * threads))?;
     }
     Ok(Completion::Completed)
 }

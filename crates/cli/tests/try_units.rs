@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         trial("guards_files_and_suites_have_units_too", elsewhere),
         trial("an_experiment_goes_on_in_its_unit", resumed),
         trial("columns_and_paths_are_metrics_and_others_are_listed", of_documents),
+        trial("a_name_that_is_not_there_is_answered_before_the_direction_is_asked", of_unknown_direction),
         trial("an_input_and_the_newest_file_of_a_pattern_are_read", of_files),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -271,5 +272,24 @@ fn resumed(stage: &UnitStage) -> TryUnitsOutcome {
     let last = trials.last().and_then(|trial| trial["outcome"]["value"].as_f64()).unwrap_or_default();
     same(&format!("a millisecond in nanoseconds: {last}"), (1e6..1.2e6).contains(&last), true)?;
     same("the unit", &document["conclusions"]["unit"], &"ns".into())?;
+    Ok(Completion::Completed)
+}
+
+fn of_unknown_direction(stage: &UnitStage) -> TryUnitsOutcome {
+    let ask = |options: &[&str], script: &str| {
+        let output = stage.try_script(options, script).current_dir(stage.place.path()).output()?;
+        Ok::<_, Failed>((words(&output), output.status.code()))
+    };
+    let script = "echo run >>runs; echo hue: 12.5; echo Latency: 3 ms";
+    let (message, status) = ask(&["--metric", "hew"], script)?;
+    same(&message, status, Some(3))?;
+    contains(&message, &["hew is not in its output; these numbers are: hue, Latency"])?;
+    same(&message, message.contains("better, or less"), false)?;
+    let (message, status) = ask(&["--metric", "hue"], script)?;
+    same(&message, status, Some(2))?;
+    contains(&message, &["is more of \"hue\" better, or less?", "--metric hue --higher", "It is in \"hue: 12.5\""])?;
+    same("one run for each question", std::fs::read_to_string(stage.place.path().join("runs"))?.lines().count(), 2)?;
+    let history = stage.place.corewise(&["history"]).output()?;
+    contains(&words(&history), &["Nothing is stored"])?;
     Ok(Completion::Completed)
 }

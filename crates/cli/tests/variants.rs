@@ -152,3 +152,32 @@ fn services_have_variants() {
     let made = document(&place, &[&start[..], &["--variant", "100", "--variant", "170"], &load].concat());
     assert_eq!(winner(&made), Some(1));
 }
+
+#[test]
+fn a_suite_compares_variants_of_all_its_benchmarks() {
+    let place = with_score();
+    let file = place.path().join("suite.toml");
+    let benchmark = |name: &str, rest: &str| {
+        let metric = "metric = { name = \"score\" }\nfolder = \".\"";
+        format!("[[benchmark]]\nname = \"{name}\"\ncategory = \"all\"\n{metric}\n{rest}\n")
+    };
+    let variants = "variants = [\"old=EXTRA=0\", \"new=EXTRA=300\"]";
+    let own = "command = [\"./score\", \"{variant}\"]\nvariants = [\"old=1000\", \"new=1400\"]";
+    let benchmarks = benchmark("by variable", "command = [\"./score\", \"1000\"]") + &benchmark("by argument", own);
+    std::fs::write(&file, format!("name = \"pairs\"\n{variants}\n{benchmarks}")).unwrap();
+    let mut command = place.corewise(&["try", "--rest", "0s", "--seed", "7", "--json", "--suite"]);
+    let done = command.arg(&file).stdin(Stdio::null()).output().unwrap();
+    let made: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{}", text(&done.stderr)));
+    assert_eq!(made["arms"][0]["name"], "old");
+    assert_eq!(made["arms"][1]["variant"], "new");
+    for benchmark in made["benchmarks"].as_array().unwrap() {
+        assert_eq!(winner(&benchmark["experiment"]), Some(1), "{benchmark}");
+    }
+    let sentences = made["sentences"].to_string();
+    assert!(sentences.contains("new is better over all 2 benchmarks; look at each before you take it"), "{sentences}");
+    let shared = text(&std::fs::read(&file).unwrap()).replace("[\"old=1000\"", "[\"first=1000\"");
+    std::fs::write(&file, shared).unwrap();
+    let refused = place.corewise(&["try", "--suite"]).arg(&file).output().unwrap();
+    let told = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && told.contains("the names must be the same"), "{told}");
+}

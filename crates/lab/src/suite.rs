@@ -70,7 +70,7 @@ pub struct SuitePlan<'a> {
     pub search: Option<&'a OsStr>,
     /// The machine.
     pub machine: &'a Machine,
-    /// Arms in each benchmark: the operating system's choice first.
+    /// Arms in each benchmark, the baseline first: the OS default, or the first variant with it.
     pub arms: &'a [PlacementArm],
     /// Policy of judging each.
     pub policy: &'a JudgingPolicy,
@@ -118,8 +118,8 @@ pub fn read_suite(file: &str) -> Result<SuiteSource, LabError> {
 /// Returns the programs of a benchmark that are not installed. Those with a path are relative to the suite's folder.
 /// Others are searched in the folders of `search`, in the form of `PATH`.
 pub fn missing_programs(benchmark: &SuiteBenchmark, folder: &Path, search: Option<&OsStr>) -> Vec<String> {
-    let is_missing = |program: &&String| !is_installed(&resolve_program(folder, program), search);
-    benchmark.needed_programs().iter().filter(is_missing).cloned().collect()
+    let is_missing = |program: &String| !is_installed(&resolve_program(folder, program), search);
+    benchmark.needed_programs().into_iter().filter(is_missing).collect()
 }
 
 /// Name by which suites call corewise, for its workloads.
@@ -169,6 +169,7 @@ impl SuitePlan<'_> {
             && experiment.workload.timeout_s == benchmark.timeout_s
             && experiment.workload.metric_file == benchmark.metric_file
             && experiment.workload.metric == benchmark.deciding_metric()
+            && experiment.workload.variants == benchmark.variants
             && experiment.workload.command == self.benchmark_command(benchmark)
     }
 
@@ -185,6 +186,7 @@ impl SuitePlan<'_> {
         let least_blocks = self.policy.blocks_of_a_mean(self.arms.len() - 1);
         let policy = JudgingPolicy { least_blocks, margin: metric.usual_margin(self.policy), ..self.policy.clone() };
         let workload = TriedWorkload {
+            variants: benchmark.variants.clone(),
             metric_file: benchmark.metric_file.clone(),
             timeout_s: benchmark.timeout_s,
             ..TriedWorkload::new(

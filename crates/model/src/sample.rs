@@ -149,8 +149,13 @@ pub enum MetricSample {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
     /// It was not found.
-    #[error("{0} is not in what was read")]
-    Missing(String),
+    #[error("{name} is not in what was read{}", list_others(.others))]
+    Missing {
+        /// The metric.
+        name: String,
+        /// Names of numbers that were read.
+        others: Vec<String>,
+    },
     /// It was found, but is not a number.
     #[error("{name} is {why}")]
     NotANumber {
@@ -190,6 +195,11 @@ pub enum SampleError {
         /// Required number of values.
         needed: u64,
     },
+}
+
+/// Returns "; these numbers are: a, b", or nothing without any.
+fn list_others(others: &[String]) -> String {
+    if others.is_empty() { String::new() } else { format!("; these numbers are: {}", others.join(", ")) }
 }
 
 /// Finds one metric in the text of each moment, and computes its value over a slot.
@@ -268,7 +278,7 @@ impl MetricMeter {
             (MetricKind::Quantile(_), MetricFinder::Series(series)) => {
                 let buckets = series.sum_buckets(&moment.text);
                 if buckets.is_empty() {
-                    return Err(self.missing_error());
+                    return Err(self.missing_in(&moment.text));
                 }
                 MetricSample::Buckets(buckets)
             }
@@ -277,7 +287,17 @@ impl MetricMeter {
     }
 
     fn missing_error(&self) -> SampleError {
-        SampleError::Missing(self.name.clone())
+        SampleError::Missing { name: self.name.clone(), others: Vec::new() }
+    }
+
+    /// Returns the error for a text without the metric, with the numbers that it has.
+    fn missing_in(&self, text: &str) -> SampleError {
+        let others = match &self.find {
+            MetricFinder::Kernel => Vec::new(),
+            MetricFinder::Pattern(_) => list_numbers(text),
+            MetricFinder::Series(_) => document::shorten_list(prometheus::list_series(text)),
+        };
+        SampleError::Missing { name: self.name.clone(), others }
     }
 
     fn find_number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<QuotedQuantity, SampleError> {
@@ -293,7 +313,7 @@ impl MetricMeter {
             MetricFinder::Series(series) => series.sum_series(text).map(|sum| self.quote_series(sum)),
         };
         found
-            .ok_or_else(|| self.missing_error())?
+            .ok_or_else(|| self.missing_in(text))?
             .map_err(|why| SampleError::NotANumber { name: self.name.clone(), why })
     }
 

@@ -7,12 +7,14 @@ pub mod results;
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::machine_file::line_of;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::metric_line;
 use crate::sample::QuantityFinder;
 pub use crate::trial::SuitePart;
-use crate::trial::{Experiment, LONGEST_TIMEOUT_S, TrialMetric};
+use crate::trial::{
+    CommandVariant, Experiment, LONGEST_TIMEOUT_S, TrialMetric, VARIANT_PLACE, VariantError, check_variants,
+};
 
 /// A suite.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,6 +27,9 @@ pub struct BenchmarkSuite {
     /// The command that installs packages, by the distribution's `ID` of os-release(5).
     #[serde(default)]
     pub install: BTreeMap<String, String>,
+    /// Variants of every benchmark without its own, as `--variant` has them: "NAME=TEXT". The first one is the baseline.
+    #[serde(default)]
+    variants: Vec<String>,
     /// The benchmarks, in order.
     #[serde(rename = "benchmark")]
     pub benchmarks: Vec<SuiteBenchmark>,
@@ -40,6 +45,9 @@ pub struct SuiteBenchmark {
     pub category: String,
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Its own texts of the variants; those of the suite by default.
+    #[serde(default, deserialize_with = "read_variants")]
+    pub variants: Vec<CommandVariant>,
     /// The programs that must be installed; empty for the command alone.
     #[serde(default)]
     pub needs: Vec<String>,
@@ -107,6 +115,9 @@ pub enum SuiteError {
         /// Description of the problem.
         what: String,
     },
+    /// Its variants cannot be read.
+    #[error("variants: {0}")]
+    Variants(String),
     /// It has no benchmark.
     #[error("it has no benchmark")]
     Empty,
@@ -118,7 +129,7 @@ impl BenchmarkSuite {
     /// # Errors
     /// [`SuiteError`] if the text is not a valid suite.
     pub fn parse(text: &str) -> Result<Self, SuiteError> {
-        let suite: Self = toml::from_str(text).map_err(|error| SuiteError::Text {
+        let mut suite: Self = toml::from_str(text).map_err(|error| SuiteError::Text {
             line: line_of(text, error.span().map_or(0, |span| span.start)),
             what: error.message().to_owned(),
         })?;
@@ -127,6 +138,7 @@ impl BenchmarkSuite {
                 return Err(SuiteError::Install { distribution: distribution.clone(), what });
             }
         }
+        suite.share_variants()?;
         let mut names = BTreeSet::new();
         for benchmark in &suite.benchmarks {
             let wrong = benchmark.find_error().or_else(|| {
@@ -139,6 +151,31 @@ impl BenchmarkSuite {
         if suite.benchmarks.is_empty() { Err(SuiteError::Empty) } else { Ok(suite) }
     }
 
+    /// Gives the suite's variants to the benchmarks without their own. The names are the columns of one table, so all have the same.
+    fn share_variants(&mut self) -> Result<(), SuiteError> {
+        let parse = |typed: &String| CommandVariant::parse(typed);
+        let shared: Result<Vec<CommandVariant>, VariantError> = self.variants.iter().map(parse).collect();
+        let shared = shared.map_err(|error| SuiteError::Variants(error.to_string()))?;
+        for benchmark in self.benchmarks.iter_mut().filter(|benchmark| benchmark.variants.is_empty()) {
+            benchmark.variants.clone_from(&shared);
+        }
+        let names = |benchmark: &SuiteBenchmark| -> Vec<String> {
+            benchmark.variants.iter().map(|variant| variant.name.clone()).collect()
+        };
+        let first = self.benchmarks.first().map(names).unwrap_or_default();
+        match self.benchmarks.iter().find(|benchmark| names(benchmark) != first) {
+            None => Ok(()),
+            Some(other) => Err(SuiteError::Benchmark {
+                name: other.name.clone(),
+                what: format!(
+                    "its variants are {}, those of the first benchmark {}: the names must be the same, in the same order",
+                    list_names(&names(other)),
+                    list_names(&first)
+                ),
+            }),
+        }
+    }
+
     /// Reconstructs the suite of stored experiments, with a benchmark for each. `None` without experiments, or if one
     /// belongs to no suite.
     pub fn of_parts(experiments: &[&Experiment]) -> Option<Self> {
@@ -148,6 +185,7 @@ impl BenchmarkSuite {
                 name: part.benchmark.clone(),
                 category: part.category.clone(),
                 command: experiment.workload.command.clone(),
+                variants: experiment.workload.variants.clone(),
                 needs: Vec::new(),
                 packages: BTreeMap::new(),
                 metric: None,
@@ -160,7 +198,7 @@ impl BenchmarkSuite {
         };
         let name = experiments.first()?.suite.as_ref()?.suite.clone();
         let benchmarks = experiments.iter().map(benchmark).collect::<Option<_>>()?;
-        Some(Self { name, about: None, install: BTreeMap::new(), benchmarks })
+        Some(Self { name, about: None, install: BTreeMap::new(), variants: Vec::new(), benchmarks })
     }
 
     /// Returns the command by which a distribution installs the needs of these benchmarks. `None` if the suite does not
@@ -171,10 +209,10 @@ impl BenchmarkSuite {
         let known: BTreeSet<String> = benchmarks.iter().filter_map(|benchmark| packages(benchmark)).collect();
         let known: Vec<&str> = known.iter().flat_map(|packages| packages.split_whitespace()).collect();
         let unknown = benchmarks.iter().filter(|benchmark| packages(benchmark).is_none());
-        let unknown: BTreeSet<&String> = unknown.flat_map(|benchmark| benchmark.needed_programs()).collect();
+        let unknown: BTreeSet<String> = unknown.flat_map(|benchmark| benchmark.needed_programs()).collect();
         (!known.is_empty()).then(|| PackageInstallation {
             command: format!("{} {}", command.trim(), known.join(" ")),
-            unknown: unknown.into_iter().cloned().collect(),
+            unknown: unknown.into_iter().collect(),
         })
     }
 }
@@ -192,9 +230,17 @@ impl SuiteBenchmark {
         }
     }
 
-    /// Returns the programs that must be installed.
-    pub fn needed_programs(&self) -> &[String] {
-        if self.needs.is_empty() { &self.command[..1] } else { &self.needs }
+    /// Returns the programs that must be installed, of all variants.
+    pub fn needed_programs(&self) -> Vec<String> {
+        let needs = if self.needs.is_empty() { &self.command[..1] } else { &self.needs };
+        let mut programs: Vec<String> = Vec::new();
+        for program in needs {
+            let filled = self.variants.iter().map(|variant| variant.fill_text(program));
+            let filled = if self.variants.is_empty() { vec![program.clone()] } else { filled.collect() };
+            programs.extend(filled);
+        }
+        programs.dedup();
+        programs
     }
 
     fn find_error(&self) -> Option<String> {
@@ -204,6 +250,15 @@ impl SuiteBenchmark {
         }
         if self.command.first().is_none_or(is_blank) {
             return Some("command must name a program".to_owned());
+        }
+        let has_place = self.command.iter().any(|word| word.contains(VARIANT_PLACE));
+        if let Err(error) = check_variants(&self.variants, has_place) {
+            return Some(format!("variants: {error}"));
+        }
+        if !self.variants.is_empty() && self.command == [VARIANT_PLACE] {
+            return Some(format!(
+                "for variants that are whole command lines write [\"sh\", \"-c\", \"{VARIANT_PLACE}\"]"
+            ));
         }
         if self.timeout_s.is_some_and(|timeout| !(timeout > 0.0 && timeout.is_finite())) {
             return Some("timeout_s must be above zero".to_owned());
@@ -236,6 +291,17 @@ impl SuiteBenchmark {
         }
         QuantityFinder::new(pattern.as_deref()?).err().map(|error| format!("the pattern of {name}: {error}"))
     }
+}
+
+/// Reads a list of variants as they are typed.
+fn read_variants<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CommandVariant>, D::Error> {
+    let typed = Vec::<String>::deserialize(deserializer)?;
+    typed.iter().map(|typed| CommandVariant::parse(typed).map_err(serde::de::Error::custom)).collect()
+}
+
+/// Returns "old, new", or "none".
+fn list_names(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// Commands that only install packages, by the package managers' own manuals; `-y`, `sudo` and `doas` may be added.
@@ -291,107 +357,4 @@ pub const BUILT_IN: [(&str, &str); 2] =
     [("review", include_str!("../suites/review.toml")), ("workloads", include_str!("../suites/workloads.toml"))];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SMALL: &str = r#"
-name = "small"
-[install]
-debian = "apt install"
-arch = "pacman -S"
-[[benchmark]]
-name = "seven"
-category = "encoding"
-command = ["7z", "b"]
-metric = { name = "rating", pattern = "Tot: ([0-9]+)", higher = true }
-packages = { debian = "7zip", arch = "7zip" }
-[[benchmark]]
-name = "compile"
-category = "development"
-command = ["sh", "-c", "gcc -c a.c"]
-needs = ["gcc"]
-packages = { debian = "gcc make" }
-"#;
-
-    #[test]
-    fn a_suite_says_what_is_run_and_what_of_it_counts() {
-        let suite = BenchmarkSuite::parse(SMALL).unwrap();
-        let [seven, compile] = &suite.benchmarks[..] else { panic!("{suite:?}") };
-        assert_eq!(
-            (seven.needed_programs(), compile.needed_programs()),
-            (&["7z".to_owned()][..], &["gcc".to_owned()][..])
-        );
-        assert!(seven.deciding_metric().higher_is_better && compile.deciding_metric() == TrialMetric::wall_time());
-    }
-
-    #[test]
-    fn a_metric_file_lies_where_the_benchmark_is_run() {
-        let with = |entry: &str| BenchmarkSuite::parse(&SMALL.replacen("needs", &format!("{entry}\nneeds"), 1));
-        let metric = "metric = { name = \"fps\" }\nmetric_file = ";
-        let suite = with(&format!("{metric}\"out/results.json\"")).unwrap();
-        assert_eq!(suite.benchmarks[1].metric_file.as_deref(), Some("out/results.json"));
-        for wrong in
-            ["metric_file = \"a\"".to_owned(), format!("{metric}\"/etc/passwd\""), format!("{metric}\"a/../../b\"")]
-        {
-            let error = with(&wrong).unwrap_err().to_string();
-            assert!(error.contains("metric_file needs"), "{wrong}: {error}");
-        }
-        let unclear = with("metric = { name = \"result\" }").unwrap_err().to_string();
-        assert!(unclear.ends_with("needs higher = true or higher = false"), "{unclear}");
-    }
-
-    #[test]
-    fn packages_are_named_once_and_what_is_not_known_is_said() {
-        let suite = BenchmarkSuite::parse(SMALL).unwrap();
-        let all: Vec<&SuiteBenchmark> = suite.benchmarks.iter().collect();
-        let command = |distribution: &str, benchmarks: &[&SuiteBenchmark]| {
-            suite.find_installation(distribution, benchmarks).map(|found| (found.command, found.unknown))
-        };
-        let all_known = |command: &str| Some((command.to_owned(), Vec::new()));
-        assert_eq!(command("debian", &all), all_known("apt install 7zip gcc make"));
-        assert_eq!(command("debian", &[all[0], all[0]]), all_known("apt install 7zip"));
-        assert_eq!(command("debian", &[]), None);
-        assert_eq!(command("arch", &all), Some(("pacman -S 7zip".to_owned(), vec!["gcc".to_owned()])));
-        assert!(command("arch", &all[1..]).is_none() && command("fedora", &all).is_none());
-    }
-
-    #[test]
-    fn what_cannot_be_run_is_refused_with_its_place() {
-        let wrong = |from: &str, to: &str| BenchmarkSuite::parse(&SMALL.replacen(from, to, 1)).unwrap_err().to_string();
-        assert_eq!(wrong(r#"["7z", "b"]"#, "[]"), "benchmark \"seven\": command must name a program");
-        assert_eq!(wrong("\"compile\"", "\"seven\""), "benchmark \"seven\": another benchmark has the same name");
-        assert!(wrong("Tot: (", "Tot: ((").starts_with("benchmark \"seven\": the pattern of rating: "));
-        assert!(wrong("category", "kind").starts_with("line 8: unknown field `kind`"), "{}", wrong("category", "kind"));
-        assert_eq!(BenchmarkSuite::parse("name = \"none\"\nbenchmark = []").unwrap_err(), SuiteError::Empty);
-        assert!(wrong("needs", "timeout_s = 0\nneeds").ends_with("timeout_s must be above zero"));
-        assert!(wrong("needs", "timeout_s = 1e20\nneeds").ends_with("timeout_s must be at most 31536000 (a year)"));
-    }
-
-    #[test]
-    fn nothing_but_the_installing_of_packages_can_be_pasted() {
-        let with = |from: &str, to: &str| BenchmarkSuite::parse(&SMALL.replacen(from, to, 1));
-        for packages in ["7zip; id", "$(id)", "a`id`", "-o=x", "7zip-", "|sh", "~/x", "--", r"x\u0007y", "\u{202e}a"] {
-            let error = with("debian = \"7zip\"", &format!("debian = \"{packages}\"")).unwrap_err().to_string();
-            assert!(error.ends_with("is not the name of a package"), "{packages}: {error}");
-        }
-        for command in
-            ["rm -rf", "apt remove", "apt install; id", "curl x | sh", r"apt\ninstall", "apt install evil", ""]
-        {
-            let error = with("apt install", command).unwrap_err();
-            assert!(matches!(error, SuiteError::Install { .. }), "{command}: {error}");
-        }
-        assert!(matches!(with("arch = \"pacman", "\"a\\nid\" = \"pacman"), Err(SuiteError::Install { .. })));
-        for command in ["sudo apt-get install -y", "doas apk add", "emerge"] {
-            assert!(with("apt install", command).is_ok(), "{command}");
-        }
-        assert!(with("debian = \"7zip\"", "debian = \"g++ libc6:amd64 app-arch/zstd\"").is_ok());
-    }
-
-    #[test]
-    fn the_suite_that_the_program_holds_is_one() {
-        let suite = BenchmarkSuite::parse(BUILT_IN[0].1).unwrap();
-        assert!(suite.benchmarks.len() >= 10);
-        let all: Vec<&SuiteBenchmark> = suite.benchmarks.iter().collect();
-        assert!(suite.find_installation("debian", &all).is_some_and(|found| found.unknown.is_empty()));
-    }
-}
+mod tests;

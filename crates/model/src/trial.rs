@@ -34,7 +34,7 @@ pub use arm::{ArmMemory, MEMORY_SIGN, PlacementArm, RolePlace, WITHOUT_ECO_QOS};
 pub use design::{TrialDesign, experiment_standing};
 pub use first_run::{FirstRun, compare_first_run};
 pub use gate::{GateVerdict, judge_arm, judge_gate};
-pub use length::{FEWEST_VALUES, SlotLength, count_values, shortest_slot, slot_length};
+pub use length::{FEWEST_VALUES, RareMetric, SlotLength, count_values, shortest_slot, slot_length};
 pub use live::{
     LiveProcess, LiveSource, LiveWorkload, MetricLimit, SLOTS_S, policy_of_kept, policy_of_slots, wash_out_s,
 };

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
 use corewise_sys::execution::{ClockProbe, CommandExecution, ExecutionEnd, ExecutionResult, USUAL_PATIENCE};
+use corewise_sys::process::ProcessStat;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
         trial("it_ends_when_told_to", interrupted),
         trial("of_much_output_the_ends_are_kept", loud),
         trial("it_has_no_input", no_input),
+        trial("a_terminal_of_its_own_is_one_and_its_output_arrives_as_it_is", on_terminal),
+        trial("who_may_stay_behind_stays", left_running),
         trial("a_mask_of_its_own_is_seen", own_mask),
         trial("its_environment_is_added_to", environment),
         trial("its_clock_is_estimated_where_it_computes_and_leaves_no_trace", visited),
@@ -47,11 +50,22 @@ struct ShellExecution<'a> {
     patience: Duration,
     clock: Option<&'a dyn ClockProbe>,
     stop: bool,
+    on_terminal: bool,
+    leaves_processes: bool,
 }
 
 impl<'a> ShellExecution<'a> {
     fn new(script: &'a str) -> Self {
-        Self { script, cpus: None, timeout: None, patience: USUAL_PATIENCE, clock: None, stop: false }
+        Self {
+            script,
+            cpus: None,
+            timeout: None,
+            patience: USUAL_PATIENCE,
+            clock: None,
+            stop: false,
+            on_terminal: false,
+            leaves_processes: false,
+        }
     }
 
     /// Returns how it ended, and the lines of its output.
@@ -67,6 +81,8 @@ impl<'a> ShellExecution<'a> {
             timeout: self.timeout,
             patience: self.patience,
             clock: self.clock,
+            on_terminal: self.on_terminal,
+            leaves_processes: self.leaves_processes,
             ..CommandExecution::new(&program, &arguments, &stops)
         };
         let before = task::descendant_processes(std::process::id()).len();
@@ -92,6 +108,32 @@ fn ends() -> Outcome {
     let (executed, lines) = ShellExecution::new("echo one; echo two >&2; printf three").run()?;
     same("lines", lines, vec!["one".to_owned(), "two".into(), "three".into()])?;
     same("output", (executed.output, executed.output_bytes), (b"one\ntwo\nthree".to_vec(), 13))?;
+    Ok(Completion::Completed)
+}
+
+fn on_terminal() -> Outcome {
+    let script = "test -t 0 && test -t 1 && test -t 2 && echo all >/dev/tty; stty size; printf 'end\\n'; exit 3";
+    let (executed, lines) = ShellExecution { on_terminal: true, ..ShellExecution::new(script) }.run()?;
+    same("lines", lines, vec!["all".to_owned(), "24 80".into(), "end".into()])?;
+    same("end", executed.end, ExecutionEnd::Exited(3))?;
+    same("output", executed.output, b"all\n24 80\nend\n".to_vec())?;
+    let many = ShellExecution { on_terminal: true, ..ShellExecution::new("seq 20000") }.run()?.1;
+    same("many lines", (many.len(), many.last().cloned()), (20_000, Some("20000".to_owned())))?;
+    let timeout = Some(Duration::from_millis(300));
+    let ended = ShellExecution { on_terminal: true, timeout, ..ShellExecution::new("sleep 60 & cat") }.run()?;
+    same("waits for keys", ended.0.end, ExecutionEnd::TimedOut)?;
+    Ok(Completion::Completed)
+}
+
+fn left_running() -> Outcome {
+    let script = "sleep 60 >/dev/null 2>&1 & echo $!";
+    let patience = Duration::from_millis(50);
+    let left = ShellExecution { leaves_processes: true, patience, ..ShellExecution::new(script) }.run()?;
+    let number: u32 = left.1.first().and_then(|line| line.parse().ok()).ok_or("no number")?;
+    let parent = ProcessStat::read_stat(number)?.map(|stat| stat.parent);
+    ShellExecution::new(&format!("kill -9 {number}")).run()?;
+    same("it runs, and not below this process", parent.is_some_and(|parent| parent != std::process::id()), true)?;
+    same("left behind", left.0.left_behind, 0)?;
     Ok(Completion::Completed)
 }
 

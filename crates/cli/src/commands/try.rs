@@ -7,6 +7,7 @@ mod drawing;
 mod other_experiments;
 mod plan;
 mod progress;
+mod retyped;
 pub mod screen;
 pub mod suite;
 pub mod task;
@@ -375,19 +376,7 @@ fn no_value_failure(experiment: &Experiment, trials: &[Trial], ending: &Experime
             }
         };
     };
-    let words = experiment.arms.first().map(|arm| experiment.workload.command_of(arm)).unwrap_or_default();
-    let command = words.first().map_or("", String::as_str);
-    let failure = CommandFailure::unavailable_error(format!("{command}: no run produced a number: {why}"));
-    let wrote = if output.trim().is_empty() {
-        "It printed nothing.".to_owned()
-    } else {
-        format!("It printed:\n{}", indent_lines(output))
-    };
-    failure.with_hint(wrote)
-}
-
-fn indent_lines(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    beginning::explain_failed_run(experiment, why, output)
 }
 
 /// Stores the trials as they come, and shows the progress of the experiment.

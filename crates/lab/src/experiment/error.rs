@@ -5,7 +5,7 @@ use std::io;
 use corewise_machine::placement::PlacementError;
 use corewise_machine::placement::memory::MemoryError;
 use corewise_machine::{CpuSet, SuggestedCommand, suggested_command};
-use corewise_model::trial::{MEMORY_SIGN, WITHOUT_ECO_QOS};
+use corewise_model::trial::{MEMORY_SIGN, RareMetric, WITHOUT_ECO_QOS};
 use corewise_sys::installed::explain_missing;
 
 use super::RunnerEnd;
@@ -111,12 +111,23 @@ pub enum ExperimentError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The system cannot run commands with an option.
+    #[error("{option} is not available here: {why}")]
+    NotHere {
+        /// The option.
+        option: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
     /// The current folder cannot be found.
     #[error("the current folder: {0}")]
     Folder(io::Error),
     /// The measurement before the first slot of running processes ended.
     #[error("{}", describe_end(.0))]
     NotBegun(RunnerEnd),
+    /// The metric of running processes comes too rarely to find the length of slots.
+    #[error(transparent)]
+    Rare(RareMetric),
     /// The services were not ready, or the caller asked to stop.
     #[error("{}", describe_trouble(.0))]
     Service(ScriptError),
@@ -181,7 +192,10 @@ impl ExperimentError {
             }
             Self::OneArm(_) => "--threads takes several numbers, such as 1,2,4.".to_owned(),
             Self::Unreachable { .. } => "Name placements inside these with --on EXPR.".to_owned(),
-            Self::NotBegun(RunnerEnd::Gone(_)) => "Nothing was changed.".to_owned(),
+            Self::Rare(rare) if rare.fitting_slot().is_none() => {
+                "Nothing was changed. Name a metric that changes more often.".to_owned()
+            }
+            Self::NotBegun(RunnerEnd::Gone(_)) | Self::Rare(_) => "Nothing was changed.".to_owned(),
             Self::Service(ScriptError::Failed { output, .. }) if output.trim().is_empty() => {
                 "Nothing was tried; all started processes were ended.".to_owned()
             }
@@ -192,6 +206,7 @@ impl ExperimentError {
             | Self::FullSpeed(_)
             | Self::NoJournal
             | Self::NotInstalled(_)
+            | Self::NotHere { .. }
             | Self::Folder(_)
             | Self::Input { .. }
             | Self::NotBegun(_)

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{MetricKind, MetricMeter, MetricSample, SampleError};
 use corewise_model::trial::{
-    FEWEST_VALUES, LiveWorkload, MetricLimit, PlacementArm, REST, SlotLength, TrialMetric, TrialObservations,
-    TrialOutcome, TriedWorkload, count_values, shortest_slot, slot_length,
+    FEWEST_VALUES, LiveWorkload, MetricLimit, PlacementArm, REST, RareMetric, SlotLength, TrialMetric,
+    TrialObservations, TrialOutcome, TriedWorkload, count_values, shortest_slot, slot_length,
 };
 use corewise_sys::accounts::has_waiting_time;
 use corewise_sys::change::ChangeJournal;
@@ -73,6 +73,27 @@ enum LostSlot {
     Empty(String),
     /// The user pauses the session.
     Paused,
+}
+
+/// Reason why no slot length was found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SlotSearchEnd {
+    /// The session is over, or the metric cannot be read.
+    Over(RunnerEnd),
+    /// The metric came too rarely.
+    Rare(RareMetric),
+}
+
+impl From<RunnerEnd> for SlotSearchEnd {
+    fn from(end: RunnerEnd) -> Self {
+        Self::Over(end)
+    }
+}
+
+impl From<LostSlot> for SlotSearchEnd {
+    fn from(lost: LostSlot) -> Self {
+        Self::Over(lost.into_ended())
+    }
 }
 
 impl From<SampleError> for LostSlot {
@@ -153,22 +174,26 @@ impl<'a> LiveRunner<'a> {
     /// usual limit, exceeded if there are too few values by then. `progress` receives the elapsed time.
     ///
     /// # Errors
-    /// The reason why the metric cannot be read or never changes; or a stop.
-    pub fn find_slot(&mut self, most: Duration, progress: &mut dyn FnMut(Duration)) -> Result<SlotLength, RunnerEnd> {
+    /// The reason why the metric cannot be read, never changes or comes too rarely; or a stop.
+    pub fn find_slot(
+        &mut self,
+        most: Duration,
+        progress: &mut dyn FnMut(Duration),
+    ) -> Result<SlotLength, SlotSearchEnd> {
         self.check_metrics()?;
         let (begun, mut seen, mut reading) = (Instant::now(), Vec::new(), Duration::ZERO);
         let (least, most) = (FINDING.0.min(most), FINDING.1.min(most));
         let mut until = least;
         loop {
             let next = FINDING_STEP * seen.len() as u32;
-            self.wait_until(begun + next).map_err(LostSlot::into_ended)?;
+            self.wait_until(begun + next)?;
             if signals::is_to_stop() {
                 // Readings before the pause are not comparable with those after it.
                 signals::stop_now();
                 return self.find_slot(most, progress);
             }
             let (mut looks, look_begun) = (self.new_readings(), Instant::now());
-            self.read_metrics(&mut looks).map_err(LostSlot::into_ended)?;
+            self.read_metrics(&mut looks)?;
             reading += look_begun.elapsed();
             seen.extend(looks.metric);
             progress(begun.elapsed());
@@ -184,33 +209,21 @@ impl<'a> LiveRunner<'a> {
                 None if until * 2 > most => match shortest_slot(&self.meter, &self.metric, &seen, steps) {
                     Some(found) => return Ok(found),
                     None if until <= most => until = most.mul_f64(FINDING_LONGER),
-                    None => return Err(RunnerEnd::Gone(self.describe_too_few(&seen, elapsed_s))),
+                    None => return Err(self.explain_rarity(&seen, elapsed_s)),
                 },
                 _ => until *= 2,
             }
         }
     }
 
-    /// Describes how many values were read and are needed: "Read only 3 values of ops in 4 s; 8 are needed. Try --slot
-    /// 3s."
-    fn describe_too_few(&self, seen: &[MetricSample], elapsed_s: f64) -> String {
+    /// Returns the reason why no length was found: too few values, or too few observations of a quantile.
+    fn explain_rarity(&self, seen: &[MetricSample], elapsed_s: f64) -> SlotSearchEnd {
         // For a quantile, the error says how many observations it needs.
         if let (Err(error), true) = (self.meter.value_over(seen), seen.len() > FEWEST_VALUES) {
-            return error.to_string();
+            return RunnerEnd::Gone(error.to_string()).into();
         }
-        let values = count_values(&self.meter, &self.metric, seen);
-        // Twice the time per value.
-        let slot_s = (2.0 * elapsed_s / values.max(1) as f64).clamp(1.0, 60.0).ceil();
-        let needed = if values < FEWEST_VALUES {
-            format!("{FEWEST_VALUES} are needed")
-        } else {
-            "they come too irregularly to tell how long slots should be".to_owned()
-        };
-        let are = if values == 1 { "value" } else { "values" };
-        format!(
-            "Read only {values} {are} of {} in {elapsed_s:.0} s; {needed}. Try --slot {slot_s}s.",
-            self.meter.name()
-        )
+        let (name, values) = (self.meter.name().to_owned(), count_values(&self.meter, &self.metric, seen));
+        SlotSearchEnd::Rare(RareMetric { name, values, elapsed_s })
     }
 
     /// Reads everything twice without any change.

@@ -1,6 +1,7 @@
 //! Runs a workload as processes of this machine.
 
 mod awaited_file;
+mod escape_filter;
 mod metrics;
 mod run_totals;
 
@@ -33,6 +34,7 @@ use crate::LabError;
 use crate::probe::frequency::ClockEstimator;
 use crate::script::{self, ScriptError};
 use awaited_file::AwaitedFile;
+use escape_filter::EscapeFilter;
 use metrics::{FoundMetric, LONGEST_LAST_SEARCH, LONGEST_SEARCH, MetricSearches};
 use run_totals::RunTotals;
 
@@ -124,6 +126,8 @@ impl<'a> ProcessRunner<'a> {
         let stops: Vec<&AtomicBool> = std::iter::once(self.stop).chain(self.needs_ended.as_deref()).collect();
         let execution = CommandExecution {
             input: self.workload.input.as_deref().map(Path::new),
+            on_terminal: self.workload.on_terminal,
+            leaves_processes: self.workload.leaves_processes,
             environment,
             cpus: arm.cpus_of(LOAD),
             memory: policy.as_ref(),
@@ -146,7 +150,11 @@ impl<'a> ProcessRunner<'a> {
         };
         let mut searches = MetricSearches::new(&self.searches, &longest_search);
         let Some(file) = self.workload.metric_file.as_deref().map(Path::new) else {
-            let executed = execute(&mut |bytes| searches.add_output(bytes))?;
+            let mut filter = EscapeFilter::default();
+            let executed = execute(&mut |bytes| match self.workload.on_terminal {
+                true => searches.add_output(&filter.filter_bytes(bytes)),
+                false => searches.add_output(bytes),
+            })?;
             return Ok((executed, searches.finish_searches()));
         };
         let awaited = AwaitedFile::begin_run(file)?;
@@ -344,7 +352,7 @@ impl ProcessRunner<'_> {
             ExecutionEnd::Exited(status) => return Some(format!("exit status {status}")),
             ExecutionEnd::Killed(signal) => return Some(format!("killed by signal {signal}")),
             ExecutionEnd::TimedOut => return Some(format!("took longer than {seconds} s")),
-            ExecutionEnd::Stopped => return Some("stopped by a signal: it may need the terminal".to_owned()),
+            ExecutionEnd::Stopped => return Some("stopped by a signal: it may need a terminal (--tty)".to_owned()),
             ExecutionEnd::Interrupted => return Some("interrupted".to_owned()),
             ExecutionEnd::NothingToFollow => {
                 let name = self.workload.follow.as_deref().unwrap_or_default();

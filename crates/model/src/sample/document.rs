@@ -149,6 +149,11 @@ pub fn list_numbers(text: &str) -> Vec<String> {
             names = list(text);
         }
     }
+    shorten_list(names)
+}
+
+/// Returns the first names of a list and how many more there are, without those that are too long to be typed.
+pub(super) fn shorten_list(mut names: Vec<String>) -> Vec<String> {
     names.dedup();
     names.retain(|name| name.chars().count() <= LONGEST_NAME);
     let more = names.len().saturating_sub(MOST_LISTED);

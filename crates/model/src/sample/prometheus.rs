@@ -84,6 +84,17 @@ impl SeriesSelector {
     }
 }
 
+/// Returns the names of a page's series, each once, in their order.
+pub(super) fn list_series(page: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, ..) in page.lines().map(str::trim_start).filter(|line| !line.starts_with('#')).filter_map(parse_series) {
+        if names.last().is_none_or(|last| last != name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
 /// Splits a text at its first series: its name, its labels, and the rest.
 fn parse_series(text: &str) -> Option<(&str, SeriesLabels<'_>, &str)> {
     let is_name = |character: char| character.is_ascii_alphanumeric() || "_:.-".contains(character);

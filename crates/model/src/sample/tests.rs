@@ -69,9 +69,21 @@ fn counts_become_rates_and_a_count_that_goes_backwards_is_reported() {
     assert_eq!(value(&rate, &over(&[100, 130, 200])), Ok(100.0));
     assert_eq!(value(&gauge, &over(&[1, 2, 6])), Ok(3.0));
     assert!(matches!(value(&rate, &over(&[100, 3])), Err(SampleError::Reset(_))));
-    assert!(matches!(value(&rate, &[at(0.0, "x"), at(1.0, "x")]), Err(SampleError::Missing(_))));
+    assert!(matches!(value(&rate, &[at(0.0, "x"), at(1.0, "x")]), Err(SampleError::Missing { .. })));
     let word = |text: &str| value(&gauge, &[at(0.0, text)]).unwrap_err().to_string();
     assert_eq!(word("up nan"), "up is \"nan\", which is not a number");
+}
+
+#[test]
+fn a_name_that_was_not_read_is_answered_with_the_numbers_that_were() {
+    let page = at(0.0, "# HELP up Whether it is up.\nup 1\nops_total{a=\"1\"} 3\nops_total{a=\"2\"} 4\n");
+    let told = meter("fps").read_metric(&page, &|| false).unwrap_err().to_string();
+    assert_eq!(told, "fps is not in what was read; these numbers are: up, ops_total");
+    let reading = MetricSource { kind: MetricKind::Gauge, series: None };
+    let gauge = MetricMeter::new("fps", &reading, Some(&crate::metric_line::metric_pattern("fps"))).unwrap();
+    let told = |text: &str| gauge.read_metric(&at(0.0, text), &|| false).unwrap_err().to_string();
+    assert_eq!(told("ops: 12\nlag=3 ms"), "fps is not in what was read; these numbers are: ops, lag");
+    assert_eq!(told("no number"), "fps is not in what was read");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::sample::{MetricMeter, MetricSample};
 const FEWEST_PAIRS: usize = 8;
 /// Minimum number of values of a metric to choose a length.
 pub const FEWEST_VALUES: usize = 8;
+/// Number of values that a proposed slot should hold.
+const ENOUGH_VALUES: f64 = 12.0;
 /// Maximum length, in seconds.
 const LONGEST_S: f64 = 10.0;
 /// Tolerated ratio of times: among similar ones the shortest length is chosen, since slow changes that were not seen
@@ -84,6 +86,40 @@ pub fn shortest_slot(
     Some(SlotLength { slot_s, noise: None, is_longest: false })
 }
 
+/// A metric that came too rarely to find the length of slots.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{}", self.describe_rarity())]
+pub struct RareMetric {
+    /// Its name.
+    pub name: String,
+    /// Number of values that were read.
+    pub values: usize,
+    /// Time in which they were read, in seconds.
+    pub elapsed_s: f64,
+}
+
+impl RareMetric {
+    /// Returns a slot length in whole seconds that would hold [`ENOUGH_VALUES`], or as many as the longest slot would; and this
+    /// number. `None` if that is less than two.
+    pub fn fitting_slot(&self) -> Option<(u32, usize)> {
+        let each_s = self.elapsed_s / self.values as f64;
+        let slot_s = (ENOUGH_VALUES * each_s).ceil().clamp(1.0, SLOTS_S.1);
+        // The least error of a division must not lose a value.
+        let held = (slot_s / each_s + 1e-9) as usize;
+        (self.values > 0 && held > 1).then_some((slot_s as u32, held))
+    }
+
+    fn describe_rarity(&self) -> String {
+        let Self { name, values, elapsed_s } = self;
+        let times = if *values == 1 { "once".to_owned() } else { format!("{values} times") };
+        let came = format!("{name} came {times} in {elapsed_s:.0} s");
+        match self.fitting_slot() {
+            Some((slot_s, held)) => format!("{came}: slots of {slot_s} s would hold {held}"),
+            None => format!("{came}, and slots last at most {:.0} s", SLOTS_S.1),
+        }
+    }
+}
+
 /// Counts the looks with a value since the look before: for a count, those after which it had moved.
 pub fn count_values(meter: &MetricMeter, metric: &TrialMetric, seen: &[MetricSample]) -> usize {
     seen.windows(2).filter(|slot| has_value(meter, metric, slot)).count()
@@ -98,6 +134,16 @@ mod tests {
     use super::*;
     use crate::sample::{MetricKind, MetricSource};
     use corewise_machine::random::RandomGenerator;
+
+    #[test]
+    fn a_rare_metric_has_a_slot_that_holds_a_dozen_values() {
+        let rare = |values: usize, elapsed_s: f64| RareMetric { name: "ops".to_owned(), values, elapsed_s };
+        assert_eq!(rare(3, 10.0).to_string(), "ops came 3 times in 10 s: slots of 40 s would hold 12");
+        assert_eq!(rare(1, 10.0).to_string(), "ops came once in 10 s: slots of 60 s would hold 6");
+        assert_eq!(rare(2, 0.1).fitting_slot(), Some((1, 20)));
+        assert_eq!(rare(1, 50.0).to_string(), "ops came once in 50 s, and slots last at most 60 s");
+        assert_eq!(rare(0, 10.0).to_string(), "ops came 0 times in 10 s, and slots last at most 60 s");
+    }
 
     fn meter(name: &str, kind: MetricKind) -> MetricMeter {
         MetricMeter::new(name, &MetricSource { kind, series: Some(name.to_owned()) }, None).unwrap()

@@ -17,7 +17,7 @@ pub struct ThreadsReport {
     pub standing: ThreadsStanding,
     /// The Universal Scalability Law.
     pub law: LawFit,
-    /// Occupancy of one thread; absent if no run had one thread.
+    /// Occupancy of one thread; absent if no run had one thread, and with services.
     pub occupancy: Option<ThreadOccupancy>,
 }
 
@@ -58,6 +58,10 @@ fn is_undisturbed(trial: &Trial) -> bool {
 }
 
 fn thread_occupancy(experiment: &Experiment, trials: &[Trial], pinned: bool) -> Option<ThreadOccupancy> {
+    // Only the load's time is known, and the threads are those of services.
+    if experiment.workload.parts.is_some() {
+        return None;
+    }
     let is_of = |trial: &&Trial| {
         let arm = &experiment.arms[trial.arm];
         let is_placed = if pinned { arm.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1) } else { arm.cpus.is_none() };

@@ -67,6 +67,12 @@ pub struct TriedWorkload {
     /// The file, relative to the folder, that the command reads as its standard input; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// True if the command has a terminal of its own instead of pipes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_terminal: bool,
+    /// True if processes that outlive the command are left running.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_processes: bool,
     /// A shell script that is run before each block, to vary irrelevant conditions. `COREWISE_VARY` has the block's
     /// random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +117,8 @@ impl TriedWorkload {
             guards: Vec::new(),
             metric_file: None,
             input: None,
+            on_terminal: false,
+            leaves_processes: false,
             vary: None,
             prepare: None,
             accepted: Vec::new(),
@@ -212,13 +220,17 @@ impl TriedWorkload {
         services.flat_map(|service| std::iter::once(&service.start).chain(&service.ready))
     }
 
-    /// Returns the services of an arm, with its variant in their scripts; empty without services.
+    /// Returns the services of an arm, with its variant and its number of threads in their scripts; empty without services.
     pub fn services_of(&self, arm: &PlacementArm) -> Vec<WorkloadService> {
         let services = self.parts.iter().flat_map(|parts| parts.services.iter().cloned());
-        let Some(variant) = self.variant_of(arm) else { return services.collect() };
+        let variant = self.variant_of(arm);
+        let fill_script = |script: &str| {
+            let script = variant.map_or_else(|| script.to_owned(), |variant| variant.fill_text(script));
+            fill_threads(script, arm)
+        };
         let fill = |service: WorkloadService| WorkloadService {
-            start: variant.fill_text(&service.start),
-            ready: service.ready.map(|ready| variant.fill_text(&ready)),
+            start: fill_script(&service.start),
+            ready: service.ready.as_deref().map(fill_script),
             ..service
         };
         services.map(fill).collect()
@@ -228,17 +240,16 @@ impl TriedWorkload {
     pub fn command_of(&self, arm: &PlacementArm) -> Vec<String> {
         let command = self.variant_of(arm).map(|variant| variant.fill_command(&self.command));
         let command = command.unwrap_or_else(|| self.command.clone());
-        match arm.threads {
-            Some(threads) => command.iter().map(|word| word.replace(THREADS_PLACE, &threads.to_string())).collect(),
-            None => command,
-        }
+        command.into_iter().map(|word| fill_threads(word, arm)).collect()
     }
 
     /// Returns an arm's changes to the environment: names with their values, or `None` to remove the variable. An arm
     /// left to the operating system must not be pinned by the user's own environment.
     pub fn environment_of(&self, arm: &PlacementArm) -> Vec<(String, Option<String>)> {
         let threads = arm.threads.map(|threads| threads.to_string());
-        let cpus = arm.cpus.as_ref().map(|cpus| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","));
+        // Of an arm with roles, the pinned parts share one placement, and the others may use all cpus.
+        let pinned = arm.roles.first().map(|place| &place.cpus).or(arm.cpus.as_ref());
+        let cpus = pinned.map(|cpus| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","));
         let told = threads
             .iter()
             .flat_map(|threads| self.threads_as.iter().map(move |name| (name.clone(), Some(threads.clone()))));
@@ -248,4 +259,8 @@ impl TriedWorkload {
         let of_variant = name.into_iter().chain(sets.unwrap_or_default()).map(|(name, value)| (name, Some(value)));
         told.chain(self.pins_as.iter().map(|name| (name.clone(), cpus.clone()))).chain(of_variant).collect()
     }
+}
+/// Returns a text with the arm's number of threads in place of the placeholder.
+fn fill_threads(text: String, arm: &PlacementArm) -> String {
+    arm.threads.map(|threads| text.replace(THREADS_PLACE, &threads.to_string())).unwrap_or(text)
 }

@@ -5,10 +5,13 @@ mod looks;
 mod output;
 mod shared_time;
 mod supervisor;
+mod terminal;
 mod tree;
 mod visits;
 
 use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
@@ -36,6 +39,11 @@ const HELD: Duration = Duration::from_millis(250);
 /// Upper limit on the time that reading many threads blocks this thread.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
+/// Why a command can have no terminal of its own here; `None` if it can.
+pub const NO_TERMINAL: Option<&str> = None;
+/// Why processes that a command leaves cannot stay; `None` if they can.
+pub const NO_LEAVING: Option<&str> = None;
+
 impl CommandExecution<'_> {
     /// Runs the command and waits for its end. It has no input, and a process group of its own. Its output is read in bulk as it comes, and
     /// `receive` gets the bytes, cut anywhere.
@@ -55,14 +63,17 @@ impl CommandExecution<'_> {
         let looks = ThreadLooks::new(self.cpus)?;
         let mut counters = CommandCounters::open_counters();
         let start = SharedTime::new()?;
-        let (reader, writer) = io::pipe()?;
+        let (reader, writer) = match self.on_terminal {
+            true => terminal::open_terminal()?,
+            false => io::pipe().map(|(reader, writer)| (reader.into(), writer.into()))?,
+        };
         let output = CapturedOutput::new(reader)?;
         let supervisor = self.spawn_supervised(&start, writer)?;
         if let Some(started) = self.started {
             started.on_start(supervisor.process_id());
         }
         let mut running = RunningTree {
-            tree: CommandTree::new(supervisor, self.grace),
+            tree: CommandTree::new(supervisor, self.grace, self.leaves_processes),
             output,
             looks,
             began: start.read_time(),
@@ -97,8 +108,11 @@ impl CommandExecution<'_> {
     }
 
     /// Starts the command on its cpus, below a supervisor that stays on the calling thread's.
-    fn spawn_supervised(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<SupervisorProcess> {
-        let command = self.build_command(self.input.map(open_for_command).transpose()?, output)?;
+    fn spawn_supervised(&self, start: &SharedTime, output: OwnedFd) -> io::Result<SupervisorProcess> {
+        let (input, errors) = (self.input.map(open_for_command).transpose()?, output.try_clone()?);
+        let usual_input = if self.on_terminal { Stdio::from(output.try_clone()?) } else { Stdio::null() };
+        let command = self.build_command(input, usual_input, [output.into(), errors.into()]);
+        let on_terminal = self.on_terminal;
         self.cpus.map_or(Ok(()), check_affinity)?;
         let (time, pipe, cpus) = (start.time_writer(), pipe_was_ignored(), self.cpus.cloned());
         let set_memory = self.memory.map(KernelMemoryPolicy::prepare_setting);
@@ -110,6 +124,12 @@ impl CommandExecution<'_> {
                 set_memory()?;
             }
             ignore_signal(libc::SIGPIPE, pipe);
+            if on_terminal {
+                terminal::lead_session()?;
+            } else {
+                // SAFETY: a call without memory.
+                unsafe { libc::setpgid(0, 0) };
+            }
             // In case only the supervisor is killed.
             end_with(parent)?;
             time.write_now();

@@ -3,7 +3,6 @@
 use std::ffi::{CStr, OsString};
 use std::fmt::Debug;
 use std::fs::File;
-use std::io::{self, PipeWriter};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +29,10 @@ pub struct CommandExecution<'a> {
     pub arguments: &'a [OsString],
     /// The file that it reads as its standard input; `None` for none.
     pub input: Option<&'a Path>,
+    /// True to give it a terminal of its own instead of pipes, for programs that need one.
+    pub on_terminal: bool,
+    /// True to leave processes that outlive it, such as a daemon, instead of ending them.
+    pub leaves_processes: bool,
     /// Changes of its environment: names with new values, or `None` to remove one.
     pub environment: &'a [(OsString, Option<OsString>)],
     /// Its cpus; `None` to leave them as they are.
@@ -63,6 +66,8 @@ impl<'a> CommandExecution<'a> {
             program,
             arguments,
             input: None,
+            on_terminal: false,
+            leaves_processes: false,
             environment: &[],
             cpus: None,
             memory: None,
@@ -77,8 +82,8 @@ impl<'a> CommandExecution<'a> {
         }
     }
 
-    /// Returns the command, with the opened [`Self::input`], and with one pipe for all its output.
-    pub(crate) fn build_command(&self, input: Option<File>, output: PipeWriter) -> io::Result<Command> {
+    /// Returns the command, with the opened [`Self::input`] or `usual_input`, and with these two ends of its output.
+    pub(crate) fn build_command(&self, input: Option<File>, usual_input: Stdio, output: [Stdio; 2]) -> Command {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
         for (name, value) in self.environment {
@@ -87,8 +92,9 @@ impl<'a> CommandExecution<'a> {
                 None => command.env_remove(name),
             };
         }
-        command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(output.try_clone()?).stderr(output);
-        Ok(command)
+        let [output, errors] = output;
+        command.stdin(input.map_or(usual_input, Stdio::from)).stdout(output).stderr(errors);
+        command
     }
 
     /// Returns true if it is to end early.

@@ -2,7 +2,7 @@
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::windows::io::AsRawHandle as _;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,17 +37,23 @@ const READ_BYTES: usize = 64 << 10;
 /// Maximum time for reading the pipe after its writers were killed.
 const LAST_READ: Duration = Duration::from_secs(2);
 
+/// Why a command can have no terminal of its own here; `None` if it can.
+pub const NO_TERMINAL: Option<&str> = Some("Windows has no terminal whose output can be read as it is written");
+/// Why processes that a command leaves cannot stay; `None` if they can.
+pub const NO_LEAVING: Option<&str> = Some("on Windows the processes of a run end with it");
+
 impl CommandExecution<'_> {
     /// Runs the command. On Windows the cpus of threads are not observed, no clock rate is estimated, and processes are killed without a
     /// request to end.
     pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<ExecutionResult> {
-        if self.follow.is_some() {
+        if self.follow.is_some() || self.on_terminal || self.leaves_processes {
             return Err(unavailable_error());
         }
         self.memory.map_or(Ok(()), KernelMemoryPolicy::check_accepted)?;
         let (job, (reader, writer)) = (KernelJob::new()?, io::pipe()?);
         let (sender, written) = channel();
-        let mut command = self.build_command(self.input.map(open_for_command).transpose()?, writer)?;
+        let (input, output) = (self.input.map(open_for_command).transpose()?, writer.try_clone()?);
+        let mut command = self.build_command(input, Stdio::null(), [output.into(), writer.into()]);
         let looks = JobLooks::new(self.cpus)?;
         let start = SpawnStart { cpus: self.cpus, at_full_speed: self.at_full_speed, ..SpawnStart::default() };
         let child = start_in(&mut command, &job, start)?;

@@ -1,6 +1,7 @@
 //! `corewise history import` of timings that another program has measured: described, and not stored.
 
 use corewise_machine::suggested_command;
+use corewise_model::experiment::QuestionKind;
 use corewise_model::timings::{SeriesDescription, TimingFile, describe_series};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,12 +9,12 @@ use serde::Serialize;
 use crate::app::failure::CommandFailure;
 use crate::app::output::show_result;
 use crate::app::settings::ProgramSettings;
-use crate::draw::gain::{format_gain, format_size};
+use crate::draw::gain::{EffectScale, format_gain, format_size};
 use crate::draw::grid::{GridColumn, TextGrid};
-use crate::draw::number::{ABSENT, format_decimal, format_digits, format_duration};
+use crate::draw::number::{ABSENT, format_count, format_decimal, format_digits, format_duration};
 use crate::draw::printable::{LONGEST_OUTPUT_LINE, printable_name, printable_prefix};
 use crate::draw::suggestion;
-use crate::draw::text::{StyledLine, TextScreen};
+use crate::draw::text::{StyledLine, TextScreen, TextTone};
 use crate::draw::wrap::{glue_numbers, wrap_line};
 
 /// Seed of the drawn experiments, so that a file has one description.
@@ -49,6 +50,9 @@ pub fn show_timings(file: &TimingFile, settings: &ProgramSettings) -> Result<(),
 
 fn draw_screen(format: &str, series: &[SeriesDescription], notes: &[String], width: usize) -> TextScreen {
     let mut screen = TextScreen::new();
+    if let Some(answer) = draw_answer(series) {
+        screen.extend(wrap_line(&answer, width, 2));
+    }
     let plain = |text: &str| StyledLine::new().plain(glue_numbers(text));
     let head = format!("{format}: {} series, measured one after the other. Nothing is stored.", series.len());
     screen.extend(wrap_line(&plain(&head), width, 2));
@@ -67,6 +71,25 @@ fn draw_screen(format: &str, series: &[SeriesDescription], notes: &[String], wid
         screen.extend([StyledLine::new().plain("    ").strong(command)]);
     }
     screen
+}
+
+/// Returns the answer about the series that looks best; `None` if none can be compared with the first one of its benchmark.
+fn draw_answer(series: &[SeriesDescription]) -> Option<StyledLine> {
+    let compared = series.iter().filter_map(|found| Some((found, found.against_first?)));
+    let (best, against) = compared.max_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
+    let [low, high] = against.ends;
+    let (name, size) = (printable_name(&best.name), format_size(against.ratio.ln()));
+    let looks = match (low > 1.0, high < 1.0) {
+        (true, _) => format!("{size} better than the first"),
+        (_, true) => format!("{size} worse than the first"),
+        _ => format!("like the first ({}, within the spread of both)", format_gain(against.ratio.ln())),
+    };
+    let needed = match against.deciding_runs {
+        Some(runs) => format!("about {} would decide", format_count(runs as usize, "interleaved run")),
+        None => "400 interleaved runs would not decide".to_owned(),
+    };
+    let sentence = glue_numbers(&format!(" {name} looks {looks}; {needed}."));
+    Some(StyledLine::new().with(TextTone::Warn, "Not proven:").plain(sentence))
 }
 
 /// Formats a value in its unit: times as durations.
@@ -92,7 +115,9 @@ fn draw_table(series: &[SeriesDescription]) -> TextGrid {
         let percent = |share: f64| format!("{} %", format_decimal(100.0 * share, 1));
         let absent = || if at == 0 { String::new() } else { ABSENT.to_owned() };
         let against = found.against_first;
-        let ends = against.map(|against| against.ends.map(|end| format_gain(end.ln())).join(" to "));
+        let scale = |ratio: f64| EffectScale::from_estimate(QuestionKind::Typical, ratio.ln());
+        let ends =
+            against.map(|against| against.ends.map(|end| scale(against.ratio).format_gain(end.ln())).join(" to "));
         let runs = against.map(|against| against.deciding_runs.map_or("over 400".to_owned(), |runs| runs.to_string()));
         grid.add_row(vec![
             plain(printable_name(&found.name)),

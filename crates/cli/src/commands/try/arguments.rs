@@ -31,6 +31,7 @@ pub const AFTER: &str = "Examples:
   corewise try --threads 1,2,4,8 --threads-as OMP_NUM_THREADS -- ./app
   corewise try --threads 1,2,4,8 --pinned no -- ./app -t {threads}
   corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}
+  corewise try --threads 1,2,4 --start server='./server --io-threads {threads}' -- ./load
   corewise try --variant old=./a.out --variant new=./b.out        whether new is faster than old
   corewise try --variant gcc=./a --variant clang=./b --on llc:0   which, and where
   corewise try --variant base= --variant huge=GLIBC_TUNABLES=glibc.malloc.hugetlb=1 -- ./app
@@ -65,7 +66,7 @@ again or did not win again, or nothing can be recommended; 2 wrong usage; 3 not 
 /// Try a program on the placements of this machine, and show which one wins, if any
 #[derive(Clone, Debug, Parser)]
 #[command(name = "try", override_usage = USAGE, after_help = AFTER)]
-#[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "suite", "simulate", "resume", "again", "live"])))]
+#[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["suite", "simulate", "resume", "again", "live"])))]
 #[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
     /// Placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; may be repeated. `os` is the OS default,
@@ -103,7 +104,7 @@ pub struct TryArguments {
     #[arg(help_heading = "Threads", long, value_name = "N,...", conflicts_with = "on", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=8_192))]
     pub threads: Vec<u32>,
     /// Environment variable that sets the program's number of threads, such as OMP_NUM_THREADS; or write {threads}
-    /// in the command
+    /// in the command, or in that of a service (--start)
     #[arg(help_heading = "Threads", long, value_name = "VAR", requires = "threads")]
     pub threads_as: Vec<String>,
     /// Environment variable in which the program expects one cpu for each thread ("0,2,4"), such as GOMP_CPU_AFFINITY.
@@ -132,6 +133,13 @@ pub struct TryArguments {
     /// Give the command this file as its standard input [default: no input]
     #[arg(help_heading = "Command", long, value_name = "FILE", conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
     pub input: Option<String>,
+    /// Give the command a terminal of its own, for programs that need one; its colours are left out. Linux only
+    #[arg(help_heading = "Command", long, conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
+    pub tty: bool,
+    /// Leave processes that outlive the command, such as the daemon of a build tool, instead of ending them. They stay on the
+    /// placement of the run that started them, also after the session. Linux only
+    #[arg(help_heading = "Command", long, conflicts_with_all = ["live", "follow", "suite", "simulate", "resume", "again"])]
+    pub leave: bool,
     /// Run this in a shell before each run, without timing it: 'make clean', 'sync; echo 3 > /proc/sys/vm/drop_caches'
     #[arg(help_heading = "Command", long, value_name = "SCRIPT", conflicts_with_all = ["live", "suite", "simulate", "resume", "again"])]
     pub prepare: Option<String>,
@@ -255,7 +263,7 @@ pub struct TryArguments {
     /// End a run that takes longer than this, such as 30s, and count it as failed [default: never]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = duration_between("1ms", "24h"))]
     pub timeout: Option<Duration>,
-    /// Let the machine rest this long before each trial, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
+    /// Let the machine rest this long before each trial, such as 1s or 0s [default: a tenth of a trial, from 0.02s to 2s]
     #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = duration_between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
     /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by

@@ -1,5 +1,6 @@
 //! The beginning of a session: a new experiment, or a stored one with its trials.
 
+mod direction;
 pub mod live;
 mod talk;
 
@@ -21,6 +22,7 @@ use corewise_store::ArtifactStore;
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, InputKind};
 
+use super::retyped::suggest_slot;
 use super::task::{ExperimentSource, NewExperiment, PartsSource, RepeatedExperiment, SubjectTask};
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::file_commands::FileCommands;
@@ -48,6 +50,10 @@ impl SessionStart {
 impl From<ExperimentError> for CommandFailure {
     fn from(error: ExperimentError) -> Self {
         let hint = error.hint(suggestion::format_mention);
+        let longer = match &error {
+            ExperimentError::Rare(rare) => rare.fitting_slot().and_then(|(slot_s, _)| suggest_slot(slot_s)),
+            _ => None,
+        };
         let failure = match error {
             ExperimentError::Expression(error) => return placement::explain_placement_error(CommandExit::Usage, error),
             ExperimentError::Placement(error) => return error.into(),
@@ -56,7 +62,9 @@ impl From<ExperimentError> for CommandFailure {
             error if error.is_stop() => Self::new(CommandExit::Interrupted, error),
             error => Self::unavailable_error(error),
         };
-        hint.into_iter().fold(failure, Self::with_hint)
+        let next = longer.map(|command| format!("Next:  {}", suggestion::format_typed(&command)));
+        let lines: Vec<String> = hint.into_iter().chain(next).collect();
+        if lines.is_empty() { failure } else { failure.with_hint(lines.join("\n  ")) }
     }
 }
 
@@ -82,6 +90,9 @@ fn start_experiment(
     context: &ExperimentContext<'_>,
     settings: &ProgramSettings,
 ) -> Result<SessionStart, CommandFailure> {
+    if let Some(question) = &new.direction_question {
+        return Err(direction::find_and_ask(question, new, context, settings)?);
+    }
     let talked = match new.watches_talk {
         true => Some(talk::add_talk(&new.subject, &new.builder, context, settings)?),
         false => None,
@@ -328,6 +339,23 @@ fn find_stored(
     };
     check_owner(&store, &[&made.experiment], settings)?;
     Ok((number, made))
+}
+
+/// Returns the failure of a run without a number, with its output.
+pub fn explain_failed_run(experiment: &Experiment, why: &str, output: &str) -> CommandFailure {
+    let words = experiment.arms.first().map(|arm| experiment.workload.command_of(arm)).unwrap_or_default();
+    let command = words.first().map_or("", String::as_str);
+    let failure = CommandFailure::unavailable_error(format!("{command}: no run produced a number: {why}"));
+    let wrote = if output.trim().is_empty() {
+        "It printed nothing.".to_owned()
+    } else {
+        format!("It printed:\n{}", indent_lines(output))
+    };
+    failure.with_hint(wrote)
+}
+
+fn indent_lines(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Changes to the folder in which an experiment was begun.

@@ -49,7 +49,8 @@ pub fn run_suite(
     let lines = suite.benchmarks.iter().flat_map(|benchmark| {
         let script = |script: &Option<String>| script.as_ref().map(|script| script.replace('\n', "; "));
         let removed = benchmark.metric_file.as_ref().map(|file| format!("rm {file}    (before each run)"));
-        let command = Some(benchmark.command.join(" "));
+        let variants = benchmark.variants.iter().map(|variant| format!(", {}", variant.typed_text()));
+        let command = Some(format!("{}{}", benchmark.command.join(" "), variants.collect::<String>()));
         [script(&benchmark.setup), removed, command, script(&benchmark.cleanup)].into_iter().flatten()
     });
     if let Some(origin) = &origin {
@@ -73,7 +74,12 @@ pub fn run_suite(
     let part = first.and_then(|first| first.experiment.suite.clone());
     let arms = match first {
         Some(first) => first.experiment.arms.clone(),
-        None => beginning::plan_arms(&task.candidates, &CommandSubject::default(), &context, settings)?,
+        None => {
+            // The names are the same in all benchmarks.
+            let variants = suite.benchmarks.first().map(|first| first.variants.clone()).unwrap_or_default();
+            let subject = CommandSubject { variants, ..CommandSubject::default() };
+            beginning::plan_arms(&task.candidates, &subject, &context, settings)?
+        }
     };
     // The original policy: different limits would make a different suite.
     let policy = part.as_ref().map_or_else(|| task.policy.clone(), |part| part.policy.clone());

@@ -1,6 +1,7 @@
 //! The task of `try`.
 
 mod live;
+mod metrics;
 mod parts;
 mod threads;
 
@@ -14,16 +15,15 @@ use corewise_lab::experiment::{
 };
 use corewise_machine::suggested_command;
 use corewise_model::experiment::{JudgingPolicy, QuestionKind};
-use corewise_model::metric_line;
-use corewise_model::sample::QuantityFinder;
 use corewise_model::trial::{CommandVariant, TrialMetric, VARIANT_PLACE, VariantError, check_variants};
 
 use super::arguments::TryArguments;
 use crate::app::failure::CommandFailure;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
-use crate::draw::suggestion::quote_word;
 pub use live::LiveTask;
+pub use metrics::DirectionQuestion;
+use metrics::{NamedMetric, read_guard, read_primary};
 pub use parts::{PartsSource, PartsTask};
 
 /// A session of an experiment.
@@ -117,6 +117,8 @@ pub struct NewExperiment {
     pub is_dry: bool,
     /// True to watch a first run, and to try what its threads' talk proposes.
     pub watches_talk: bool,
+    /// The question whether more of the metric is better, if nothing says it.
+    pub direction_question: Option<DirectionQuestion>,
 }
 
 /// The subject of a new experiment.
@@ -180,9 +182,13 @@ impl TrySubject {
     /// Returns true if several numbers of threads may be tried; for a stored experiment that is not known yet.
     fn may_have_threads(&self) -> bool {
         match self {
-            Self::One(ExperimentSource::New(new)) => {
-                matches!(&new.subject, SubjectTask::Threads(subject) if subject.threads.counts.len() > 1)
-            }
+            Self::One(ExperimentSource::New(new)) => match &new.subject {
+                SubjectTask::Threads(subject) => subject.threads.counts.len() > 1,
+                SubjectTask::Services(subject, _) => {
+                    subject.threads.as_ref().is_some_and(|threads| threads.counts.len() > 1)
+                }
+                SubjectTask::Command(_) | SubjectTask::Processes(_) => false,
+            },
             Self::One(ExperimentSource::Stored(_)) => true,
             Self::One(ExperimentSource::Simulated { .. } | ExperimentSource::Again(_)) | Self::Suite(_) => false,
         }
@@ -262,8 +268,7 @@ impl TryTask {
 
 impl NewExperiment {
     fn new(typed: TryArguments, policy: JudgingPolicy) -> Result<Self, CommandFailure> {
-        let (threads, table) = threads::read_threads(&typed)?;
-        let metric = read_primary(&typed)?;
+        let NamedMetric { metric, direction_question } = read_primary(&typed)?;
         if typed.metric_file.is_some()
             && typed.metric.is_none()
             && typed.guard.is_empty()
@@ -279,6 +284,7 @@ impl NewExperiment {
         let guards = guards.collect::<Result<Vec<TrialMetric>, _>>()?;
         let live = LiveTask::new(&typed, &metric, &guards)?;
         let parts = PartsTask::new(&typed)?;
+        let (threads, table) = threads::read_threads(&typed, &parts)?;
         if typed.dry_run && live.is_none() && parts.parts.is_none() {
             return Err(CommandFailure::usage_error(
                 "--dry-run needs running processes, or services: --pid, --unit, --match or --start",
@@ -312,7 +318,7 @@ impl NewExperiment {
             let what = "--talk watches a command with one number of threads, or running processes";
             return Err(CommandFailure::usage_error(what));
         }
-        Ok(Self { builder, subject, is_dry, watches_talk })
+        Ok(Self { builder, subject, is_dry, watches_talk, direction_question })
     }
 }
 
@@ -349,6 +355,8 @@ impl SubjectTask {
             threads,
             metric_file: typed.metric_file,
             input: typed.input,
+            on_terminal: typed.tty,
+            leaves_processes: typed.leave,
             vary: typed.vary,
             prepare: typed.prepare,
             accepted: typed.ok,
@@ -359,12 +367,12 @@ impl SubjectTask {
         let scripts = parts.parts.iter().flat_map(|parts| &parts.services).map(|service| &service.start);
         let has_place = command.command.iter().chain(scripts).any(|text| text.contains(VARIANT_PLACE));
         check_variants(&command.variants, has_place).map_err(explain_variant_error)?;
-        Ok(match (table, parts.parts) {
-            (Some(threads), _) => Self::Threads(ThreadsSubject { command, threads }),
-            (None, Some(services)) => Self::Services(
-                ServicesSubject { load: command, parts: services, thread_roles: parts.thread_roles },
+        Ok(match (parts.parts, table) {
+            (Some(services), threads) => Self::Services(
+                ServicesSubject { load: command, parts: services, thread_roles: parts.thread_roles, threads },
                 parts.file,
             ),
+            (None, Some(threads)) => Self::Threads(ThreadsSubject { command, threads }),
             (None, None) => Self::Command(command),
         })
     }
@@ -415,51 +423,8 @@ fn read_policy(typed: &TryArguments) -> Result<JudgingPolicy, CommandFailure> {
     if let Some(typed) = &typed.gate {
         return Ok(JudgingPolicy { margin: typed.margin, ..policy });
     }
-    let margin = if typed.margin.is_none() { read_primary(typed)?.usual_margin(&policy) } else { policy.margin };
+    let margin = if typed.margin.is_none() { read_primary(typed)?.metric.usual_margin(&policy) } else { policy.margin };
     Ok(JudgingPolicy { margin, ..policy })
-}
-
-fn read_primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
-    if live::is_live(typed) {
-        return live::read_primary(typed);
-    }
-    let Some(text) = &typed.metric else { return Ok(TrialMetric::wall_time()) };
-    let metric = parse_metric("--metric", text, typed.higher)?;
-    if typed.higher || typed.lower {
-        return Ok(metric);
-    }
-    // A pattern made by corewise itself carries no direction.
-    let pattern = metric.pattern.as_deref().filter(|_| text.contains('=')).unwrap_or_default();
-    let said = metric_line::more_is_better(&metric.name, pattern);
-    let higher_is_better = said.ok_or_else(|| {
-        let typed = quote_word(text);
-        CommandFailure::usage_error(format!("--metric: is more of \"{}\" better, or less?", metric.name))
-            .with_hint(format!("Add one of:  --metric {typed} --higher    --metric {typed} --lower"))
-    })?;
-    Ok(TrialMetric { higher_is_better, ..metric })
-}
-
-fn read_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
-    let option = if higher_is_better { "--guard-higher" } else { "--guard" };
-    if live::is_live(typed) {
-        return live::parse_metric((option, text, Some(higher_is_better)), false, typed);
-    }
-    parse_metric(option, text, higher_is_better)
-}
-
-/// Parses a metric: "throughput=([0-9.]+) MB/s", or a name alone.
-fn parse_metric(option: &str, text: &str, higher_is_better: bool) -> Result<TrialMetric, CommandFailure> {
-    let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
-    let (name, pattern) = text.split_once('=').map_or((text, None), |(name, pattern)| (name, Some(pattern)));
-    if name.trim().is_empty() || pattern.is_some_and(str::is_empty) {
-        return Err(CommandFailure::usage_error(format!("{option}: expected NAME or NAME=REGEX, found \"{text}\""))
-            .with_hint(example));
-    }
-    let name = name.trim().to_owned();
-    let pattern = pattern.map_or_else(|| metric_line::metric_pattern(&name), str::to_owned);
-    QuantityFinder::new(&pattern)
-        .map_err(|error| CommandFailure::usage_error(format!("{option}: {error}")).with_hint(example))?;
-    Ok(TrialMetric { name, pattern: Some(pattern), higher_is_better, reading: None })
 }
 
 /// Converts a word to text, which stored and resumed commands must be.

@@ -109,7 +109,7 @@ fn name_places(places: &[RolePlace]) -> String {
 }
 
 /// Returns an arm with the cpus of all its roles; a role without a placement may use all.
-fn join_places(
+pub(super) fn join_places(
     name: String,
     places: Vec<RolePlace>,
     roles: &[&str],

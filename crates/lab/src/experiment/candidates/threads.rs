@@ -1,11 +1,12 @@
 //! Numbers of threads to try, each with the OS default or pinned to as many cpus.
 
-use corewise_machine::CpuSet;
 use corewise_machine::placement::plan::spread_out;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::experiment::{ThreadsCell, arrange_cells};
-use corewise_model::trial::PlacementArm;
+use corewise_model::trial::{PlacementArm, RolePlace};
 
 use super::CandidatePlanner;
+use super::roles::join_places;
 use crate::experiment::error::ExperimentError;
 
 /// Which numbers of threads are pinned.
@@ -30,14 +31,16 @@ pub struct ThreadCounts {
     pub variables: Vec<String>,
     /// Environment variables for the cpus of a pinned program.
     pub pins: Vec<String>,
+    /// The parts of a workload with services that are pinned: those that have the number.
+    pub pinned_roles: Vec<String>,
 }
 
 impl CandidatePlanner<'_> {
-    /// Returns the arms in the order that [`arrange_cells`] gives.
+    /// Returns the arms in the order that [`arrange_cells`] gives. `roles` are those of a workload with services.
     ///
     /// # Errors
     /// [`ExperimentError::OneArm`].
-    pub fn arms_of_threads(&self, asked: &ThreadCounts) -> Result<Vec<PlacementArm>, ExperimentError> {
+    pub fn arms_of_threads(&self, asked: &ThreadCounts, roles: &[&str]) -> Result<Vec<PlacementArm>, ExperimentError> {
         let machine = self.machine;
         let placement = |threads: u32| spread_out(machine, &self.reachable, threads);
         let mut cells = Vec::new();
@@ -55,8 +58,24 @@ impl CandidatePlanner<'_> {
             return Err(ExperimentError::OneArm(describe_one_arm(asked, machine.allowed.len())));
         }
         arrange_cells(&mut cells, u32::try_from(machine.allowed.len()).unwrap_or(u32::MAX));
-        Ok(cells.into_iter().map(|cell| arm_of_cell(cell, cell.pinned.then(|| placement(cell.threads)))).collect())
+        let pin_parts = |arm: PlacementArm| pin_roles(arm, &asked.pinned_roles, roles, machine);
+        let arms = cells.into_iter().map(|cell| arm_of_cell(cell, cell.pinned.then(|| placement(cell.threads))));
+        Ok(arms.map(pin_parts).collect())
     }
+}
+
+/// Returns a pinned arm on which only these parts are pinned, together; without any, the arm as it is.
+fn pin_roles(arm: PlacementArm, pinned: &[String], roles: &[&str], machine: &Machine) -> PlacementArm {
+    let (Some(cpus), false) = (&arm.cpus, pinned.is_empty()) else { return arm };
+    let (_, expression) = arm.name.split_once(" on ").unwrap_or_default();
+    let place = |role: &String| RolePlace {
+        role: role.clone(),
+        expression: expression.to_owned(),
+        cpus: cpus.clone(),
+        memory: None,
+    };
+    let places = pinned.iter().map(place).collect();
+    PlacementArm { threads: arm.threads, ..join_places(arm.name, places, roles, arm.reason, machine) }
 }
 
 fn arm_of_cell(cell: ThreadsCell, placement: Option<(String, CpuSet)>) -> PlacementArm {
@@ -93,7 +112,6 @@ fn count_words(count: usize, noun: &str) -> String {
 mod tests {
     use super::*;
     use crate::experiment::NoKnowledge;
-    use corewise_machine::Machine;
 
     /// Two last-level caches of eight cores with two threads each.
     fn two_caches() -> Machine {
@@ -104,11 +122,12 @@ mod tests {
 
     fn names(counts: &[u32], pinned: ThreadPinning, pins: &[&str]) -> Vec<String> {
         let pins = pins.iter().map(|name| (*name).to_owned()).collect();
-        let asked = ThreadCounts { counts: counts.to_vec(), pinned, variables: Vec::new(), pins };
+        let asked =
+            ThreadCounts { counts: counts.to_vec(), pinned, variables: Vec::new(), pins, pinned_roles: Vec::new() };
         let machine = two_caches();
         let mut planner = CandidatePlanner::new(&machine, &NoKnowledge);
         planner.reachable = machine.allowed.clone();
-        let arms = planner.arms_of_threads(&asked);
+        let arms = planner.arms_of_threads(&asked, &[]);
         arms.map_or_else(|error| vec![error.to_string()], |arms| arms.into_iter().map(|arm| arm.name).collect())
     }
 
@@ -132,6 +151,22 @@ mod tests {
             "threads that are each on a cpu are not where they are anyway"
         );
         assert_eq!(names(&[1, 40], ThreadPinning::Yes, &[]), ["1 thread on spread(1, llc)", "40 threads on all"]);
+    }
+
+    #[test]
+    fn only_the_parts_that_have_the_number_are_pinned() {
+        let (counts, pinned_roles) = (vec![1, 4], vec!["server".to_owned()]);
+        let (variables, pins) = (Vec::new(), Vec::new());
+        let asked = ThreadCounts { counts, pinned: ThreadPinning::Both, variables, pins, pinned_roles };
+        let machine = two_caches();
+        let mut planner = CandidatePlanner::new(&machine, &NoKnowledge);
+        planner.reachable = machine.allowed.clone();
+        let arms = planner.arms_of_threads(&asked, &["server", "load"]).unwrap();
+        let cpus = |role: &str| arms.iter().map(|arm| arm.cpus_of(role).map(CpuSet::len)).collect::<Vec<_>>();
+        assert_eq!(cpus("server"), [None, None, Some(1), Some(4)]);
+        assert_eq!(cpus("load"), [None; 4]);
+        assert_eq!(arms.iter().map(|arm| arm.threads).collect::<Vec<_>>(), [Some(1), Some(4), Some(1), Some(4)]);
+        assert_eq!(arms[3].place_of("server").unwrap().typed_text(), "server=spread(4, llc)");
     }
 
     #[test]

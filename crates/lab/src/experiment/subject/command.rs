@@ -8,6 +8,7 @@ use corewise_model::trial::{
     CommandVariant, Experiment, FolderText, LOAD, PlacementArm, ThreadRole, TrialMetric, TriedWorkload,
 };
 use corewise_sys::cpuset;
+use corewise_sys::execution::{NO_LEAVING, NO_TERMINAL};
 use corewise_sys::input::open_for_command;
 use corewise_sys::installed::is_installed;
 
@@ -31,6 +32,10 @@ pub struct CommandSubject {
     pub metric_file: Option<String>,
     /// The file that the command reads as its standard input, if any.
     pub input: Option<String>,
+    /// True to give the command a terminal of its own instead of pipes.
+    pub on_terminal: bool,
+    /// True to leave processes that outlive the command.
+    pub leaves_processes: bool,
     /// A shell script that is run before each block, if any.
     pub vary: Option<String>,
     /// A shell script that is run before each run, if any.
@@ -59,6 +64,8 @@ impl CommandSubject {
             threads: None,
             metric_file: workload.metric_file.clone(),
             input: workload.input.clone(),
+            on_terminal: workload.on_terminal,
+            leaves_processes: workload.leaves_processes,
             vary: workload.vary.clone(),
             prepare: workload.prepare.clone(),
             accepted: workload.accepted.clone(),
@@ -90,6 +97,8 @@ impl ExperimentSubject for CommandSubject {
             guards,
             metric_file: self.metric_file.clone(),
             input: self.input.clone(),
+            on_terminal: self.on_terminal,
+            leaves_processes: self.leaves_processes,
             vary: self.vary.clone(),
             prepare: self.prepare.clone(),
             accepted: self.accepted.clone(),
@@ -123,6 +132,11 @@ impl ExperimentSubject for CommandSubject {
         _: &mut dyn FnMut(PreparationEvent),
     ) -> Result<(), ExperimentError> {
         let Experiment { workload, arms, .. } = experiment;
+        let refused =
+            [("--tty", workload.on_terminal, NO_TERMINAL), ("--leave", workload.leaves_processes, NO_LEAVING)];
+        for (option, _, why) in refused.into_iter().filter(|(_, is_asked, _)| *is_asked) {
+            why.map_or(Ok(()), |why| Err(ExperimentError::NotHere { option, why }))?;
+        }
         if let Some(file) = &workload.input {
             let unreadable = |source| ExperimentError::Input { file: file.clone(), source };
             open_for_command(Path::new(file)).map_err(unreadable)?;

@@ -15,7 +15,7 @@ use crate::experiment::TrialRunner;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
 use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
-use crate::experiment::live::LiveRunner;
+use crate::experiment::live::{LiveRunner, SlotSearchEnd};
 
 /// Share of the budget that the search for a slot's length may take.
 const SEARCH_SHARE: u32 = 5;
@@ -116,7 +116,10 @@ impl ExperimentSubject for ProcessesSubject {
         }
         let limit = context.budget.map_or(LONGEST_SEARCH, |budget| budget / SEARCH_SHARE);
         let mut report = |elapsed| events(PreparationEvent::SearchingSlot { elapsed, limit });
-        let found = runner.find_slot(limit, &mut report).map_err(ExperimentError::NotBegun)?;
+        let found = runner.find_slot(limit, &mut report).map_err(|end| match end {
+            SlotSearchEnd::Over(end) => ExperimentError::NotBegun(end),
+            SlotSearchEnd::Rare(rare) => ExperimentError::Rare(rare),
+        })?;
         experiment.workload.live.iter_mut().for_each(|live| live.slot_s = found.slot_s);
         events(PreparationEvent::FoundSlot(found));
         Ok(())

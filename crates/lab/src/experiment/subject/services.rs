@@ -8,7 +8,7 @@ use corewise_model::trial::{
 use super::command::open_process_runner;
 use super::{CommandSubject, ExperimentSubject};
 use crate::experiment::TrialRunner;
-use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
+use crate::experiment::candidates::{CandidatePlanner, CandidateRequest, ThreadCounts};
 use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::parts::PartsRunner;
@@ -22,6 +22,8 @@ pub struct ServicesSubject {
     pub parts: ServiceParts,
     /// Threads of services that may have a placement of their own.
     pub thread_roles: Vec<ThreadRole>,
+    /// Numbers of threads to try; `None` for placements or variants.
+    pub threads: Option<ThreadCounts>,
 }
 
 impl ServicesSubject {
@@ -29,7 +31,7 @@ impl ServicesSubject {
     pub fn from_workload(workload: &TriedWorkload) -> Option<Self> {
         let parts = workload.parts.clone()?;
         let load = CommandSubject::from_workload(workload);
-        Some(Self { load, parts, thread_roles: workload.thread_roles.clone() })
+        Some(Self { load, parts, thread_roles: workload.thread_roles.clone(), threads: None })
     }
 
     /// Returns the roles that may be placed: services, threads, and the load.
@@ -46,8 +48,10 @@ impl ExperimentSubject for ServicesSubject {
         metric: TrialMetric,
         guards: Vec<TrialMetric>,
     ) -> Result<TriedWorkload, ExperimentError> {
-        let workload = self.load.describe_workload(metric, guards)?;
-        Ok(TriedWorkload { parts: Some(self.parts.clone()), thread_roles: self.thread_roles.clone(), ..workload })
+        let (threads_as, pins_as) =
+            self.threads.as_ref().map(|threads| (threads.variables.clone(), threads.pins.clone())).unwrap_or_default();
+        let (parts, thread_roles) = (Some(self.parts.clone()), self.thread_roles.clone());
+        Ok(TriedWorkload { parts, thread_roles, threads_as, pins_as, ..self.load.describe_workload(metric, guards)? })
     }
 
     fn plan_arms(
@@ -55,6 +59,9 @@ impl ExperimentSubject for ServicesSubject {
         request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
     ) -> Result<Vec<PlacementArm>, ExperimentError> {
+        if let Some(threads) = &self.threads {
+            return planner.arms_of_threads(threads, &self.roles());
+        }
         if !self.load.variants.is_empty() {
             return planner.arms_with_variants(request, &self.load.variants, None, &self.roles());
         }

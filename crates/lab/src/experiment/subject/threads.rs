@@ -35,7 +35,7 @@ impl ExperimentSubject for ThreadsSubject {
         _request: &CandidateRequest,
         planner: &mut CandidatePlanner<'_>,
     ) -> Result<Vec<PlacementArm>, ExperimentError> {
-        planner.arms_of_threads(&self.threads)
+        planner.arms_of_threads(&self.threads, &[])
     }
 
     fn prepare(

@@ -1,7 +1,8 @@
 //! The output of a command, read in bulk as it comes.
 
-use std::io::{self, PipeReader, Read as _};
-use std::os::fd::AsRawFd as _;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use crate::values::output_ends::OutputEnds;
 
@@ -12,7 +13,7 @@ const MOST_READS: u32 = 16;
 
 /// The output of a command that runs.
 pub struct CapturedOutput {
-    reader: PipeReader,
+    reader: File,
     buffer: Vec<u8>,
     /// First and last bytes of the output read.
     pub written: OutputEnds,
@@ -21,8 +22,9 @@ pub struct CapturedOutput {
 }
 
 impl CapturedOutput {
-    /// Reads from a pipe without ever waiting for it.
-    pub fn new(reader: PipeReader) -> io::Result<Self> {
+    /// Reads from a pipe or a terminal's other end without ever waiting for it.
+    pub fn new(reader: OwnedFd) -> io::Result<Self> {
+        let reader = File::from(reader);
         // SAFETY: a call without memory on an open file.
         match unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } {
             0 => Ok(Self { reader, buffer: vec![0; READ_BYTES], written: OutputEnds::default(), has_ended: false }),
@@ -53,6 +55,11 @@ impl CapturedOutput {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The end of a terminal that no process has open.
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+                    self.has_ended = true;
+                    return;
+                }
                 Err(_) => return,
             }
         }
@@ -75,7 +82,7 @@ mod tests {
     #[test]
     fn all_bytes_arrive_in_their_order() {
         let (read, write) = io::pipe().unwrap();
-        let mut output = CapturedOutput::new(read).unwrap();
+        let mut output = CapturedOutput::new(read.into()).unwrap();
         let mut received = Vec::new();
         for piece in [&b"fps=0\rfps=1\r\n"[..], b"\n", b"end"] {
             io::Write::write_all(&mut &write, piece).unwrap();

@@ -6,7 +6,7 @@
 //! started it ends, however it ends, the end of a pipe wakes the supervisor, which kills its children until there are none. They were not
 //! waited for, so their numbers cannot have been reused.
 
-use std::io::{self, PipeReader, PipeWriter, Read as _};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
@@ -24,6 +24,8 @@ const STARTED: i32 = 0xff;
 /// Descriptors of the supervisor: a pipe that ends with this process, and the pipe of reports.
 const LIFE: i32 = 0;
 const REPORTS: i32 = 1;
+/// The byte on the pipe of life that makes the supervisor leave its children.
+const LEAVE: u8 = b'l';
 
 /// The supervisor's report of a child; less than PIPE_BUF, so it is written as a whole.
 #[derive(Clone, Copy)]
@@ -62,8 +64,8 @@ pub struct SupervisorProcess {
 }
 
 impl SupervisorProcess {
-    /// Starts a command below a supervisor, in a process group of its own. `last` runs in the command's process before it is executed, with
-    /// the number of its parent; it may only make system calls.
+    /// Starts a command below a supervisor, in the supervisor's process group. `last` runs in the command's process before it is executed,
+    /// with the number of its parent; it may only make system calls.
     ///
     /// # Errors
     /// If no process can be made, or the command cannot be executed.
@@ -113,6 +115,15 @@ impl SupervisorProcess {
 }
 
 impl SupervisorProcess {
+    /// Makes the supervisor end, and leaves the processes below it.
+    pub fn leave_processes(&mut self) {
+        if let Some(mut life) = self.life.take() {
+            // Without a reader the supervisor is gone, and nothing is left to it.
+            let _ = life.write_all(&[LEAVE]);
+        }
+        let _ = self.process.wait();
+    }
+
     /// Waits for the supervisor if all processes below it have ended, and returns the cpu time of it and of its children in seconds.
     pub fn wait_for_end(&mut self) -> Option<f64> {
         drop(self.life.take());
@@ -162,7 +173,6 @@ fn below_supervisor([life, report]: [i32; 2]) -> io::Result<u32> {
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                libc::setpgid(0, 0);
                 libc::sigprocmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
                 Ok(parent)
             }
@@ -196,6 +206,11 @@ fn supervise_command(command: libc::pid_t, life: i32, report: i32) -> ! {
         if wait_for_end(changes, -1) {
             break;
         }
+    }
+    let mut word = 0_u8;
+    // SAFETY: the kernel writes at most this byte. At the end of the pipe it writes none.
+    if unsafe { libc::read(LIFE, (&raw mut word).cast(), 1) } == 1 && word == LEAVE {
+        exit_supervisor();
     }
     // The starting process is gone, so the reports have no reader.
     for _ in 0..ATTEMPTS {

@@ -24,6 +24,8 @@ pub struct CommandTree {
     supervisor: SupervisorProcess,
     /// Time that a process has to end on request before it is killed.
     grace: Duration,
+    /// True if processes that outlive the command are left.
+    leaves_processes: bool,
     /// True if a signal stopped the command's first process.
     pub is_stopped: bool,
     /// Sum over the processes that have ended.
@@ -40,8 +42,8 @@ pub struct EndedTree {
 }
 
 impl CommandTree {
-    pub fn new(supervisor: SupervisorProcess, grace: Duration) -> Self {
-        Self { supervisor, grace, is_stopped: false, usage: ResourceUsage::default() }
+    pub fn new(supervisor: SupervisorProcess, grace: Duration, leaves_processes: bool) -> Self {
+        Self { supervisor, grace, leaves_processes, is_stopped: false, usage: ResourceUsage::default() }
     }
 
     /// Waits until a process of the command has ended or has written something, but at most `longest`.
@@ -111,6 +113,10 @@ impl CommandTree {
             last = self.reap_all().unwrap_or(last);
             if self.supervisor.is_over {
                 return EndedTree { end, at: last, left_behind: 0 };
+            }
+            if self.leaves_processes && monotonic_now().saturating_sub(at) > patience {
+                self.supervisor.leave_processes();
+                return EndedTree { end, at, left_behind: 0 };
             }
             if monotonic_now().saturating_sub(at) > patience || is_over() {
                 return EndedTree { end, at, left_behind: self.kill_processes() };

@@ -77,7 +77,7 @@ pub struct NodeTryArguments {
     /// Exit statuses of a run that has not failed, such as 0,2 [default: 0]
     #[arg(long, value_name = "STATUS")]
     pub ok: Option<String>,
-    /// Let the node rest this long before each trial [default: a tenth of a run, from 0.05s to 2s]
+    /// Let the node rest this long before each trial [default: a tenth of a trial, from 0.02s to 2s]
     #[arg(long, value_name = "DURATION")]
     pub rest: Option<String>,
     /// The command and its arguments, as on the nodes

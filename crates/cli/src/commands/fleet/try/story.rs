@@ -14,7 +14,7 @@ use corewise_model::fleet::experiment::{
 use jiff::tz::TimeZone;
 
 use crate::draw::gain::{
-    format_bounds, format_gain_in, format_interval_in, format_least, format_percent, format_size, format_size_in,
+    EffectScale, format_bounds, format_gain_in, format_interval_in, format_least, format_percent, format_size,
 };
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{format_count, format_decimal, format_duration, format_time};
@@ -243,8 +243,9 @@ impl ShownFleet<'_> {
         let what = self.experiment.policy.what;
         let (name, word, baseline) = (self.name(arm.arm), self.better_word(), self.baseline());
         let Some(effect) = arm.effect else { return format!("{name} is {word} than {baseline} {place}") };
-        let about = format_size_in(what, effect.estimate);
-        match format_least(what, effect.low) {
+        let scale = EffectScale::from_estimate(what, effect.estimate);
+        let about = scale.format_size(effect.estimate);
+        match scale.format_least(effect.low) {
             Some(least) => format!("{name} is at least {least} {word} than {baseline} {place}, about {about}"),
             None => format!("{name} is {word} than {baseline} {place}, by how much is open (about {about})"),
         }

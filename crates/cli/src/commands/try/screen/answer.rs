@@ -20,7 +20,7 @@ use super::winner::{describe_total, draw_heading};
 use super::wording::begin_sentence;
 use super::{ShownExperiment, format_command};
 use crate::draw::gain::{
-    format_bounds, format_gain_in, format_least, format_percent, format_size, format_size_in, interval_words,
+    EffectScale, format_bounds, format_gain_in, format_percent, format_size, format_size_in, interval_words,
 };
 use crate::draw::number::format_count;
 use crate::draw::printable::{make_printable, printable_name};
@@ -80,8 +80,9 @@ fn draw_winner(shown: ShownExperiment<'_>) -> StyledLine {
 fn format_at_least(shown: ShownExperiment<'_>, standing: &ArmStanding) -> String {
     let (what, word, baseline) = (shown.experiment.policy.what, better_word(shown), shown.baseline_words());
     let Some(effect) = &standing.effect else { return format!("{word} than {baseline}") };
-    let about = format_size_in(what, effect.estimate) + &describe_total(shown, standing);
-    match (format_least(what, effect.low), what) {
+    let scale = EffectScale::from_estimate(what, effect.estimate);
+    let about = scale.format_size(effect.estimate) + &describe_total(shown, standing);
+    match (scale.format_least(effect.low), what) {
         (Some(least), QuestionKind::Tail) => format!(
             "better: at least {least} of 100 runs fewer are slow ({}) than with {baseline}, about {about}",
             describe_slow_run(shown),
@@ -207,9 +208,10 @@ fn describe_only_candidate(shown: ShownExperiment<'_>, better: &str) -> String {
     let worse = shown.standing.arms[1].effect.filter(|effect| effect.estimate < -policy.margin_of(what));
     let Some(effect) = worse else { return format!(" {name} is not {better}") };
     let opposite = if shown.is_time() && what != QuestionKind::Tail { "slower" } else { "worse" };
+    let scale = EffectScale::from_estimate(what, effect.estimate);
     let gain = |gain: f64| match what {
-        QuestionKind::Tail => format!("{} of 100 runs slow", format_gain_in(what, gain)),
-        _ => format_gain_in(what, gain),
+        QuestionKind::Tail => format!("{} of 100 runs slow", scale.format_gain(gain)),
+        _ => scale.format_gain(gain),
     };
     let (about, sure) = (gain(effect.estimate), format_percent(1.0 - policy.error_rate));
     match effect.high.filter(|high| *high < 0.0) {

@@ -13,7 +13,7 @@ use super::answer::list_questions;
 use super::partial::format_probability;
 use super::questions;
 use super::standings::format_significant;
-use crate::draw::gain::{format_gain, format_interval, format_percent, format_size};
+use crate::draw::gain::{EffectScale, format_gain, format_interval, format_percent, format_size};
 use crate::draw::number::{format_bytes, format_count, format_duration};
 use crate::draw::printable::{last_lines, printable_name};
 use crate::draw::suggestion;
@@ -152,8 +152,10 @@ pub fn draw_guards(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
         let effect_on = |what| found.find_answer(what)?.effect.filter(|effect| effect.estimate.abs() < 100.0);
         let effect = effect_on(QuestionKind::Typical)
             .map_or(String::new(), |effect| format!(" {} {}", format_gain(effect.estimate), format_interval(&effect)));
+        let size = effect_on(QuestionKind::Typical).map_or(0.0, |effect| effect.estimate);
+        let scale = EffectScale::from_estimate(QuestionKind::Typical, size);
         let mean = effect_on(QuestionKind::Mean)
-            .map_or(String::new(), |effect| format!("mean {}", format_gain(effect.estimate)));
+            .map_or(String::new(), |effect| format!("mean {}", scale.format_gain(effect.estimate)));
         let questions = list_questions(found, found.verdict);
         let verdict = match found.verdict {
             GuardVerdict::NotWorse => format!("not {margin} worse: {questions} proven, {mean}"),

@@ -3,7 +3,7 @@
 use corewise_model::experiment::{PartialGain, QuestionKind, RunPart};
 
 use super::ShownExperiment;
-use crate::draw::gain::format_size;
+use crate::draw::gain::EffectScale;
 use crate::draw::number::{format_decimal, format_digits};
 use crate::draw::printable::printable_name;
 use crate::draw::text::StyledLine;
@@ -34,9 +34,11 @@ fn describe_partial(shown: ShownExperiment<'_>, found: &PartialGain) -> String {
         (false, false) => "worse",
     };
     let margin = shown.experiment.policy.margin_of(QuestionKind::Typical);
+    let largest = found.others.unwrap_or_default().abs().max(found.gain.abs());
+    let scale = EffectScale::from_estimate(QuestionKind::Typical, largest);
     let others = match found.others {
         Some(gain) if gain.abs() < margin => ", equal in the others".to_owned(),
-        Some(gain) => format!(", {} by about {} in the others", faster(gain), format_size(gain)),
+        Some(gain) => format!(", {} by about {} in the others", faster(gain), scale.format_size(gain)),
         None => String::new(),
     };
     let part = if found.part == RunPart::Fast { "fast" } else { "slow" };
@@ -44,7 +46,7 @@ fn describe_partial(shown: ShownExperiment<'_>, found: &PartialGain) -> String {
     format!(
         "{} by about {} in about {} of 100 {runs}{others} ({part}: {} of {} {runs}, {}'s {}; p {} at one look)",
         faster(found.gain),
-        format_size(found.gain),
+        scale.format_size(found.gain),
         format_decimal(100.0 * found.differing_share(), 0),
         found.runs[0],
         found.of,

@@ -72,7 +72,10 @@ pub fn draw_commands(shown: ShownExperiment<'_>, arm: &PlacementArm) -> Vec<Styl
     let workload = &shown.experiment.workload;
     let load = (LOAD, format_command(&workload.command_of(arm)));
     let of_arm = workload.services_of(arm);
-    let services = of_arm.iter().map(|service| (&service.name[..], format!("sh -c {}", quote_word(&service.start))));
+    let told: String =
+        workload.threads_as.iter().filter_map(|name| Some(format!("{name}={} ", arm.threads?))).collect();
+    let shell = |start: &str| format!("sh -c {}", quote_word(&format!("{told}{start}")));
+    let services = of_arm.iter().map(|service| (&service.name[..], shell(&service.start)));
     let all = services.chain(std::iter::once(load)).map(|(role, command)| place_part(arm, role, command));
     let has_threads = |part: &PlacedPart<'_>| workload.parts.is_none() && part.role == LOAD && !arm.roles.is_empty();
     let is_placed = |part: &PlacedPart<'_>| part.cpus.is_some() || part.memory.is_some() || has_threads(part);

@@ -65,6 +65,9 @@ pub fn repeat_command(shown: ShownExperiment<'_>) -> String {
     if !workload.metric.is_wall_time() {
         words.push(if workload.metric.higher_is_better { "--higher" } else { "--lower" }.to_owned());
     }
+    for (flag, is_set) in [("--tty", workload.on_terminal), ("--leave", workload.leaves_processes)] {
+        words.extend(is_set.then(|| flag.to_owned()));
+    }
     let is_whole_line = workload.command == [VARIANT_PLACE];
     let repeat = match is_whole_line {
         true => suggested_command::try_with_options(&words),

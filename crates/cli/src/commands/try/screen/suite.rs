@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use super::open_points;
 use super::standings::{draw_arrow, format_value};
 use super::winner::describe_condition;
+use super::wording::{ArmWords, begin_sentence};
 use super::{ShownExperiment, draw_answer, export};
 use crate::draw::csv as comma;
 use crate::draw::gain::{format_gain, format_interval, format_percent};
@@ -45,7 +46,8 @@ fn proven_arrow(proven: ProvenEffect) -> StyledLine {
 
 /// Composes the story of the session of a suite.
 pub fn compose_story(shown: &SuiteResults<'_>) -> Story {
-    let placements: Vec<String> = shown.arms.iter().skip(1).map(|arm| arm.name.clone()).collect();
+    let of_first = shown.arms.iter().skip(1).filter(|arm| arm.variant == shown.arms[0].variant);
+    let placements: Vec<String> = of_first.map(|arm| arm.choice_text().to_owned()).collect();
     let command = suggested_command::try_suite(&shown.suite.name, &placements);
     Story::new(quote_words(command.words()))
         .with(Answer, compose_paragraphs(draw_sentences(shown), 2))
@@ -107,7 +109,7 @@ fn draw_verdict(shown: &SuiteResults<'_>) -> StyledLine {
     let means: Vec<(usize, MeanEffect)> =
         (1..shown.arms.len()).filter_map(|arm| Some((arm, shown.mean_effect(None, arm)?))).collect();
     let best = means.iter().max_by(|a, b| a.1.effect.estimate.total_cmp(&b.1.effect.estimate));
-    let margin = format_percent(shown.policy.margin);
+    let (margin, words) = (format_percent(shown.policy.margin), ArmWords(shown.arms));
     let all = best.map_or(0, |(_, mean)| mean.experiments);
     let over = format_count(all, "benchmark");
     let is = |wanted: &[ProvenEffect]| means.iter().all(|(_, mean)| wanted.contains(&shown.of_mean(&mean.effect)));
@@ -120,36 +122,41 @@ fn draw_verdict(shown: &SuiteResults<'_>) -> StyledLine {
                 .map(|(number, what)| format!("{what} in {number}"))
                 .collect();
             if but.is_empty() {
-                let text = format!(" {name} is better over all {over}; look at each before you pin it.");
+                let verb = if words.has_variants() { "take" } else { "pin" };
+                let text = format!(" {name} is better over all {over}; look at each before you {verb} it.");
                 let standings = shown.rows.iter().filter_map(SuiteRow::tried_benchmark).map(|tried| &tried.standing);
                 let points: Vec<OpenPoint> = standings.flat_map(|standing| standing.open_points.clone()).collect();
                 let open = open_points::describe_in_several(&points);
                 let (tone, heading) = match () {
                     () if !open.is_empty() => (TextTone::Warn, "So far:".to_owned()),
-                    () if shown.policy.is_material(mean.effect.low) => (TextTone::Good, "Pin it.".to_owned()),
+                    () if shown.policy.is_material(mean.effect.low) => {
+                        (TextTone::Good, format!("{}.", words.taking_words(*arm)))
+                    }
                     () => {
                         let condition = describe_condition(shown.policy.what, mean.effect.low);
-                        (TextTone::Good, format!("Pin it if {condition}."))
+                        (TextTone::Good, format!("{} if {condition}.", words.taking_words(*arm)))
                     }
                 };
                 let text = glue_numbers(&format!("{text}{open}"));
                 return StyledLine::new().with(tone, glue_numbers(&heading)).plain(text);
             }
-            let text = format!(
-                " {name} is better over {over}, but {}: pin the {} that gain.",
-                but.join(" and "),
-                decided.better
-            );
+            let gaining = decided.better;
+            let advice = match words.has_variants() {
+                true => format!("take it for the {gaining} that gain"),
+                false => format!("pin the {gaining} that gain"),
+            };
+            let text = format!(" {name} is better over {over}, but {}: {advice}.", but.join(" and "));
             StyledLine::new().with(TextTone::Good, "It depends on the program.").plain(glue_numbers(&text))
         }
         Some(_) if is(&[ProvenEffect::Equal, ProvenEffect::Worse, ProvenEffect::NotBetter]) => {
             let better = (1..shown.arms.len()).map(|arm| shown.count_decided(arm).better).max().unwrap_or_default();
             let some = if better > 0 { " Some programs gain: see ↑." } else { "" };
-            let text = format!(" Over {over} no placement is {margin} better.{some}");
-            StyledLine::new().with(TextTone::Good, "Leave it to the operating system.").plain(glue_numbers(&text))
+            let text = format!(" Over {over} no {} is {margin} better.{some}", words.candidate_word());
+            let staying = begin_sentence(&words.staying_words()) + ".";
+            StyledLine::new().with(TextTone::Good, glue_numbers(&staying)).plain(glue_numbers(&text))
         }
         _ => {
-            let text = format!(" over {over}; until it is, leave it to the operating system.");
+            let text = format!(" over {over}; until it is, {}.", words.staying_words());
             StyledLine::new().with(TextTone::Warn, "Not decided").plain(glue_numbers(&text))
         }
     }

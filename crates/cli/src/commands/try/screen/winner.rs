@@ -6,7 +6,7 @@ use super::ShownExperiment;
 use super::open_points;
 use super::questions::format_cap;
 use super::standings::{format_to_digits, needed_digits};
-use crate::draw::gain::{format_gain, format_least};
+use crate::draw::gain::{EffectScale, format_least};
 use crate::draw::number::{format_count, format_decimal};
 use crate::draw::text::{StyledLine, TextTone};
 use crate::draw::wrap::glue_numbers;
@@ -66,8 +66,10 @@ fn differing_total(shown: ShownExperiment<'_>, standing: &ArmStanding) -> Option
 
 /// Describes the gain of all runs together, such as ", all runs together -4.1 %"; empty if it is close to the estimate.
 pub(super) fn describe_total(shown: ShownExperiment<'_>, standing: &ArmStanding) -> String {
+    let estimate = standing.effect.map_or(0.0, |effect| effect.estimate);
+    let scale = EffectScale::from_estimate(shown.experiment.policy.what, estimate);
     let total = differing_total(shown, standing);
-    total.map_or_else(String::new, |total| format!(", all runs together {}", format_gain(total)))
+    total.map_or_else(String::new, |total| format!(", all runs together {}", scale.format_gain(total)))
 }
 
 /// Describes the pairs of runs, such as "In 14 blocks: 61.2 s against 65.9 s as the OS chose; faster in 12 of 14 pairs.".

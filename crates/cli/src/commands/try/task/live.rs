@@ -9,8 +9,8 @@ use corewise_model::sample::{MetricKind, MetricMeter, MetricSource};
 use corewise_model::trial::{LiveSource, MetricLimit, ThreadRole, TrialMetric};
 
 use super::super::arguments::TryArguments;
+use super::metrics::{DirectionQuestion, NamedMetric};
 use crate::app::failure::CommandFailure;
-use crate::draw::suggestion::quote_word;
 
 /// Running processes to try.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +87,7 @@ fn read_source(typed: &TryArguments) -> Result<LiveSource, CommandFailure> {
 }
 
 /// Returns the deciding metric.
-pub fn read_primary(typed: &TryArguments) -> Result<TrialMetric, CommandFailure> {
+pub fn read_primary(typed: &TryArguments) -> Result<NamedMetric, CommandFailure> {
     let Some(text) = &typed.metric else {
         return Err(CommandFailure::usage_error("running processes need --metric, which names the number to compare").with_hint(
             "For example: --sample http://localhost:9113/metrics --metric requests_total; or --metric run-delay, which needs no --sample",
@@ -102,7 +102,7 @@ pub fn parse_metric(
     (option, text, side): Named<'_>,
     is_counter: bool,
     typed: &TryArguments,
-) -> Result<TrialMetric, CommandFailure> {
+) -> Result<NamedMetric, CommandFailure> {
     let wrong = |why: String| CommandFailure::usage_error(format!("{option} {text}: {why}"));
     let (name, regex) = name_and_pattern(text);
     if name.is_empty() || regex.is_some_and(str::is_empty) {
@@ -125,18 +125,15 @@ pub fn parse_metric(
     let said = || metric_line::more_is_better(name, regex.unwrap_or_default());
     let usual = kind.usually_higher_is_better();
     let of_kind = if kind == MetricKind::Rate { said().or(usual) } else { usual.or_else(said) };
-    let higher_is_better = side.or(of_kind).ok_or_else(|| {
-        let typed = quote_word(text);
-        CommandFailure::usage_error(format!("{option}: is more of \"{name}\" better, or less?")).with_hint(format!(
-            "Add one of:  --metric {typed} --higher    --metric {typed} --lower    --metric {typed} --counter"
-        ))
-    })?;
-    let metric =
-        TrialMetric { name: name.to_owned(), pattern, higher_is_better, reading: Some(MetricSource { kind, series }) };
+    let known = side.or(of_kind);
+    let question = || DirectionQuestion::new(name, text, &["--higher", "--lower", "--counter"]);
+    let direction_question = if known.is_none() { Some(question()) } else { None };
+    let (name, higher_is_better) = (name.to_owned(), known.unwrap_or_default());
+    let metric = TrialMetric { name, pattern, higher_is_better, reading: Some(MetricSource { kind, series }) };
     if let Some(reading) = &metric.reading {
         MetricMeter::new(&metric.name, reading, metric.pattern.as_deref()).map_err(|error| wrong(error.to_string()))?;
     }
-    Ok(metric)
+    Ok(NamedMetric { metric, direction_question })
 }
 
 /// Splits the name from the regular expression at the first "=" outside of the labels of a series.
@@ -167,7 +164,7 @@ fn parse_limit(
         .find(|known| known.name == name || known.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('(')));
     let metric = match known {
         Some(known) => known.clone(),
-        None => parse_metric(("--stop-if", name, Some(false)), false, typed)?,
+        None => parse_metric(("--stop-if", name, Some(false)), false, typed)?.metric,
     };
     // In "p99_ns > 5000" the name determines the unit of both.
     let unit = if bound.unit.is_bare() { metric.usual_unit() } else { bound.unit };
@@ -182,9 +179,15 @@ mod tests {
 
     fn task(words: &[&str]) -> Result<(TrialMetric, LiveTask), String> {
         let typed: TryArguments = parse_typed(&[&["try", "--pid", "7"], words].concat())?;
-        let metric = read_primary(&typed).map_err(|failure| failure.what)?;
-        let guards: Result<Vec<TrialMetric>, CommandFailure> =
-            typed.guard.iter().map(|text| super::parse_metric(("--guard", text, Some(false)), false, &typed)).collect();
+        let NamedMetric { metric, direction_question } = read_primary(&typed).map_err(|failure| failure.what)?;
+        if let Some(question) = direction_question {
+            return Err(question.ask_direction("").what);
+        }
+        let guards: Result<Vec<TrialMetric>, CommandFailure> = typed
+            .guard
+            .iter()
+            .map(|text| super::parse_metric(("--guard", text, Some(false)), false, &typed).map(|named| named.metric))
+            .collect();
         let live =
             LiveTask::new(&typed, &metric, &guards.map_err(|failure| failure.what)?).map_err(|failure| failure.what)?;
         Ok((metric, live.unwrap()))

@@ -1,3 +1,5 @@
+use corewise_model::metric_line;
+
 use super::*;
 use crate::app::run::parse_typed;
 
@@ -50,18 +52,14 @@ fn a_metric_has_a_name_and_a_pattern() {
     assert_eq!((metric.name.as_str(), metric.pattern.as_deref()), ("rate", Some("([0-9.]+) MB/s")));
     assert!(metric.higher_is_better);
     let direction = |words: &[&str]| {
-        task(words).map(|task| match task.subject {
-            TrySubject::One(ExperimentSource::New(new)) => new.builder.metric.higher_is_better,
-            other => panic!("{other:?}"),
-        })
+        let new = new(words);
+        (new.builder.metric.higher_is_better, new.direction_question.map(|question| question.ask_direction("").what))
     };
-    assert_eq!(direction(&["--metric", "fps=([0-9]+)", "ls"]), Ok(true));
-    assert_eq!(direction(&["--metric", "x=([0-9]+) ms", "ls"]), Ok(false));
-    assert_eq!(direction(&["--metric", "fps=([0-9]+)", "--lower", "ls"]), Ok(false));
-    assert_eq!(
-        direction(&["--metric", "x=([0-9]+)", "ls"]).unwrap_err(),
-        "--metric: is more of \"x\" better, or less?"
-    );
+    assert_eq!(direction(&["--metric", "fps=([0-9]+)", "ls"]), (true, None));
+    assert_eq!(direction(&["--metric", "x=([0-9]+) ms", "ls"]), (false, None));
+    assert_eq!(direction(&["--metric", "fps=([0-9]+)", "--lower", "ls"]), (false, None));
+    let question = || Some("--metric: is more of \"x\" better, or less?".to_owned());
+    assert_eq!(direction(&["--metric", "x=([0-9]+)", "ls"]), (false, question()));
     for wrong in ["=x", "rate=", "rate=(", "rate=["] {
         assert!(task(&["--metric", wrong, "ls"]).unwrap_err().starts_with("--metric: "), "{wrong}");
     }
@@ -74,11 +72,8 @@ fn a_metric_line_is_found_by_its_name_and_the_name_says_whether_more_is_better()
     assert!(metric("rays_per_second").higher_is_better && !metric("p99_ns").higher_is_better);
     assert_eq!(metric("p99.9_ns").pattern, Some(metric_line::metric_pattern("p99.9_ns")));
     assert_eq!(metric("Requests/sec").pattern, Some(metric_line::metric_pattern("Requests/sec")));
-    assert_eq!(
-        task(&["--metric", "result", "ls"]).unwrap_err(),
-        "--metric: is more of \"result\" better, or less?",
-        "NAME: 12 may be anything"
-    );
+    let question = new(&["--metric", "result", "ls"]).direction_question;
+    assert!(question.is_some(), "NAME: 12 may be anything");
     assert!(metric("p99.9_ns").is_tail() && metric("max_ns").is_tail() && !metric("p50_ns").is_tail());
 }
 

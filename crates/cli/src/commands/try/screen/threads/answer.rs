@@ -11,8 +11,8 @@ use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::answer::{
     better_word, describe_doubt, describe_failures, draw_resume, format_better,
 };
-use crate::commands::r#try::screen::{open_points, winner};
-use crate::draw::gain::{format_gain, format_least, format_percent, format_size, interval_words};
+use crate::commands::r#try::screen::{open_points, parts, winner};
+use crate::draw::gain::{EffectScale, format_gain, format_percent, interval_words};
 use crate::draw::number::format_count;
 use crate::draw::suggestion::{self, quote_word, quote_words};
 use crate::draw::text::{StyledLine, TextTone};
@@ -114,8 +114,9 @@ fn draw_winner(
 fn format_at_least(shown: ShownExperiment<'_>, effect: Option<BaselineEffect>, than: &str) -> String {
     let word = better_word(shown);
     let Some(effect) = effect else { return format!("{word} than {than}") };
-    let about = format_size(effect.estimate);
-    match format_least(QuestionKind::Typical, effect.low) {
+    let scale = EffectScale::from_estimate(QuestionKind::Typical, effect.estimate);
+    let about = scale.format_size(effect.estimate);
+    match scale.format_least(effect.low) {
         Some(least) => format!("at least {least} {word} than {than}, about {about}"),
         None => format!("{word} than {than}, by how much is open (about {about})"),
     }
@@ -245,26 +246,31 @@ pub fn draw_commands(shown: ShownExperiment<'_>, report: &ThreadsReport) -> Vec<
     let pinned = report.standing.pinned.iter().filter(|pinned| !pinned.has_failed()).map(|pinned| &pinned.standing);
     let open = counts.chain(pinned).any(is_open);
     let chosen = choose_cell(shown, report).filter(|_| report.standing.checks.doubts.is_empty());
-    let chosen = chosen.and_then(|cell| cell_command(shown, cell));
-    let line = |text: String| StyledLine::new().plain("    ").strong(text);
-    let mut lines: Vec<StyledLine> = chosen.map(line).into_iter().collect();
+    let mut lines = chosen.map_or_else(Vec::new, |cell| list_commands(shown, cell));
     lines.extend(draw_resume(shown).filter(|_| open));
     lines
 }
 
-/// Returns the command of a cell, such as "OMP_NUM_THREADS=8 corewise run --on 0-7 -- ./app".
-fn cell_command(shown: ShownExperiment<'_>, cell: ThreadsCell) -> Option<String> {
+/// Returns the commands that apply a cell.
+fn list_commands(shown: ShownExperiment<'_>, cell: ThreadsCell) -> Vec<StyledLine> {
     let workload = &shown.experiment.workload;
     let is = |arm: &&corewise_model::trial::PlacementArm| {
         arm.threads == Some(cell.threads) && arm.cpus.is_some() == cell.pinned
     };
-    let arm = shown.experiment.arms.iter().find(is)?;
+    let Some(arm) = shown.experiment.arms.iter().find(is) else { return Vec::new() };
     // Under the OS default it was tried without the variables that name cpus.
     let told = workload.environment_of(arm);
     let told: String =
         told.iter().filter_map(|(name, value)| Some(format!("{name}={} ", quote_word(value.as_ref()?)))).collect();
+    let line = |text: String| StyledLine::new().plain("    ").strong(text);
+    if workload.parts.is_some() && cell.pinned {
+        return parts::draw_commands(shown, arm);
+    }
+    if workload.parts.is_some() {
+        return workload.services_of(arm).iter().map(|service| line(format!("{told}{}", service.start))).collect();
+    }
     let run =
         arm.cpus.as_ref().map_or_else(String::new, |cpus| suggestion::run_line(&cpus.to_string(), None, None, ""));
     // Not cut off: the recommended number is somewhere in it.
-    Some(format!("{told}{run}{}", quote_words(workload.command_of(arm))))
+    vec![line(format!("{told}{run}{}", quote_words(workload.command_of(arm))))]
 }
