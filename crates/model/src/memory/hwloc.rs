@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Level, Machine};
 
 use super::{MemoryMap, StreamOperation};
@@ -149,7 +150,7 @@ impl HwlocObject {
             std::mem::take(&mut self.children).into_iter().partition(|child| child.cpus.is_subset(&object.cpus));
         self.children = outside;
         self.children.push(Self { children: inside, ..object });
-        self.children.sort_by_key(|child| child.cpus.lowest());
+        self.children.sort_few_by_key(|child| child.cpus.lowest());
     }
 
     /// Returns the nodes that are local to this object: the nodes inside, or without any, the nodes of the object

@@ -8,10 +8,13 @@ use xtask::{repository_root, run_command};
 
 use super::archive::PackedFile;
 use super::program::{NO_TIMESTAMP, prepare_build, target_folder, write_compiler};
-use super::{PackageTarget, SourceCommit, VERSION};
+use super::{PROFILE, PackageTarget, SourceCommit, VERSION};
 
 /// Cargo's package of the library.
 pub const PACKAGE: &str = "corewise-c";
+
+/// Profile of the library in a release: a panic in it does not end the program of a caller.
+const UNWINDING_PROFILE: &str = "dist-library";
 
 /// The compiled library with its files.
 #[derive(Clone, Debug)]
@@ -28,6 +31,7 @@ pub struct PackedLibrary {
 
 /// Compiles the library for a target.
 pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit) -> Result<PackedLibrary> {
+    let profile = if profile == PROFILE { UNWINDING_PROFILE } else { profile };
     let (triple, _) = target.library.unwrap_or((target.triple, ""));
     let options = if target.is_windows() { vec![format!("-Clink-arg={NO_TIMESTAMP}")] } else { Vec::new() };
     let mut cargo = prepare_build(PACKAGE, triple, profile, &options, commit)?;

@@ -1,6 +1,7 @@
 //! `numactl -H`: nodes with their cpus, memory and distances.
 
 use corewise_machine::CpuSet;
+use corewise_machine::SortFew;
 use corewise_machine::facts::NodeFacts;
 
 use crate::topology::limits::LARGEST_CPU;
@@ -31,7 +32,7 @@ pub fn read_nodes(text: &str) -> Vec<NodeFacts> {
             nodes[index].memory_bytes = megabytes.and_then(|size| size.checked_mul(1 << 20));
         }
     }
-    nodes.sort_by_key(|node| node.number);
+    nodes.sort_few_by_key(|node| node.number);
     nodes
 }
 
