@@ -21,24 +21,21 @@ mod schemas {
     /// Folder of the schemas, relative to this crate.
     const FOLDER: &str = "../../docs/schema";
 
-    /// Writes one JSON object with all schemas by their names, compressed.
+    /// Writes all schemas into one compressed file: the name of each, a line end, its text, and a NUL.
     pub fn pack_files() {
         println!("cargo::rerun-if-changed={FOLDER}");
         let listed = fs::read_dir(FOLDER).expect("the repository has docs/schema");
         let mut files: Vec<PathBuf> = listed.map(|entry| entry.expect("the folder can be listed").path()).collect();
         files.sort();
-        let schemas: Vec<String> = files.iter().map(|file| describe_schema(file)).collect();
-        let packed = Path::new(&std::env::var_os("OUT_DIR").expect("cargo names a folder")).join("schemas.json.gz");
+        let packed = Path::new(&std::env::var_os("OUT_DIR").expect("cargo names a folder")).join("schemas.gz");
         let packed = File::create(packed).expect("cargo's folder can be written");
         // Without a time, two builds give the same bytes.
         let mut packed = GzBuilder::new().mtime(0).write(packed, Compression::best());
-        write!(packed, "{{{}}}", schemas.join(",")).and_then(|()| packed.finish()).expect("the schemas can be packed");
-    }
-
-    /// Returns a schema with its name, without the indentation.
-    fn describe_schema(file: &Path) -> String {
-        let text = fs::read_to_string(file).expect("a schema can be read");
-        let name = file.file_stem().expect("a schema has a name").to_string_lossy();
-        format!("\"{name}\":{}", text.lines().map(str::trim_start).collect::<String>())
+        for file in files {
+            let name = file.file_stem().expect("a schema has a name").to_string_lossy();
+            let text = fs::read_to_string(&file).expect("a schema can be read");
+            write!(packed, "{name}\n{text}\0").expect("the schemas can be packed");
+        }
+        packed.finish().expect("the schemas can be packed");
     }
 }

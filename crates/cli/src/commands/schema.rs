@@ -1,17 +1,19 @@
 //! `corewise schema`: prints the JSON schemas of the outputs.
 
+use std::io::{self, Read as _};
+
 use clap::Parser;
 use flate2::read::GzDecoder;
-use serde_json::{Map, Value};
 
 use super::all_documents;
 use crate::app::failure::{CommandExit, CommandFailure};
-use crate::app::output::{print_json, print_text};
+use crate::app::output::{print_form, print_text};
 use crate::app::run::{CommandDocument, RunnableCommand};
 use crate::app::settings::ProgramSettings;
 
-/// The files of docs/schema as one JSON object, compressed: the build script packs them. Deriving them at run time takes a megabyte of code.
-const PACKED_SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.json.gz"));
+/// The files of docs/schema, each after its name and before a NUL, as the build script packs them. Deriving them here would take a megabyte of
+/// code.
+const PACKED_SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Print the JSON schema of an output, or the names of all
 #[derive(Clone, Debug, Parser)]
@@ -31,19 +33,22 @@ impl RunnableCommand for SchemaArguments {
             None if self.examples => print_text(&list_examples().join("\n"))?,
             None => print_text(&names.join("\n"))?,
             Some(wanted) => {
-                let schemas = unpack_schemas().map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
-                let unknown = || {
+                let schema = find_schema(wanted).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
+                print_form(&schema.ok_or_else(|| {
                     CommandFailure::usage_error(format!("there is no schema \"{wanted}\"")).with_hint(names.join(", "))
-                };
-                print_json(schemas.get(wanted).ok_or_else(unknown)?)?;
+                })?)?;
             }
         }
         Ok(CommandExit::Done)
     }
 }
 
-fn unpack_schemas() -> serde_json::Result<Map<String, Value>> {
-    serde_json::from_reader(GzDecoder::new(PACKED_SCHEMAS))
+/// Returns the text of a schema, without the last line end; `None` if there is none of this name.
+fn find_schema(name: &str) -> io::Result<Option<String>> {
+    let mut files = String::new();
+    GzDecoder::new(PACKED_SCHEMAS).read_to_string(&mut files)?;
+    let mut texts = files.split('\0').filter_map(|file| file.strip_prefix(name)?.strip_prefix('\n'));
+    Ok(texts.next().map(|text| text.trim_end().to_owned()))
 }
 
 fn list_examples() -> Vec<String> {
