@@ -1,10 +1,11 @@
 //! The library for C and Python: shared and static, with its header, the file of pkg-config and the module of Python.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use xtask::{repository_root, run_command};
+use anyhow::{Context, Result, ensure};
+use xtask::{read_output, repository_root, run_command};
 
 use super::archive::PackedFile;
 use super::program::{NO_TIMESTAMP, prepare_build, target_folder, write_compiler};
@@ -42,6 +43,7 @@ pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit
     let built = target_folder()?.join(triple).join(profile);
     // Rust keeps its intermediate code in static libraries: four fifths of their bytes.
     let archive = built.join("libcorewise_c.a");
+    remove_split_debugging(target, &archive)?;
     let options = ["--strip-debug", "--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
     run_command(Command::new(target.tool_name("objcopy")).args(options).arg(&archive))?;
     let read = |name: &str| {
@@ -63,6 +65,21 @@ pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit
         shared,
         module: PackedFile::text("corewise.py", read_source("packaging/python/corewise.py")?),
     })
+}
+
+/// Removes the members of a static library that hold debugging information alone, as Rust's library for Windows has them: objcopy refuses
+/// files without sections.
+fn remove_split_debugging(target: PackageTarget, archive: &Path) -> Result<()> {
+    let archiver = target.tool_name("ar");
+    let members = read_output(Command::new(&archiver).arg("t").arg(archive))?;
+    let members: Vec<&str> = members.lines().filter(|name| name.ends_with(".dwo")).collect();
+    if members.is_empty() {
+        return Ok(());
+    }
+    // Its warnings, one a member with Rust's intermediate code, are of no use.
+    let output = Command::new(&archiver).arg("d").arg(archive).args(members).output()?;
+    ensure!(output.status.success(), "{}: {}", archive.display(), String::from_utf8_lossy(&output.stderr));
+    Ok(())
 }
 
 /// Returns the file of pkg-config, whose folders are relative to its own.
