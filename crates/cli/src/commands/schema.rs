@@ -3,6 +3,7 @@
 use std::io::{self, Read as _};
 
 use clap::Parser;
+use corewise_sys::input::JSON_BYTES;
 use flate2::read::GzDecoder;
 
 use super::all_documents;
@@ -46,7 +47,7 @@ impl RunnableCommand for SchemaArguments {
 /// Returns the text of a schema, without the last line end; `None` if there is none of this name.
 fn find_schema(name: &str) -> io::Result<Option<String>> {
     let mut files = String::new();
-    GzDecoder::new(PACKED_SCHEMAS).read_to_string(&mut files)?;
+    GzDecoder::new(PACKED_SCHEMAS).take(JSON_BYTES).read_to_string(&mut files)?;
     let mut texts = files.split('\0').filter_map(|file| file.strip_prefix(name)?.strip_prefix('\n'));
     Ok(texts.next().map(|text| text.trim_end().to_owned()))
 }
