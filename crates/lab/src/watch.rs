@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_machine::Machine;
-use corewise_machine::SortFew;
 use corewise_machine::thread::ThreadSnapshot;
 use corewise_machine::worth::CpuSpeed;
 use corewise_model::watch::{
@@ -167,7 +166,7 @@ fn compute_rates(before: &InterruptTable, now: &InterruptTable, elapsed_s: f64) 
     let mut sources = Vec::new();
     for (source, mut counts) in now.struck_since(before) {
         counts.iter().for_each(|(cpu, count)| all[*cpu as usize] += count);
-        counts.sort_few_by(|(a, first), (b, second)| second.cmp(first).then(a.cmp(b)));
+        counts.sort_by(|(a, first), (b, second)| second.cmp(first).then(a.cmp(b)));
         let most = counts.iter().take(MOST_CPUS).map(|(cpu, count)| CpuStruck { cpu: *cpu, per_second: rate(*count) });
         sources.push(SourceNow {
             source: source.row_label(),
@@ -176,7 +175,7 @@ fn compute_rates(before: &InterruptTable, now: &InterruptTable, elapsed_s: f64) 
             others: counts.len().saturating_sub(MOST_CPUS),
         });
     }
-    sources.sort_few_by(|a, b| b.per_second.total_cmp(&a.per_second).then_with(|| a.source.cmp(&b.source)));
+    sources.sort_by(|a, b| b.per_second.total_cmp(&a.per_second).then_with(|| a.source.cmp(&b.source)));
     InterruptLook { cpus: all.into_iter().map(rate).collect(), sources }
 }
 

@@ -12,7 +12,6 @@ pub mod levels;
 pub mod plan;
 pub mod simulated_memory;
 
-use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -256,7 +255,7 @@ impl Artifact for MemoryMap {
     fn trend_values(&self) -> Vec<TrendValue> {
         let costs = self.draw_conclusions().costs;
         let mut costs: Vec<VisitEstimate> = costs.iter().filter_map(|cost| cost.huge_ns).collect();
-        costs.sort_few_by(|one, other| one.median.total_cmp(&other.median));
+        costs.sort_by(|one, other| one.median.total_cmp(&other.median));
         let of = |name: &str, cost: &VisitEstimate| {
             TrendValue::new("a load from memory, ns", name, cost.median, Some((cost.low, cost.high)))
         };

@@ -5,7 +5,6 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use corewise_machine::Machine;
-use corewise_machine::SortFew;
 use corewise_model::artifact::{Artifact, ArtifactCircumstances, ArtifactSummary};
 use corewise_model::credentials::hide_credentials;
 use corewise_sys::file_place::{FileOrigin, FilePlace};
@@ -222,7 +221,7 @@ impl ArtifactStore {
         let mut entries = self.select_entries(condition, params![fingerprint, T::KIND])?;
         entries.retain(|entry| entry.summary.as_ref().is_none_or(|summary| summary.origin.is_measured()));
         entries.retain(is_wanted);
-        entries.sort_few_by_key(|entry| entry.number);
+        entries.sort_by_key(|entry| entry.number);
         let read = entries.into_iter().rev().map(|entry| Ok((entry.number, self.get_artifact::<T>(entry.number)?)));
         // The artifact decides: its summary may have been written before origins were.
         Ok(read.filter(move |read| read.as_ref().map_or(true, |(_, artifact)| artifact.is_evidence_for(&fingerprint))))
@@ -255,7 +254,7 @@ impl ArtifactStore {
     /// [`StoreError::Missing`] if a number does not exist, or was deleted; database errors.
     pub fn delete_artifacts(&mut self, numbers: &[i64]) -> StoreResult<Vec<StoredEntry>> {
         let mut entries = numbers.iter().map(|&number| self.find_entry(number)).collect::<StoreResult<Vec<_>>>()?;
-        entries.sort_few_by_key(|entry| entry.number);
+        entries.sort_by_key(|entry| entry.number);
         entries.dedup();
         if let Some(gone) = entries.iter().find(|entry| entry.is_deleted()) {
             return Err(self.missing_artifact(gone.number));

@@ -1,6 +1,5 @@
 //! Counts of interrupts per source and cpu: the text of /proc/interrupts and /proc/softirqs.
 
-use corewise_machine::SortFew;
 use corewise_machine::counts::SourceCount;
 
 /// The counts of all sources on all cpus at one moment.
@@ -50,7 +49,7 @@ impl InterruptTable {
                 (count > 0).then(|| SourceCount { source: source.row_label(), count })
             })
             .collect();
-        counts.sort_few_by(|a, b| b.count.cmp(&a.count).then_with(|| a.source.cmp(&b.source)));
+        counts.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.source.cmp(&b.source)));
         Some(counts)
     }
 

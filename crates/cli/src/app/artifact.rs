@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use corewise_machine::Machine;
-use corewise_machine::SortFew;
 use corewise_machine::SuggestedCommand;
 use corewise_model::Artifact;
 use corewise_model::artifact::{ArtifactCircumstances, ArtifactOrigin, PAGE_FORMAT};
@@ -302,7 +301,7 @@ fn compose_followed<T: PrintedArtifact>(store: &ArtifactStore, several: &[(i64, 
         let read = alike.take(MOST_SEARCHED * most).filter_map(Result::ok);
         let moments = read.map(|(number, alike)| build_moment(number, &alike));
         let mut moments: Vec<ResultMoment> = moments.filter(|moment| moment.shares_quantity(&own)).take(most).collect();
-        moments.sort_few_by_key(|moment| (moment.started_unix_ms, moment.number));
+        moments.sort_by_key(|moment| (moment.started_unix_ms, moment.number));
         if let Some(mut story) = trends::compose_story(&name, &moments, &TimeZone::system()) {
             story.set_figure_source(&describe_circumstances(&artifact.circumstances(), artifact.origin()));
             let title = format!("{} {number} and others like it, over time", T::TITLE);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::thread::ThreadSnapshot;
 use corewise_sys::open_files::OpenFiles;
 use corewise_sys::processes::{self, ExecutableFile, ProcessFacts};
@@ -78,7 +77,7 @@ fn gather_tenants(cpus: &CpuSet, before: &[ThreadSnapshot], after: &[ThreadSnaps
         tenant.ran_ms += ran_ns as f64 * 1e-6;
     }
     let mut tenants: Vec<CpuTenant> = found.into_values().collect();
-    tenants.sort_few_by(|one, other| other.ran_ms.total_cmp(&one.ran_ms).then(one.process.cmp(&other.process)));
+    tenants.sort_by(|one, other| other.ran_ms.total_cmp(&one.ran_ms).then(one.process.cmp(&other.process)));
     tenants
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::counts::EventCounts;
 use corewise_machine::{CpuSet, Level};
 
@@ -241,7 +240,7 @@ fn rates<'a>(visits: impl Iterator<Item = &'a EventCounts>) -> Option<Vec<(Strin
     let struck = sums.into_iter().filter(|(_, count)| *count > 0);
     let mut rates: Vec<(String, f64)> =
         struck.map(|(source, count)| (source.to_owned(), count as f64 / elapsed_s)).collect();
-    rates.sort_few_by(|a, b| b.1.total_cmp(&a.1));
+    rates.sort_by(|a, b| b.1.total_cmp(&a.1));
     Some(rates)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Level, Machine};
 
 /// Objects with the same cpus, and their children.
@@ -34,7 +33,7 @@ impl TreeBranch {
 /// one core or a whole last-level cache. So are the objects of levels that cut across others.
 pub fn grow_tree(machine: &Machine) -> Vec<TreeBranch> {
     let mut flat = merge_equal(machine);
-    flat.sort_few_by(|a, b| b.cpus.len().cmp(&a.cpus.len()).then(a.cpus.lowest().cmp(&b.cpus.lowest())));
+    flat.sort_by(|a, b| b.cpus.len().cmp(&a.cpus.len()).then(a.cpus.lowest().cmp(&b.cpus.lowest())));
     let mut holder = HashMap::new();
     let mut parents = Vec::with_capacity(flat.len());
     for index in 0..flat.len() {
@@ -108,12 +107,12 @@ fn find_smallest_around(
 fn nest_branches(mut flat: Vec<TreeBranch>, parents: &[Option<usize>]) -> Vec<TreeBranch> {
     let mut roots = Vec::new();
     while let Some(mut branch) = flat.pop() {
-        branch.children.sort_few_by_key(|child| child.cpus.lowest());
+        branch.children.sort_by_key(|child| child.cpus.lowest());
         match parents[flat.len()] {
             Some(parent) => flat[parent].children.push(branch),
             None => roots.push(branch),
         }
     }
-    roots.sort_few_by_key(|root| root.cpus.lowest());
+    roots.sort_by_key(|root| root.cpus.lowest());
     roots
 }

@@ -7,7 +7,6 @@ mod variants;
 
 use std::fmt;
 
-use corewise_machine::SortFew;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::placement::plan::{USUAL_MOST, plan_placements};
 use corewise_machine::placement::{MachineKnowledge, PlacementExpression, parse};
@@ -138,7 +137,7 @@ impl<'a> CandidatePlanner<'a> {
             [placements, crossed].concat()
         };
         self.leave_out_repeated(&mut candidates);
-        candidates.sort_few_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
+        candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
         self.add_baseline(candidates)
     }
 

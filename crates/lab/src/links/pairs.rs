@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::{Gap, Level, Machine};
 use corewise_model::artifact::ArtifactProvenance;
 use corewise_model::clock::ClockRecord;
@@ -290,8 +289,8 @@ impl ChosenPairs {
             let pair = LinkPair::of_both(self.cpus[wish.i], self.cpus[wish.j], there.clone(), back.clone());
             if wish.held_out { &mut held_out } else { &mut pairs }.push(pair);
         }
-        pairs.sort_few_by_key(|pair| (pair.a, pair.b));
-        held_out.sort_few_by_key(|pair| (pair.a, pair.b));
+        pairs.sort_by_key(|pair| (pair.a, pair.b));
+        held_out.sort_by_key(|pair| (pair.a, pair.b));
         let failed = self.failed.iter().filter(|((_, of), _)| *of == kind);
         // A pair that was given up is a gap, even if it was visited before.
         let gaps = failed.filter(|((pair, _), failure)| {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use corewise_machine::Gap;
-use corewise_machine::SortFew;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_model::artifact::ArtifactProvenance;
 use corewise_model::talk::{TalkEdge, TalkGraph, TalkSource, TalkVertex, VertexKind, WakeMeans};
@@ -204,7 +203,7 @@ impl<'a> GraphBuilder<'a> {
     fn others_gap(&self) -> Option<Gap> {
         let wakes: f64 = self.others.values().sum();
         let mut named: Vec<(&String, &f64)> = self.others.iter().filter(|(name, _)| !name.is_empty()).collect();
-        named.sort_few_by(|a, b| b.1.total_cmp(a.1));
+        named.sort_by(|a, b| b.1.total_cmp(a.1));
         let names: Vec<&str> = named.iter().take(NAMED_OTHERS).map(|(name, _)| name.as_str()).collect();
         let share = 100.0 * wakes / self.all_wakes.max(1.0);
         // A terminal or a service manager has a few.

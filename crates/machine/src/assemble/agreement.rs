@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::SortFew;
 use crate::{CpuSet, Gap};
 
 /// A set of cpus as one file gives it for one cpu.
@@ -86,7 +85,7 @@ impl SortedReadings {
             };
             last = Some((std::mem::replace(&mut reading.cpus, cut.clone()), cut));
         }
-        readings.sort_few_by_key(|reading| reading.cpu);
+        readings.sort_by_key(|reading| reading.cpu);
         let (sound, useless) = readings.into_iter().partition(|reading| reading.cpus.contains(reading.cpu));
         Self { sound, useless }
     }
@@ -97,7 +96,7 @@ impl SortedReadings {
         let has_both = || numbered.iter().filter_map(|reading| Some(*best.get(&reading.cpu)? == &reading.cpus));
         if 2 * has_both().filter(|is_same| *is_same).count() > has_both().count() {
             self.sound.extend(numbered);
-            self.sound.sort_few_by_key(|reading| reading.cpu);
+            self.sound.sort_by_key(|reading| reading.cpu);
         }
     }
 
@@ -258,7 +257,7 @@ impl SharingVote {
     fn elect_once(&self) -> BTreeMap<u32, CpuSet> {
         let candidates = self.votes.keys().filter(|set| set.is_subset(&self.open));
         let mut scored: Vec<((u64, u64), &CpuSet)> = candidates.map(|set| (self.score_set(set), set)).collect();
-        scored.sort_few_by(|((a, of_a), set_a), ((b, of_b), set_b)| {
+        scored.sort_by(|((a, of_a), set_a), ((b, of_b), set_b)| {
             (b * of_a).cmp(&(a * of_b)).then(set_b.len().cmp(&set_a.len())).then(set_a.cmp(set_b))
         });
         let mut taken = CpuSet::new();

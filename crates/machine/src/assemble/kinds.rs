@@ -1,7 +1,6 @@
 //! Kinds of core: performance, efficiency, low-power. The kernel's names take precedence over its measures.
 
 use crate::CpuSet;
-use crate::SortFew;
 use crate::facts::{CacheKind, CoreType, CpuFacts, MachineFacts};
 use crate::machine::{CoreKind, MachineObject};
 
@@ -106,7 +105,7 @@ fn split_ranges(mut values: Vec<u64>) -> Vec<(u64, u64)> {
     values.dedup();
     let leap = |at: usize| values[at] as f64 / values[at - 1] as f64 - 1.0;
     let mut leaps: Vec<usize> = (1..values.len()).filter(|&at| leap(at) >= LEAST_GAP).collect();
-    leaps.sort_few_by(|&a, &b| leap(b).total_cmp(&leap(a)));
+    leaps.sort_by(|&a, &b| leap(b).total_cmp(&leap(a)));
     leaps.truncate(BEST_FIRST.len() - 1);
     leaps.sort_unstable();
     let begins = std::iter::once(0).chain(leaps.iter().copied());

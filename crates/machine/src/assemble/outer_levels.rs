@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::partition;
-use crate::SortFew;
 use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
 use crate::machine::{MachineObject, NumaNode};
 use crate::{CpuSet, Gap};
@@ -93,7 +92,7 @@ pub fn build_nodes(facts: &MachineFacts, online: &CpuSet) -> Vec<NumaNode> {
         return vec![NumaNode { number: 0, cpus: online.clone(), ..NumaNode::default() }];
     }
     let mut given: Vec<&NodeFacts> = facts.nodes.iter().collect();
-    given.sort_few_by_key(|node| node.number);
+    given.sort_by_key(|node| node.number);
     given.dedup_by_key(|node| node.number);
     let innermost = innermost_cpus(&given, online);
     let distances =
@@ -128,7 +127,7 @@ pub fn allowed_memory(allowed: Option<CpuSet>, nodes: &[NumaNode], gaps: &mut Ve
 fn innermost_cpus(given: &[&NodeFacts], online: &CpuSet) -> Vec<CpuSet> {
     let claimed: Vec<CpuSet> = given.iter().map(|node| node.cpus.intersection(online)).collect();
     let mut order: Vec<usize> = (0..given.len()).collect();
-    order.sort_few_by_key(|&at| claimed[at].len());
+    order.sort_by_key(|&at| claimed[at].len());
     let mut taken = CpuSet::new();
     let mut sets = vec![CpuSet::new(); given.len()];
     for at in order {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::CpuSet;
-use crate::SortFew;
 use crate::facts::CpuFacts;
 
 /// Groups cpus that have the same key, in order of their lowest cpu.
@@ -13,7 +12,7 @@ pub fn by_key<K: Ord>(cpus: &[CpuFacts], key: impl Fn(&CpuFacts) -> K) -> Vec<(K
         groups.entry(key(cpu)).or_default().insert(cpu.number);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_few_by_key(|(_, cpus)| cpus.lowest());
+    groups.sort_by_key(|(_, cpus)| cpus.lowest());
     groups
 }
 

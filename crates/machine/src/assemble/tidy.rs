@@ -1,14 +1,13 @@
 //! Cleans facts before the machine is assembled: one entry per cpu, sets cut to the online cpus, one kernel error corrected (Bulldozer).
 
 use super::cores;
-use crate::SortFew;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
 use crate::{CpuSet, Gap};
 
 /// Returns the facts with `cpus` ascending, unique and online. Every set of a cpu is cut to online cpus and includes the cpu itself; an
 /// implausible set becomes the cpu alone.
 pub fn tidy_facts(mut facts: MachineFacts) -> MachineFacts {
-    facts.cpus.sort_few_by_key(|cpu| cpu.number);
+    facts.cpus.sort_by_key(|cpu| cpu.number);
     facts.cpus.dedup_by_key(|cpu| cpu.number);
     let known: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();
     let online = match &facts.online {

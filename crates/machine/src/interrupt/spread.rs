@@ -3,7 +3,6 @@
 use super::device::{DeviceInterrupt, InterruptMobility};
 use super::near::NoCpuNear;
 use super::plan::{InterruptMove, InterruptPlan, StayingInterrupt};
-use crate::SortFew;
 use crate::{CpuSet, Level, Machine};
 
 /// Returns cpus in the order in which they get interrupts: near ones first, then one cpu of each core, then by number. Offline and isolated
@@ -14,7 +13,7 @@ pub fn cpus_in_turn(cpus: &CpuSet, near: &CpuSet, machine: &Machine) -> Vec<u32>
     let cores = machine.objects_of(Level::Core);
     let rank = |cpu: u32| cores.iter().find_map(|core| core.iter().position(|other| other == cpu)).unwrap_or_default();
     let mut turn: Vec<u32> = usable.iter().collect();
-    turn.sort_few_by_key(|cpu| (!near.contains(*cpu), rank(*cpu), *cpu));
+    turn.sort_by_key(|cpu| (!near.contains(*cpu), rank(*cpu), *cpu));
     turn
 }
 
@@ -25,7 +24,7 @@ pub fn cpus_in_turn(cpus: &CpuSet, near: &CpuSet, machine: &Machine) -> Vec<u32>
 /// [`NoCpuNear`] if there is no cpu.
 pub fn plan_spread(interrupts: &[&DeviceInterrupt], turn: &[u32]) -> Result<InterruptPlan, NoCpuNear> {
     let mut ordered = interrupts.to_vec();
-    ordered.sort_few_by_key(|interrupt| (interrupt.total_count() == 0, interrupt.number));
+    ordered.sort_by_key(|interrupt| (interrupt.total_count() == 0, interrupt.number));
     let mut next = turn.iter().cycle();
     let mut plan = InterruptPlan::default();
     for interrupt in ordered {
@@ -73,9 +72,9 @@ impl InterruptPlan {
     }
 
     fn sort_by_number(&mut self) {
-        self.moves.sort_few_by_key(|moved| moved.number);
-        self.waiting.sort_few_by_key(|moved| moved.number);
-        self.staying.sort_few_by_key(|staying| staying.number);
+        self.moves.sort_by_key(|moved| moved.number);
+        self.waiting.sort_by_key(|moved| moved.number);
+        self.staying.sort_by_key(|staying| staying.number);
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::places::CpuPlaces;
 use crate::CpuSet;
-use crate::SortFew;
 
 /// Formats cpus (or indices) as a list that keeps their order. Ranges are used only for numbers that rise one by one.
 pub fn format_list(numbers: &[u32]) -> String {
@@ -37,7 +36,7 @@ pub(super) fn cores_first(cpus: impl IntoIterator<Item = u32>, places: &CpuPlace
             (seen[core], places.kind_rank(cpu), cpu)
         })
         .collect();
-    ranked.sort_few_by_key(|(rank, kind, _)| (*rank, *kind));
+    ranked.sort_by_key(|(rank, kind, _)| (*rank, *kind));
     ranked.into_iter().map(|(_, _, cpu)| cpu).collect()
 }
 

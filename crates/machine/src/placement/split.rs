@@ -2,7 +2,6 @@
 
 use super::order::cores_first;
 use super::places::CpuPlaces;
-use crate::SortFew;
 use crate::{CpuSet, Level, Machine};
 
 /// Levels along which cores are lined up and cut, the most important first. With each, the maximum distance of a cut at the edge of an
@@ -105,7 +104,7 @@ fn line_up_cores(cpus: &CpuSet, places: &CpuPlaces) -> Vec<SplitCore> {
     let core =
         |cpus: Vec<u32>| SplitCore { objects: CUT_LEVELS.map(|(level, _)| places.object_of(cpus[0], level)), cpus };
     let mut cores: Vec<SplitCore> = cores.into_iter().map(core).collect();
-    cores.sort_few_by(|a, b| (a.objects, &a.cpus).cmp(&(b.objects, &b.cpus)));
+    cores.sort_by(|a, b| (a.objects, &a.cpus).cmp(&(b.objects, &b.cpus)));
     cores
 }
 

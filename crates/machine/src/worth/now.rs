@@ -1,7 +1,6 @@
 //! The cpus worth most at a moment, and the reasons.
 
 use super::{CpuWorth, SIBLING_LOSS, SpeedSource};
-use crate::SortFew;
 use crate::suggested_command;
 
 /// Smallest difference in worth that counts: shares of a second are not more accurate. Among equals, cpus on cores without a chosen cpu
@@ -33,7 +32,7 @@ impl WorthNow {
             let there = if known.len() == 1 { "1 cpu".to_owned() } else { format!("{} cpus", known.len()) };
             return Err(format!("only {there} can be used"));
         }
-        known.sort_few_by(|(_, a), (_, b)| (b / STEP).round().total_cmp(&(a / STEP).round()));
+        known.sort_by(|(_, a), (_, b)| (b / STEP).round().total_cmp(&(a / STEP).round()));
         Ok(known.into_iter().take(count).map(|(cpu, _)| cpu).collect())
     }
 

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use corewise_machine::SortFew;
-
 use super::divide::OFF_CPU_AT_LEAST_NS;
 use super::fence::CauseFences;
 use super::{CausePhase, CpuStalls, DividedStall, DividedVisit, StallCause, StallPart, summary};
@@ -89,7 +87,7 @@ fn give_to_host(stall: &mut DividedStall, surroundings: &CauseSurroundings, is_a
     // Work was done on the cpu.
     let mut order: Vec<usize> =
         on_cpu().filter(|(_, part)| part.cause != StallCause::Work).map(|(index, _)| index).collect();
-    order.sort_few_by_key(|&index| (part_rank(&stall.parts[index]), std::cmp::Reverse(stall.parts[index].length_ns)));
+    order.sort_by_key(|&index| (part_rank(&stall.parts[index]), std::cmp::Reverse(stall.parts[index].length_ns)));
     for index in order {
         let part = &mut stall.parts[index];
         let taken_ns = stolen_ns.min(part.length_ns);

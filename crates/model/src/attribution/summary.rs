@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -102,10 +101,10 @@ pub fn of_cpu(visits: Vec<DividedVisit>, periods: Vec<period::PeriodicSource>, w
     }
     let lost_ns: u64 = sums.values().map(|sum| sum.time_ns).sum();
     let mut causes: Vec<CauseSummary> = sums.into_iter().map(|(cause, sum)| sum.into_summary(cause, lost_ns)).collect();
-    causes.sort_few_by(|a, b| b.time_s.total_cmp(&a.time_s).then_with(|| a.cause.cmp(&b.cause)));
+    causes.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then_with(|| a.cause.cmp(&b.cause)));
     let mut senders: Vec<InterruptSender> =
         senders.into_iter().map(|(sender, count)| InterruptSender { count, ..sender }).collect();
-    senders.sort_few_by_key(|sender| std::cmp::Reverse(sender.count));
+    senders.sort_by_key(|sender| std::cmp::Reverse(sender.count));
     CpuStalls {
         watched_s: visits.iter().map(|visit| visit.end_ns.saturating_sub(visit.begin_ns) as f64 * 1e-9).sum(),
         count,

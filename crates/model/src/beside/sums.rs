@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::event::{EventSource, InterruptSource};
 
 use super::cpu::SentInterrupt;
@@ -224,7 +223,7 @@ fn list_handlers(sums: BTreeMap<StallCause, HandlerSum>, share: impl Fn(f64) -> 
         HandledCause { cause, count: sum.count, time_s, share: share(time_s), lengths: sum.lengths }
     };
     let mut all: Vec<HandledCause> = sums.into_iter().map(one).collect();
-    all.sort_few_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
+    all.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
     all
 }
 
@@ -234,7 +233,7 @@ fn list_preemptors(sums: BTreeMap<PreemptingTask, TaskSum>, share: impl Fn(f64) 
         PreemptedBy { task, count: sum.count, time_s, share: share(time_s), longest_ns: sum.longest_ns }
     };
     let mut all: Vec<PreemptedBy> = sums.into_iter().map(one).collect();
-    all.sort_few_by(|a, b| b.time_s.total_cmp(&a.time_s).then_with(|| a.task.cmp(&b.task)));
+    all.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then_with(|| a.task.cmp(&b.task)));
     all
 }
 
@@ -245,7 +244,7 @@ fn on_cpu((cpu, sum): (u32, CpuSum)) -> CpuBesideReport {
         time_s: time_ns as f64 * 1e-9,
     };
     let mut handlers: Vec<CpuHandledCause> = sum.handlers.into_iter().map(one).collect();
-    handlers.sort_few_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
+    handlers.sort_by(|a, b| b.time_s.total_cmp(&a.time_s).then(b.count.cmp(&a.count)));
     CpuBesideReport {
         cpu,
         on_cpu_s: sum.on_cpu_ns as f64 * 1e-9,
@@ -271,7 +270,7 @@ fn list_senders(
     }
     let mut all: Vec<ProgramInterruptSender> =
         named.into_iter().map(|(sender, count)| ProgramInterruptSender { count, ..sender }).collect();
-    all.sort_few_by_key(|sender| std::cmp::Reverse(sender.count));
+    all.sort_by_key(|sender| std::cmp::Reverse(sender.count));
     all
 }
 

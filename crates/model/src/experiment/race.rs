@@ -1,6 +1,5 @@
 //! The race: a fold over blocks that decides the next block, removes candidates, and detects the end.
 
-use corewise_machine::SortFew;
 use corewise_machine::random::RandomGenerator;
 
 use super::carry_over::OrderedBlock;
@@ -242,7 +241,7 @@ impl PlacementRace {
         let value =
             |race: &Self, arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
         let mut order: Vec<usize> = self.alive_arms().collect();
-        order.sort_few_by(|&a, &b| value(self, a).total_cmp(&value(self, b)).then(b.cmp(&a)));
+        order.sort_by(|&a, &b| value(self, a).total_cmp(&value(self, b)).then(b.cmp(&a)));
         let Some(&leader) = order.last() else { return };
         let errors: Vec<f64> =
             order.iter().filter_map(|&arm| self.arm(arm).estimate).map(|found| found.error).collect();
@@ -300,7 +299,7 @@ impl PlacementRace {
 /// its own with the smallest of the others.
 pub(crate) fn closed_test(evidence: &[f64]) -> Vec<f64> {
     let mut rising: Vec<(usize, f64)> = evidence.iter().copied().enumerate().collect();
-    rising.sort_few_by(|one, other| one.1.total_cmp(&other.1));
+    rising.sort_by(|one, other| one.1.total_cmp(&other.1));
     let least = |(index, own): (usize, &f64)| {
         let (mut sum, mut least) = (*own, *own);
         let others = rising.iter().filter(|(other, _)| *other != index);

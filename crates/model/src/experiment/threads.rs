@@ -10,7 +10,6 @@ mod tests;
 
 use std::cell::LazyCell;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +65,7 @@ pub fn arrange_cells(cells: &mut [ThreadsCell], cpus: u32) {
         let is_reference = cell.pinned == is_pinned && Some(cell.threads) == reference;
         (!is_reference, cell.pinned, cell.threads)
     };
-    cells.sort_few_by_key(rank);
+    cells.sort_by_key(rank);
 }
 
 /// Returns true if the counts are compared pinned: only if no cell is left to the operating system.
@@ -164,7 +163,7 @@ impl ThreadsRace {
     /// Returns the arms of a column, the fewest threads first.
     fn column_arms(&self, is_pinned: bool) -> Vec<usize> {
         let mut arms: Vec<usize> = (0..self.cells.len()).filter(|&arm| self.cells[arm].pinned == is_pinned).collect();
-        arms.sort_few_by_key(|&arm| self.cells[arm].threads);
+        arms.sort_by_key(|&arm| self.cells[arm].threads);
         arms
     }
 
@@ -215,7 +214,7 @@ fn counts_arms(cells: &[ThreadsCell], cpus: u32) -> Vec<usize> {
     let is_pinned = compares_pinned(cells);
     let mut arms: Vec<usize> = (0..cells.len()).filter(|&arm| cells[arm].pinned == is_pinned).collect();
     let reference = reference_threads(arms.iter().map(|&arm| cells[arm].threads), cpus);
-    arms.sort_few_by_key(|&arm| (Some(cells[arm].threads) != reference, cells[arm].threads));
+    arms.sort_by_key(|&arm| (Some(cells[arm].threads) != reference, cells[arm].threads));
     arms
 }
 
@@ -225,7 +224,7 @@ fn pinned_pairs(cells: &[ThreadsCell]) -> Vec<[usize; 2]> {
     let pair = |(arm, cell): (usize, &ThreadsCell)| Some([arm, find(ThreadsCell { pinned: true, ..*cell })?]);
     let mut pairs: Vec<[usize; 2]> =
         cells.iter().enumerate().filter(|(_, cell)| !cell.pinned).filter_map(pair).collect();
-    pairs.sort_few_by_key(|pair| cells[pair[0]].threads);
+    pairs.sort_by_key(|pair| cells[pair[0]].threads);
     pairs
 }
 

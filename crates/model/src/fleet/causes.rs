@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +68,7 @@ impl<'a> UsualSettings<'a> {
             causes.push(NodeCause { what: "others use".to_owned(), own: percent(own), peers: percent(peers), meaning });
         }
         let rank = |cause: &NodeCause| FIRST.iter().position(|first| cause.what.starts_with(first));
-        causes.sort_few_by_key(|cause| rank(cause).unwrap_or(FIRST.len()));
+        causes.sort_by_key(|cause| rank(cause).unwrap_or(FIRST.len()));
         causes
     }
 }

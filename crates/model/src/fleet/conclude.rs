@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +129,7 @@ fn find_suspects(slow: &ListedEvidence<'_>, noisy: &ListedEvidence<'_>) -> Vec<u
         is_strong && !slow.is_listed(*node) && !noisy.is_listed(*node)
     };
     let mut suspects: Vec<usize> = (0..slow.nodes.len()).filter(is_open).collect();
-    suspects.sort_few_by(|one, other| slow.nodes[*other].unwrap_or(0.0).total_cmp(&slow.nodes[*one].unwrap_or(0.0)));
+    suspects.sort_by(|one, other| slow.nodes[*other].unwrap_or(0.0).total_cmp(&slow.nodes[*one].unwrap_or(0.0)));
     suspects.truncate(MOST_SUSPECTS);
     suspects
 }
@@ -174,7 +173,7 @@ fn group_problems(fleet: &Fleet) -> Vec<ProblemGroup> {
         nodes,
     };
     let mut groups: Vec<ProblemGroup> = groups.into_iter().map(group).collect();
-    groups.sort_few_by_key(|group| std::cmp::Reverse(group.nodes.len()));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.nodes.len()));
     groups
 }
 

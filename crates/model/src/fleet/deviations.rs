@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -159,7 +158,7 @@ fn assign_nodes(
         models.entry(fingerprint).or_insert_with(new).nodes.push(place);
     }
     let mut models: Vec<MachineModel> = models.into_values().collect();
-    models.sort_few_by_key(|model| std::cmp::Reverse(model.nodes.len()));
+    models.sort_by_key(|model| std::cmp::Reverse(model.nodes.len()));
     let mut model_of = vec![None; fleet.nodes.len()];
     for (number, model) in models.iter().enumerate() {
         model.nodes.iter().for_each(|node| model_of[*node] = Some(number));

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +77,7 @@ pub(super) fn find_drift(fleet: &Fleet, deviations: &FleetDeviations) -> Vec<Set
                 continue;
             }
             let mut by_count: Vec<(Option<String>, Vec<usize>)> = values.into_iter().collect();
-            by_count.sort_few_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+            by_count.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
             for place in 1..by_count.len() {
                 let groups = split_racks(fleet, &speeds, [&by_count[0].1, &by_count[place].1]);
                 tests.extend(compare_groups(&groups).map(|(deviate, change)| ((drift.len(), place), deviate, change)));
@@ -93,7 +92,7 @@ pub(super) fn find_drift(fleet: &Fleet, deviations: &FleetDeviations) -> Vec<Set
         drift[number].values[place].speed = Some(speed);
     }
     let odd = |setting: &SettingDrift| setting.values.iter().skip(1).map(|value| value.nodes).sum::<usize>();
-    drift.sort_few_by_key(odd);
+    drift.sort_by_key(odd);
     drift
 }
 
@@ -168,7 +167,7 @@ fn compare_groups(groups: &RackGroups) -> Option<(f64, f64)> {
     for [usual, odd] in groups.values().filter(|[usual, odd]| !usual.is_empty() && !odd.is_empty()) {
         let mut ranked: Vec<(f64, bool)> = usual.iter().map(|value| (*value, false)).collect();
         ranked.extend(odd.iter().map(|value| (*value, true)));
-        ranked.sort_few_by(|one, other| one.0.total_cmp(&other.0));
+        ranked.sort_by(|one, other| one.0.total_cmp(&other.0));
         let (all, chosen) = (ranked.len() as f64, odd.len() as f64);
         let ranks = ranked.iter().enumerate().filter(|(_, (_, is_odd))| *is_odd);
         let ranks: f64 = ranks.map(|(rank, _)| rank as f64 + 1.0).sum();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +98,6 @@ fn find_odd_racks(fleet: &Fleet, model: &MachineModel, additions: Option<u32>) -
         is_odd.then(|| RackLevel { rack: rack.to_owned(), nodes, change })
     };
     let mut odd: Vec<RackLevel> = racks.into_iter().filter_map(compare).collect();
-    odd.sort_few_by(|one, other| other.change.abs().total_cmp(&one.change.abs()));
+    odd.sort_by(|one, other| other.change.abs().total_cmp(&one.change.abs()));
     odd
 }

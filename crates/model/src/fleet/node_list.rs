@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
-
 /// Formats node names as a list for Slurm: numbers at the end of a name become ranges, with their leading zeros. Each name is in it once.
 pub fn format_node_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut numbers = BTreeMap::<&str, Vec<&str>>::new();
@@ -15,7 +13,7 @@ pub fn format_node_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String 
 }
 
 fn format_prefix(prefix: &str, mut numbers: Vec<&str>) -> String {
-    numbers.sort_few_by_key(|number| (number.len(), *number));
+    numbers.sort_by_key(|number| (number.len(), *number));
     numbers.dedup();
     let mut ranges: Vec<[&str; 2]> = Vec::new();
     for number in &numbers {

@@ -1,7 +1,5 @@
 //! Slow and noisy nodes: evidence of each node, and the lists.
 
-use corewise_machine::SortFew;
-
 use super::FleetQuantity;
 use super::deviations::{FleetDeviations, QuantityDeviations};
 use super::peer_evidence::{ComparedVisits, FALSE_SHARE, PeerEvidence, PeerSide, log_mean};
@@ -93,7 +91,7 @@ impl<'a> ListedEvidence<'a> {
             proofs.extend((!all.is_empty()).then(|| (log_mean(&beyond), node)));
         }
         self.nodes = nodes;
-        proofs.sort_few_by(|one, other| other.0.total_cmp(&one.0));
+        proofs.sort_by(|one, other| other.0.total_cmp(&one.0));
         let logs: Vec<f64> = proofs.iter().map(|(log, _)| *log).collect();
         self.listed = proofs[..count_discoveries(&logs, FALSE_SHARE)].iter().map(|(_, node)| *node).collect();
     }

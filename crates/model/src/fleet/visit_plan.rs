@@ -1,7 +1,5 @@
 //! Which nodes are visited again: first all, then those in question.
 
-use corewise_machine::SortFew;
-
 use super::deviations::FleetDeviations;
 use super::outliers::{ListedEvidence, pair_spreads};
 use super::peer_evidence::LEAST_OF_POOL;
@@ -51,7 +49,7 @@ fn find_open_nodes(deviations: &FleetDeviations, policy: &VisitPolicy) -> [Vec<b
     [(&slow, MAYBE_SLOW), (&noisy, MAYBE_NOISY)].map(|(evidence, (share, least))| {
         let judged = evidence.nodes.iter().enumerate().filter_map(|(node, log)| Some(((*log)?, node)));
         let mut judged: Vec<(f64, usize)> = judged.collect();
-        judged.sort_few_by(|one, other| other.0.total_cmp(&one.0));
+        judged.sort_by(|one, other| other.0.total_cmp(&one.0));
         judged.truncate((judged.len() as f64 * share).ceil() as usize);
         let mut is_open = vec![false; evidence.nodes.len()];
         let may_grow = |node: usize| !slow.is_listed(node) && !noisy.is_listed(node);

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
-use corewise_machine::SortFew;
 use hdrhistogram::Histogram as Hdr;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
@@ -81,7 +80,7 @@ fn format_footer(nanoseconds: &Hdr<u64>) -> String {
 pub fn format_hlog(started_unix_ms: i64, intervals: &[LogInterval<'_>]) -> String {
     let beginning = SystemTime::UNIX_EPOCH + Duration::from_millis(started_unix_ms.try_into().unwrap_or(0));
     let mut by_time: Vec<&LogInterval> = intervals.iter().collect();
-    by_time.sort_few_by(|a, b| a.start_s.total_cmp(&b.start_s));
+    by_time.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     let (mut log, mut serializer) = (Vec::new(), V2DeflateSerializer::new());
     let mut head = IntervalLogWriterBuilder::new();
     head.add_comment("[Values in nanoseconds; Interval_Max in milliseconds]");

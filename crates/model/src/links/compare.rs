@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -184,7 +183,7 @@ fn class_change(words: &str, changes: &[(PairChange, bool)], spread: PairSpread)
 
 fn largest_changes(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
     let mut beyond: Vec<PairChange> = changes.iter().filter(|(_, beyond)| *beyond).map(|(change, _)| *change).collect();
-    beyond.sort_few_by(|one, other| other.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
+    beyond.sort_by(|one, other| other.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
     beyond.truncate(MOST_LISTED);
     beyond
 }

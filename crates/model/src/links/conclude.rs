@@ -9,7 +9,6 @@ mod summary;
 mod tiers;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +137,7 @@ impl PredictionError {
     /// Summarizes errors with their weights; `None` if there is none.
     pub(crate) fn from_errors(errors: &[(f64, f64)]) -> Option<Self> {
         let mut known: Vec<(f64, f64)> = errors.iter().copied().filter(|(error, _)| error.is_finite()).collect();
-        known.sort_few_by(|one, other| one.0.total_cmp(&other.0));
+        known.sort_by(|one, other| one.0.total_cmp(&other.0));
         let [median, p95] = [0.5, 0.95].map(|at| weighted_quantile(known.iter().copied(), at));
         (!known.is_empty()).then_some(Self { pairs: known.len() as u64, median, p95 })
     }

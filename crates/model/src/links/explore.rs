@@ -15,7 +15,6 @@ use super::structure::{CoreBlock, CpuStructure, PairNearness};
 use super::{CostMatrix, CpuRelation};
 use crate::stats::order::{median, quantile};
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::random::RandomGenerator;
 use search::GroupSearch;
 
@@ -273,7 +272,7 @@ impl PairExplorer {
             waiting.push((block.caches[0] != block.caches[1], pairs));
         }
         self.random.shuffle(&mut waiting);
-        waiting.sort_few_by_key(|(is_between, _)| *is_between);
+        waiting.sort_by_key(|(is_between, _)| *is_between);
         let mut chosen = Vec::new();
         for turn in 0..per_block {
             chosen.extend(waiting.iter().filter_map(|(_, pairs)| pairs.get(turn)));
@@ -352,7 +351,7 @@ impl PairExplorer {
         let cores = |i: usize, j: usize| {
             (structure.core_at(i).min(structure.core_at(j)), structure.core_at(i).max(structure.core_at(j)))
         };
-        left.sort_few_by_key(|&(i, j)| had.contains(&cores(i, j)));
+        left.sort_by_key(|&(i, j)| had.contains(&cores(i, j)));
         if structure.cores.len() > FULL_MESH_CORES && self.is_capped {
             left.truncate(self.room_for(0));
         }
@@ -466,7 +465,7 @@ fn uneven_blocks(structure: &CpuStructure, predictor: &CostPredictor<'_>, measur
     };
     let mut uneven: Vec<(f64, CoreBlock)> = ratios.iter().map(|(block, ratios)| (spread(ratios), *block)).collect();
     uneven.retain(|(spread, _)| *spread > UNEVEN);
-    uneven.sort_few_by(|one, other| other.0.total_cmp(&one.0));
+    uneven.sort_by(|one, other| other.0.total_cmp(&one.0));
     uneven.into_iter().map(|(_, block)| block).collect()
 }
 

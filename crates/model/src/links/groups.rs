@@ -10,7 +10,6 @@ mod linkage;
 mod uneven;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -186,7 +185,7 @@ fn cheaper_groups(measured: &CostMatrix, level: &GroupLevel, below: Option<&Grou
     let several = level.groups.iter().filter(|group| group.len() > 1);
     let mut costs: Vec<(f64, &CpuSet)> = several.map(|group| (cost_of(measured, group, below), group)).collect();
     costs.retain(|(cost, _)| cost.is_finite());
-    costs.sort_few_by(|one, other| one.0.total_cmp(&other.0));
+    costs.sort_by(|one, other| one.0.total_cmp(&other.0));
     let step = |place: &usize| costs[place + 1].0 / costs[*place].0;
     let last = (0..costs.len().saturating_sub(1)).max_by(|one, other| step(one).total_cmp(&step(other)))?;
     let union = |groups: &[(f64, &CpuSet)]| groups.iter().flat_map(|(_, group)| group.iter()).collect::<CpuSet>();

@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Level, Machine};
 
 use super::{MemoryMap, StreamOperation};
@@ -150,7 +149,7 @@ impl HwlocObject {
             std::mem::take(&mut self.children).into_iter().partition(|child| child.cpus.is_subset(&object.cpus));
         self.children = outside;
         self.children.push(Self { children: inside, ..object });
-        self.children.sort_few_by_key(|child| child.cpus.lowest());
+        self.children.sort_by_key(|child| child.cpus.lowest());
     }
 
     /// Returns the nodes that are local to this object: the nodes inside, or without any, the nodes of the object

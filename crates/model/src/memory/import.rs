@@ -1,7 +1,6 @@
 //! Output of other memory tools as a map: Intel's Memory Latency Checker (nanoseconds and MB/s), `numactl -H`
 //! (distances, which are not nanoseconds).
 
-use corewise_machine::SortFew;
 use corewise_machine::assemble::assemble_machine;
 use corewise_machine::facts::{CpuFacts, MachineFacts, NodeFacts};
 use corewise_machine::{CpuSet, Machine};
@@ -95,7 +94,7 @@ fn read_numactl(lines: &[&str]) -> Result<Machine, String> {
             nodes[place].memory_bytes = Some(mib.saturating_mul(1 << 20));
         }
     }
-    nodes.sort_few_by_key(|node| node.number);
+    nodes.sort_by_key(|node| node.number);
     for node in &mut nodes {
         let begin = format!("{}:", node.number);
         let row = lines.iter().find_map(|line| line.trim().strip_prefix(&begin));

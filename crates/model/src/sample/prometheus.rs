@@ -6,8 +6,6 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use corewise_machine::SortFew;
-
 /// Names and values.
 type SeriesLabels<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
@@ -55,7 +53,7 @@ impl SeriesSelector {
         };
         let mut found: Vec<(f64, f64)> =
             self.matching_lines(page, "_bucket").filter_map(bucket).filter(|(bound, _)| !bound.is_nan()).collect();
-        found.sort_few_by(|a, b| a.0.total_cmp(&b.0));
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
         found.dedup_by(|next, kept| {
             let is_same = next.0 == kept.0;
             if is_same {

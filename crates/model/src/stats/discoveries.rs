@@ -4,12 +4,10 @@
 //! Ramdas, "False discovery rate control with e-values", 2022). The expected share of false ones is at most the rate, however the e-values
 //! depend on each other.
 
-use corewise_machine::SortFew;
-
 /// Returns the number of discoveries among e-values, which are given by their logarithms.
 pub fn count_discoveries(logs: &[f64], rate: f64) -> usize {
     let mut falling = logs.to_vec();
-    falling.sort_few_by(|one, other| other.total_cmp(one));
+    falling.sort_by(|one, other| other.total_cmp(one));
     (1..=falling.len()).rev().find(|listed| falling[listed - 1] >= log_needed(logs.len(), *listed, rate)).unwrap_or(0)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -62,7 +61,7 @@ pub fn compare_talk(before: &TalkGraph, after: &TalkGraph) -> Vec<TalkChange> {
         })
     };
     let mut changes: Vec<TalkChange> = names.into_iter().filter_map(change).collect();
-    changes.sort_few_by(|a, b| b.ratio.ln().abs().total_cmp(&a.ratio.ln().abs()));
+    changes.sort_by(|a, b| b.ratio.ln().abs().total_cmp(&a.ratio.ln().abs()));
     changes
 }
 

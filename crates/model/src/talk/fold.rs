@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,7 +34,7 @@ impl FoldedTalk {
         let mut members = find_pools(graph);
         let weights = graph.vertex_weights();
         let weight = |of: &Vec<usize>| of.iter().map(|vertex| weights[*vertex]).sum::<f64>();
-        members.sort_few_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.cmp(b)));
+        members.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.cmp(b)));
         let mut place = vec![0; graph.vertices.len()];
         members.iter().enumerate().for_each(|(at, of)| of.iter().for_each(|vertex| place[*vertex] = at));
         let vertices = members.iter().map(|of| fold_vertices(graph, of)).collect();
@@ -151,6 +150,6 @@ fn fold_edges(edges: &[TalkEdge], place: &[usize]) -> Vec<TalkEdge> {
         TalkEdge { waker, wakee, wakes, waiting_ns, means }
     };
     let mut edges: Vec<TalkEdge> = sums.into_iter().map(edge).collect();
-    edges.sort_few_by(|a, b| b.wakes.total_cmp(&a.wakes));
+    edges.sort_by(|a, b| b.wakes.total_cmp(&a.wakes));
     edges
 }

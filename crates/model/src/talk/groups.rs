@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -151,7 +150,7 @@ pub fn find_talk_groups(folded: &FoldedTalk) -> TalkGroups {
         *weights.entry(*b).or_default() += wakes;
     }
     let mut grouped: Vec<usize> = weights.keys().copied().collect();
-    grouped.sort_few_by(|a, b| weights[b].total_cmp(&weights[a]).then(a.cmp(b)));
+    grouped.sort_by(|a, b| weights[b].total_cmp(&weights[a]).then(a.cmp(b)));
     grouped.truncate(MOST_VERTICES);
     grouped.sort_unstable();
     let place = |vertex: usize| grouped.binary_search(&vertex).ok();
@@ -168,7 +167,7 @@ pub fn find_talk_groups(folded: &FoldedTalk) -> TalkGroups {
     group_of.iter().zip(&grouped).for_each(|(group, vertex)| groups.entry(*group).or_default().push(*vertex));
     let weight = |group: &Vec<usize>| group.iter().map(|vertex| weights[vertex]).sum::<f64>();
     let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
-    groups.sort_few_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.cmp(b)));
+    groups.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.cmp(b)));
     let is_proven = groups.len() > 1 && p_value <= ERROR_RATE;
     TalkGroups { groups, inside_share: matrix.inside_share(&group_of), modularity, p_value, is_proven }
 }

@@ -6,8 +6,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use corewise_machine::SortFew;
-
 /// Most threads that may have ended a wait: the last ones that ran.
 const MOST_CANDIDATES: usize = 32;
 /// Most waits that are used; of more, every second, third and so on.
@@ -179,7 +177,7 @@ impl WaitsOfThread {
             .filter(|(_, wakes)| *wakes >= 1.0)
             .map(|(waker, wakes)| GuessedWakes { waker, wakee, wakes })
             .collect();
-        guessed.sort_few_by_key(|guessed| guessed.waker);
+        guessed.sort_by_key(|guessed| guessed.waker);
         guessed
     }
 

@@ -4,7 +4,6 @@
 //! beyond what a cpu and a core can do. This is a quadratic assignment problem. A greedy start is improved by swaps; then an iterated local
 //! search shakes a few threads and improves again, until a number of steps is spent. The result depends on the input alone.
 
-use corewise_machine::SortFew;
 use corewise_machine::random::RandomGenerator;
 
 /// Seed of the search.
@@ -85,7 +84,7 @@ impl MappingProblem {
     fn nearest_cpus(&self, cpu: usize) -> Vec<usize> {
         let row = &self.costs[cpu * self.cpus()..][..self.cpus()];
         let mut others: Vec<usize> = (0..self.cpus()).filter(|other| self.seats > 1 || *other != cpu).collect();
-        others.sort_few_by(|a, b| row[*a].total_cmp(&row[*b]));
+        others.sort_by(|a, b| row[*a].total_cmp(&row[*b]));
         others.truncate(NEARBY);
         others
     }

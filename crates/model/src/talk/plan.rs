@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::placement::describe_cpus;
 use corewise_machine::{CpuSet, Level, Machine};
 use schemars::JsonSchema;
@@ -138,7 +137,7 @@ fn list_threads(graph: &TalkGraph) -> (Vec<PlannedThread>, usize) {
     let is_thread = |vertex: &usize| graph.vertices[*vertex].kind.is_thread();
     let mut vertices: Vec<usize> = (0..graph.vertices.len()).filter(is_thread).collect();
     let key = |vertex: usize| weights[vertex] / most + graph.vertices[vertex].busy_share;
-    vertices.sort_few_by(|a, b| key(*b).total_cmp(&key(*a)).then(a.cmp(b)));
+    vertices.sort_by(|a, b| key(*b).total_cmp(&key(*a)).then(a.cmp(b)));
     let all: usize = vertices.iter().map(|vertex| graph.vertices[*vertex].kind.count_threads() as usize).sum();
     let each = |vertex: usize| {
         let count = graph.vertices[vertex].kind.count_threads();

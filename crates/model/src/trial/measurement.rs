@@ -1,8 +1,6 @@
 //! Validity of a metric's values: the same value in every run measures nothing, and values that are far apart may be
 //! misread.
 
-use corewise_machine::SortFew;
-
 use super::{Experiment, Trial, TrialOutcome, TriedWorkload};
 use crate::experiment::{ExperimentDoubt, QuestionKind};
 use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
@@ -100,7 +98,7 @@ impl MeasurementCheck {
         };
         // Counts of rare events range from zero up, and values without a line cannot be misread.
         runs.retain(|run| run.run_value() > 0.0 && !run.run.line.is_empty());
-        runs.sort_few_by(|a, b| a.run_value().total_cmp(&b.run_value()));
+        runs.sort_by(|a, b| a.run_value().total_cmp(&b.run_value()));
         let is_pair = |pair: &(&MeasuredRun, &MeasuredRun)| self.is_far(pair.0, pair.1);
         let highest = || runs.iter().rev().take(MAX_COMPARED);
         let mut pairs = runs.iter().take(MAX_COMPARED).flat_map(|low| highest().map(|high| (*low, *high)));
@@ -123,7 +121,7 @@ impl MeasurementCheck {
     /// Returns the median run of an arm.
     fn median_of(&self, arm: usize) -> Option<&MeasuredRun> {
         let mut runs: Vec<&MeasuredRun> = self.runs.iter().filter(|run| run.arm == arm).collect();
-        runs.sort_few_by(|a, b| a.run_value().total_cmp(&b.run_value()));
+        runs.sort_by(|a, b| a.run_value().total_cmp(&b.run_value()));
         runs.get(runs.len() / 2).copied()
     }
 }

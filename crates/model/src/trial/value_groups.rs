@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
-
 use crate::stats::order::median;
 
 /// Minimum number of values.
@@ -42,7 +40,7 @@ pub(super) fn find_jittered_step(values: &[(usize, f64)], least: f64) -> Option<
 
 /// Sorts values and splits them at gaps of at least `least`.
 fn split_at_gaps(mut values: Vec<(usize, f64)>, least: f64) -> Vec<Vec<(usize, f64)>> {
-    values.sort_few_by(|a, b| a.1.total_cmp(&b.1));
+    values.sort_by(|a, b| a.1.total_cmp(&b.1));
     values.chunk_by(|low, high| high.1 - low.1 < least).map(<[_]>::to_vec).collect()
 }
 

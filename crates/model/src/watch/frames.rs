@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use corewise_machine::Machine;
-use corewise_machine::SortFew;
 use corewise_machine::thread::ThreadSnapshot;
 use corewise_machine::worth::{CpuSpeed, WorthRecord, WorthTable};
 
@@ -132,7 +131,7 @@ fn preempting_threads(by: &[(u32, String, u32)], own: &[u32]) -> Vec<PreemptingT
         is_own: own.contains(task),
     };
     let mut all: Vec<PreemptingThread> = by.iter().map(one).collect();
-    all.sort_few_by(|a, b| b.times.cmp(&a.times).then(a.task.cmp(&b.task)));
+    all.sort_by(|a, b| b.times.cmp(&a.times).then(a.task.cmp(&b.task)));
     all
 }
 

@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 
 use super::affinity::AffinityChange;
 use super::journal_place::JournalPlace;
@@ -59,7 +58,7 @@ pub fn left_in(folder: &Path) -> Result<Vec<Result<AbandonedJournal, SysError>>,
             Ok(left) => found.push(Ok(left)),
         }
     }
-    found.sort_few_by_key(|left| {
+    found.sort_by_key(|left| {
         let header = left.as_ref().ok().and_then(AbandonedJournal::header);
         std::cmp::Reverse(header.map(|header| (header.started_unix_ms, header.process.start_ticks)))
     });

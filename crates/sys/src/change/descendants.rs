@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 
 use super::affinity::AffinityChange;
 use crate::os::process::ProcessIdentity;
@@ -28,7 +27,7 @@ pub(super) fn give_back(gone: &[AffinityChange], open: &[AffinityChange]) -> BTr
     }
     let mut given = BTreeMap::new();
     for (process, mut changes) in families {
-        changes.sort_few_by_key(|change| change.thread.id != process);
+        changes.sort_by_key(|change| change.thread.id != process);
         let reachable = cpuset::cpuset_of(process);
         for _ in 0..MOST_LOOKS {
             let found: Vec<(ProcessIdentity, CpuSet)> = family_threads(process)

@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use corewise_machine::SortFew;
 use corewise_machine::thread::ThreadSnapshot;
 
 use super::accounts::ThreadAccount;
@@ -91,7 +90,7 @@ impl ThreadReader {
     fn list_threads(&mut self) {
         let mut known = std::mem::take(&mut self.threads);
         known.retain(|thread| thread.stat.file.is_some());
-        known.sort_few_by_key(|thread| thread.number);
+        known.sort_by_key(|thread| thread.number);
         for number in list_numbers(&self.folder) {
             let own = known.binary_search_by_key(&number, |thread| thread.number);
             let thread =

@@ -1,6 +1,5 @@
 //! Cpus and memory nodes that this process may use: from its affinity mask, or its cpuset if the mask is not recorded.
 
-use corewise_machine::SortFew;
 use corewise_machine::cpu_set::CpuSetError;
 use corewise_machine::{CpuSet, Gap};
 
@@ -115,7 +114,7 @@ fn parse_mounts(text: &str) -> Vec<CpusetMount> {
         (cpuset || unified).then(|| CpusetMount { unified, folder: folder.trim_matches('/').to_owned() })
     };
     let mut mounts: Vec<CpusetMount> = text.lines().filter_map(mount).collect();
-    mounts.sort_few_by_key(|mount| mount.unified);
+    mounts.sort_by_key(|mount| mount.unified);
     mounts
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::assemble::agreement::SharingReading;
 use corewise_machine::facts::{CacheFacts, CacheKind};
 use corewise_machine::{CpuSet, Gap};
@@ -85,7 +84,7 @@ pub fn read_caches(
         }
     }
     let in_order = |mut caches: Vec<(u32, CacheFacts)>| {
-        caches.sort_few_by_key(|(index, _)| *index);
+        caches.sort_by_key(|(index, _)| *index);
         caches.into_iter().map(|(_, cache)| cache).collect()
     };
     found.into_iter().map(|(cpu, caches)| (cpu, in_order(caches))).collect()

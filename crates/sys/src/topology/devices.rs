@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use corewise_machine::SortFew;
 use corewise_machine::facts::{DeviceKind, PciDevice, PcieLink};
 
 use super::nodes::LARGEST_NODE;
@@ -169,7 +168,7 @@ impl DeviceNames {
 
     /// Returns the names, beginning with the names that users type.
     fn shown_names(mut self) -> Vec<String> {
-        self.found.sort_few_by_key(|(place, _)| *place);
+        self.found.sort_by_key(|(place, _)| *place);
         self.found.into_iter().map(|(_, name)| name).collect()
     }
 

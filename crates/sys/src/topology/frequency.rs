@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 
 use super::limits::CPUS;
 use super::reader::ValueReader;
@@ -36,7 +35,7 @@ impl FrequencyPolicies {
             *counts.entry(governor).or_default() += 1;
         }
         let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
-        counts.sort_few_by_key(|(_, count)| std::cmp::Reverse(*count));
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         counts.into_iter().map(|(governor, _)| governor.to_owned()).collect()
     }
 }

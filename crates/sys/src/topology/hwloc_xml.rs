@@ -5,7 +5,6 @@ mod devices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use corewise_machine::SortFew;
 use corewise_machine::facts::{
     CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, MemoryKind, NamedKind, NodeFacts,
 };
@@ -56,7 +55,7 @@ pub fn read_facts(text: &str) -> Result<MachineFacts, SysError> {
         read_object(machine, &InheritedPlace::default(), &mut facts, 0);
     }
     facts.unlisted = facts.present.clone().filter(|_| !includes_disallowed(&facts));
-    facts.nodes.sort_few_by_key(|node| node.number);
+    facts.nodes.sort_by_key(|node| node.number);
     mend_memory(&mut facts.nodes);
     add_initiators(&mut facts.nodes);
     add_bandwidths(topology, &mut facts.nodes);

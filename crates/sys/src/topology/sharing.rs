@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corewise_machine::SortFew;
 use corewise_machine::assemble::agreement::{self, SharingReading};
 use corewise_machine::{CpuSet, Gap};
 
@@ -122,7 +121,7 @@ pub fn agreed_numbers(
         believed.extend(members.into_iter().map(|member| (member, common)));
         believed.entry(*cpu).or_insert(common);
     }
-    wrong.sort_few_by_key(|number| number.cpu);
+    wrong.sort_by_key(|number| number.cpu);
     wrong.dedup_by(|a, b| std::ptr::eq(*a, *b));
     wrong.truncate(MOST_NAMED);
     if !wrong.is_empty() {

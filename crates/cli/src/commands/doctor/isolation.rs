@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use corewise_machine::SortFew;
 use corewise_machine::interrupt::device::{DeviceInterrupt, InterruptMobility};
 use corewise_machine::{CpuSet, Level, Machine, suggested_command};
 use corewise_sys::Root;
@@ -240,7 +239,7 @@ impl IsolationAudit<'_> {
             return Some(new_check("timers", CheckState::Good, "none is pending there"));
         }
         let mut sorted: Vec<(&str, usize)> = by_function.into_iter().collect();
-        sorted.sort_few_by_key(|(function, count)| (std::cmp::Reverse(*count), *function));
+        sorted.sort_by_key(|(function, count)| (std::cmp::Reverse(*count), *function));
         let names = list_names(sorted.iter().map(|(function, count)| format!("{function} {count}")));
         Some(new_check("timers", CheckState::Note, format!("pending there, by function: {names}")))
     }

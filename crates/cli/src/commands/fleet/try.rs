@@ -11,7 +11,6 @@ use corewise_lab::fleet::folder::FleetFolder;
 use corewise_lab::fleet::job::{FleetJob, JobName, KnownNode, MOST_RESULT_BYTES, NodeOutcome};
 use corewise_lab::fleet::{FleetError, FleetListener, FleetProgress, FleetRun};
 use corewise_lab::session::{StepProgress, seed_from_clock, unix_ms};
-use corewise_machine::SortFew;
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
@@ -122,7 +121,7 @@ fn refuse_folder(path: &std::path::Path) -> CommandFailure {
 fn draw_nodes(known: &[KnownNode], count: usize, seed: u64) -> Vec<String> {
     let (mut usable, unusable): (Vec<&KnownNode>, Vec<&KnownNode>) =
         known.iter().partition(|node| node.problem.is_none());
-    usable.sort_few_by(|one, other| one.name.cmp(&other.name));
+    usable.sort_by(|one, other| one.name.cmp(&other.name));
     RandomGenerator::new(seed).shuffle(&mut usable);
     usable.into_iter().chain(unusable).take(count).map(|node| node.name.clone()).collect()
 }

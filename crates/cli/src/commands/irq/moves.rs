@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::device::{self, NearCpus};
 use corewise_machine::facts::PciDevice;
 use corewise_machine::interrupt::plan::{InterruptMove, InterruptPlan, NoCpuLeft, plan_moves_away};
@@ -55,7 +54,7 @@ pub fn run(
         false => move_planned(moving, &plan, settings)?,
     };
     moves.extend(plan.waiting.iter().map(|step| report_move(step, MoveFate::Waits)));
-    moves.sort_few_by_key(|moved| moved.planned.number);
+    moves.sort_by_key(|moved| moved.planned.number);
     follow_moves(&mut moves, &here.root);
     let spared = here.machine.isolated.union(&here.machine.nohz_full);
     let report = AwayReport {

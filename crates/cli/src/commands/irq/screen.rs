@@ -8,7 +8,6 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::interrupt::device::{DeviceInterrupt, InterruptMobility};
 use corewise_machine::suggested_command;
 
@@ -155,7 +154,7 @@ fn format_most_struck(by_cpu: &BTreeMap<u32, f64>) -> String {
     if shares.len() < 2 {
         return String::new();
     }
-    shares.sort_few_by(|a, b| b.1.total_cmp(&a.1));
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
     let named: Vec<String> = shares
         .iter()
         .take(MOST_CPUS)

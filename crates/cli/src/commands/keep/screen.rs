@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::suggested_command;
 use corewise_model::keep::{
     ChargedUser, KeptProcess, LONGEST_PAUSE, MAX_HELD_THREADS, ObservedProcess, OriginalMask, ProcessStanding,
@@ -268,7 +267,7 @@ pub fn draw_plan(planned: &[PlannedActions], unreadable: &BTreeMap<String, u32>,
         say(StyledLine::new().strong(format!("{} ({})", process.name, process.process)).faint(rule));
         let placed: Vec<&CpuSet> = process.actions.iter().filter_map(|action| action.cpus.as_ref()).collect();
         let mut kinds: Vec<&CpuSet> = placed.clone();
-        kinds.sort_few_by_key(|cpus| cpus.to_string());
+        kinds.sort_by_key(|cpus| cpus.to_string());
         kinds.dedup();
         for cpus in kinds {
             let number = placed.iter().filter(|own| **own == cpus).count();

@@ -1,6 +1,5 @@
 //! The core-to-core map: the cost of communication between two cpus, as a heat map that fits the terminal.
 
-use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::Survey;
 use corewise_model::links::{self, LinkClass, LinkFindings, measured_cpus};
@@ -172,7 +171,7 @@ impl SurveyHeatMap {
     fn heat_map(&self, machine: &Machine) -> HeatMap {
         let llc = |row: &usize| machine.index_of(Level::Llc, self.cpus[*row]).unwrap_or_default();
         let mut order: Vec<usize> = (0..self.labels.len()).collect();
-        order.sort_few_by_key(|row| (llc(row), *row));
+        order.sort_by_key(|row| (llc(row), *row));
         let of_llcs: Vec<&[usize]> = order.chunk_by(|one, other| llc(one) == llc(other)).collect();
         // "llc:3" is labelled 3, because the axis names the level.
         let label = |&row: &usize| self.labels[row].rsplit(':').next().unwrap_or_default().to_owned();

@@ -1,7 +1,6 @@
 //! Percentiles of all cpus in one picture: the duration of pieces, by the share of pieces that took no longer.
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_model::histogram::TickHistogram;
 use corewise_model::stats::order;
 
@@ -85,7 +84,7 @@ impl<'a> PercentileCurve<'a> {
 
 /// Leaves the worst curves, worst first, and returns the others.
 fn take_worst<'a>(curves: &mut Vec<PercentileCurve<'a>>) -> Vec<PercentileCurve<'a>> {
-    curves.sort_few_by(|a, b| b.worst_ns().total_cmp(&a.worst_ns()));
+    curves.sort_by(|a, b| b.worst_ns().total_cmp(&a.worst_ns()));
     curves.split_off(WORST_LINES)
 }
 

@@ -1,6 +1,5 @@
 //! The machine as an unfolding tree: package › last-level cache › core › cpu, with further levels if present.
 
-use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Level, Machine};
 
 use crate::draw::tree::{TreeBranch, grow_tree};
@@ -44,7 +43,7 @@ fn branch_node(machine: &Machine, branch: &TreeBranch) -> TreeNode {
     let cores = branch.cores.iter().map(|index| core_node(*index, &machine.cores[*index].cpus));
     let mut children: Vec<TreeNode> =
         branch.children.iter().map(|child| branch_node(machine, child)).chain(cores).collect();
-    children.sort_few_by_key(|child| child.cpus.lowest());
+    children.sort_by_key(|child| child.cpus.lowest());
     TreeNode {
         label: words.join(" "),
         note: if has_vcache { "V-Cache" } else { "" },

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use corewise_machine::SortFew;
 use corewise_machine::suggested_command;
 use corewise_model::watch::{ThreadNow, WatchFrame, WatchHeader};
 
@@ -171,10 +170,10 @@ impl WatchView {
         };
         match self.sort {
             ThreadOrder::Start => {}
-            ThreadOrder::Running => threads.sort_few_by(most(|thread| thread.running)),
-            ThreadOrder::Waiting => threads.sort_few_by(most(|thread| thread.waiting)),
-            ThreadOrder::Moves => threads.sort_few_by(most(|thread| thread.moves_per_s)),
-            ThreadOrder::Name => threads.sort_few_by(|a, b| a.name.cmp(&b.name)),
+            ThreadOrder::Running => threads.sort_by(most(|thread| thread.running)),
+            ThreadOrder::Waiting => threads.sort_by(most(|thread| thread.waiting)),
+            ThreadOrder::Moves => threads.sort_by(most(|thread| thread.moves_per_s)),
+            ThreadOrder::Name => threads.sort_by(|a, b| a.name.cmp(&b.name)),
         }
         threads
     }

@@ -6,7 +6,6 @@ mod legend;
 
 use std::ops::Range;
 
-use corewise_machine::SortFew;
 use corewise_model::stats::order::median;
 
 use super::HeatMap;
@@ -198,7 +197,7 @@ fn list_cut_pairs(map: &HeatMap) -> Vec<(JoinedBlocks, JoinedBlocks)> {
     let columns: Vec<JoinedBlocks> = joined_blocks::list_cuts(&map.columns.groups).collect();
     let steps = (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |column| (row, column)));
     let mut steps: Vec<(usize, usize)> = steps.collect();
-    steps.sort_few_by_key(|(row, column)| row + column);
+    steps.sort_by_key(|(row, column)| row + column);
     steps.into_iter().map(|(row, column)| (rows[row].clone(), columns[column].clone())).collect()
 }
 

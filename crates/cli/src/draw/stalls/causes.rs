@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_model::Survey;
 use corewise_model::attribution::{CauseSummary, CpuStalls, StallCause};
 use corewise_model::histogram::TickHistogram;
@@ -124,7 +123,7 @@ fn rows_of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<CauseRow<'_>> {
             rows.push(merge_rest(cpu.to_string(), &rest, noun, stalls.watched_s));
         }
     }
-    rows.sort_few_by(|a, b| b.share.total_cmp(&a.share));
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     rows
 }
 
@@ -207,7 +206,7 @@ fn join_cpus<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<CauseRow<'a>> {
             }
         })
         .collect();
-    rows.sort_few_by(|a, b| b.share.total_cmp(&a.share));
+    rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     if rows.len() > MOST_TOGETHER + 1 {
         let rest = rows.split_off(MOST_TOGETHER);
         rows.push(merge_rest(String::new(), &rest, "other", watched_s));

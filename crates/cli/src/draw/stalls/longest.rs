@@ -1,6 +1,5 @@
 //! Longest stalls, each in its parts from beginning to end.
 
-use corewise_machine::SortFew;
 use corewise_model::Survey;
 use corewise_model::attribution::{CausePhase, StallCause, StallPart, StallTimeline};
 
@@ -28,7 +27,7 @@ pub fn compose_longest(survey: &Survey) -> Vec<StoryPart> {
     if all.is_empty() {
         return Vec::new();
     }
-    all.sort_few_by_key(|(cpu, one)| (std::cmp::Reverse(one.length_ns), *cpu, one.begin_ns));
+    all.sort_by_key(|(cpu, one)| (std::cmp::Reverse(one.length_ns), *cpu, one.begin_ns));
     let mut lines =
         vec![StyledLine::new().strong("Longest").plain("  ").faint("each with its parts in µs").into_paragraph(2)];
     for (cpu, one) in all.into_iter().take(MOST_LISTED) {

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use corewise_machine::SortFew;
 use corewise_machine::event::EventSource;
 use corewise_machine::suggested_command;
 use corewise_model::Survey;
@@ -153,7 +152,7 @@ pub fn compose_senders(survey: &Survey) -> Vec<StoryPart> {
     if all.is_empty() {
         return Vec::new();
     }
-    all.sort_few_by_key(|(cpu, sender)| (std::cmp::Reverse(sender.count), *cpu));
+    all.sort_by_key(|(cpu, sender)| (std::cmp::Reverse(sender.count), *cpu));
     let mut lines = vec![StyledLine::new().strong("Sent by other cpus").into_paragraph(0)];
     for (cpu, sender) in all.iter().take(MOST_SENDERS) {
         lines.push(StyledLine::new().plain(glue_numbers(&describe_sender(*cpu, sender))).into_paragraph(4));

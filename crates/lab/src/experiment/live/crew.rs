@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_sys::SysError;
 use corewise_sys::change::{AffinityChange, Change, ChangeJournal};
 use corewise_sys::process::ProcessIdentity;
@@ -276,7 +275,7 @@ impl ProcessCrew {
                 }
             }
         }
-        found.sort_few_by_key(|(process, _)| process.id);
+        found.sort_by_key(|(process, _)| process.id);
         found.dedup_by_key(|(process, _)| *process);
         self.processes = found;
     }

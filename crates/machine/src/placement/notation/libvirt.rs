@@ -6,7 +6,6 @@ use super::choices::{NamedReading, agree};
 use super::list::{self, ListSyntax};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, nodes};
-use crate::SortFew;
 use crate::{CpuSet, Machine};
 
 /// Prints the number of virtual cpus, and in order one element that pins each. Whole cores get adjacent virtual cpus for their threads, and
@@ -144,7 +143,7 @@ pub(super) fn read_text(text: TextPiece<'_>) -> Result<NotationReading, TextFaul
     let remarks = pins.remarks();
     match pins {
         LibvirtPins { mut vcpus, .. } if !vcpus.is_empty() => {
-            vcpus.sort_few_by_key(|(vcpu, _)| *vcpu);
+            vcpus.sort_by_key(|(vcpu, _)| *vcpu);
             let order = format!("{} virtual cpus are pinned, in the order of their numbers.", vcpus.len());
             let read = NotationReading::from_order(vcpus.into_iter().flat_map(|(_, cpus)| cpus));
             Ok(read.with_remark(order).with_remarks(remarks))

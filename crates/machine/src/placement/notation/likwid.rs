@@ -5,7 +5,6 @@ use super::command::find_commands;
 use super::list::{self, ListSyntax};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, tree};
-use crate::SortFew;
 use crate::{CpuSet, Level, Machine};
 
 /// Prints the prefix with the cpus in order. If this process may not use every cpu, likwid-pin counts along the cpus it may use, so they
@@ -79,7 +78,7 @@ impl<'a> LikwidDomains<'a> {
     /// Sorts by thread index: the first thread of each core, then the second ones, as likwid counts "logically".
     fn cores_first(&self, cpus: &[u32]) -> Vec<u32> {
         let mut sorted = cpus.to_vec();
-        sorted.sort_few_by_key(|cpu| self.thread_indexes.get(cpu).copied());
+        sorted.sort_by_key(|cpu| self.thread_indexes.get(cpu).copied());
         sorted
     }
 }

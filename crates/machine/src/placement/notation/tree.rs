@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::SortFew;
 use crate::{CpuSet, Level, Machine};
 
 /// Returns the online cpus in the order of the tree. Children of one parent are in order of their lowest cpu.
@@ -11,7 +10,7 @@ use crate::{CpuSet, Level, Machine};
 pub(super) fn tree_order(machine: &Machine) -> Vec<u32> {
     let keys = tree_keys(machine);
     let mut cpus: Vec<u32> = machine.online.iter().collect();
-    cpus.sort_few_by(|a, b| keys.get(a).cmp(&keys.get(b)));
+    cpus.sort_by(|a, b| keys.get(a).cmp(&keys.get(b)));
     cpus
 }
 
@@ -37,7 +36,7 @@ fn tree_keys(machine: &Machine) -> HashMap<u32, Vec<u32>> {
     let levels = [Level::Package, Level::Node, Level::Die, Level::Cluster, Level::Core];
     let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects_of(*level)).collect();
     sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
-    sets.sort_few_by_key(|set| std::cmp::Reverse(set.len()));
+    sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
     let mut keys: HashMap<u32, Vec<u32>> = machine.online.iter().map(|cpu| (cpu, Vec::new())).collect();
     for set in &sets {
         let Some(lowest) = set.lowest() else { continue };

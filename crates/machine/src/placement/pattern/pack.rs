@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Level;
-use crate::SortFew;
 use crate::placement::places::CpuPlaces;
 
 /// Chooses `count` cpus of a pool that has at least as many.
@@ -14,7 +13,7 @@ pub fn pack_cpus(count: usize, level: Level, pool: &[u32], places: &CpuPlaces) -
     let mut sorted = pool.to_vec();
     sorted.sort_unstable();
     let mut objects = places.group_by_level(&sorted, level);
-    objects.sort_few_by_key(|cpus| (best_preference(cpus, places), places.object_of(cpus[0], level)));
+    objects.sort_by_key(|cpus| (best_preference(cpus, places), places.object_of(cpus[0], level)));
     let chosen = fewest_objects(count, level, objects, places);
     let cpus: Vec<u32> = match level {
         Level::Core => chosen.concat(),
@@ -28,7 +27,7 @@ fn take_fewest(count: usize, pool: &[u32], places: &CpuPlaces) -> Vec<u32> {
     let mut chosen = Vec::with_capacity(count);
     for mut tier in places.sibling_tiers(pool) {
         let wanted = (count - chosen.len()).min(tier.len());
-        tier.sort_few_by_key(|cpu| (places.preference_of(*cpu), *cpu));
+        tier.sort_by_key(|cpu| (places.preference_of(*cpu), *cpu));
         chosen.extend(
             fewest_objects(wanted, Level::Cpu, tier.into_iter().map(|cpu| vec![cpu]).collect(), places).concat(),
         );
@@ -38,7 +37,7 @@ fn take_fewest(count: usize, pool: &[u32], places: &CpuPlaces) -> Vec<u32> {
 
 fn cores_before_siblings(cpus: &[u32], places: &CpuPlaces) -> Vec<u32> {
     let mut tiers = places.sibling_tiers(cpus);
-    tiers.iter_mut().for_each(|tier| tier.sort_few_by_key(|cpu| places.preference_of(*cpu)));
+    tiers.iter_mut().for_each(|tier| tier.sort_by_key(|cpu| places.preference_of(*cpu)));
     tiers.concat()
 }
 

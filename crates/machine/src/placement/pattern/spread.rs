@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::SortFew;
 use crate::placement::places::CpuPlaces;
 use crate::{CpuSet, Level};
 
@@ -22,7 +21,7 @@ pub fn spread_cpus(count: usize, level: Level, pool: &[u32], places: &CpuPlaces)
 /// Cpus of one object keep the order in which they were chosen.
 fn one_object_after_the_other(chosen: Vec<u32>, level: Level, places: &CpuPlaces) -> Vec<u32> {
     let mut objects = places.group_by_level(&chosen, level);
-    objects.sort_few_by_key(|cpus| (places.preference_of(cpus[0]), places.object_of(cpus[0], level)));
+    objects.sort_by_key(|cpus| (places.preference_of(cpus[0]), places.object_of(cpus[0], level)));
     let longest = objects.iter().map(Vec::len).max().unwrap_or(0);
     (0..longest).flat_map(|turn| objects.iter().filter_map(move |cpus| cpus.get(turn)).copied()).collect()
 }
@@ -99,7 +98,7 @@ impl SpreadCounts<'_> {
     /// Chooses `wanted` of some cpus: preferred ones first, and among equals evenly at the levels.
     fn by_preference(&self, wanted: usize, cpus: &[u32], levels: &[Level]) -> Vec<u32> {
         let mut sorted = cpus.to_vec();
-        sorted.sort_few_by_key(|cpu| self.places.preference_of(*cpu));
+        sorted.sort_by_key(|cpu| self.places.preference_of(*cpu));
         let equals = sorted.chunk_by(|a, b| self.places.preference_of(*a) == self.places.preference_of(*b));
         let mut chosen = Vec::with_capacity(wanted);
         for cpus in equals {

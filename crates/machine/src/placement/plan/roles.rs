@@ -9,7 +9,6 @@ use super::count::ExactCount;
 use super::planner_machine::PlannerMachine;
 use super::tree::MachineTree;
 use super::{parts, usable_cpus};
-use crate::SortFew;
 use crate::placement::CpuSetName;
 use crate::placement::resolve::ResolveContext;
 use crate::{CpuSet, Level, Machine};
@@ -89,7 +88,7 @@ pub fn plan_roles(
         });
     }
     // Candidates of unknown cost keep their order, behind the others.
-    found.sort_few_by(|a, b| a.link_ns.unwrap_or(f64::INFINITY).total_cmp(&b.link_ns.unwrap_or(f64::INFINITY)));
+    found.sort_by(|a, b| a.link_ns.unwrap_or(f64::INFINITY).total_cmp(&b.link_ns.unwrap_or(f64::INFINITY)));
     found.truncate(most);
     found
 }
@@ -189,7 +188,7 @@ fn list_proposals(scene: &PlannerMachine<'_>, roles: usize) -> Vec<RoleProposal>
 fn order_objects(scene: &PlannerMachine<'_>, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
     let mut objects = scene.objects_in_pool(level, pool);
     if let Some((_, first)) = scene.first_core() {
-        objects.sort_few_by_key(|(_, cpus)| !first.is_disjoint(cpus));
+        objects.sort_by_key(|(_, cpus)| !first.is_disjoint(cpus));
     }
     objects
 }

@@ -2,7 +2,6 @@
 
 use super::planner_machine::PlannerMachine;
 use super::proposals::{PlacementProposal, ProposalKind};
-use crate::SortFew;
 use crate::facts::CoreType;
 use crate::{CpuSet, Level};
 
@@ -17,7 +16,7 @@ pub fn select_proposals(
     most: usize,
     scene: &PlannerMachine<'_>,
 ) -> Vec<PlacementProposal> {
-    found.sort_few_by_key(|proposal| {
+    found.sort_by_key(|proposal| {
         (proposal.sort > ProposalKind::Without, std::cmp::Reverse(proposal.cpus.len()), proposal.sort)
     });
     let shapes: Vec<Vec<f64>> = found.iter().map(|proposal| shape_of(&proposal.cpus, scene)).collect();

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::parts::{LabelledPart, PartLabel};
 use crate::CpuSet;
-use crate::SortFew;
 
 /// A set in the tree.
 #[derive(Debug)]
@@ -108,7 +107,7 @@ fn nested_sets(parts: Vec<LabelledPart>) -> Vec<(CpuSet, Vec<PartLabel>)> {
         by_set.entry(points).or_default().push(label);
     }
     let mut sets: Vec<(CpuSet, Vec<PartLabel>)> = by_set.into_iter().collect();
-    sets.sort_few_by_key(|(points, _)| std::cmp::Reverse(points.len()));
+    sets.sort_by_key(|(points, _)| std::cmp::Reverse(points.len()));
     let (mut inside, mut crossing) = (SmallestSets::default(), Vec::new());
     sets.retain(|(points, _)| {
         let is_nested = inside.enter_set(points).is_some();

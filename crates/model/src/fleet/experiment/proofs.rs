@@ -1,15 +1,13 @@
 //! Proofs about single nodes, by one error rate over all of them ([`count_discoveries`]). E-values of a node hold whenever the experiment ends,
 //! so they may be looked at after each wave.
 
-use corewise_machine::SortFew;
-
 use crate::experiment::{ArmVerdict, NodeRuns};
 use crate::stats::discoveries::count_discoveries;
 
 /// Returns the smallest e-value that counts as proof, or infinity if none does.
 pub(super) fn smallest_proof(evidence: &[f64], error_rate: f64) -> f64 {
     let mut falling = evidence.to_vec();
-    falling.sort_few_by(|one, other| other.total_cmp(one));
+    falling.sort_by(|one, other| other.total_cmp(one));
     let logs: Vec<f64> = falling.iter().map(|value| value.ln()).collect();
     count_discoveries(&logs, error_rate).checked_sub(1).map_or(f64::INFINITY, |last| falling[last])
 }

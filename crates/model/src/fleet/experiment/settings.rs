@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,7 +65,7 @@ pub(super) fn find_splits(nodes: &[(&BTreeMap<String, String>, f64)], error_rate
         .map(|(division, shares)| division.describe(nodes, probability(shares[0])))
         .filter(|split| split.probability <= error_rate)
         .collect();
-    found.sort_few_by(|one, other| one.probability.total_cmp(&other.probability));
+    found.sort_by(|one, other| one.probability.total_cmp(&other.probability));
     found
 }
 
@@ -160,7 +159,7 @@ impl Division<'_> {
             }
         };
         let mut groups: Vec<SettingGroup> = (0..self.sizes.len()).map(group).collect();
-        groups.sort_few_by(|one, other| other.effect.total_cmp(&one.effect));
+        groups.sort_by(|one, other| other.effect.total_cmp(&one.effect));
         let settings = self.settings.iter().map(|name| (*name).to_owned()).collect();
         SettingSplit { settings, probability, groups }
     }

@@ -1,7 +1,6 @@
 //! All conclusions from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then
 //! the sentences.
 
-use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Machine};
 
 use super::{
@@ -101,7 +100,7 @@ fn divide_series(filled: &FilledSeries, map: &LinkMap) -> (LinkConclusions, Opti
         _ => group.len(),
     };
     // A stable sort: groups of several cores first, otherwise in the order of their lowest cpus.
-    level.groups.sort_few_by_key(|group| core_count(group) < 2);
+    level.groups.sort_by_key(|group| core_count(group) < 2);
     let groups = CostGroups {
         counts_cores: knows_cores,
         cores: level.groups.iter().map(size).collect(),

@@ -5,7 +5,6 @@
 //! is measured with the guessed ones, and with one core of each known group; near cores belong together, even if the
 //! guess was wrong. Only if hardly any of the guessed cores are near does the core get a row of its own.
 
-use corewise_machine::SortFew;
 use corewise_machine::random::RandomGenerator;
 
 use super::CostMatrix;
@@ -120,7 +119,7 @@ impl GroupSearch {
     /// without a group, each after its cost.
     fn divide_row(&mut self, row: usize, mut others: Vec<(f64, usize)>) {
         others.retain(|(cost, _)| cost.is_finite());
-        others.sort_few_by(|one, other| one.0.total_cmp(&other.0));
+        others.sort_by(|one, other| one.0.total_cmp(&other.0));
         let most_near = others.len().saturating_sub(FAR_AT_LEAST);
         let gaps = others.windows(2).enumerate().map(|(place, pair)| (pair[1].0 / pair[0].0, place + 1));
         let gaps = gaps.filter(|(_, near)| *near <= most_near);

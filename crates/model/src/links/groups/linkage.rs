@@ -3,8 +3,6 @@
 //! neighbours (Benzécri 1982; Müllner, "Modern hierarchical, agglomerative clustering algorithms", 2011), in time
 //! quadratic in the places.
 
-use corewise_machine::SortFew;
-
 use super::CostMatrix;
 
 /// Quantile of the costs at which they are capped: the few beyond it may be disturbed.
@@ -42,7 +40,7 @@ pub(super) fn average_linkage(matrix: &CostMatrix) -> Vec<ClusterMerge> {
             chain.push(nearest);
         }
     }
-    merges.sort_few_by(|one, other| one.height.total_cmp(&other.height));
+    merges.sort_by(|one, other| one.height.total_cmp(&other.height));
     merges
 }
 

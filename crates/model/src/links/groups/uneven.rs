@@ -1,7 +1,6 @@
 //! A part of faster cpus in a map without groups.
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 
 use super::{CHEAPER, CheaperPart, MISPLACED, cost_inside, is_part};
 use crate::links::CostMatrix;
@@ -15,7 +14,7 @@ const PART_STEP: f64 = 1.08;
 pub fn uneven_part(measured: &CostMatrix) -> Option<CheaperPart> {
     let mut means: Vec<(f64, usize)> = (0..measured.len()).map(|place| (mean_cost(measured, place), place)).collect();
     means.retain(|(mean, _)| mean.is_finite());
-    means.sort_few_by(|one, other| one.0.total_cmp(&other.0));
+    means.sort_by(|one, other| one.0.total_cmp(&other.0));
     let step = |cut: &usize| means[*cut].0 / means[*cut - 1].0;
     let cut = (1..means.len()).max_by(|one, other| step(one).total_cmp(&step(other)))?;
     let part: CpuSet = means[..cut].iter().map(|(_, place)| measured.cpus()[*place]).collect();

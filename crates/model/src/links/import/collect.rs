@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 
 use super::{ImportError, MAXIMUM_NUMBERS, MOST_CPUS};
 use crate::links::map::{LinkSeries, MOST_BYTES};
@@ -143,7 +142,7 @@ impl CostCollector {
             _ => {}
         }
         // Stable: the visits of a pair stay in the file's order.
-        self.numbers.sort_few_by_key(CostEntry::pair_key);
+        self.numbers.sort_by_key(CostEntry::pair_key);
         let bytes = |numbers: &[CostEntry]| {
             let back = numbers.iter().filter(|number| number.is_back()).count();
             LinkPair::size_in_bytes(numbers.len() - back, back)

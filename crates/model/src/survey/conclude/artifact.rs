@@ -1,7 +1,5 @@
 //! A survey as it is stored and listed.
 
-use corewise_machine::SortFew;
-
 use super::{SurveyConclusions, conclude};
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::finding::CONFIDENCE;
@@ -59,7 +57,7 @@ impl Artifact for Survey {
     fn trend_values(&self) -> Vec<TrendValue> {
         let quantity = format!("99.9th percentile of a piece of `{}`, ns", self.work.kind.name());
         let mut cpus = cpu_levels(self);
-        cpus.sort_few_by(|one, other| one.0.total_cmp(&other.0));
+        cpus.sort_by(|one, other| one.0.total_cmp(&other.0));
         let value = |name: &str, at: usize, interval| TrendValue::new(&quantity, name, cpus[at].0, interval);
         match cpus.len() {
             0 => Vec::new(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 
 use super::SurveyConclusions;
 use super::family::{PeerTest, SurveyTests};
@@ -58,7 +57,7 @@ const APART: usize = 2;
 
 /// Joins similar findings about many cpus; `true` marks cpus that are worse than their peers.
 fn join_findings(mut marked: Vec<(bool, Finding)>, survey: &Survey) -> Vec<Finding> {
-    marked.sort_few_by_key(|(worse, finding)| (finding.topic, !worse, finding.cpus.lowest()));
+    marked.sort_by_key(|(worse, finding)| (finding.topic, !worse, finding.cpus.lowest()));
     marked
         .chunk_by(|a, b| (a.0, a.1.topic) == (b.0, b.1.topic))
         .flat_map(|alike| {

@@ -1,7 +1,6 @@
 //! Formats of numbers and sets in the findings' sentences.
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::placement::describe_cpus;
 
 use crate::Survey;
@@ -50,7 +49,7 @@ pub fn main_sources(survey: &Survey, cpu: u32) -> String {
     }
     let all: u64 = counts.values().sum();
     let mut sorted: Vec<(&str, u64)> = counts.into_iter().collect();
-    sorted.sort_few_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
+    sorted.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
     let shares: Vec<String> = sorted
         .iter()
         .take(2)

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::facts::{CoreType, CpuFacts, NamedKind};
 
 /// Implementer and part number of a core, if known.
@@ -136,7 +135,7 @@ pub fn model_name(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<St
         *count += 1;
     }
     let mut parts: Vec<_> = parts.into_iter().collect();
-    parts.sort_few_by_key(|(part, (capacity, _))| (Reverse((*capacity, rank(*part))), *part));
+    parts.sort_by_key(|(part, (capacity, _))| (Reverse((*capacity, rank(*part))), *part));
     let counted = parts.len() > 1;
     let name = |((implementer, part), (_, count)): ((u32, u32), (u32, usize))| {
         let name = part_name(implementer, part);

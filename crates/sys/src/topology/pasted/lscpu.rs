@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::facts::{CacheKind, NodeFacts};
 
 use super::summary::{SummaryCache, SummaryFacts};
@@ -82,7 +81,7 @@ fn nodes_of(fields: &BTreeMap<String, String>) -> Vec<NodeFacts> {
         Some(NodeFacts { number, cpus, ..NodeFacts::default() })
     };
     let mut nodes: Vec<NodeFacts> = fields.iter().filter_map(node).collect();
-    nodes.sort_few_by_key(|node| node.number);
+    nodes.sort_by_key(|node| node.number);
     nodes
 }
 

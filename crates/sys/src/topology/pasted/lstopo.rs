@@ -1,7 +1,6 @@
 //! lstopo's text: a tree by indentation, objects on one line joined by " + ", `Core L#0`, `PU L#0 (P#0)`, `L3 L#0 (32MB)`.
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::facts::{CacheKind, NodeFacts};
 
 use super::lscpu::parse_size;
@@ -102,7 +101,7 @@ fn read_object(object: &str, place: &mut PastedCpu) -> Option<DrawnObject> {
 /// Gives each node the cpus whose place names it; one node for all cpus if none does.
 fn place_nodes(tree: &mut DrawnTree) {
     let DrawnTree { cpus, nodes } = tree;
-    nodes.sort_few_by_key(|node| node.number);
+    nodes.sort_by_key(|node| node.number);
     nodes.dedup_by_key(|node| node.number);
     for node in nodes.iter_mut() {
         let here = cpus.iter().filter(|(_, cpu)| cpu.node == Some(node.number)).map(|(cpu, _)| *cpu);

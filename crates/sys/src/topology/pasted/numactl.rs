@@ -1,7 +1,6 @@
 //! `numactl -H`: nodes with their cpus, memory and distances.
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_machine::facts::NodeFacts;
 
 use crate::topology::limits::LARGEST_CPU;
@@ -32,7 +31,7 @@ pub fn read_nodes(text: &str) -> Vec<NodeFacts> {
             nodes[index].memory_bytes = megabytes.and_then(|size| size.checked_mul(1 << 20));
         }
     }
-    nodes.sort_few_by_key(|node| node.number);
+    nodes.sort_by_key(|node| node.number);
     nodes
 }
 

@@ -1,6 +1,5 @@
 //! Tables of the report.
 
-use corewise_machine::SortFew;
 use corewise_model::fleet::conclude::{DeviatingNode, FleetConclusions, ProblemGroup};
 use corewise_model::fleet::drift::{SettingDrift, SettingSpeed, SettingValue};
 use corewise_model::fleet::evenness::{ModelLevel, ModelSummary, RackLevel};
@@ -94,7 +93,7 @@ pub fn draw_racks(found: &FleetConclusions, most: usize) -> TextGrid {
     ]);
     let racks = found.models.iter().flat_map(|model| model.racks.iter().map(move |rack| (model, rack)));
     let mut racks: Vec<(&ModelSummary, &RackLevel)> = racks.collect();
-    racks.sort_few_by(|one, other| other.1.change.abs().total_cmp(&one.1.change.abs()));
+    racks.sort_by(|one, other| other.1.change.abs().total_cmp(&one.1.change.abs()));
     for (model, rack) in racks.into_iter().take(most) {
         grid.add_row(vec![
             cell(&rack.rack),

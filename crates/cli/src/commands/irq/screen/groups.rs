@@ -1,6 +1,5 @@
 //! Groups interrupts into one row if their names differ only in one number: a drive may have one for each of 128 cpus.
 
-use corewise_machine::SortFew;
 use corewise_machine::placement::format_list;
 
 /// Smallest number of interrupts that share a row.
@@ -45,7 +44,7 @@ pub fn group_interrupts<K: PartialEq>(named: &[NamedInterrupt<K>]) -> Vec<Interr
         }
     }
     let mut groups: Vec<InterruptGroup> = patterns.iter().flat_map(|pattern| pattern.to_groups(named)).collect();
-    groups.sort_few_by_key(|group| group.members[0]);
+    groups.sort_by_key(|group| group.members[0]);
     groups
 }
 

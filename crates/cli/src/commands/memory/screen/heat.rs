@@ -1,7 +1,6 @@
 //! The costs of each node to each group of cpus, in rows, and as heat maps of latency and of bandwidth with all cores.
 
 use corewise_machine::CpuSet;
-use corewise_machine::SortFew;
 use corewise_model::memory::conclude::{MemoryConclusions, MemoryNodeCost, StreamRate};
 use corewise_model::memory::{MemoryMap, StreamOperation};
 
@@ -52,7 +51,7 @@ fn heat_map(
 ) -> Option<HeatMap> {
     let own_node = |row: &NodeCostsRow<'_>| row.costs.first().and_then(|cost| cost.own_node);
     let mut rows: Vec<&NodeCostsRow<'_>> = rows.iter().collect();
-    rows.sort_few_by_key(|row| own_node(row).map_or((1, 0), |node| (0, node)));
+    rows.sort_by_key(|row| own_node(row).map_or((1, 0), |node| (0, node)));
     let nodes: Vec<String> = rows.first()?.costs.iter().map(|cost| cost.node.to_string()).collect();
     let costs = rows.iter().flat_map(|row| &row.costs);
     let values: Vec<(f64, bool)> = costs.map(|cost| value(cost).unwrap_or((f64::NAN, false))).collect();

@@ -1,6 +1,5 @@
 //! Bandwidth of streams, by the streaming cores and the distance of the memory.
 
-use corewise_machine::SortFew;
 use corewise_machine::{CpuSet, Level};
 use corewise_model::memory::conclude::{MemoryConclusions, MemoryNodeCost, StreamRate};
 use corewise_model::memory::{MemoryMap, StreamOperation};
@@ -100,7 +99,7 @@ fn merge_alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<S
             }
         }
     }
-    rows.sort_few_by_key(|row| (row.who, ["own", "nearest", "other"].iter().position(|word| *word == row.whose)));
+    rows.sort_by_key(|row| (row.who, ["own", "nearest", "other"].iter().position(|word| *word == row.whose)));
     rows
 }
 

@@ -1,6 +1,5 @@
 //! The screen of `corewise topology --devices`: devices by the part of the machine that they are attached to.
 
-use corewise_machine::SortFew;
 use corewise_machine::facts::PcieLink;
 use corewise_machine::placement::describe_cpus;
 use corewise_machine::suggested_command;
@@ -63,7 +62,7 @@ fn draw_table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> 
     .with_indent(2);
     let mut rows: Vec<(String, &PlacedDevice<'_>)> =
         devices.iter().map(|device| (describe_place(device, machine), device)).collect();
-    rows.sort_few_by_key(|(_, device)| (!device.near.is_known, device.near.cpus.lowest(), device.near.cpus.len()));
+    rows.sort_by_key(|(_, device)| (!device.near.is_known, device.near.cpus.lowest(), device.near.cpus.len()));
     let mut above = String::new();
     for (place, device) in rows.iter().take(MOST_ROWS) {
         let shown = if *place == above { String::new() } else { place.clone() };

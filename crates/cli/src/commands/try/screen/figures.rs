@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::SortFew;
 use corewise_model::experiment::{ArmStanding, QuestionKind};
 use corewise_model::trial::{Trial, TrialOutcome};
 
@@ -21,7 +20,7 @@ const WIDE: f64 = 8.0;
 fn list_candidates(shown: ShownExperiment<'_>) -> Vec<&ArmStanding> {
     let estimate = |arm: &ArmStanding| arm.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate);
     let mut arms: Vec<&ArmStanding> = shown.standing.arms.iter().skip(1).filter(|arm| arm.effect.is_some()).collect();
-    arms.sort_few_by(|a, b| estimate(b).total_cmp(&estimate(a)).then(a.arm.cmp(&b.arm)));
+    arms.sort_by(|a, b| estimate(b).total_cmp(&estimate(a)).then(a.arm.cmp(&b.arm)));
     arms
 }
 

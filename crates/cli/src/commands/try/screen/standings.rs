@@ -1,6 +1,5 @@
 //! The table of the placements: runs, median, effect, interval, verdict.
 
-use corewise_machine::SortFew;
 use corewise_model::experiment::{
     ArmStanding, ArmState, ArmVerdict, ExperimentDoubt, JudgingPolicy, OutReason, QuestionKind, Verdict,
 };
@@ -83,7 +82,7 @@ pub fn metric_name(shown: ShownExperiment<'_>) -> String {
 fn order_standings(shown: ShownExperiment<'_>) -> Vec<&ArmStanding> {
     let mut arms: Vec<&ArmStanding> = shown.standing.arms.iter().collect();
     let rank = |arm: &ArmStanding| arm.effect.as_ref().map_or(f64::NEG_INFINITY, |effect| effect.estimate);
-    arms[1..].sort_few_by(|a, b| rank(b).total_cmp(&rank(a)).then(a.arm.cmp(&b.arm)));
+    arms[1..].sort_by(|a, b| rank(b).total_cmp(&rank(a)).then(a.arm.cmp(&b.arm)));
     arms
 }
 

@@ -1,6 +1,5 @@
 //! The nodes of an experiment over many machines, those to look at first.
 
-use corewise_machine::SortFew;
 use corewise_model::experiment::ArmVerdict;
 use corewise_model::fleet::experiment::{NodeArmConclusion, NodeConclusion};
 
@@ -38,7 +37,7 @@ fn compose_table(shown: ShownFleet<'_>, most: usize) -> Vec<StoryPart> {
         GridColumn::text("proven", 0).shrinking_to(10),
     ]);
     let mut nodes: Vec<&NodeConclusion> = shown.found.nodes.iter().collect();
-    nodes.sort_few_by(|one, other| {
+    nodes.sort_by(|one, other| {
         order_of(one, arm).total_cmp(&order_of(other, arm)).then_with(|| one.name.cmp(&other.name))
     });
     for node in nodes.iter().take(most) {

@@ -1,6 +1,5 @@
 //! The tables of interrupts: by source on all cpus together, and by cpu.
 
-use corewise_machine::SortFew;
 use corewise_machine::event::InterruptSource;
 use corewise_machine::suggested_command;
 use corewise_model::attribution::StallCause;
@@ -102,7 +101,7 @@ pub fn draw_cpus(report: &BesideReport, width: usize) -> Vec<StyledLine> {
     if cpus.len() < 2 {
         return Vec::new();
     }
-    cpus.sort_few_by(|a, b| lost_share(b).total_cmp(&lost_share(a)));
+    cpus.sort_by(|a, b| lost_share(b).total_cmp(&lost_share(a)));
     let mut grid = TextGrid::new(vec![
         GridColumn::text("cpu", 0),
         GridColumn::number("on cpu", "", 3),

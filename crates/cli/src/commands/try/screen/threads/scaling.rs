@@ -1,6 +1,5 @@
 //! The data of the charts of an experiment with numbers of threads: speed-ups on one scale, the ideal, and the law.
 
-use corewise_machine::SortFew;
 use corewise_model::experiment::{CellStanding, LawFit, MOST_FAILURES, ScalingLaw, ThreadsCell};
 use corewise_model::stats::order::{median, quantile};
 use corewise_model::trial::{ThreadsReport, trial_blocks};
@@ -44,7 +43,7 @@ impl ThreadScaling {
         report.standing.counts.as_ref()?;
         let is_pinned = is_pinned(report);
         let mut cells: Vec<&CellStanding> = report.standing.cells.iter().collect();
-        cells.sort_few_by_key(|cell| (cell.cell.threads, cell.cell.pinned));
+        cells.sort_by_key(|cell| (cell.cell.threads, cell.cell.pinned));
         let base = *cells
             .iter()
             .find(|cell| cell.cell.pinned == is_pinned && cell.median.is_some() && !is_failed_cell(cell))?;
