@@ -29,6 +29,7 @@ pub mod origin;
 pub mod output;
 #[cfg(feature = "measuring")]
 pub mod page_data;
+pub mod panic_undo;
 pub mod placement;
 #[cfg(feature = "measuring")]
 pub mod placing;

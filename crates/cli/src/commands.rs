@@ -78,7 +78,6 @@ use corewise_model::survey::SurveyScope;
 use corewise_model::survey::conclude::SurveyConclusions;
 #[cfg(feature = "measuring")]
 use corewise_model::talk::TalkGraph;
-use schemars::Schema;
 
 use crate::app::about::{ABOUT, EXAMPLES, LONG_ABOUT};
 use crate::app::arguments::CommonArguments;
@@ -238,20 +237,9 @@ fn carried_options(
     CarriedOptions { by_command }
 }
 
-/// A schema, its name ("links" for "corewise/links/1"), and the command lines that print its document.
-struct NamedSchema {
-    name: String,
-    schema: Schema,
-    examples: &'static [&'static str],
-}
-
-fn all_schemas() -> impl Iterator<Item = NamedSchema> {
-    all_commands().flat_map(|room| room.documents).map(|document| {
-        let schema = (document.schema)();
-        let title = schema.get("title").and_then(|title| title.as_str()).unwrap_or_default();
-        let name = title.split('/').nth(1).unwrap_or(title).to_owned();
-        NamedSchema { name, schema, examples: document.examples }
-    })
+/// Iterates over the JSON documents of all commands.
+fn all_documents() -> impl Iterator<Item = &'static CommandDocument> {
+    all_commands().flat_map(|room| room.documents)
 }
 
 /// Returns the definition of the whole command line.

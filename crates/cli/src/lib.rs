@@ -10,6 +10,7 @@ mod draw;
 use std::process::ExitCode;
 
 use crate::app::output::print_message;
+use crate::app::panic_undo::undo_on_panic;
 use crate::app::settings::{ProgramEnvironment, ProgramSettings};
 use crate::commands::TypedCommand;
 
@@ -17,6 +18,7 @@ use crate::commands::TypedCommand;
 pub fn run_program() -> ExitCode {
     let typed = TypedCommand::from_process();
     let settings = ProgramSettings::new(&typed.common, &ProgramEnvironment::from_process());
+    undo_on_panic(&settings);
     match typed.run(&settings) {
         Ok(exit) => exit.into(),
         Err(failure) => {

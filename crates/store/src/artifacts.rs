@@ -333,7 +333,7 @@ fn checked_json<T: Serialize + DeserializeOwned>(value: &T) -> StoreResult<Strin
         Cow::Owned(hidden) => hidden,
         Cow::Borrowed(_) => text,
     });
-    let text = text.and_then(|text| serde_json::from_str::<T>(&text).map(|_| text));
+    let text = text.and_then(|text| input::read_json::<T>(text.as_bytes()).map(|_| text));
     text.map_err(|source| StoreError::Unwritable { source })
 }
 

@@ -19,7 +19,7 @@ mod standing;
 mod tests;
 mod undo;
 
-pub use abandoned_journals::{AbandonedJournal, JournalStanding, left_in};
+pub use abandoned_journals::{AbandonedJournal, JournalStanding, left_in, undo_own_changes};
 pub use affinity::AffinityChange;
 pub use controller::ControllerChange;
 pub use file::{FileChange, ValueFormat};

@@ -167,7 +167,9 @@ pub fn read_text(path: &Path, kind: InputKind) -> Result<String, SysError> {
 /// # Errors
 /// If it is malformed or too large.
 #[cfg(feature = "changes")]
-pub fn read_json<T: serde::de::DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
+pub fn read_json<T: serde::de::DeserializeOwned>(mut reader: impl Read) -> serde_json::Result<T> {
+    // One type of reader for all: serde compiles the reading of every type once for each.
+    let reader: &mut dyn Read = &mut reader;
     serde_json::from_reader(io::BufReader::new(WeighedJson::new(reader)))
 }
 

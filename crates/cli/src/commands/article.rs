@@ -29,7 +29,7 @@ use document::{ArticlesDocument, MadeArticle, MadeStep};
 use screen::{draw_foot, draw_head, draw_list, draw_step as step_head};
 
 impl RunnableCommand for ArticleArguments {
-    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<ArticlesDocument<'_>>(&["article"])];
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<ArticlesDocument<'_>>("article", &["article"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let Some(name) = &self.name else {

@@ -49,7 +49,7 @@ pub struct DoctorArguments {
 
 impl RunnableCommand for DoctorArguments {
     const DOCUMENTS: &'static [CommandDocument] =
-        &[command_document::<DoctorDocument<'_>>(&["doctor", "doctor --isolation all"])];
+        &[command_document::<DoctorDocument<'_>>("doctor", &["doctor", "doctor --isolation all"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let machine = this_machine()?;

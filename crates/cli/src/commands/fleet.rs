@@ -39,10 +39,10 @@ use jiff::tz::TimeZone;
 
 impl RunnableCommand for FleetArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<VisitReport>(&["fleet visit --budget 1s"]),
-        command_document::<ArtifactDocument<'_, FleetExperiment>>(&[]),
-        command_document::<ArtifactDocument<'_, Fleet>>(&["fleet add visit.json"]),
-        command_document::<FleetComparisonDocument<'_>>(&[]),
+        command_document::<VisitReport>("fleet-visit", &["fleet visit --budget 1s"]),
+        command_document::<ArtifactDocument<'_, FleetExperiment>>("fleet-experiment", &[]),
+        command_document::<ArtifactDocument<'_, Fleet>>("fleet", &["fleet add visit.json"]),
+        command_document::<FleetComparisonDocument<'_>>("fleet-comparison", &[]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

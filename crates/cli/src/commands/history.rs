@@ -34,10 +34,10 @@ use list::{HistoryDocument, list_artifacts};
 
 impl RunnableCommand for HistoryArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<HistoryDocument<'_>>(&["history", "history --kind survey"]),
-        command_document::<DeletionDocument<'_>>(&["history prune --older-than 1s --dry-run"]),
-        command_document::<import::ImportDocument>(&["history import page.html"]),
-        command_document::<timings::TimingsDocument>(&["history import hyperfine.json"]),
+        command_document::<HistoryDocument<'_>>("history", &["history", "history --kind survey"]),
+        command_document::<DeletionDocument<'_>>("deletion", &["history prune --older-than 1s --dry-run"]),
+        command_document::<import::ImportDocument>("import", &["history import page.html"]),
+        command_document::<timings::TimingsDocument>("timings", &["history import hyperfine.json"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

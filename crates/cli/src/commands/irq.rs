@@ -28,11 +28,14 @@ use screen::draw_screen;
 use task::IrqTask;
 
 impl RunnableCommand for IrqArguments {
-    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<IrqDocument<'_>>(&[
-        "irq --machine interrupts.txt",
-        "irq --machine interrupts.txt --away-from 1 --dry-run",
-        "irq --machine devices.txt --near eth0 --dry-run",
-    ])];
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<IrqDocument<'_>>(
+        "irq",
+        &[
+            "irq --machine interrupts.txt",
+            "irq --machine interrupts.txt --away-from 1 --dry-run",
+            "irq --machine devices.txt --near eth0 --dry-run",
+        ],
+    )];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         run(&IrqTask::new(self)?, settings)

@@ -48,13 +48,14 @@ use document::{
 
 impl RunnableCommand for KeepArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<KeepDocument<'_>>(&["keep --rules rules.toml"]),
-        command_document::<KeepPlanDocument<'_>>(&["keep plan --rules rules.toml"]),
-        command_document::<KeepWhyDocument<'_>>(&["keep why PID --rules rules.toml"]),
-        command_document::<KeepChangeDocument<'_>>(&[
-            "keep add other --match exe=/usr/bin/other --on 0 --rules added.toml",
-        ]),
-        command_document::<KeepProveDocument<'_>>(&[]),
+        command_document::<KeepDocument<'_>>("keep", &["keep --rules rules.toml"]),
+        command_document::<KeepPlanDocument<'_>>("keep-plan", &["keep plan --rules rules.toml"]),
+        command_document::<KeepWhyDocument<'_>>("keep-why", &["keep why PID --rules rules.toml"]),
+        command_document::<KeepChangeDocument<'_>>(
+            "keep-change",
+            &["keep add other --match exe=/usr/bin/other --on 0 --rules added.toml"],
+        ),
+        command_document::<KeepProveDocument<'_>>("keep-prove", &[]),
     ];
 
     fn carried_options(&self) -> Vec<String> {

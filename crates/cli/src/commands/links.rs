@@ -49,8 +49,11 @@ use task::{LinkMapSource, LinksAction, LinksSimulation, LinksTask, MapRequest};
 
 impl RunnableCommand for LinksArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<ArtifactDocument<'_, LinkMap>>(&["links --simulate matrix.csv --budget 1s --seed 1"]),
-        command_document::<LinksComparisonDocument<'_>>(&["links compare matrix.csv matrix.csv"]),
+        command_document::<ArtifactDocument<'_, LinkMap>>(
+            "links",
+            &["links --simulate matrix.csv --budget 1s --seed 1"],
+        ),
+        command_document::<LinksComparisonDocument<'_>>("links-comparison", &["links compare matrix.csv matrix.csv"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

@@ -47,8 +47,11 @@ const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 
 impl RunnableCommand for MemoryArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<ArtifactDocument<'_, MemoryMap>>(&["memory --simulate fx-8150 --budget 1s --seed 1"]),
-        command_document::<MemoryComparisonDocument<'_>>(&["history compare 3 4"]),
+        command_document::<ArtifactDocument<'_, MemoryMap>>(
+            "memory",
+            &["memory --simulate fx-8150 --budget 1s --seed 1"],
+        ),
+        command_document::<MemoryComparisonDocument<'_>>("memory-comparison", &["history compare 3 4"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

@@ -30,13 +30,13 @@ use task::{CandidatesRequest, PlaceRequest, SourceNotation};
 
 impl RunnableCommand for PlaceArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<PlaceDocument<'_>>(&["place all-core:0 --machine 2990wx"]),
-        command_document::<candidates::document::CandidatesDocument<'_>>(&[
-            "place --candidates --machine 2990wx",
-            "place --candidates --threads 100",
-        ]),
-        command_document::<ranks::RanksDocument>(&["place --ranks 2 --machine 2990wx"]),
-        command_document::<who::TenantsDocument>(&["place all --who"]),
+        command_document::<PlaceDocument<'_>>("placement", &["place all-core:0 --machine 2990wx"]),
+        command_document::<candidates::document::CandidatesDocument<'_>>(
+            "candidates",
+            &["place --candidates --machine 2990wx", "place --candidates --threads 100"],
+        ),
+        command_document::<ranks::RanksDocument>("ranks", &["place --ranks 2 --machine 2990wx"]),
+        command_document::<who::TenantsDocument>("tenants", &["place all --who"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

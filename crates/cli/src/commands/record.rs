@@ -58,8 +58,10 @@ pub enum PackingName {
 }
 
 impl RunnableCommand for RecordArguments {
-    const DOCUMENTS: &'static [CommandDocument] =
-        &[command_document::<RecordDocument>(&["record -o here.tar.xz"]), command_document::<DigestDocument<'_>>(&[])];
+    const DOCUMENTS: &'static [CommandDocument] = &[
+        command_document::<RecordDocument>("record", &["record -o here.tar.xz"]),
+        command_document::<DigestDocument<'_>>("digest", &[]),
+    ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let output = self.output.as_path();

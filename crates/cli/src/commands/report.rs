@@ -51,7 +51,7 @@ pub struct ReportDocument {
 }
 
 impl RunnableCommand for ReportArguments {
-    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<ReportDocument>(&["report"])];
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<ReportDocument>("report", &["report"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let store = open_existing_store(settings, &suggested_command::first_survey())?;

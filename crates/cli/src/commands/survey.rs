@@ -42,8 +42,8 @@ pub const NAME: &str = "survey";
 
 impl RunnableCommand for SurveyArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<ArtifactDocument<'_, Survey>>(&["survey --budget 1s", "history show 1"]),
-        command_document::<ComparisonDocument<'_>>(&["history compare 1 2"]),
+        command_document::<ArtifactDocument<'_, Survey>>("survey", &["survey --budget 1s", "history show 1"]),
+        command_document::<ComparisonDocument<'_>>("comparison", &["history compare 1 2"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

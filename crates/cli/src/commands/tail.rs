@@ -35,7 +35,7 @@ use task::{MeasureTask, TailTask};
 
 impl RunnableCommand for TailArguments {
     const DOCUMENTS: &'static [CommandDocument] =
-        &[command_document::<beside::document::BesideDocument<'_>>(&["tail --beside -- true"])];
+        &[command_document::<beside::document::BesideDocument<'_>>("beside", &["tail --beside -- true"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         run(&TailTask::new(self)?, settings)

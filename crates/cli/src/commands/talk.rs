@@ -46,8 +46,8 @@ const USUAL_DURATION: Duration = Duration::from_secs(10);
 
 impl RunnableCommand for TalkArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<ArtifactDocument<'_, TalkGraph>>(&["talk --plan edges.csv --machine fx-8150"]),
-        command_document::<TalkComparisonDocument<'_>>(&[]),
+        command_document::<ArtifactDocument<'_, TalkGraph>>("talk", &["talk --plan edges.csv --machine fx-8150"]),
+        command_document::<TalkComparisonDocument<'_>>("talk-comparison", &[]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

@@ -34,9 +34,9 @@ pub struct TopologyArguments {
 
 impl RunnableCommand for TopologyArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<TopologyDocument<'_>>(&["topology", "topology --machine 2990wx"]),
-        command_document::<DevicesDocument<'_>>(&["topology --machine devices.txt --devices"]),
-        command_document::<machines::document::MachinesDocument<'_>>(&["topology --machine list"]),
+        command_document::<TopologyDocument<'_>>("topology", &["topology", "topology --machine 2990wx"]),
+        command_document::<DevicesDocument<'_>>("devices", &["topology --machine devices.txt --devices"]),
+        command_document::<machines::document::MachinesDocument<'_>>("machines", &["topology --machine list"]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

@@ -57,9 +57,12 @@ use task::{ConfirmationChoice, ExperimentSource, TryFormat, TrySubject, TryTask}
 
 impl RunnableCommand for TryArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<ArtifactDocument<'_, ExperimentRecord>>(&["try --simulate truth.toml --seed 1"]),
-        command_document::<suite::document::SuiteDocument<'_>>(&[]),
-        command_document::<plan::PlanDocument>(&[]),
+        command_document::<ArtifactDocument<'_, ExperimentRecord>>(
+            "experiment",
+            &["try --simulate truth.toml --seed 1"],
+        ),
+        command_document::<suite::document::SuiteDocument<'_>>("suite", &[]),
+        command_document::<plan::PlanDocument>("try-plan", &[]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

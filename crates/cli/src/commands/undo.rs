@@ -28,7 +28,8 @@ pub struct UndoArguments {
 }
 
 impl RunnableCommand for UndoArguments {
-    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<UndoDocument<'_>>(&["undo --journal journals"])];
+    const DOCUMENTS: &'static [CommandDocument] =
+        &[command_document::<UndoDocument<'_>>("undo", &["undo --journal journals"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let dry_run = self.dry_run;

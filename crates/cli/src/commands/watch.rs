@@ -49,12 +49,11 @@ const SETTLING: Duration = Duration::from_secs(2);
 
 impl RunnableCommand for WatchArguments {
     const DOCUMENTS: &'static [CommandDocument] = &[
-        command_document::<WatchDocument<'_>>(&[
-            "watch --once",
-            "watch --once --match name=*",
-            "watch --once --save moments.jsonl",
-        ]),
-        command_document::<WatchHeader>(&[]),
+        command_document::<WatchDocument<'_>>(
+            "watch",
+            &["watch --once", "watch --once --match name=*", "watch --once --save moments.jsonl"],
+        ),
+        command_document::<WatchHeader>("watch-recording", &[]),
     ];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {

@@ -28,7 +28,7 @@ use task::{WorkloadChoice, WorkloadTask};
 
 impl RunnableCommand for WorkloadArguments {
     const DOCUMENTS: &'static [CommandDocument] =
-        &[command_document::<WorkloadDocument<'_>>(&["workload particles --size 0.001"])];
+        &[command_document::<WorkloadDocument<'_>>("workload", &["workload particles --size 0.001"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         run(&WorkloadTask::new(self)?, settings)

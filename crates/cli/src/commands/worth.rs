@@ -33,7 +33,7 @@ pub struct WorthArguments {
 }
 
 impl RunnableCommand for WorthArguments {
-    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<WorthDocument>(&["worth"])];
+    const DOCUMENTS: &'static [CommandDocument] = &[command_document::<WorthDocument>("worth", &["worth"])];
 
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let machine = this_machine()?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use corewise_model::credentials::hide_credentials;
 use serde::Serialize;
-use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter, Serializer};
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
 use super::printable::is_hidden;
 
@@ -13,7 +13,7 @@ use super::printable::is_hidden;
 /// # Errors
 /// If the value cannot be represented in JSON.
 pub fn to_json(value: &impl Serialize) -> serde_json::Result<String> {
-    write_with(value, PrettyFormatter::new())
+    write_with(value, Some(PrettyFormatter::new()))
 }
 
 /// Returns a value as JSON on one line, as [`to_json`] does.
@@ -21,28 +21,35 @@ pub fn to_json(value: &impl Serialize) -> serde_json::Result<String> {
 /// # Errors
 /// As [`to_json`].
 pub fn to_json_line(value: &impl Serialize) -> serde_json::Result<String> {
-    write_with(value, CompactFormatter)
+    write_with(value, None)
 }
 
-fn write_with(value: &impl Serialize, formatter: impl Formatter) -> serde_json::Result<String> {
+fn write_with(value: &impl Serialize, indenting: Option<PrettyFormatter<'static>>) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut bytes, VisibleFormatter(formatter)))?;
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, VisibleFormatter { indenting }))?;
     // The serializer writes valid UTF-8.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A usual formatter; serde_json itself escapes the controls below U+0020.
-struct VisibleFormatter<F>(F);
+/// Writes as the usual formatters do, with hidden characters escaped; serde_json itself escapes the controls below U+0020. One type for both
+/// layouts: serde compiles the writer of every document once for each.
+struct VisibleFormatter {
+    /// Formatter of indented JSON; `None` for JSON on one line.
+    indenting: Option<PrettyFormatter<'static>>,
+}
 
 macro_rules! as_usual {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $name<W: ?Sized + Write>(&mut self, writer: &mut W $(, $argument: $kind)*) -> io::Result<()> {
-            self.0.$name(writer $(, $argument)*)
+            match &mut self.indenting {
+                Some(formatter) => formatter.$name(writer $(, $argument)*),
+                None => CompactFormatter.$name(writer $(, $argument)*),
+            }
         })*
     };
 }
 
-impl<F: Formatter> Formatter for VisibleFormatter<F> {
+impl Formatter for VisibleFormatter {
     as_usual! {
         begin_array();
         end_array();
@@ -53,7 +60,6 @@ impl<F: Formatter> Formatter for VisibleFormatter<F> {
         begin_object_key(first: bool);
         begin_object_value();
         end_object_value();
-        write_char_escape(escape: CharEscape);
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {

@@ -142,6 +142,32 @@ pub(super) fn is_open_in(folder: &Path, change: &Change, own: Option<&Path>) -> 
     Ok(false)
 }
 
+/// Undoes the open changes of this process, by the files of its journals: for its end after a panic that drops nothing. Journals whose changes
+/// are meant to stay are left alone.
+///
+/// # Errors
+/// As [`left_in`], and if this process cannot be identified.
+pub fn undo_own_changes(folder: &Path) -> Result<Vec<UndoneChange>, SysError> {
+    let Some(place) = JournalPlace::find_folder(folder)? else { return Ok(Vec::new()) };
+    let failed = |source| SysError::Journal { path: folder.to_owned(), source };
+    let this = JournalHeader::of_this_process().map_err(failed)?;
+    let mut undone = Vec::new();
+    for name in place.journal_names()? {
+        // The lock is this process's own.
+        let opened = place.open(&name, |_| ());
+        let Ok(mut log) = opened.and_then(|(file, ())| JournalLog::read_log(place.clone(), name, file)) else {
+            continue;
+        };
+        let is_own = log.contents.header.as_ref().is_some_and(|header| header.is_of_process(&this));
+        if is_own && log.contents.kept_by.is_none() {
+            undone.extend(log.undo_changes(|_| true));
+            // `corewise undo` removes a file that stays.
+            let _ = log.remove_if_settled();
+        }
+    }
+    Ok(undone)
+}
+
 impl AbandonedJournal {
     /// Returns its state.
     pub fn standing(&self) -> &JournalStanding {

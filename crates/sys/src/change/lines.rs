@@ -77,6 +77,12 @@ impl JournalHeader {
         })
     }
 
+    /// Returns true if the same process wrote both headers, on the same machine in the same boot.
+    pub(super) fn is_of_process(&self, other: &Self) -> bool {
+        let identity = |header: &Self| (header.boot.clone(), header.host.clone(), header.number_space.clone());
+        self.process == other.process && identity(self) == identity(other)
+    }
+
     /// Returns true if this corewise can read the lines.
     pub(super) fn is_readable(&self) -> bool {
         self.version == VERSION

@@ -781,3 +781,25 @@ fn a_journal_with_a_million_changes_is_not_undone() {
     let error = left_in(&world.journals()).unwrap().pop().unwrap().unwrap_err();
     assert!(error.to_string().ends_with("it is too large for a journal"), "{error}");
 }
+
+#[test]
+fn a_process_undoes_its_own_journals_without_dropping_them_but_not_those_that_stay_or_are_of_others() {
+    let world = ChangeWorld::new();
+    let mut panicked = ChangeJournal::in_folder(world.journals());
+    panicked.make_change(world.written(0, "new")).unwrap();
+    let mut kept = ChangeJournal::in_folder(world.journals());
+    kept.make_change(world.written(1, "new")).unwrap();
+    kept.keep_changes("corewise irq");
+    let mut foreign = ChangeJournal::in_folder(world.journals());
+    foreign.make_change(world.written(2, "new")).unwrap();
+    let path = foreign.entries().first().and_then(|_| world.paths().pop()).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"start_ticks\":", "\"start_ticks\":1", 1)).unwrap();
+    let undone = undo_own_changes(&world.journals()).unwrap();
+    assert_eq!(undone.len(), 1, "{undone:?}");
+    assert!(matches!(undone[0].outcome, UndoOutcome::Reverted(_)), "{undone:?}");
+    let values = [0, 1, 2].map(|number| fs::read_to_string(world.file(number)).unwrap());
+    assert_eq!(values.each_ref().map(|value| value.trim()), ["old", "new", "new"]);
+    assert_eq!(world.paths().len(), 2, "the own journal is removed");
+    assert!(panicked.undo_all().iter().all(|undone| !matches!(undone.outcome, UndoOutcome::Failed(_))));
+}

@@ -1,17 +1,21 @@
 //! The library for C and Python: shared and static, with its header, the file of pkg-config and the module of Python.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use xtask::{repository_root, run_command};
+use anyhow::{Context, Result, ensure};
+use xtask::{read_output, repository_root, run_command};
 
 use super::archive::PackedFile;
 use super::program::{NO_TIMESTAMP, prepare_build, target_folder, write_compiler};
-use super::{PackageTarget, SourceCommit, VERSION};
+use super::{PROFILE, PackageTarget, SourceCommit, VERSION};
 
 /// Cargo's package of the library.
 pub const PACKAGE: &str = "corewise-c";
+
+/// Profile of the library in a release: a panic in it does not end the program of a caller.
+const UNWINDING_PROFILE: &str = "dist-library";
 
 /// The compiled library with its files.
 #[derive(Clone, Debug)]
@@ -28,6 +32,7 @@ pub struct PackedLibrary {
 
 /// Compiles the library for a target.
 pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit) -> Result<PackedLibrary> {
+    let profile = if profile == PROFILE { UNWINDING_PROFILE } else { profile };
     let (triple, _) = target.library.unwrap_or((target.triple, ""));
     let options = if target.is_windows() { vec![format!("-Clink-arg={NO_TIMESTAMP}")] } else { Vec::new() };
     let mut cargo = prepare_build(PACKAGE, triple, profile, &options, commit)?;
@@ -38,6 +43,7 @@ pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit
     let built = target_folder()?.join(triple).join(profile);
     // Rust keeps its intermediate code in static libraries: four fifths of their bytes.
     let archive = built.join("libcorewise_c.a");
+    remove_split_debugging(target, &archive)?;
     let options = ["--strip-debug", "--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
     run_command(Command::new(target.tool_name("objcopy")).args(options).arg(&archive))?;
     let read = |name: &str| {
@@ -59,6 +65,21 @@ pub fn build_library(target: PackageTarget, profile: &str, commit: &SourceCommit
         shared,
         module: PackedFile::text("corewise.py", read_source("packaging/python/corewise.py")?),
     })
+}
+
+/// Removes the members of a static library that hold debugging information alone, as Rust's library for Windows has them: objcopy refuses
+/// files without sections.
+fn remove_split_debugging(target: PackageTarget, archive: &Path) -> Result<()> {
+    let archiver = target.tool_name("ar");
+    let members = read_output(Command::new(&archiver).arg("t").arg(archive))?;
+    let members: Vec<&str> = members.lines().filter(|name| name.ends_with(".dwo")).collect();
+    if members.is_empty() {
+        return Ok(());
+    }
+    // Its warnings, one a member with Rust's intermediate code, are of no use.
+    let output = Command::new(&archiver).arg("d").arg(archive).args(members).output()?;
+    ensure!(output.status.success(), "{}: {}", archive.display(), String::from_utf8_lossy(&output.stderr));
+    Ok(())
 }
 
 /// Returns the file of pkg-config, whose folders are relative to its own.

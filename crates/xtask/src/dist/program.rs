@@ -9,11 +9,14 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use xtask::{cargo_command, read_output, repository_root, run_command};
 
-use super::{PACKAGE, PackageTarget, SourceCommit};
+use super::{PACKAGE, PROFILE, PackageTarget, SourceCommit};
 use crate::setup::ZIG_FOLDER;
 
 /// Parts of SQLite that corewise does not use: a quarter of a megabyte.
 const UNUSED_SQLITE: [&str; 5] = ["FTS3", "FTS3_PARENTHESIS", "FTS5", "RTREE", "DBSTAT_VTAB"];
+
+/// Script of the linker that leaves out the tables for unwinding, relative to the repository. Windows requires them.
+const WITHOUT_UNWINDING: &str = "crates/xtask/src/dist/without_unwinding.ld";
 
 /// Keeps the time of linking out of a file for Windows.
 pub const NO_TIMESTAMP: &str = "-Wl,--no-insert-timestamp";
@@ -25,7 +28,12 @@ fn zig_folder() -> PathBuf {
 
 /// Compiles the program for a target and returns its path.
 pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit) -> Result<PathBuf> {
-    let mut cargo = prepare_build(PACKAGE, target.triple, profile, &link_options(target)?, commit)?;
+    let mut options = link_options(target)?;
+    if profile == PROFILE && !target.is_windows() {
+        let script = repository_root().join(WITHOUT_UNWINDING);
+        options.extend([format!("-Clink-arg=-Wl,-T,{}", script.display()), "-Clink-arg=-Wl,--no-eh-frame-hdr".into()]);
+    }
+    let mut cargo = prepare_build(PACKAGE, target.triple, profile, &options, commit)?;
     let variable = target.triple.replace('-', "_");
     cargo.env("LIBSQLITE3_FLAGS", UNUSED_SQLITE.map(|name| format!("-USQLITE_ENABLE_{name}")).join(" "));
     if let Some(zig) = target.zig {
