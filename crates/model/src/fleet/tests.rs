@@ -221,7 +221,9 @@ fn few_machines_of_a_model_are_said_to_prove_nothing() {
 #[test]
 fn visits_of_different_machines_under_one_name_are_said() {
     let mut fleet = empty_fleet();
-    [(4, 1), (4, 2), (8, 3)].into_iter().for_each(|(cpus, at)| drop(fleet.add_visit(&report("vm", cpus, at))));
+    for (cpus, at) in [(4, 1), (4, 2), (8, 3)] {
+        assert!(fleet.add_visit(&report("vm", cpus, at)));
+    }
     fleet.add_visit(&report("other", 4, 1));
     let caveats = fleet.draw_conclusions().caveats;
     let said = caveats.iter().find(|caveat| caveat.starts_with("The visits of vm are of different machines")).unwrap();
