@@ -209,10 +209,15 @@ suggestions! {
     talk_plan(file: &str = "app.json") => corewise_command("talk").with_option("--plan", file);
     worth() => corewise_command("worth");
     fleet_survey_hosts(hosts: &str = "hosts.txt") => corewise_command("fleet survey").with_option("--hosts", hosts);
+    fleet_survey_slurm() => corewise_command("fleet survey --slurm");
+    fleet_again(words: &[String] = &["survey".to_owned(), "--hosts".to_owned(), "hosts.txt".to_owned(), "--budget".to_owned(), "30s".to_owned()]) =>
+        corewise_command("fleet").with_options(words.iter().cloned());
     fleet_visit(budget: Duration = Duration::from_secs(30)) =>
         corewise_command("fleet visit").with_option("--budget", format_duration(budget.as_nanos() as u64));
     fleet_report() => corewise_command("fleet report");
     fleet_add_from_pipe() => corewise_command("fleet add -");
+    fleet_add_files(files: &[String] = &["visits-1.txt".to_owned(), "visits-2.txt".to_owned()]) =>
+        files.iter().fold(corewise_command("fleet add"), |command, file| command.with_argument(file));
     watch_and_save() => corewise_command("watch --save FILE");
     doctor() => corewise_command("doctor");
 
@@ -257,6 +262,7 @@ suggestions! {
     article_all() => corewise_command("article all");
     article_printed() => corewise_command("article core0 --print");
 
+    fleet_try_hosts() => corewise_command("fleet try --hosts hosts.txt --on llc:0").with_program(&APP);
     fleet_try(places: &[String] = &["llc:0".to_owned()], program: &[String] = &["./app".to_owned()]) =>
         places.iter().fold(corewise_command("fleet try --slurm"), |command, place| command.with_option("--on", place)).with_program(program);
 

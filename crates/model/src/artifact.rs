@@ -23,6 +23,8 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     const KIND: &'static str;
     /// The name of the kind's JSON documents: "corewise/survey/2". The number rises when fields are renamed.
     const SCHEMA: &'static str;
+    /// False if it is of many machines, so that it is evidence about this one as little as about another.
+    const OF_ONE_MACHINE: bool = true;
     /// The conclusions that it leads to.
     type Conclusions: Serialize + JsonSchema;
 

@@ -11,8 +11,10 @@ pub mod deviations;
 pub mod drift;
 pub mod evenness;
 pub mod experiment;
+mod mixed_names;
 pub mod node_list;
 mod outliers;
+pub mod outlook;
 mod peer_evidence;
 pub mod quantity;
 pub mod visit_plan;
@@ -43,6 +45,9 @@ pub struct Fleet {
     pub configurations: Vec<NodeConfiguration>,
     /// The nodes that were asked, in the order of their names.
     pub nodes: Vec<FleetNode>,
+    /// The words after `corewise fleet` that made it; empty if unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_by: Vec<String>,
     #[serde(skip)]
     index: ConfigurationIndex,
 }
@@ -124,8 +129,14 @@ vocabulary! {
 impl Fleet {
     /// Creates a fleet without nodes.
     pub fn new(provenance: ArtifactProvenance) -> Self {
-        let (quantities, index) = (FleetQuantity::ALL.to_vec(), ConfigurationIndex::default());
-        Self { provenance, quantities, configurations: Vec::new(), nodes: Vec::new(), index }
+        Self {
+            provenance,
+            quantities: FleetQuantity::ALL.to_vec(),
+            configurations: Vec::new(),
+            nodes: Vec::new(),
+            made_by: Vec::new(),
+            index: ConfigurationIndex::default(),
+        }
     }
 
     /// Adds a checked report, and its node if it is new. Returns false if the node has a visit with this beginning already. Takes back the

@@ -171,6 +171,8 @@ pub struct ReportedResult {
     pub schema: &'static str,
     /// Machine that it was measured on.
     pub machine: Option<Machine>,
+    /// Its contents in a few words, if it is of many machines: "40 nodes, 80 visits".
+    pub machines: Option<String>,
     /// Observations, as JSON.
     pub data: String,
 }
@@ -228,6 +230,9 @@ fn compare_stored<T: PrintedArtifact>(
 }
 
 fn latest_numbers<T: PrintedArtifact>(store: &ArtifactStore, machine: &Machine) -> Result<Vec<i64>, CommandFailure> {
+    if !T::OF_ONE_MACHINE {
+        return Ok(latest_entry::<T>(store)?.into_iter().collect());
+    }
     let own = store.own_artifacts(machine, |_| true).map_err(explain_store_error)?;
     let mut own = own.map(|read: StoreResult<(i64, T)>| read.map_err(explain_store_error));
     let Some((last, artifact)) = own.next().transpose()? else { return Ok(Vec::new()) };
@@ -243,6 +248,12 @@ fn latest_numbers<T: PrintedArtifact>(store: &ArtifactStore, machine: &Machine) 
     }
     numbers.reverse();
     Ok(numbers)
+}
+
+/// Returns the number of the latest of a kind in the history, wherever it was measured.
+pub fn latest_entry<T: Artifact>(store: &ArtifactStore) -> Result<Option<i64>, CommandFailure> {
+    let entries = store.list_entries().map_err(explain_store_error)?;
+    Ok(entries.iter().filter(|entry| entry.kind == T::KIND && !entry.is_deleted()).map(|entry| entry.number).max())
 }
 
 fn report_sections<T: PrintedArtifact>(
@@ -266,6 +277,7 @@ fn report_sections<T: PrintedArtifact>(
                 number: *number,
                 schema: T::SCHEMA,
                 machine: artifact.circumstances().machine.cloned(),
+                machines: (!T::OF_ONE_MACHINE).then(|| artifact.describe_contents()),
                 data: to_json_line(artifact).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?,
             }),
         });

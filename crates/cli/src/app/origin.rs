@@ -14,8 +14,9 @@ fn describe_origin<T: Artifact>(artifact: &T) -> Option<String> {
 
 /// Describes that a measured artifact is of another machine than this one.
 pub fn describe_other_machine<T: Artifact>(artifact: &T) -> Option<&'static str> {
-    let is_measured_elsewhere =
-        artifact.origin().is_measured() && !artifact.is_evidence_for(&this_machine().ok()?.identity());
+    let is_measured_elsewhere = T::OF_ONE_MACHINE
+        && artifact.origin().is_measured()
+        && !artifact.is_evidence_for(&this_machine().ok()?.identity());
     is_measured_elsewhere.then_some("was measured on another machine, or on this one with other cpus")
 }
 
@@ -23,7 +24,7 @@ pub fn describe_other_machine<T: Artifact>(artifact: &T) -> Option<&'static str>
 /// wherever it is read.
 pub fn mark_story<T: Artifact>(mut story: Story, artifact: &T) -> Story {
     name_source(&mut story, artifact);
-    with_sentences(story, describe_origin(artifact).map(|why| format_sentence("This result", &why)))
+    with_sentences(story, describe_origin(artifact).map(|why| format_sentence::<T>("This result", &why)))
 }
 
 fn name_source<T: Artifact>(story: &mut Story, artifact: &T) {
@@ -44,13 +45,14 @@ pub fn mark_together<'a, T: Artifact + 'a>(
         name_source(&mut story, *artifact);
     }
     let of = |(number, artifact): (i64, &T)| {
-        describe_origin(artifact).map(|why| format_sentence(&format!("{title} {number}"), &why))
+        describe_origin(artifact).map(|why| format_sentence::<T>(&format!("{title} {number}"), &why))
     };
     with_sentences(story, several.into_iter().filter_map(of))
 }
 
-fn format_sentence(what: &str, why: &str) -> String {
-    format!("{what} {why}, so it is no evidence about this machine.")
+fn format_sentence<T: Artifact>(what: &str, why: &str) -> String {
+    let consequence = if T::OF_ONE_MACHINE { ", so it is no evidence about this machine" } else { "" };
+    format!("{what} {why}{consequence}.")
 }
 
 /// Adds sentences below the head of a story.

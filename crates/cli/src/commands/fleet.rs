@@ -14,14 +14,13 @@ pub mod r#try;
 mod visit;
 
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::Artifact as _;
 use corewise_model::fleet::Fleet;
 use corewise_model::fleet::compare::compare_fleets;
 use corewise_model::fleet::conclude::FleetConclusions;
 use corewise_model::fleet::experiment::FleetExperiment;
 use corewise_model::fleet::visit_report::VisitReport;
 
-use crate::app::artifact::{ArtifactForm, PrintedArtifact, print_artifact};
+use crate::app::artifact::{ArtifactForm, PrintedArtifact, latest_entry, print_artifact};
 use crate::app::document::ArtifactDocument;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::origin::mark_together;
@@ -50,42 +49,49 @@ impl RunnableCommand for FleetArguments {
             FleetCommand::Survey(arguments) => arguments.run_survey(settings),
             FleetCommand::Try(arguments) => arguments.run_try(settings),
             FleetCommand::Add(arguments) => arguments.add_files(settings),
-            FleetCommand::Report(arguments) => show_latest(&arguments, settings),
+            FleetCommand::Report(arguments) => show_stored(&arguments, settings),
             FleetCommand::Manifest(arguments) => arguments.print_manifest(),
             FleetCommand::Visit(arguments) => arguments.visit_machine(settings),
         }
     }
 }
 
-/// Shows the latest fleet of the history.
-fn show_latest(arguments: &FleetReportArguments, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
+/// Shows a fleet of the history, by default the latest.
+fn show_stored(arguments: &FleetReportArguments, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
     let first = suggested_command::fleet_survey_hosts("hosts");
     let store = open_existing_store(settings, &first)?;
-    let entries = store.list_entries().map_err(explain_store_error)?;
-    let fleets = entries.iter().filter(|entry| entry.kind == Fleet::KIND && !entry.is_deleted());
-    let Some(latest) = fleets.max_by_key(|entry| entry.number) else {
+    let latest = || latest_entry::<Fleet>(&store);
+    let Some(number) = arguments.number.map_or_else(latest, |number| Ok(Some(number)))? else {
         return Err(CommandFailure::unavailable_error("the history has no fleet")
             .with_hint(format!("Make one with {}.", suggestion::format_mention(&first))));
     };
-    let fleet: Fleet = store.get_artifact(latest.number).map_err(explain_store_error)?;
+    let fleet: Fleet = store.get_artifact(number).map_err(explain_store_error)?;
     if arguments.openmetrics {
         print_form(open_metrics::write_metrics(&fleet).trim_end())?;
     } else {
-        let when = format_time(latest.started_unix_ms, &TimeZone::system());
-        print_artifact(&fleet, &StorageStatus::Recalled(latest.number, when), settings)?;
+        let when = format_time(fleet.provenance.started_unix_ms, &TimeZone::system());
+        print_artifact(&fleet, &StorageStatus::Recalled(number, when), settings)?;
     }
     Ok(CommandExit::Done)
 }
 
-/// Stores a fleet, shows it, and returns the exit status.
+/// Stores a fleet, shows it, and returns the exit status. One in which no node answered is shown only: the latest fleet stays the latest.
 fn conclude_fleet(
     fleet: &Fleet,
     is_interrupted: bool,
     settings: &ProgramSettings,
 ) -> Result<CommandExit, CommandFailure> {
-    let kept = store_artifact_once(fleet, |stored| fleet.is_copy_of(stored), settings);
+    let has_answer = fleet.nodes.iter().any(|node| !node.visits.is_empty());
+    let kept = match has_answer {
+        true => store_artifact_once(fleet, |stored| fleet.is_copy_of(stored), settings),
+        false => StorageStatus::No,
+    };
     print_artifact(fleet, &kept, settings)?;
-    Ok(exit_after_storing(&kept, if is_interrupted { CommandExit::Interrupted } else { CommandExit::Done }))
+    Ok(match (is_interrupted, has_answer) {
+        (true, _) => exit_after_storing(&kept, CommandExit::Interrupted),
+        (false, true) => exit_after_storing(&kept, CommandExit::Done),
+        (false, false) => CommandExit::Unavailable,
+    })
 }
 
 impl PrintedArtifact for Fleet {

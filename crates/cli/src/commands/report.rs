@@ -126,7 +126,7 @@ fn reach_place(option: &str, path: &Path) -> Result<OutputPlace, CommandFailure>
     })
 }
 
-/// Returns the numbers of the latest artifacts of each kind that were measured on this machine.
+/// Returns the numbers of the latest artifacts of each kind that were measured on this machine, and of the latest fleets.
 fn latest_of_kinds(store: &ArtifactStore) -> Result<Vec<i64>, CommandFailure> {
     let machine = this_machine()?;
     let numbers =

@@ -55,7 +55,9 @@ fn every_node_is_visited_twice_and_one_that_dies_is_a_row_until_the_survey_goes_
 fn a_partition_that_is_down_or_closed_is_said_in_slurms_words() {
     let Some(cluster) = SlurmCluster::new(&[]) else { return };
     let run = |options: &[&str]| cluster.fleet(&cluster.path().join("results"), options).output().unwrap();
-    let nodes = shown_nodes(&run(&["-p", "off", "--budget", "1s"]));
+    let off = run(&["-p", "off", "--budget", "1s"]);
+    assert_eq!(off.status.code(), Some(3), "no node answered");
+    let nodes = shown_nodes(&off);
     assert_eq!(problem_of(&nodes, "n0"), ("not-started".to_owned(), "Slurm: PartitionDown".to_owned()));
     cluster.wait_until_empty();
     let unknown = run(&["-p", "nosuch"]);

@@ -1,8 +1,9 @@
 //! Surveys over ssh: hosts that hang, refuse, have no corewise or another version.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::ssh_daemon::SshDaemon;
 use crate::support::{TestPlace, text};
@@ -77,4 +78,36 @@ fn hosts_that_hang_refuse_or_lack_corewise_are_rows_and_the_others_are_visited()
             "{nodes:?}"
         );
     }
+}
+
+#[test]
+fn a_folder_keeps_the_visits_of_hosts_that_are_no_longer_listed_and_says_so() {
+    if is_missing(&["sshd", "ssh", "ssh-keygen"]) {
+        return;
+    }
+    let place = TestPlace::new();
+    let with = place.path().join("with");
+    let daemon = SshDaemon::start(&with, &format!("{}/bin:/usr/bin:/bin", with.display()));
+    let own = env!("CARGO_BIN_EXE_corewise");
+    write_program(&with.join("bin/corewise"), &format!("COREWISE_LOCK={}/lock.$$ exec {own} \"$@\"", with.display()));
+    let (config, to) = (place.path().join("config"), place.path().join("results"));
+    fs::write(&config, daemon.settings("node*")).unwrap();
+    let [config, to] = [&config, &to].map(|path| path.to_str().unwrap());
+    // The list comes from standard input.
+    let survey = |hosts: &str, budget: &str| {
+        let words =
+            ["fleet", "survey", "--hosts", "-", "-F", config, "--to", to, "--json", "--no-store", "--budget", budget];
+        let mut child = place.corewise(&words);
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(hosts.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let first = survey("node1\n", "1s");
+    assert_eq!(healthy_nodes(&shown_nodes(&first)), [("node1", 2)], "{}", text(&first.stderr));
+    assert!(!text(&first.stderr).contains("note: "), "{}", text(&first.stderr));
+    let second = survey("node2\n", "2s");
+    let said = text(&second.stderr);
+    assert_eq!(healthy_nodes(&shown_nodes(&second)), [("node1", 2), ("node2", 2)], "{said}");
+    assert!(said.contains("note: visits so far took 1.0 s each, new ones take 2.0 s"), "{said}");
+    assert!(said.contains("not listed any more, counted with earlier visits only: node1"), "{said}");
 }

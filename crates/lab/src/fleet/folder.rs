@@ -21,7 +21,7 @@ const LOGS: &str = "logs";
 /// Ending of a result's name.
 const RESULT: &str = ".json";
 
-/// An existing folder of a fleet's run.
+/// The folder of a fleet's run.
 #[derive(Clone, Debug)]
 pub struct FleetFolder {
     path: PathBuf,
@@ -33,12 +33,34 @@ impl FleetFolder {
     /// # Errors
     /// [`FleetError::Folder`] if they cannot be made.
     pub fn open(path: &Path) -> Result<Self, FleetError> {
+        let folder = Self::at(path)?;
+        folder.make_folders()?;
+        Ok(folder)
+    }
+
+    /// Names a folder that may not exist yet.
+    ///
+    /// # Errors
+    /// [`FleetError::Folder`] if the path is empty.
+    pub fn at(path: &Path) -> Result<Self, FleetError> {
         let path = std::path::absolute(path).map_err(|source| failed(path, source))?;
-        for name in [VISITS, PROBLEMS, LOGS] {
-            let folder = path.join(name);
-            output::make_folder(&folder).map_err(|source| failed(&folder, source))?;
-        }
         Ok(Self { path })
+    }
+
+    /// Makes it and the folders in it if they are missing.
+    ///
+    /// # Errors
+    /// [`FleetError::Folder`] if they cannot be made.
+    pub fn make_folders(&self) -> Result<(), FleetError> {
+        [VISITS, PROBLEMS, LOGS].into_iter().try_for_each(|name| {
+            let folder = self.path.join(name);
+            output::make_folder(&folder).map_err(|source| failed(&folder, source))
+        })
+    }
+
+    /// Returns true if no job of the folder has a result; also if there is no folder.
+    pub fn is_without_results(&self) -> bool {
+        !self.path.join(VISITS).exists() || self.list_results().is_ok_and(|results| results.is_empty())
     }
 
     /// Returns the path.

@@ -1,6 +1,10 @@
 //! Files of hosts for ssh: one host a line, `[user@]host[:port] [rack=NAME]`; `n[0-3,7]` stands for several; `#` begins a comment.
+//! An address of IPv6 is a host; with a port it stands in brackets: `[fe80::1%eth0]:22`.
 
 use std::collections::BTreeSet;
+use std::net::Ipv6Addr;
+
+use corewise_model::fleet::visit_report::check_rack_name;
 
 use super::error::FleetError;
 use super::job::is_node_name;
@@ -34,7 +38,7 @@ pub fn parse_hosts(text: &str) -> Result<Vec<SshHost>, FleetError> {
         let wrong = |why| FleetError::HostsLine { line: index + 1, why };
         for mut host in parse_line(line).map_err(wrong)? {
             if names.contains(&host.name) {
-                host.name = host.port.map_or_else(|| host.name.clone(), |port| format!("{}-{port}", host.host));
+                host.name = host.port.map_or_else(|| host.name.clone(), |port| format!("{}-{port}", host.name));
             }
             if !names.insert(host.name.clone()) {
                 return Err(wrong(format!("{} is listed twice", host.name)));
@@ -58,24 +62,55 @@ fn parse_line(line: &str) -> Result<Vec<SshHost>, String> {
     let mut rack = None;
     for word in words {
         match word.strip_prefix("rack=") {
-            Some(name) if !name.is_empty() => rack = Some(name.to_owned()),
+            Some(name) => {
+                check_rack_name(name)?;
+                rack = Some(name.to_owned());
+            }
             _ => return Err(format!("\"{word}\" is not rack=NAME")),
         }
     }
     let (user, host) = address.split_once('@').map_or((None, address), |(user, host)| (Some(user), host));
-    // More than one colon is an address of IPv6; its port belongs into ssh's settings.
-    let (host, port) = match host.split_once(':') {
-        Some((host, port)) => (host, Some(port.parse().map_err(|_| format!("\"{port}\" is no port"))?)),
-        None => (host, None),
-    };
     if let Some(user) = user.filter(|user| !is_node_name(user)) {
         return Err(format!("\"{user}\" is no user's name"));
     }
-    let named = |name: String| match is_node_name(&name) {
-        true => Ok(SshHost { host: name.clone(), name, user: user.map(str::to_owned), port, rack: rack.clone() }),
-        false => Err(format!("\"{name}\" is no host's name")),
+    let (address, after) = split_address(host);
+    let (hosts, port) = match address {
+        Some(address) => (vec![address.to_owned()], after),
+        None => {
+            let (host, port) = host.split_once(':').map_or((host, None), |(host, port)| (host, Some(port)));
+            (expand_names(host)?, port)
+        }
     };
-    expand_names(host)?.into_iter().map(named).collect()
+    let port = port.map(|port| port.parse::<u16>().map_err(|_| format!("\"{port}\" is no port"))).transpose()?;
+    let named = |host: String| {
+        let name = if address.is_some() { name_address(&host) } else { host.clone() };
+        match is_node_name(&name) {
+            true => Ok(SshHost { host, name, user: user.map(str::to_owned), port, rack: rack.clone() }),
+            false => Err(format!("\"{name}\" is no host's name")),
+        }
+    };
+    hosts.into_iter().map(named).collect()
+}
+
+/// Splits an address of IPv6, with brackets or without, from the port after the brackets; `None` for anything else.
+fn split_address(text: &str) -> (Option<&str>, Option<&str>) {
+    let is_address = |text: &&str| {
+        let (address, zone) = text.split_once('%').unwrap_or((text, "lo"));
+        address.parse::<Ipv6Addr>().is_ok() && is_node_name(zone)
+    };
+    let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match bracketed {
+        Some((address, "")) => (Some(address).filter(is_address), None),
+        Some((address, after)) => {
+            (Some(address).filter(|address| is_address(address) && after.starts_with(':')), after.strip_prefix(':'))
+        }
+        None => (Some(text).filter(is_address), None),
+    }
+}
+
+/// Returns the node's name of an address, which is part of file names: "ipv6-fe80--1" for `fe80::1`.
+fn name_address(address: &str) -> String {
+    format!("ipv6-{}", address.replace([':', '%'], "-"))
 }
 
 /// Returns the names of a list such as "n[0-3],m1"; an error says what is wrong with it.
@@ -145,6 +180,22 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_ipv6_are_hosts_whose_names_fit_into_file_names() {
+        let hosts = parse_hosts("::1 rack=A\nroot@[::1]:2222\n[fe80::1%eth0]\n").unwrap();
+        let shown: Vec<(&str, &str, Option<u16>)> =
+            hosts.iter().map(|host| (host.name.as_str(), host.host.as_str(), host.port)).collect();
+        let expected = [
+            ("ipv6---1", "::1", None),
+            ("ipv6---1-2222", "::1", Some(2222)),
+            ("ipv6-fe80--1-eth0", "fe80::1%eth0", None),
+        ];
+        assert_eq!(shown, expected);
+        for line in ["[::1]x", "[::1]:port", "::1%-x", "1::2::3", "[::1"] {
+            assert!(parse_hosts(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
     fn a_line_that_could_be_an_option_or_a_path_is_refused_with_its_number() {
         for line in [
             "-oProxyCommand=x",
@@ -156,6 +207,8 @@ mod tests {
             "a:b",
             "-l@host",
             "rack=",
+            "a rack=",
+            "a rack=b/c",
             "x\nx",
             "n[a-b]",
         ] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::conclude::FleetConclusions;
-use super::visit_report::{check_node_name, check_text};
+use super::visit_report::{check_node_name, check_rack_name, check_share_of_others, check_text};
 use super::{Fleet, FleetNode};
 use crate::Artifact;
 use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
@@ -17,6 +17,7 @@ const MOST_VISITS: usize = 1_600_000;
 impl Artifact for Fleet {
     const KIND: &'static str = "fleet";
     const SCHEMA: &'static str = "corewise/fleet/1";
+    const OF_ONE_MACHINE: bool = false;
     type Conclusions = FleetConclusions;
 
     fn check_loaded(&self) -> Result<(), String> {
@@ -32,7 +33,8 @@ impl Artifact for Fleet {
         }
         self.nodes.iter().try_for_each(|node| self.check_node(node))?;
         let settings = self.configurations.iter().flat_map(|configuration| &configuration.settings);
-        settings.flat_map(|(name, value)| [name, value]).try_for_each(|text| check_text("setting", text))
+        let settings = settings.flat_map(|(name, value)| [name, value]);
+        settings.chain(&self.made_by).try_for_each(|text| check_text("setting", text))
     }
 
     fn circumstances(&self) -> ArtifactCircumstances<'_> {
@@ -71,18 +73,31 @@ impl Artifact for Fleet {
 impl Fleet {
     fn check_node(&self, node: &FleetNode) -> Result<(), String> {
         check_node_name(&node.name)?;
-        let reason = node.problem.iter().map(|problem| &problem.reason);
-        node.rack.iter().chain(reason).try_for_each(|text| check_text("text", text))?;
+        let reason = node.problem.as_ref().map(|problem| &problem.reason);
+        node.rack.iter().try_for_each(|rack| check_rack_name(rack))?;
+        reason.into_iter().try_for_each(|text| check_text("text", text))?;
         let is_wrong = |visit: &super::NodeVisit| {
             visit.configuration >= self.configurations.len() || visit.values.len() != self.quantities.len()
         };
         if node.visits.iter().any(is_wrong) {
             return Err(format!("a visit of {} names a configuration or values that it does not have", node.name));
         }
+        node.visits
+            .iter()
+            .try_for_each(|visit| self.check_visit(visit))
+            .map_err(|why| format!("{}: {why}", node.name))?;
         let is_later = |pair: &[super::NodeVisit]| pair[0].started_unix_ms < pair[1].started_unix_ms;
         match node.visits.windows(2).all(is_later) {
             true => Ok(()),
             false => Err(format!("the visits of {} are not in order of time", node.name)),
         }
+    }
+
+    fn check_visit(&self, visit: &super::NodeVisit) -> Result<(), String> {
+        check_share_of_others(visit.others_busy)?;
+        let measured = self.quantities.iter().zip(&visit.values);
+        measured
+            .filter_map(|(quantity, value)| Some((quantity, (*value)?)))
+            .try_for_each(|(quantity, value)| quantity.check_value(value))
     }
 }

@@ -6,10 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::deviations::{FleetDeviations, QuantityDeviations};
-use super::outliers::ListedEvidence;
+use super::outliers::{ListedEvidence, ProvenDeviation};
+use super::outlook::ProofOutlook;
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetQuantity};
 use crate::stats::order::median;
+
+/// Maximum number of unproven nodes that are named in each direction.
+const MOST_CLOSEST: usize = 3;
 
 /// The differences between two fleets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +24,11 @@ pub struct FleetChanges {
     pub worse: Vec<NodeChange>,
     /// Nodes that became better than their peers did; at most 5 % of them are there by chance.
     pub better: Vec<NodeChange>,
+    /// The nodes with the most evidence of a change, without a proof; at most three in each direction.
+    pub closest: Vec<NodeChange>,
+    /// What a proof would take; absent if a node is proven to have changed, or none is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<ProofOutlook>,
     /// Names of nodes that only the earlier fleet has visits of.
     pub gone: Vec<String>,
     /// Names of nodes that only the later fleet has visits of.
@@ -60,28 +69,61 @@ pub fn compare_fleets(before: &Fleet, after: &Fleet) -> FleetChanges {
             *visits = own.map(|own| subtract_visits(own, visits)).unwrap_or_default();
         }
     }
-    let list = |changes: &FleetDeviations, sign: f64| {
-        let evidence = ListedEvidence::of_slow(changes, &policy);
-        let describe = |proven: super::outliers::ProvenDeviation| NodeChange {
+    let compared = (0..after.nodes.len()).filter(|place| has_visits(&changes.quantities, *place)).count();
+    let judge = |changes: &FleetDeviations, sign: f64| judge_changes(after, changes, sign, &policy);
+    let worse = judge(&changes, 1.0);
+    let turn = |values: &mut QuantityDeviations| values.nodes.iter_mut().flatten().for_each(|value| *value = -*value);
+    changes.quantities.iter_mut().for_each(turn);
+    let better = judge(&changes, -1.0);
+    let mut closest = [worse.closest, better.closest].concat();
+    closest.sort_by(|one, other| other.log_evidence.total_cmp(&one.log_evidence));
+    let outlooks = worse.outlook.zip(better.outlook);
+    FleetChanges {
+        compared,
+        worse: worse.proven,
+        better: better.proven,
+        closest,
+        outlook: outlooks
+            .map(|(worse, better)| if closest_visits(&better) < closest_visits(&worse) { better } else { worse }),
+        gone: names_missing(before, after),
+        new: names_missing(after, before),
+    }
+}
+
+/// Changes in one direction.
+struct JudgedChanges {
+    proven: Vec<NodeChange>,
+    closest: Vec<NodeChange>,
+    outlook: Option<ProofOutlook>,
+}
+
+/// Judges which nodes changed for the worse. `sign` is -1 if better and worse were exchanged.
+fn judge_changes(after: &Fleet, changes: &FleetDeviations, sign: f64, policy: &VisitPolicy) -> JudgedChanges {
+    let evidence = ListedEvidence::of_slow(changes, policy);
+    let describe = |nodes: &[usize]| -> Vec<NodeChange> {
+        let describe = |proven: ProvenDeviation| NodeChange {
             node: after.nodes[proven.node].name.clone(),
             quantity: proven.quantity,
             change: proven.quantity.change_of(sign * proven.estimate),
             at_least: proven.at_least.map(|least| proven.quantity.change_of(sign * least)),
             log_evidence: evidence.nodes[proven.node].unwrap_or(0.0),
         };
-        evidence.measure_deviations(&evidence.listed).into_iter().map(describe).collect()
+        evidence.measure_deviations(nodes).into_iter().map(describe).collect()
     };
-    let worse = list(&changes, 1.0);
-    let compared = (0..after.nodes.len()).filter(|place| has_visits(&changes.quantities, *place)).count();
-    let turn = |values: &mut QuantityDeviations| values.nodes.iter_mut().flatten().for_each(|value| *value = -*value);
-    changes.quantities.iter_mut().for_each(turn);
-    FleetChanges {
-        compared,
-        worse,
-        better: list(&changes, -1.0),
-        gone: names_missing(before, after),
-        new: names_missing(after, before),
-    }
+    let log = |node: &usize| evidence.nodes[*node].unwrap_or(f64::NEG_INFINITY);
+    let mut open: Vec<usize> =
+        (0..after.nodes.len()).filter(|node| log(node) > 0.0 && !evidence.is_listed(*node)).collect();
+    open.sort_by(|one, other| log(other).total_cmp(&log(one)));
+    open.truncate(4 * MOST_CLOSEST);
+    let mut closest = describe(&open);
+    closest.truncate(MOST_CLOSEST);
+    let outlook = ProofOutlook::new(&after.nodes, changes, &evidence, policy);
+    JudgedChanges { proven: describe(&evidence.listed), closest, outlook }
+}
+
+/// Returns the number of visits that the closest node lacks.
+fn closest_visits(outlook: &ProofOutlook) -> usize {
+    outlook.closest.as_ref().and_then(|closest| closest.more_visits).unwrap_or(usize::MAX)
 }
 
 fn has_visits(quantities: &[QuantityDeviations], node: usize) -> bool {

@@ -9,7 +9,9 @@ use super::causes::{NodeCause, UsualSettings};
 use super::deviations::{FleetDeviations, LEAST_OF_MODEL, last_configuration};
 use super::drift::{SettingDrift, find_drift};
 use super::evenness::{ModelSummary, summarize_model};
+use super::mixed_names::describe_mixed_names;
 use super::outliers::{ListedEvidence, ProvenDeviation, pair_spreads};
+use super::outlook::ProofOutlook;
 use super::peer_evidence::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetQuantity, ProblemKind};
@@ -42,6 +44,9 @@ pub struct FleetConclusions {
     pub noisy: Vec<DeviatingNode>,
     /// The nodes closest to proof, without it.
     pub suspects: Vec<DeviatingNode>,
+    /// What a proof would take; absent if a node is proven to be worse than its peers, or none is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlook: Option<ProofOutlook>,
     /// Settings that differ between nodes of one model, those of the fewest nodes first.
     pub drift: Vec<SettingDrift>,
     /// Facts that limit the conclusions, one sentence each.
@@ -116,6 +121,7 @@ impl FleetConclusions {
             outliers: describe(&slow, &slow.listed),
             noisy: describe(&noisy, &noisy.listed),
             suspects: describe(&slow, &find_suspects(&slow, &noisy)),
+            outlook: ProofOutlook::new(&fleet.nodes, &deviations, &slow, &policy),
             drift: find_drift(fleet, &deviations),
             caveats: list_caveats(fleet, &deviations, slow.count_judged(), &policy),
         }
@@ -178,13 +184,14 @@ fn group_problems(fleet: &Fleet) -> Vec<ProblemGroup> {
 }
 
 fn list_caveats(fleet: &Fleet, deviations: &FleetDeviations, judged: usize, policy: &VisitPolicy) -> Vec<String> {
-    let mut caveats = Vec::new();
+    let mut caveats = describe_mixed_names(fleet);
     let few = deviations.models.iter().filter(|model| !model.is_comparable());
     let few: usize = few.map(|model| model.nodes.len()).sum();
     if few > 0 {
         let nodes = format_count(few, "node");
-        caveats
-            .push(format!("{nodes} cannot be judged: there are fewer than {LEAST_OF_MODEL} machines of their model."));
+        caveats.push(format!(
+            "{nodes} cannot be compared: there are fewer than {LEAST_OF_MODEL} machines of their model."
+        ));
     }
     for model in deviations.models.iter().filter(|model| model.is_comparable() && model.nodes.len() < LEAST_OF_POOL) {
         let most = policy.most_visits as f64 * log_bet(1.0 / model.nodes.len() as f64);

@@ -83,6 +83,24 @@ impl FleetQuantity {
         }
     }
 
+    /// Checks that a value can have been measured.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub(super) fn check_value(self, value: f64) -> Result<(), String> {
+        let (least, most) = match self {
+            Self::Speed | Self::Tail | Self::LinkCost | Self::MemoryLatency => (1e-3, 1e10),
+            Self::SlowestCpu => (0.5, 1e6),
+            Self::LostTime => (0.0, 100.0),
+            Self::Interrupts => (0.0, 1e9),
+            Self::MemoryBandwidth => (1e-6, 1e6),
+        };
+        match (least..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(format!("{self} cannot be {value} {}", self.unit())),
+        }
+    }
+
     /// Reads its value from a report; `None` if it was not measured.
     pub fn read_report(self, report: &VisitReport) -> Option<f64> {
         let typical = |quantity| find_quantity(&report.survey, quantity).map(|digest| digest.typical);

@@ -104,7 +104,13 @@ fn a_report_fits_and_different_settings_stay_different() {
 #[test]
 fn hostile_reports_and_fleets_are_refused() {
     report("rack-1.n_2", 2, 1).check().unwrap();
-    let broken: [fn(&mut VisitReport); 6] = [
+    let broken: [fn(&mut VisitReport); 12] = [
+        |report| report.node = String::new(),
+        |report| report.rack = Some("a b".to_owned()),
+        |report| report.survey.quantities[0].typical = -5.0,
+        |report| report.survey.quantities[0].highest.value = 1e40,
+        |report| report.survey.additions = 0,
+        |report| report.survey.others_busy = Some(7.0),
         |report| report.node = "n1; reboot".to_owned(),
         |report| report.node = "-w".to_owned(),
         |report| report.rack = Some("a\u{1b}[31m".to_owned()),
@@ -117,7 +123,8 @@ fn hostile_reports_and_fleets_are_refused() {
         break_report(&mut report);
         assert!(report.check().is_err(), "{report:?}");
     }
-    let broken: [fn(&mut Fleet); 5] = [
+    let broken: [fn(&mut Fleet); 6] = [
+        |fleet| fleet.nodes[0].visits[0].values[0] = Some(-5.0),
         |fleet| fleet.nodes[0].visits[0].configuration = 7,
         |fleet| fleet.nodes[0].visits[0].values.clear(),
         |fleet| fleet.nodes[1].name = fleet.nodes[0].name.clone(),
@@ -226,6 +233,55 @@ fn fleet_of_racks() -> Fleet {
         node.rack = Some(format!("r{}", place / 20));
     }
     fleet
+}
+
+/// Without names of their own, the reports of many machines melt into one node.
+#[test]
+fn visits_of_different_machines_under_one_name_are_said() {
+    let mut fleet = empty_fleet();
+    for (cpus, at) in [(4, 1), (4, 2), (8, 3)] {
+        assert!(fleet.add_visit(&report("vm", cpus, at)));
+    }
+    fleet.add_visit(&report("other", 4, 1));
+    let caveats = fleet.draw_conclusions().caveats;
+    let said = caveats.iter().find(|caveat| caveat.starts_with("The visits of vm are of different machines")).unwrap();
+    assert!(said.contains("with 4 cpus") && said.contains("with 8 cpus"), "{said}");
+    assert!(!caveats.iter().any(|caveat| caveat.contains("other are")), "{caveats:?}");
+}
+
+#[test]
+fn too_few_visits_say_how_many_more_prove_the_closest_node() {
+    let visited = |visits: usize| {
+        let mut fleet = even_fleet(30);
+        slow_down(&mut fleet, 5, 1.1);
+        fleet.nodes.iter_mut().for_each(|node| node.visits.truncate(visits));
+        fleet
+    };
+    let few = visited(2).draw_conclusions();
+    let outlook = few.outlook.unwrap();
+    assert!(few.outliers.is_empty() && outlook.is_out_of_reach() && outlook.needs_visits(), "{outlook:?}");
+    let closest = outlook.closest.unwrap();
+    assert_eq!(closest.node, visited(2).nodes[5].name);
+    let more = closest.more_visits.unwrap();
+    assert_eq!(2 + more, outlook.least_visits, "it is the worst in each visit");
+    let enough = visited(2 + more).draw_conclusions();
+    assert_eq!((enough.outliers.len(), enough.outlook), (1, None));
+    assert!(visited(1 + more).draw_conclusions().outliers.is_empty(), "one visit fewer is too few");
+}
+
+#[test]
+fn a_comparison_without_a_proof_names_the_closest_nodes() {
+    let mut before = even_fleet(30);
+    before.nodes.iter_mut().for_each(|node| node.visits.truncate(2));
+    let mut after = before.clone();
+    slow_down(&mut after, 5, 1.1);
+    let changes = compare::compare_fleets(&before, &after);
+    assert!(changes.worse.is_empty());
+    assert_eq!(changes.closest[0].node, before.nodes[5].name);
+    assert_eq!(changes.outlook.unwrap().closest.unwrap().node, before.nodes[5].name);
+    after.nodes.iter_mut().for_each(|node| node.name.insert_str(0, "new-"));
+    let changes = compare::compare_fleets(&before, &after);
+    assert_eq!((changes.compared, changes.outlook, changes.closest.len()), (0, None, 0));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::FleetQuantity;
 use crate::artifact::check_numbers;
 use crate::digest::memory_map_digest::MemoryMapDigest;
 use crate::digest::survey_digest::SurveyDigest;
@@ -66,8 +67,9 @@ impl VisitReport {
             return Err(format!("it is no {VISIT_SCHEMA}, but {}", shorten_text(&self.schema)));
         }
         check_node_name(&self.node)?;
-        self.rack.iter().try_for_each(|rack| check_text("rack", rack))?;
+        self.rack.iter().try_for_each(|rack| check_rack_name(rack))?;
         check_numbers(self)?;
+        self.check_values()?;
         let sizes = [self.survey.settings.len(), self.survey.objects.len(), self.configuration.len()];
         let sizes = sizes.into_iter().chain([self.survey.links.len(), self.survey.quantities.len()]);
         if sizes.max().is_some_and(|most| most > MOST_PARTS) {
@@ -78,16 +80,64 @@ impl VisitReport {
         let texts = [&self.survey.fingerprint, &self.survey.corewise].into_iter().chain(&self.survey.processor);
         texts.chain(settings).try_for_each(|text| check_text("text", text))
     }
+
+    /// Checks that the numbers which are compared can have been measured.
+    fn check_values(&self) -> Result<(), String> {
+        let survey = &self.survey;
+        if survey.additions == 0 || survey.elapsed_s < 0.0 {
+            return Err("it has no work, or a negative time".to_owned());
+        }
+        check_share_of_others(survey.others_busy)?;
+        for quantity in FleetQuantity::ALL {
+            quantity.read_report(self).map_or(Ok(()), |value| quantity.check_value(value))?;
+        }
+        let typical =
+            survey.quantities.iter().map(|digest| (digest.lowest.value, digest.typical, digest.highest.value));
+        let costs = survey.links.iter().map(|class| (class.lowest_ns, class.median_ns, class.highest_ns));
+        match typical
+            .chain(costs)
+            .all(|(lowest, typical, highest)| 0.0 <= lowest && lowest <= typical && typical <= highest)
+        {
+            true => Ok(()),
+            false => {
+                Err("it has a negative value, or a median that is not between the lowest and the highest value"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+/// Checks the share of cpu time that others used.
+pub(super) fn check_share_of_others(share: Option<f64>) -> Result<(), String> {
+    match share.is_none_or(|share| (0.0..=1.0).contains(&share)) {
+        true => Ok(()),
+        false => Err("others used less than nothing of it, or more than all".to_owned()),
+    }
 }
 
 /// Checks a node's name: letters of any language, digits and `.-_:@` without a leading `-`, so that it can be pasted into a command line.
 ///
 /// # Errors
-/// One sentence.
+/// One sentence, with the allowed characters.
 pub fn check_node_name(name: &str) -> Result<(), String> {
+    check_name("node", name)
+}
+
+/// Checks the name of a rack, which has the characters of a node's name.
+///
+/// # Errors
+/// One sentence, with the allowed characters.
+pub fn check_rack_name(name: &str) -> Result<(), String> {
+    check_name("rack", name)
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_alphanumeric() || ".-_:@".contains(c);
     if name.is_empty() || name.len() > LONGEST_NAME_BYTES || name.starts_with('-') || !name.chars().all(is_plain) {
-        return Err(format!("{:?} is no name of a node", shorten_text(name)));
+        let name = shorten_text(name);
+        return Err(format!(
+            "{name:?} is no name of a {what}: letters, digits and . - _ : @ are allowed, but no - at the beginning"
+        ));
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ pub enum FleetCommand {
     Try(Box<FleetTryArguments>),
     /// Make a fleet of visits that were made by other means
     Add(FleetAddArguments),
-    /// Show the latest fleet
+    /// Show the latest fleet, or another one
     Report(FleetReportArguments),
     /// Print a Kubernetes job that visits machines
     Manifest(FleetManifestArguments),
@@ -51,13 +51,16 @@ pub enum FleetCommand {
 
 impl Default for FleetCommand {
     fn default() -> Self {
-        Self::Report(FleetReportArguments { openmetrics: false })
+        Self::Report(FleetReportArguments { number: None, openmetrics: false })
     }
 }
 
 /// Arguments of `fleet report`.
 #[derive(Clone, Debug, Args)]
 pub struct FleetReportArguments {
+    /// Number of the fleet, as `history` shows it [default: the latest]
+    #[arg(value_name = "N")]
+    pub number: Option<i64>,
     /// Print one series for each node and quantity, as text of OpenMetrics
     #[arg(long, conflicts_with = "json")]
     pub openmetrics: bool,
@@ -80,13 +83,13 @@ pub struct FleetSurveyArguments {
 /// Arguments of `fleet visit`.
 #[derive(Clone, Debug, Args)]
 pub struct FleetVisitArguments {
-    /// Maximum duration, such as 30s. Memory is measured from 10s
+    /// Measuring time, such as 30s; memory is measured from 10s. Setting up and evaluating come on top: 1s or 2s, more on a busy machine
     #[arg(long, value_name = "DURATION", value_parser = parse_budget, default_value = "30s")]
     pub budget: Duration,
-    /// Name of this machine in the fleet [default: Slurm's name of the node, or the host's name]
+    /// Name of this machine in the fleet: letters, digits and . - _ : @ [default: Slurm's name of the node, or the host's name]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// Rack of this machine
+    /// Rack of this machine, named with the same characters
     #[arg(long, value_name = "NAME")]
     pub rack: Option<String>,
 }

@@ -12,7 +12,7 @@ use crate::app::option_values::duration_between;
 #[command(next_help_heading = "Machines")]
 pub struct FleetEngineArguments {
     /// Run one exclusive Slurm job for each visit
-    #[arg(long, required_unless_present = "hosts", conflicts_with = "hosts")]
+    #[arg(long, conflicts_with = "hosts")]
     pub slurm: bool,
     /// Slurm's partition [default: Slurm's]
     #[arg(short, long, value_name = "NAME", requires = "slurm")]
@@ -23,7 +23,8 @@ pub struct FleetEngineArguments {
     /// Longest wait of a job for its node
     #[arg(long, value_name = "DURATION", value_parser = duration_between("1s", "30d"), default_value = "1h", conflicts_with = "hosts")]
     pub wait: Duration,
-    /// Use ssh for the hosts in this file: one [user@]host[:port] a line, n[0-3] for several, rack=NAME behind it if known
+    /// Use ssh for the hosts in this file: one [user@]host[:port] a line, n[0-3] for several, rack=NAME behind it if known; `-` is standard
+    /// input
     #[arg(long, value_name = "FILE")]
     pub hosts: Option<PathBuf>,
     /// Copy this program to hosts that do not have it (~/.cache/corewise)

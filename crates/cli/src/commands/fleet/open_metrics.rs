@@ -2,6 +2,7 @@
 //!
 //! The format is that of the specification OpenMetrics 1.0: base units at the end of a name, labels with escapes, `# EOF` at the end.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use corewise_model::Artifact as _;
@@ -22,15 +23,7 @@ pub fn write_metrics(fleet: &Fleet) -> String {
             let _ = writeln!(text, "{name}{{{}}} {}", node_labels(node), factor * value);
         }
     }
-    let found = fleet.draw_conclusions();
-    let name = "corewise_fleet_outlier";
-    if !found.outliers.is_empty() {
-        write_family(&mut text, name, None, "1 for nodes that are worse than their peers in this quantity.");
-    }
-    for outlier in &found.outliers {
-        let node = escape_label(&outlier.node);
-        let _ = writeln!(text, "{name}{{node=\"{node}\",quantity=\"{}\"}} 1", outlier.quantity);
-    }
+    write_outliers(&mut text, fleet);
     let name = "corewise_fleet_answered";
     write_family(&mut text, name, None, "1 if the last visit of the node gave a result, otherwise 0.");
     for node in &fleet.nodes {
@@ -38,6 +31,24 @@ pub fn write_metrics(fleet: &Fleet) -> String {
         let _ = writeln!(text, "{name}{{{}}} {has_answered}", node_labels(node));
     }
     text + "# EOF\n"
+}
+
+/// Writes one series for each quantity of each node that is compared with peers. A missing series means "not compared".
+fn write_outliers(text: &mut String, fleet: &Fleet) {
+    let (name, judged) = ("corewise_fleet_outlier", fleet.list_judged_nodes());
+    if judged.is_empty() {
+        return;
+    }
+    write_family(text, name, None, "1 if the node is worse than its peers in this quantity, 0 if that is not proven.");
+    let outliers = fleet.draw_conclusions().outliers;
+    let listed: BTreeSet<(&str, FleetQuantity)> =
+        outliers.iter().map(|node| (node.node.as_str(), node.quantity)).collect();
+    for node in judged.into_iter().map(|place| &fleet.nodes[place]) {
+        for quantity in fleet.quantities.iter().filter(|quantity| fleet.node_value(node, **quantity).is_some()) {
+            let is_listed = u8::from(listed.contains(&(node.name.as_str(), *quantity)));
+            let _ = writeln!(text, "{name}{{{},quantity=\"{quantity}\"}} {is_listed}", node_labels(node));
+        }
+    }
 }
 
 fn write_family(text: &mut String, name: &str, unit: Option<&str>, help: &str) {
@@ -88,6 +99,13 @@ mod tests {
         );
         assert!(text.contains("# UNIT corewise_fleet_speed_seconds seconds\n"));
         assert!(text.contains(r#"rack="a\"b\\c\nd"} "#), "{text}");
+        // An alert tells 0 from missing.
+        let (judged, listed) = (fleet.list_judged_nodes().len(), fleet.draw_conclusions().outliers.len());
+        let flags = |value: &str| {
+            text.lines().filter(|line| line.starts_with("corewise_fleet_outlier{") && line.ends_with(value)).count()
+        };
+        assert_eq!((flags(" 1"), flags(" 0")), (listed, judged - listed));
+        assert!(listed > 0 && judged == answered);
         // Every line is a comment or a series with a finite number, and no family is written twice.
         let mut families: Vec<&str> = Vec::new();
         for line in text.lines() {

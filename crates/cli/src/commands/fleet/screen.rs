@@ -6,7 +6,7 @@ mod tables;
 mod tests;
 mod wording;
 
-use corewise_machine::suggested_command;
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::fleet::Fleet;
 use corewise_model::fleet::conclude::{DeviatingNode, FleetConclusions, ProblemGroup};
 use corewise_model::fleet::node_list::format_node_list;
@@ -18,7 +18,7 @@ use crate::draw::story::{Story, StoryPart};
 use crate::draw::survey::StorageStatus;
 use crate::draw::text::{StyledLine, TextTone};
 use tables::{draw_drift, draw_models, draw_nodes, draw_problems, draw_racks};
-use wording::{drain_reason, is_slurm_name};
+use wording::{describe_outlook, drain_reason, is_slurm_name};
 
 /// Maximum rows of a table on a terminal.
 const MOST_ROWS: usize = 20;
@@ -34,9 +34,9 @@ pub fn compose_story(fleet: &Fleet, found: &FleetConclusions, kept: &StorageStat
         let parts = if is_cut { vec![draw_nodes(nodes, usize::MAX).into()] } else { Vec::new() };
         story.with_titled(Details, title, parts)
     };
-    let story = Story::new(suggested_command::fleet_report())
+    let story = Story::new(suggest_again(fleet))
         .with(Head, compose_head(fleet, found, kept))
-        .with(Answer, compose_answer(found))
+        .with(Answer, compose_answer(fleet, found))
         .with(Answer, compose_steps(found))
         .with(Evidence, compose_nodes("Worse than their peers", &found.outliers))
         .with(Evidence, compose_nodes("Uneven from visit to visit", &found.noisy))
@@ -49,6 +49,14 @@ pub fn compose_story(fleet: &Fleet, found: &FleetConclusions, kept: &StorageStat
     rest("All uneven nodes", story, &found.noisy).with(Notes, compose_notes(found, kept))
 }
 
+/// Returns the command that makes such a fleet again.
+fn suggest_again(fleet: &Fleet) -> SuggestedCommand {
+    match &fleet.made_by[..] {
+        [] => suggested_command::fleet_survey_hosts("hosts.txt"),
+        words => suggested_command::fleet_again(words),
+    }
+}
+
 fn compose_head(fleet: &Fleet, found: &FleetConclusions, kept: &StorageStatus) -> Vec<StoryPart> {
     let mut lines = Vec::new();
     if fleet.provenance.partial {
@@ -58,23 +66,35 @@ fn compose_head(fleet: &Fleet, found: &FleetConclusions, kept: &StorageStatus) -
     if let StorageStatus::Recalled(number, when) = kept {
         lines.push(StyledLine::new().faint(format!("fleet {number}, made {when}")).into_paragraph(2));
     }
-    let asked = format!("{} asked", format_count(found.asked, "node"));
-    let counts =
-        [asked, format!("{} answered", format_whole(found.answered as u64)), format_count(found.visits, "visit")];
+    let answered = format!("{} answered", format_whole(found.answered as u64));
+    let counts = [format_count(found.asked, "node"), answered, format_count(found.visits, "visit")];
     lines.push(StyledLine::new().strong(counts.join(" · ")).into_paragraph(2));
     lines
 }
 
-fn compose_answer(found: &FleetConclusions) -> Vec<StoryPart> {
+fn compose_answer(fleet: &Fleet, found: &FleetConclusions) -> Vec<StoryPart> {
     let sentence = |text: String| StyledLine::new().plain(format!(" {text}")).into_paragraph(1);
     let mut parts = vec![StyledLine::new().strong("What this means").into_paragraph(0)];
     parts.push(sentence(describe_outliers(found)));
+    // A survey that is complete visited all nodes again that could be proven.
+    let is_complete = fleet.provenance.origin.is_measured() && !fleet.provenance.partial;
+    if let Some(outlook) = found.outlook.as_ref().filter(|_| !is_complete) {
+        parts.extend(describe_outlook(outlook).into_iter().map(sentence));
+        if outlook.needs_visits() {
+            parts.push(sentence(describe_more_visits(fleet)));
+        }
+    }
     if let Some(first) = found.outliers.first() {
         parts.push(sentence(format!("The surest: {}.", wording::describe_node(first))));
     }
     if !found.noisy.is_empty() {
         let (count, list) = (format_count(found.noisy.len(), "node"), list_nodes(&found.noisy));
-        parts.push(sentence(format!("{count} differ from visit to visit more than their peers: {list}.")));
+        let verb = if found.noisy.len() == 1 {
+            "differs from visit to visit more than its peers"
+        } else {
+            "differ from visit to visit more than their peers"
+        };
+        parts.push(sentence(format!("{count} {verb}: {list}.")));
     }
     let missing = found.asked - found.answered;
     if missing > 0 {
@@ -86,12 +106,24 @@ fn compose_answer(found: &FleetConclusions) -> Vec<StoryPart> {
 fn describe_outliers(found: &FleetConclusions) -> String {
     let judged = format_count(found.judged, "node");
     match found.outliers.len() {
-        _ if found.judged == 0 => "No node can be judged yet.".to_owned(),
+        _ if found.judged == 0 => "No node can be compared with its peers yet.".to_owned(),
         0 => format!("None of {judged} is proven to be worse than its peers."),
+        1 => format!("1 of {judged} is worse than its peers: {}.", list_nodes(&found.outliers)),
         count => {
             let list = list_nodes(&found.outliers);
             format!("{} of {judged} are worse than their peers: {list}.", format_whole(count as u64))
         }
+    }
+}
+
+/// Says how more visits are made and added to those of this fleet.
+fn describe_more_visits(fleet: &Fleet) -> String {
+    let again = suggest_again(fleet).quoted_line();
+    match fleet.made_by.first().map(String::as_str) {
+        Some("add") => format!(
+            "More visits: visit all nodes again as before, then {again} with the earlier files and the new ones."
+        ),
+        _ => format!("More visits: {again}; the same command goes on with an unfinished survey."),
     }
 }
 

@@ -11,18 +11,22 @@ use corewise_machine::random::RandomGenerator;
 use corewise_machine::suggested_command;
 use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::digest::MOST_DIGEST_BYTES;
+use corewise_model::fleet::node_list::format_node_list;
 use corewise_model::fleet::{Fleet, NodeProblem, ProblemKind, VisitPolicy, next_visits};
+use corewise_sys::input::{self, InputKind};
+use corewise_sys::output::replace_file;
+use serde::{Deserialize, Serialize};
 
 use super::arguments::FleetSurveyArguments;
 use super::conclude_fleet;
-use super::engine::{OpenedFleet, explain_fleet_error, mark_complete};
+use super::engine::{FleetRunKind, OpenedFleet, explain_fleet_error, mark_complete};
 use super::reports::read_report;
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::interruption::InterruptionWatch;
 use crate::app::output::print_message;
 use crate::app::progress::ProgressDisplay;
 use crate::app::settings::ProgramSettings;
-use crate::draw::number::format_count;
+use crate::draw::number::{format_count, format_duration};
 use crate::draw::suggestion::quote_word;
 
 /// Time that a visit takes besides its budget: reaching the node, starting, calibrating, printing.
@@ -33,9 +37,14 @@ const MOST_REPORT_BYTES: u64 = MOST_DIGEST_BYTES as u64 + 1;
 impl FleetSurveyArguments {
     /// Visits the fleet, stores it and shows it.
     pub fn run_survey(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
-        let OpenedFleet { mut engine, folder } = self.engine.open_fleet("survey", settings)?;
+        let kind = FleetRunKind {
+            word: "survey",
+            examples: [suggested_command::fleet_survey_slurm(), suggested_command::fleet_survey_hosts("hosts.txt")],
+            is_other: &|_| false,
+        };
+        let OpenedFleet { mut engine, folder, nodes } = self.engine.open_fleet(&kind, settings)?;
         let interruption = InterruptionWatch::watch_signals()?;
-        let nodes = engine.list_nodes().map_err(explain_fleet_error)?;
+        SurveyPlanFile::note_changes(&folder, self.budget)?;
         let mut collector = VisitCollector::new(&nodes, &self, &folder, settings);
         let count = format_count(nodes.len(), "node");
         print_message(&format!("visiting {count}; results are in {}", folder.path().display()));
@@ -48,17 +57,21 @@ impl FleetSurveyArguments {
             jobs = self.next_jobs(&collector);
         }
         let is_interrupted = interruption.was_seen();
+        collector.describe_unlisted();
         let fleet = collector.conclude(is_interrupted);
         if is_interrupted {
             print_message(&"interrupted: the same command goes on with what is missing");
         } else {
-            mark_complete(&folder)?;
+            if fleet.nodes.iter().any(|node| !node.visits.is_empty()) {
+                mark_complete(&folder)?;
+            }
             describe_silent(&fleet, &folder);
         }
         conclude_fleet(&fleet, is_interrupted, settings)
     }
 
-    /// Returns the first visits of all usable nodes in random order, then their second ones in another; with them the ones of an earlier run.
+    /// Returns the first visits of all usable nodes in random order, then their second ones in another; with them the ones of an
+    /// earlier run, also those of nodes that are no longer listed.
     fn first_jobs(
         &self,
         nodes: &[KnownNode],
@@ -77,8 +90,8 @@ impl FleetSurveyArguments {
         let planned: BTreeSet<JobName> = jobs.iter().map(|job| job.name.clone()).collect();
         let stored = folder.list_results().map_err(explain_fleet_error)?;
         for name in stored.difference(&planned) {
-            let rack = racks.get(name.node.as_str());
-            jobs.extend(rack.map(|rack| self.make_job(&name.node, *rack, name.visit as usize)));
+            let rack = racks.get(name.node.as_str()).copied().flatten();
+            jobs.push(self.make_job(&name.node, rack, name.visit as usize));
         }
         Ok(jobs)
     }
@@ -87,8 +100,15 @@ impl FleetSurveyArguments {
     fn next_jobs(&self, collector: &VisitCollector<'_>) -> Vec<FleetJob> {
         let places = next_visits(&collector.fleet, &VisitPolicy::default());
         let nodes = places.into_iter().map(|place| &collector.fleet.nodes[place]);
+        let nodes = nodes.filter(|node| collector.listed.contains(&node.name));
         let last = |name: &str| collector.last_visits.get(name).copied().unwrap_or_default() as usize;
         nodes.map(|node| self.make_job(&node.name, node.rack.as_deref(), last(&node.name) + 1)).collect()
+    }
+
+    /// Returns the words after `corewise fleet` that make such a survey again.
+    fn typed_words(&self) -> Vec<String> {
+        let visit = suggested_command::fleet_visit(self.budget).words().iter().skip(3).cloned().collect::<Vec<_>>();
+        ["survey".to_owned()].into_iter().chain(self.engine.typed_words()).chain(visit).collect()
     }
 
     fn make_job(&self, node: &str, rack: Option<&str>, visit: usize) -> FleetJob {
@@ -105,6 +125,35 @@ impl FleetSurveyArguments {
     }
 }
 
+/// File of a folder of results that says how long its visits take.
+const PLAN: &str = "survey.json";
+
+/// The plan of a folder's visits: written before the first one.
+#[derive(Serialize, Deserialize)]
+struct SurveyPlanFile {
+    /// Duration of a visit in seconds.
+    budget_s: f64,
+}
+
+impl SurveyPlanFile {
+    /// Says if the visits of a folder so far had another duration, and writes the present one.
+    fn note_changes(folder: &FleetFolder, budget: Duration) -> Result<(), CommandFailure> {
+        let (path, plan) = (folder.path().join(PLAN), Self { budget_s: budget.as_secs_f64() });
+        let before = input::read_text(&path, InputKind::FleetResult).ok();
+        let before = before.and_then(|text| serde_json::from_str::<Self>(&text).ok()).map(|before| before.budget_s);
+        if let Some(before) =
+            before.filter(|before| before.total_cmp(&plan.budget_s).is_ne() && !folder.is_without_results())
+        {
+            let [before, now] = [before, plan.budget_s].map(|seconds| format_duration(1e9 * seconds));
+            print_message(&format!(
+                "note: visits so far took {before} each, new ones take {now}: they are judged together"
+            ));
+        }
+        let text = serde_json::to_vec(&plan).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
+        replace_file(&path, &text).map_err(|source| explain_fleet_error(FleetError::Folder { path, source }))
+    }
+}
+
 /// Says how nodes without a result are visited again.
 fn describe_silent(fleet: &Fleet, folder: &FleetFolder) {
     let silent = fleet.nodes.iter().filter(|node| node.problem.is_some()).count();
@@ -118,6 +167,8 @@ fn describe_silent(fleet: &Fleet, folder: &FleetFolder) {
 struct VisitCollector<'a> {
     fleet: Fleet,
     folder: &'a FleetFolder,
+    /// Names of the nodes that can be visited. The folder may have results of others.
+    listed: BTreeSet<String>,
     /// Number of the last visit of each node that was made or failed.
     last_visits: BTreeMap<String, u32>,
     bar: ProgressDisplay,
@@ -148,12 +199,27 @@ impl<'a> VisitCollector<'a> {
                 fleet.add_problem(&node.name, problem.clone());
             }
         }
+        fleet.made_by = arguments.typed_words();
         let bar = ProgressDisplay::new(settings.progress);
-        Self { fleet, folder, last_visits: BTreeMap::new(), bar, begun: Instant::now(), error: None }
+        let listed = nodes.iter().map(|node| node.name.clone()).collect();
+        Self { fleet, folder, listed, last_visits: BTreeMap::new(), bar, begun: Instant::now(), error: None }
     }
 
     fn seed(&self) -> u64 {
         self.fleet.provenance.seed
+    }
+
+    /// Says which nodes take part by their earlier visits alone.
+    fn describe_unlisted(&self) {
+        let nodes = self.fleet.nodes.iter().map(|node| node.name.as_str());
+        let unlisted: Vec<&str> = nodes.filter(|node| !self.listed.contains(*node)).collect();
+        if !unlisted.is_empty() {
+            let (count, list) = (format_count(unlisted.len(), "node"), format_node_list(unlisted.iter().copied()));
+            print_message(&format!(
+                "note: {count} of {} not listed any more, counted with earlier visits only: {list}",
+                self.folder.path().display()
+            ));
+        }
     }
 
     fn take_error(&mut self) -> Result<(), FleetError> {

@@ -4,6 +4,7 @@ pub mod arguments;
 mod story;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ use corewise_sys::input::{self, InputKind};
 use corewise_sys::output::replace_file;
 use serde::{Deserialize, Serialize};
 
-use super::engine::{OpenedFleet, explain_fleet_error, mark_complete};
+use super::engine::{FleetRunKind, OpenedFleet, explain_fleet_error, mark_complete};
 use crate::app::artifact::{ArtifactForm, PrintedArtifact};
 use crate::app::document::ArtifactDocument;
 use crate::app::failure::{CommandExit, CommandFailure};
@@ -35,6 +36,7 @@ use crate::app::output::{print_message, show_story};
 use crate::app::progress::ProgressDisplay;
 use crate::app::settings::ProgramSettings;
 use crate::app::user_store::{exit_after_storing, store_artifact_once};
+use crate::draw::number::format_count;
 use crate::draw::story::Story;
 use crate::draw::survey::StorageStatus;
 use arguments::{FleetTryArguments, NodeTryWords};
@@ -59,11 +61,20 @@ impl FleetTryArguments {
     pub fn run_try(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         let words = self.tried.shared_words()?;
         let until = Instant::now() + self.budget;
-        let OpenedFleet { mut engine, folder } = self.engine.open_fleet("try", settings)?;
+        let is_other = |folder: &FleetFolder| {
+            !folder.is_without_results()
+                && read_plan(folder).is_ok_and(|plan| plan.is_none_or(|plan| plan.words != words))
+        };
+        let examples = [
+            suggested_command::fleet_try(&["llc:0".to_owned()], &["./app".to_owned()]),
+            suggested_command::fleet_try_hosts(),
+        ];
+        let kind = FleetRunKind { word: "try", examples, is_other: &is_other };
+        let OpenedFleet { mut engine, folder, nodes: known } = self.engine.open_fleet(&kind, settings)?;
         let interruption = InterruptionWatch::watch_signals()?;
-        let known = engine.list_nodes().map_err(explain_fleet_error)?;
         let plan = self.open_plan(&folder, &known, words)?;
-        print_message(&format!("trying on {} nodes; results are in {}", plan.nodes.len(), folder.path().display()));
+        self.describe_nodes(&plan, &known);
+        print_message(&format!("results are in {}", folder.path().display()));
         let mut collector = RecordCollector::new(&plan, &known, &folder, self.budget, settings);
         let mut run = FleetRun::new(&mut *engine, &folder, self.engine.at_once as usize, interruption.stop());
         let mut is_complete = false;
@@ -90,7 +101,22 @@ impl FleetTryArguments {
         Ok(exit_after_storing(&kept, exit_of_verdict(&conclusions.verdict, interruption.was_seen())))
     }
 
-    /// Reads the plan of the folder, or makes one.
+    /// Says on how many nodes the command is tried, and why it is another number than was asked for.
+    fn describe_nodes(&self, plan: &FleetTryPlan, known: &[KnownNode]) {
+        let (nodes, asked) = (plan.nodes.len(), self.count as usize);
+        let others = known.iter().filter(|node| !plan.nodes.contains(&node.name)).count();
+        let why = match nodes.cmp(&asked) {
+            Ordering::Less if others > 0 => {
+                format!(", which the folder has; {others} more would be another experiment")
+            }
+            Ordering::Less => format!(", all that there are (-N {asked})"),
+            Ordering::Greater => format!(", which the folder has (-N {asked})"),
+            Ordering::Equal => String::new(),
+        };
+        print_message(&format!("trying on {}{why}", format_count(nodes, "node")));
+    }
+
+    /// Reads the plan of the folder, or makes one. A plan without any result is none: nodes and command may have been wrong.
     fn open_plan(
         &self,
         folder: &FleetFolder,
@@ -98,9 +124,7 @@ impl FleetTryArguments {
         words: NodeTryWords,
     ) -> Result<FleetTryPlan, CommandFailure> {
         let path = folder.path().join(PLAN);
-        if let Ok(text) = input::read_text(&path, InputKind::FleetResult) {
-            let plan: FleetTryPlan = serde_json::from_str(&text)
-                .map_err(|error| CommandFailure::unavailable_error(format!("{}: {error}", path.display())))?;
+        if let Some(plan) = read_plan(folder)?.filter(|_| !folder.is_without_results()) {
             return if plan.words == words { Ok(plan) } else { Err(refuse_folder(&path)) };
         }
         let seed = self.seed.unwrap_or_else(seed_from_clock);
@@ -110,6 +134,14 @@ impl FleetTryArguments {
         replace_file(&path, &text).map_err(|source| explain_fleet_error(FleetError::Folder { path, source }))?;
         Ok(plan)
     }
+}
+
+/// Reads the plan of a folder; `None` if it has none.
+fn read_plan(folder: &FleetFolder) -> Result<Option<FleetTryPlan>, CommandFailure> {
+    let path = folder.path().join(PLAN);
+    let Ok(text) = input::read_text(&path, InputKind::FleetResult) else { return Ok(None) };
+    let plan = serde_json::from_str(&text);
+    plan.map(Some).map_err(|error| CommandFailure::unavailable_error(format!("{}: {error}", path.display())))
 }
 
 fn refuse_folder(path: &std::path::Path) -> CommandFailure {

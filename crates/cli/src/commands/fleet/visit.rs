@@ -1,6 +1,6 @@
 //! `corewise fleet visit`: measures this machine quickly and prints one report.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corewise_lab::memory::{MeasuredMemory, MemoryRequest, map_memory};
 use corewise_lab::session::{seed_from_clock, unix_ms};
@@ -9,7 +9,7 @@ use corewise_machine::Machine;
 use corewise_model::Survey;
 use corewise_model::digest::memory_map_digest::MemoryMapDigest;
 use corewise_model::digest::survey_digest::SurveyDigest;
-use corewise_model::fleet::visit_report::{VISIT_SCHEMA, VisitReport, check_node_name};
+use corewise_model::fleet::visit_report::{VISIT_SCHEMA, VisitReport, check_node_name, check_rack_name};
 use corewise_sys::Root;
 use corewise_sys::condition::read_node_settings;
 use corewise_sys::process::{boot_id, host_name};
@@ -27,6 +27,8 @@ use crate::draw::json::to_json_line;
 
 /// Smallest budget in which memory is measured too: its buffers alone take seconds.
 const LEAST_WITH_MEMORY: Duration = Duration::from_secs(10);
+/// Smallest rest of the budget in which memory is measured.
+const LEAST_FOR_MEMORY: Duration = Duration::from_secs(3);
 /// Share of the budget for the survey if memory is measured.
 const SHARE_OF_SURVEY: f64 = 0.6;
 /// Variable in which Slurm names the node.
@@ -41,9 +43,10 @@ impl FleetVisitArguments {
         let interruption = InterruptionWatch::watch_signals()?;
         let bar = ProgressDisplay::new(settings.progress);
         let started_unix_ms = unix_ms();
-        let (of_survey, of_memory) = divide_budget(self.budget);
-        let survey = measure_survey(&machine, of_survey, &interruption, &bar)?;
-        let memory = of_memory.and_then(|budget| measure_memory(machine, budget, &interruption, &bar));
+        let begun = Instant::now();
+        let survey = measure_survey(&machine, survey_budget(self.budget), &interruption, &bar)?;
+        let left = memory_budget(self.budget, begun.elapsed());
+        let memory = left.and_then(|left| measure_memory(machine, left, &interruption, &bar));
         bar.clear_display();
         if interruption.was_seen() {
             return Err(CommandFailure::new(CommandExit::Interrupted, "the visit was interrupted"));
@@ -68,17 +71,21 @@ impl FleetVisitArguments {
         let node = self.node.clone().or_else(of_slurm).unwrap_or_else(host_name);
         let wrong = |why| CommandFailure::usage_error(why).with_hint("Name this machine with --node NAME.");
         check_node_name(&node).map_err(wrong)?;
+        self.rack.iter().try_for_each(|rack| check_rack_name(rack)).map_err(CommandFailure::usage_error)?;
         Ok(node)
     }
 }
 
-/// Returns the times of the survey and of the memory map, which a short visit leaves out.
-fn divide_budget(budget: Duration) -> (Duration, Option<Duration>) {
-    if budget < LEAST_WITH_MEMORY {
-        return (budget, None);
-    }
-    let of_survey = budget.mul_f64(SHARE_OF_SURVEY);
-    (of_survey, Some(budget.saturating_sub(of_survey)))
+/// Returns the measuring time of the survey.
+fn survey_budget(budget: Duration) -> Duration {
+    if budget < LEAST_WITH_MEMORY { budget } else { budget.mul_f64(SHARE_OF_SURVEY) }
+}
+
+/// Returns the time of the memory map after a survey that took `passed`: the rest. A short visit leaves it out, also one whose survey took
+/// nearly all, on a busy machine.
+fn memory_budget(budget: Duration, passed: Duration) -> Option<Duration> {
+    let left = budget.saturating_sub(passed);
+    (budget >= LEAST_WITH_MEMORY && left >= LEAST_FOR_MEMORY).then_some(left)
 }
 
 fn measure_survey(
@@ -119,7 +126,11 @@ mod tests {
     #[test]
     fn a_short_visit_leaves_memory_out_and_none_takes_longer_than_its_budget() {
         let seconds = Duration::from_secs;
-        assert_eq!(divide_budget(seconds(5)), (seconds(5), None));
-        assert_eq!(divide_budget(seconds(30)), (seconds(18), Some(seconds(12))));
+        assert_eq!((survey_budget(seconds(5)), memory_budget(seconds(5), seconds(1))), (seconds(5), None));
+        assert_eq!(
+            (survey_budget(seconds(30)), memory_budget(seconds(30), seconds(20))),
+            (seconds(18), Some(seconds(10)))
+        );
+        assert_eq!(memory_budget(seconds(30), seconds(29)), None, "a survey on a busy machine took it all");
     }
 }

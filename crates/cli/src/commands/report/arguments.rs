@@ -18,7 +18,7 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "report", after_help = AFTER)]
 pub struct ReportArguments {
-    /// Numbers of the results to report, as `history` shows them [default: the latest of each kind of this machine]
+    /// Numbers of the results to report, as `history` shows them [default: the latest of each kind of this machine, and the latest fleet]
     #[arg(value_name = "N")]
     pub numbers: Vec<i64>,
     /// The file to write, replacing an existing one; `-` writes to standard output [default: report.html, or report.md]

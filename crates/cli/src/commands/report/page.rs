@@ -106,7 +106,9 @@ impl ReportPage {
 
     fn page_title(&self) -> String {
         let machines = self.list_machines();
-        let machine = machines.first().map_or_else(|| "unknown machine".to_owned(), |machine| machine_name(machine));
+        let of_many = || self.sections.iter().find_map(|section| section.result.as_ref()?.machines.clone());
+        let unknown = || of_many().unwrap_or_else(|| "unknown machine".to_owned());
+        let machine = machines.first().map_or_else(unknown, |machine| machine_name(machine));
         let several = if machines.len() > 1 { " and others" } else { "" };
         match self.sections.iter().filter(|section| section.result.is_some()).collect::<Vec<_>>().as_slice() {
             [one] => format!("{} · {machine}", one.title),

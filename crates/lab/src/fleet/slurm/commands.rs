@@ -200,7 +200,10 @@ fn describe_failure(ended: &EndedChild) -> String {
         return format!("no answer within {} s", LONGEST_COMMAND.as_secs());
     }
     let line = last_line(&ended.errors);
-    let said = line.split_once("error: ").map_or(line.as_str(), |(_, said)| said);
+    let said = ["error: ", "fatal: "]
+        .iter()
+        .find_map(|prefix| line.split_once(prefix))
+        .map_or(line.as_str(), |(_, said)| said);
     if said.is_empty() { "it failed without a word".to_owned() } else { said.to_owned() }
 }
 
@@ -233,6 +236,23 @@ mod tests {
         };
         assert_eq!(names("n[0-2,4],m1"), ["n1", "n2", "n4"]);
         assert_eq!([names(""), names("/home/nodes"), names("n[0-")], [const { Vec::<String>::new() }; 3]);
+    }
+
+    #[test]
+    fn what_slurm_says_has_its_program_once() {
+        let failed = |errors: &str| {
+            describe_failure(&EndedChild {
+                outcome: ChildOutcome::Exited(Some(1)),
+                output: Vec::new(),
+                errors: errors.into(),
+            })
+        };
+        assert_eq!(
+            failed("sinfo: fatal: Unable to process configuration file\n"),
+            "Unable to process configuration file"
+        );
+        assert_eq!(failed("slurm_load: noise\nsbatch: error: Batch job refused\n"), "Batch job refused");
+        assert_eq!(failed("no prefix"), "no prefix");
     }
 
     #[test]

@@ -14,6 +14,7 @@ const MOST_BLOCKS: usize = 200_000;
 impl Artifact for FleetExperiment {
     const KIND: &'static str = "fleet-experiment";
     const SCHEMA: &'static str = "corewise/fleet-experiment/1";
+    const OF_ONE_MACHINE: bool = false;
     type Conclusions = FleetExperimentConclusions;
 
     fn check_loaded(&self) -> Result<(), String> {

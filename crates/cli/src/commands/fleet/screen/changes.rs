@@ -4,7 +4,7 @@ use corewise_machine::suggested_command;
 use corewise_model::fleet::compare::{FleetChanges, NodeChange};
 use corewise_model::fleet::node_list::format_node_list;
 
-use super::wording::{describe_chance, describe_deviation};
+use super::wording::{describe_chance, describe_deviation, describe_outlook};
 use super::{LONGEST_LIST, MOST_ROWS, compose_table};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::format_count;
@@ -18,10 +18,14 @@ pub fn compose_changes(numbers: [i64; 2], changes: &FleetChanges) -> Story {
     let sentence = |text: String| StyledLine::new().plain(text).into_paragraph(2);
     let compared = format_count(changes.compared, "node");
     let head = match (changes.worse.len(), changes.better.len()) {
+        (0, 0) if changes.compared == 0 => {
+            "No node can be compared: none has visits of its model in both fleets.".to_owned()
+        }
         (0, 0) => format!("None of {compared} is proven to have changed otherwise than its peers."),
         (worse, better) => format!("Of {compared}, {worse} became worse than their peers did, and {better} better."),
     };
     let mut answer = vec![StyledLine::new().strong(head).into_paragraph(2)];
+    answer.extend(changes.outlook.iter().flat_map(describe_outlook).map(sentence));
     let lists = [("No longer visited", &changes.gone), ("New", &changes.new)];
     for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
         let list = make_printable(&format_node_list(names.iter().map(String::as_str)));
@@ -32,6 +36,10 @@ pub fn compose_changes(numbers: [i64; 2], changes: &FleetChanges) -> Story {
         .with(Answer, answer)
         .with(Evidence, compose_table("Worse than before", draw_changes(&changes.worse), changes.worse.len()))
         .with(Evidence, compose_table("Better than before", draw_changes(&changes.better), changes.better.len()))
+        .with(
+            Evidence,
+            compose_table("Not proven, but closest to it", draw_changes(&changes.closest), changes.closest.len()),
+        )
         .with(Notes, vec![StyledLine::new().faint(note).into_paragraph(2)])
 }
 

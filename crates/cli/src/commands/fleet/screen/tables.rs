@@ -52,9 +52,9 @@ pub fn draw_models(found: &FleetConclusions, most: usize) -> TextGrid {
         GridColumn::text("processor", 0).shrinking_to(16),
         GridColumn::number("nodes", "", 0),
         GridColumn::text("speed", 0),
-        GridColumn::text("of nine in ten nodes", 0),
+        GridColumn::text("spread of 90 % of them", 0),
         GridColumn::text("memory", 2),
-        GridColumn::text("judged", 1),
+        GridColumn::text("compared", 1),
     ]);
     for model in found.models.iter().take(most) {
         let level = |quantity| model.quantities.iter().find(|level| level.quantity == quantity);
@@ -113,8 +113,8 @@ pub fn draw_drift(drift: &[SettingDrift], most: usize) -> TextGrid {
         GridColumn::number("nodes", "", 0),
         GridColumn::text("usual value", 0).shrinking_to(12),
         GridColumn::number("nodes", "", 1),
-        GridColumn::text("goes with", 0),
-        GridColumn::text("odd nodes", 2).shrinking_to(12),
+        GridColumn::text("odd nodes are", 0),
+        GridColumn::text("names of odd nodes", 2).shrinking_to(12),
     ]);
     for setting in drift.iter().take(most) {
         let Some((usual, odd)) = setting.values.split_first() else { continue };

@@ -1,6 +1,7 @@
 //! The report of made-up fleets.
 
 use corewise_model::Artifact as _;
+use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::fleet::compare::compare_fleets;
 use corewise_model::fleet::{Fleet, VisitPolicy};
 use corewise_model::simulate::{FleetWorld, SimulatedFleet};
@@ -26,7 +27,7 @@ fn slow_nodes_come_with_their_cause_and_the_line_to_paste() {
     let found = fleet.draw_conclusions();
     let text = report(&fleet).screen_at_width(160).to_plain();
     let first = &found.outliers[0];
-    assert!(text.contains("120 nodes asked · 118 answered"), "{text}");
+    assert!(text.contains("120 nodes · 118 answered"), "{text}");
     assert!(text.contains("governor powersave (peers performance): another governor"), "{text}");
     assert!(text.contains("memory 192.0 GiB (peers 256.0 GiB): a memory module may be missing"), "{text}");
     assert!(
@@ -67,6 +68,54 @@ fn what_cannot_be_said_is_said() {
     let mut made = SimulatedFleet::new(world, 1);
     made.visit_all(&VisitPolicy::default());
     let text = report(&made.fleet).screen_at_width(120).to_plain();
-    assert!(text.contains("No node can be judged yet."), "{text}");
-    assert!(text.contains("6 nodes cannot be judged: there are fewer than 8 machines of their model."), "{text}");
+    assert!(text.contains("No node can be compared with its peers yet."), "{text}");
+    assert!(text.contains("6 nodes cannot be compared: there are fewer than 8 machines of their model."), "{text}");
+}
+
+/// A fleet of 30 nodes with two visits each, as `fleet add` made it.
+fn added_fleet() -> Fleet {
+    let world = FleetWorld { nodes: 30, models: 1, slow: 0.0, spikes: 0.0, ..FleetWorld::default() };
+    let mut made = SimulatedFleet::new(world, 1);
+    (0..2).for_each(|_| (0..30).for_each(|node| made.visit(node)));
+    let mut fleet = made.fleet;
+    fleet.provenance.origin = ArtifactOrigin::Imported { file: "a".into(), format: "b".into(), remarks: Vec::new() };
+    fleet.made_by = ["add", "a.txt"].map(str::to_owned).to_vec();
+    fleet
+}
+
+#[test]
+fn too_few_visits_are_no_all_clear() {
+    let mut fleet = added_fleet();
+    let shown = |fleet: &Fleet| report(fleet).screen_at_width(200).to_plain();
+    let text = shown(&fleet);
+    assert!(text.contains("None of 30 nodes is proven to be worse than its peers."), "{text}");
+    assert!(text.contains("2 visits a node cannot prove any single one, at least 6 are needed."), "{text}");
+    assert!(text.contains("then `corewise fleet add a.txt` with the earlier files and the new ones."), "{text}");
+    fleet.provenance.origin = ArtifactOrigin::Measured;
+    assert!(!shown(&fleet).contains("are needed"), "a complete survey visits again what can be proven");
+    fleet.nodes.iter_mut().for_each(|node| node.name.insert_str(0, "x-"));
+    let text =
+        changes::compose_changes([1, 2], &compare_fleets(&added_fleet(), &fleet)).screen_at_width(120).to_plain();
+    assert!(text.contains("none has visits of its model in both fleets") && !text.contains("None of 0"), "{text}");
+}
+
+#[test]
+fn the_command_that_makes_a_fleet_again_is_the_one_that_made_it() {
+    let mut fleet = added_fleet();
+    let command = |fleet: &Fleet| crate::draw::markdown::write_story(&report(fleet), Some(4));
+    assert!(command(&fleet).contains("corewise fleet add a.txt"), "{}", command(&fleet));
+    fleet.made_by = ["survey", "--slurm", "--nodelist", "n[0-3]"].map(str::to_owned).to_vec();
+    assert!(command(&fleet).contains("corewise fleet survey --slurm --nodelist 'n[0-3]'"), "{}", command(&fleet));
+}
+
+#[test]
+fn one_node_is_and_several_are() {
+    let mut found = small_fleet().draw_conclusions();
+    assert!(describe_outliers(&found).contains("nodes are worse than their peers"));
+    found.outliers.truncate(1);
+    assert!(
+        describe_outliers(&found).contains("1 of 118 nodes is worse than its peers: "),
+        "{}",
+        describe_outliers(&found)
+    );
 }

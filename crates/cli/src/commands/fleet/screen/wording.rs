@@ -3,6 +3,7 @@
 use corewise_model::fleet::FleetQuantity;
 use corewise_model::fleet::causes::NodeCause;
 use corewise_model::fleet::conclude::DeviatingNode;
+use corewise_model::fleet::outlook::ProofOutlook;
 
 use crate::draw::number::{format_brief, format_count, format_digits, format_whole};
 use crate::draw::printable::{make_printable, printable_prefix};
@@ -79,6 +80,25 @@ pub fn describe_node(node: &DeviatingNode) -> String {
     let causes = if causes.is_empty() { String::new() } else { format!("; {causes}") };
     let name = make_printable(&node.node);
     format!("{name}, {}: {change}{interval} in {visits}, by chance {chance}{causes}", node.quantity)
+}
+
+/// Describes what a proof would take.
+pub fn describe_outlook(outlook: &ProofOutlook) -> Vec<String> {
+    let visits = format_count(outlook.visits, "visit");
+    let reach = outlook.is_out_of_reach().then(|| {
+        format!(
+            "That says little: {visits} a node cannot prove any single one, at least {} are needed.",
+            outlook.least_visits
+        )
+    });
+    let closest = outlook.closest.as_ref().map(|closest| {
+        let name = make_printable(&closest.node);
+        match closest.more_visits {
+            Some(more) => format!("Closest to a proof is {name}: about {} of it and its peers would decide, if they are like those so far.", format_count(more, "more visit")),
+            None => format!("Closest to a proof is {name}, but its visits so far point to no proof."),
+        }
+    });
+    reach.into_iter().chain(closest).collect()
 }
 
 /// Returns the reason for Slurm, without characters that a shell or Slurm would read.
