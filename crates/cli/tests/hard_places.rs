@@ -247,7 +247,7 @@ fn ctrl_c_after_the_last_measurement_changes_nothing() {
     stdout.read_to_end(&mut document).unwrap();
     assert_eq!(said_at_the_end(run), (Some(0), String::new()));
     let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
-    // On a busy machine the time may not be enough for all rounds, which is told; the signal is no reason.
+    // On a busy machine the time may not be enough for all rounds, which is said; the signal is no reason.
     let survey = &document["observed"];
     let is_of_rounds = |what: &str| what.ends_with(" rounds") && !what.starts_with("interrupts");
     let lacks_rounds = survey["gaps"].as_array().unwrap().iter().any(|gap| is_of_rounds(gap["what"].as_str().unwrap()));

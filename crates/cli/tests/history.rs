@@ -36,7 +36,7 @@ fn machines_that_share_a_history_do_not_share_its_surveys() {
         let script = "hostname the-other-one && exec \"$@\"";
         let mut command = Command::new("unshare");
         command.args(["--uts", "--map-root-user", "sh", "-c", script, "sh"]).arg(own.get_program()).args(arguments);
-        own.get_envs().for_each(|(name, value)| drop(value.map(|value| command.env(name, value))));
+        command.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.current_dir(place.path()).output().unwrap()
     };
     let has_id = std::fs::read_to_string("/etc/machine-id").is_ok_and(|id| id.trim().len() == 32);

@@ -326,7 +326,7 @@ fn wrong_roles_are_refused(stage: &PartsStage) {
         (&[server[0], server[1], "--on", "server=999999"], "999999"),
         (&[server[0], server[1], "--on", "server=0@bind:77"], "node:77"),
         (&[server[0], server[1], "--on", "server=0, server=1"], "two roles are named server"),
-        (&[server[0], server[1], "--threads", "2"], "cannot be used with"),
+        (&[server[0], server[1], "--threads", "2"], "does not get its number of threads"),
     ];
     for (words, part) in cases {
         let made = stage.output(words, "echo score 1");

@@ -140,15 +140,21 @@ fn a_watched_program_is_stored_compared_and_shown() {
 fn the_watcher_and_its_supervisor_are_no_part_of_the_program() {
     let place = TestPlace::new();
     let script = "for step in 1 2 3 4 5 6 7 8; do echo a | cat; done";
-    let run = place.corewise(&["talk", "--no-store", "--json", "--", "sh", "-c", script]).output().unwrap();
-    if run.status.code() == Some(3) {
-        return println!("skipped: {}", text(&run.stderr));
+    // A wake in an interrupt may count as one by the program that ran, which may be the corewise of another test.
+    for attempt in 1.. {
+        let run = place.corewise(&["talk", "--no-store", "--json", "--", "sh", "-c", script]).output().unwrap();
+        if run.status.code() == Some(3) {
+            return println!("skipped: {}", text(&run.stderr));
+        }
+        let document: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let vertices = document["observed"]["vertices"].as_array().unwrap();
+        assert!(!vertices.is_empty() && vertices.iter().all(|vertex| vertex["name"] != "corewise-watch"), "{document}");
+        let gaps = document["observed"]["gaps"].to_string();
+        if !gaps.contains("not watched: corewise") {
+            break;
+        }
+        assert!(attempt < 5, "{gaps}");
     }
-    let document: Value = serde_json::from_slice(&run.stdout).unwrap();
-    let vertices = document["observed"]["vertices"].as_array().unwrap();
-    assert!(!vertices.is_empty() && vertices.iter().all(|vertex| vertex["name"] != "corewise-watch"), "{document}");
-    let gaps = document["observed"]["gaps"].to_string();
-    assert!(!gaps.contains("not watched: corewise"), "{gaps}");
 }
 
 #[test]
@@ -245,7 +251,7 @@ fn threads_of_a_plain_command_have_roles() {
     let document: Value = serde_json::from_slice(&run.stdout).unwrap();
     let arms = document["observed"]["experiment"]["arms"].as_array().unwrap();
     assert!(arms.iter().any(|arm| arm["name"] == "all=1" && arm["roles"][0]["cpus"] == "1"), "{arms:?}");
-    // The mask of a role is ours, not one that the program set.
+    // The mask of a role is ours, not the program's own.
     let trials = document["observed"]["trials"].as_array().unwrap();
     assert!(!trials.is_empty() && trials.iter().all(|trial| trial["observed"]["own_mask"].is_null()), "{trials:?}");
 }

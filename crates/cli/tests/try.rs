@@ -225,7 +225,7 @@ fn running(place: &TestPlace, runs: u32) -> Result<std::process::Child, Failed> 
     Ok(child)
 }
 
-/// The session goes on to the end, and its verdict is that of one that was never cut off.
+/// The session goes on to the end, and its verdict is that of an uncut one.
 fn goes_on(place: &TestPlace) -> TryOutcome {
     let document: Value =
         serde_json::from_str(&said(&mut place.corewise(&["try", "--no-confirm", "--resume", "--json"]), 1)?)?;

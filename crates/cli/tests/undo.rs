@@ -154,7 +154,7 @@ impl UndoBench {
 
     /// Runs `corewise undo` on the journals: exit status, standard output; nothing is said on standard error.
     fn undo(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        // Instances of ftrace belong to the kernel: those that other tests left behind go first.
+        // Instances of ftrace belong to the kernel: leftovers of other tests go first.
         if !events::left_instances().is_empty() {
             let elsewhere = self.place.path().join("elsewhere");
             self.place.corewise(&["undo", "--journal", elsewhere.to_str().unwrap()]).output().unwrap();

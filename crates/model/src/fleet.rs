@@ -147,7 +147,7 @@ impl Fleet {
             started_unix_ms: report.started_unix_ms,
             configuration,
             others_busy: report.survey.others_busy,
-            values: self.quantities.iter().map(|quantity| quantity.read_report(report)).collect(),
+            values: self.quantities.iter().map(|quantity| report.read_quantity(*quantity)).collect(),
         };
         let node = self.find_or_add_node(&report.node);
         let place = node.visits.partition_point(|earlier| earlier.started_unix_ms < visit.started_unix_ms);

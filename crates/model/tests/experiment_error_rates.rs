@@ -169,7 +169,7 @@ fn a_real_gain_is_not_given_up_without_proof() {
     }
 }
 
-/// A guard that is worse by its margin passes in no more than the error rate, and one that is equal passes.
+/// A guard that is worse by its margin passes in no more than the error rate, and an equal one passes.
 #[test]
 fn guards_pass_by_proof() {
     let passes = |gain: f64, noise: f64| {

@@ -188,7 +188,7 @@ fn named(folder: &Path, entries: &[LinkFileEntry]) -> Result<(), Failed> {
     same("files", files, entries.iter().map(LinkFileEntry::path).collect())
 }
 
-/// What is said of each file beyond "cpus are row numbers", which is said of those that name none.
+/// What is said of each file beyond "cpus are row numbers", which is said of files that name none.
 fn remarks(folder: &Path, entries: &[LinkFileEntry]) -> Result<(), Failed> {
     let mut text = String::new();
     for entry in entries.iter().filter(|entry| entry.file != PASTED) {

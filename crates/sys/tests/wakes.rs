@@ -66,7 +66,9 @@ fn play_pipes_on(cpu: Option<u32>) -> [u32; 2] {
     let (mut here, mut there_out) = std::io::pipe().unwrap();
     let (mut there, mut here_out) = std::io::pipe().unwrap();
     let partner = std::thread::Builder::new().name("partner".into()).spawn(move || {
-        cpu.map(|cpu| pin_current(cpu).unwrap());
+        if let Some(cpu) = cpu {
+            pin_current(cpu).unwrap();
+        }
         let mut byte = [0];
         while there.read(&mut byte).unwrap() == 1 {
             there_out.write_all(&byte).unwrap();

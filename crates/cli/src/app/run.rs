@@ -39,6 +39,7 @@ pub struct CommandDocument {
 }
 
 /// Returns the document of a type, with command lines that print it.
+#[cfg_attr(not(test), expect(clippy::extra_unused_type_parameters, reason = "tests compare the files with the type"))]
 pub const fn command_document<T: JsonSchema>(name: &'static str, examples: &'static [&'static str]) -> CommandDocument {
     CommandDocument {
         name,

@@ -110,12 +110,6 @@ fn compare_stored(before: i64, after: i64, settings: &ProgramSettings) -> Result
     let store = open_existing_store(settings, &suggested_command::first_survey())?;
     let of = |number| store.find_entry(number).map_err(explain_store_error);
     let (earlier, later) = (of(before)?, of(after)?);
-    if before == after {
-        return Err(CommandFailure::usage_error(format!(
-            "{before} is the same result on both sides: nothing can have changed"
-        ))
-        .with_hint("Name two different numbers, the earlier one first."));
-    }
     if earlier.kind != later.kind {
         let what =
             format!("number {before} is of the kind {}, and number {after} of the kind {}", earlier.kind, later.kind);

@@ -34,11 +34,11 @@ fn a_placement_is_judged_over_hosts_and_the_same_command_goes_on_with_what_is_mi
     let words = ["fleet", "try", "--hosts", hosts, "-F", config, "--to", to, "--json", "--seed", "1"];
     let command = ["--rest=0s", "--on", "0", "--", "sh", "-c", "sleep 0.0$(grep -c . /proc/$$/status | cut -c1)"];
     // An attempt in which no node gave a result is no experiment: the command is corrected, and the list of hosts.
-    fs::write(&hosts, "gone\n").unwrap();
+    fs::write(hosts, "gone\n").unwrap();
     let failed = place.corewise(&[&words[..], &["--on", "0", "--", "tru"]].concat()).output().unwrap();
     assert_eq!(failed.status.code(), Some(3), "{}", text(&failed.stderr));
     assert!(text(&failed.stderr).contains("trying on 1 node, all that there are (-N 16)"), "{}", text(&failed.stderr));
-    fs::write(&hosts, "node[0-5]\ngone\n").unwrap();
+    fs::write(hosts, "node[0-5]\ngone\n").unwrap();
     let run = || place.corewise(&[&words[..], &command].concat()).output().unwrap();
     let (first, said) = printed(&run());
     let nodes = first["conclusions"]["nodes"].as_array().unwrap();

@@ -30,7 +30,7 @@ impl SlurmCluster {
             return None;
         }
         static USED: AtomicU16 = AtomicU16::new(0);
-        // Below those that the kernel gives to other programs.
+        // Below the kernel's own range for other programs.
         let port = 10_000 + (std::process::id() % 220) as u16 * 100 + USED.fetch_add(10, Ordering::Relaxed) % 100;
         let inside = inside.iter().map(|word| (*word).to_owned()).collect();
         let mut cluster =

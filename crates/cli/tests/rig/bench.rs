@@ -28,7 +28,7 @@ true";
 /// An emulator keeps one cpu of the host busy. More than a few would take much memory.
 const MOST_AT_ONCE: usize = 4;
 
-/// So many of the longest scenarios are named.
+/// Number of the longest scenarios that are named.
 const LONGEST: usize = 6;
 
 /// A machine, and what is to be done on it in one boot.

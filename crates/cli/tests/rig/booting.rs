@@ -1,4 +1,4 @@
-//! A machine that does not come up fails the run, and its console tells why.
+//! A machine that does not come up fails the run, and its console says why.
 
 use std::sync::Arc;
 

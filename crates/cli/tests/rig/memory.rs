@@ -1,4 +1,4 @@
-//! Scenarios: memory comes from the nodes that were asked for, as /proc/PID/numa_maps of a command that fills some tells, and as the buffers of
+//! Scenarios: memory comes from the nodes that were asked for, as /proc/PID/numa_maps of a command that fills some shows, and as the buffers of
 //! a map of memory are looked up.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,7 +15,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "threads_take_turns_on_the_cpus", each_change: ONCE, applies: HAS_TWO, run: turns },
 ];
 
-/// So many cpus take turns at most; the first, the last and some between them.
+/// Maximum number of cpus that take turns; the first, the last and some between them.
 const TURNS: usize = 5;
 
 fn roles(guest: &mut RigGuest) -> ScenarioOutcome {

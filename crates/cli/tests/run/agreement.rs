@@ -86,7 +86,7 @@ fn each(tool: &str, sees: impl Fn(&[&str]) -> std::result::Result<CpuSet, Failed
 }
 
 /// Expressions that this machine has, and the sets that they are: worked out from the mask and the kernel's files, not by
-/// corewise. Only for a pattern that has a choice, the set is that which `corewise place` shows.
+/// corewise. Only for a pattern that has a choice, the set is the one of `corewise place`.
 fn asked_for() -> std::result::Result<Vec<(String, CpuSet)>, Failed> {
     let all = affinity::current_affinity()?;
     // Numbers may name isolated cpus; words leave them out.

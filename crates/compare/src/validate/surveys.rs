@@ -45,7 +45,7 @@ impl SurveyShape {
     }
 }
 
-/// Prints how often equal cpus are called different, and how often one that differs is found.
+/// Prints how often equal cpus are called different, and how often a different one is found.
 pub fn print_tables(share: f64, bounds: &mut ErrorBounds) {
     equal_cpus(share, bounds);
     moving_neighbour(share, bounds);

@@ -13,7 +13,7 @@ use crate::{CALLER, FEWEST, TruthOutcome};
 const RIGHT: f64 = 0.98;
 /// Of stalls in which no other task ran, at least this share must be counted with the load.
 const MAIN: f64 = 0.75;
-/// So many that are wrong are shown.
+/// Maximum number of wrong ones that are shown.
 const SHOWN: usize = 6;
 
 /// What is right.

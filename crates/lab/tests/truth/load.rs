@@ -32,7 +32,7 @@ pub struct Logged {
 
 /// A load that runs.
 pub enum RunningLoad {
-    /// None, or one that logs elsewhere.
+    /// None, or one with another log.
     None,
     /// On a thread of its own, until it is told to end.
     Thread { thread: JoinHandle<std::io::Result<Vec<Logged>>>, end: Arc<AtomicBool> },
@@ -187,7 +187,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// So many times at most.
+    /// Maximum number of times.
     pub fn new(most: usize, period: Duration) -> Self {
         // Large room that is zero is the system's fresh pages: none is there until it is touched.
         let memory = vec![0; most * PAGES * PAGE_BYTES];

@@ -24,9 +24,9 @@ use observe::{ObserveRequest, ObservedPlace, ObservedStalls};
 
 type TruthOutcome = Result<Completion, Failed>;
 
-/// So many stalls of a kind must have been logged.
+/// Least number of logged stalls of a kind.
 const FEWEST: usize = 300;
-/// So often is observed until nothing is missing.
+/// Maximum number of observations until nothing is missing.
 const TRIES: usize = 10;
 /// The name of the other task, as the kernel cuts it off at 15 bytes.
 const TASK: &str = "truth-task";
@@ -130,7 +130,7 @@ impl KernelTick {
     /// The rates that Linux can be built with (kernel/Kconfig.hz).
     const HERTZ: [u64; 4] = [100, 250, 300, 1_000];
 
-    /// The rate and the phase on which most are, beyond those that would be there by chance.
+    /// The rate and the phase on which most are, beyond chance.
     fn of(times_ns: &[u64]) -> Self {
         let ticks = Self::HERTZ.iter().flat_map(|hertz| {
             let period_ns = 1_000_000_000 / hertz;

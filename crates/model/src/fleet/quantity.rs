@@ -4,11 +4,7 @@ use corewise_machine::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::VisitReport;
 use crate::compare::ComparedQuantity;
-use crate::digest::memory_map_digest::MemoryMapDigest;
-use crate::digest::survey_digest::{QuantityDigest, SurveyDigest};
-use crate::links::CpuRelation;
 
 vocabulary! {
     /// Quantities of a node, each one number a visit.
@@ -100,36 +96,4 @@ impl FleetQuantity {
             false => Err(format!("{self} cannot be {value} {}", self.unit())),
         }
     }
-
-    /// Reads its value from a report; `None` if it was not measured.
-    pub fn read_report(self, report: &VisitReport) -> Option<f64> {
-        let typical = |quantity| find_quantity(&report.survey, quantity).map(|digest| digest.typical);
-        let memory = |read: fn(&MemoryMapDigest) -> Option<f64>| report.memory.as_ref().and_then(read);
-        match self {
-            Self::Speed => typical(ComparedQuantity::P50),
-            Self::SlowestCpu => find_quantity(&report.survey, ComparedQuantity::P50).and_then(compare_slowest),
-            Self::Tail => typical(ComparedQuantity::P99_9),
-            Self::LostTime => typical(ComparedQuantity::Lost),
-            Self::Interrupts => typical(ComparedQuantity::InterruptRate),
-            Self::LinkCost => nearest_cost(&report.survey),
-            Self::MemoryLatency => memory(|memory| memory.nearest_ns),
-            Self::MemoryBandwidth => memory(|memory| memory.nearest_read_gb_s),
-        }
-    }
-}
-
-fn find_quantity(survey: &SurveyDigest, quantity: ComparedQuantity) -> Option<&QuantityDigest> {
-    survey.quantities.iter().find(|digest| digest.quantity == quantity)
-}
-
-/// Returns the slowest cpu's time against the typical one; `None` with one cpu.
-fn compare_slowest(digest: &QuantityDigest) -> Option<f64> {
-    let has_others = digest.lowest.cpu != digest.highest.cpu;
-    (has_others && digest.typical > 0.0).then(|| digest.highest.value / digest.typical)
-}
-
-/// Returns the cost of the nearest class between different cores: equal machines have the same one, with SMT or without.
-fn nearest_cost(survey: &SurveyDigest) -> Option<f64> {
-    let between_cores = survey.links.iter().filter(|class| class.relation != CpuRelation::SameCore);
-    between_cores.min_by_key(|class| class.relation).map(|class| class.median_ns)
 }

@@ -98,7 +98,10 @@ fn a_report_fits_and_different_settings_stay_different() {
         report.fit().configuration["command_line"].clone()
     });
     assert!(one != other && one.len() < 80, "{one}");
-    assert_eq!(FleetQuantity::Speed.read_report(&fitted("a")), FleetQuantity::Speed.read_report(&report("n1", 512, 1)));
+    assert_eq!(
+        fitted("a").read_quantity(FleetQuantity::Speed),
+        report("n1", 512, 1).read_quantity(FleetQuantity::Speed)
+    );
 }
 
 #[test]

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::FleetQuantity;
 use crate::artifact::check_numbers;
+use crate::compare::ComparedQuantity;
 use crate::digest::memory_map_digest::MemoryMapDigest;
-use crate::digest::survey_digest::SurveyDigest;
+use crate::digest::survey_digest::{QuantityDigest, SurveyDigest};
 use crate::digest::{fits_digest, shorten_text};
+use crate::links::CpuRelation;
 
 /// Name of the report's JSON documents.
 pub const VISIT_SCHEMA: &str = "corewise/fleet-visit/1";
@@ -81,6 +83,22 @@ impl VisitReport {
         texts.chain(settings).try_for_each(|text| check_text("text", text))
     }
 
+    /// Reads the value of a quantity; `None` if it was not measured.
+    pub fn read_quantity(&self, quantity: FleetQuantity) -> Option<f64> {
+        let typical = |quantity| find_quantity(&self.survey, quantity).map(|digest| digest.typical);
+        let memory = |read: fn(&MemoryMapDigest) -> Option<f64>| self.memory.as_ref().and_then(read);
+        match quantity {
+            FleetQuantity::Speed => typical(ComparedQuantity::P50),
+            FleetQuantity::SlowestCpu => find_quantity(&self.survey, ComparedQuantity::P50).and_then(compare_slowest),
+            FleetQuantity::Tail => typical(ComparedQuantity::P99_9),
+            FleetQuantity::LostTime => typical(ComparedQuantity::Lost),
+            FleetQuantity::Interrupts => typical(ComparedQuantity::InterruptRate),
+            FleetQuantity::LinkCost => nearest_cost(&self.survey),
+            FleetQuantity::MemoryLatency => memory(|memory| memory.nearest_ns),
+            FleetQuantity::MemoryBandwidth => memory(|memory| memory.nearest_read_gb_s),
+        }
+    }
+
     /// Checks that the numbers which are compared can have been measured.
     fn check_values(&self) -> Result<(), String> {
         let survey = &self.survey;
@@ -89,7 +107,7 @@ impl VisitReport {
         }
         check_share_of_others(survey.others_busy)?;
         for quantity in FleetQuantity::ALL {
-            quantity.read_report(self).map_or(Ok(()), |value| quantity.check_value(value))?;
+            self.read_quantity(quantity).map_or(Ok(()), |value| quantity.check_value(value))?;
         }
         let typical =
             survey.quantities.iter().map(|digest| (digest.lowest.value, digest.typical, digest.highest.value));
@@ -105,6 +123,22 @@ impl VisitReport {
             }
         }
     }
+}
+
+fn find_quantity(survey: &SurveyDigest, quantity: ComparedQuantity) -> Option<&QuantityDigest> {
+    survey.quantities.iter().find(|digest| digest.quantity == quantity)
+}
+
+/// Returns the slowest cpu's time against the typical one; `None` with one cpu.
+fn compare_slowest(digest: &QuantityDigest) -> Option<f64> {
+    let has_others = digest.lowest.cpu != digest.highest.cpu;
+    (has_others && digest.typical > 0.0).then(|| digest.highest.value / digest.typical)
+}
+
+/// Returns the cost of the nearest class between different cores: equal machines have the same one, with SMT or without.
+fn nearest_cost(survey: &SurveyDigest) -> Option<f64> {
+    let between_cores = survey.links.iter().filter(|class| class.relation != CpuRelation::SameCore);
+    between_cores.min_by_key(|class| class.relation).map(|class| class.median_ns)
 }
 
 /// Checks the share of cpu time that others used.

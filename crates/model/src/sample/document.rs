@@ -152,7 +152,7 @@ pub fn list_numbers(text: &str) -> Vec<String> {
     shorten_list(names)
 }
 
-/// Returns the first names of a list and how many more there are, without those that are too long to be typed.
+/// Returns the first names of a list that are short enough to be typed, and how many more there are.
 pub(super) fn shorten_list(mut names: Vec<String>) -> Vec<String> {
     names.dedup();
     names.retain(|name| name.chars().count() <= LONGEST_NAME);

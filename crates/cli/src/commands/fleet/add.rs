@@ -34,7 +34,9 @@ impl FleetAddArguments {
             reader.add_text(&read_file(file)?, &name_source(file));
         }
         let (fleet, remarks) = reader.finish();
-        remarks.iter().for_each(|remark| print_message(remark));
+        for remark in &remarks {
+            print_message(remark);
+        }
         if fleet.nodes.is_empty() {
             let what = "there is no report of a visit in the input";
             let visit = suggestion::format_mention(&suggested_command::fleet_visit(std::time::Duration::from_secs(30)));

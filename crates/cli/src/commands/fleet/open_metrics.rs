@@ -99,7 +99,7 @@ mod tests {
         );
         assert!(text.contains("# UNIT corewise_fleet_speed_seconds seconds\n"));
         assert!(text.contains(r#"rack="a\"b\\c\nd"} "#), "{text}");
-        // An alert tells 0 from missing.
+        // For an alert, 0 and missing differ.
         let (judged, listed) = (fleet.list_judged_nodes().len(), fleet.draw_conclusions().outliers.len());
         let flags = |value: &str| {
             text.lines().filter(|line| line.starts_with("corewise_fleet_outlier{") && line.ends_with(value)).count()

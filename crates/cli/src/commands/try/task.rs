@@ -2,6 +2,7 @@
 
 mod live;
 mod metrics;
+mod named_metric;
 mod parts;
 mod threads;
 
@@ -22,8 +23,9 @@ use crate::app::failure::CommandFailure;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
 pub use live::LiveTask;
-pub use metrics::DirectionQuestion;
-use metrics::{NamedMetric, read_guard, read_primary};
+use metrics::{read_guard, read_primary};
+pub use named_metric::DirectionQuestion;
+use named_metric::NamedMetric;
 pub use parts::{PartsSource, PartsTask};
 
 /// A session of an experiment.

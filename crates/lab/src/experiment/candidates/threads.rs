@@ -31,7 +31,7 @@ pub struct ThreadCounts {
     pub variables: Vec<String>,
     /// Environment variables for the cpus of a pinned program.
     pub pins: Vec<String>,
-    /// The parts of a workload with services that are pinned: those that have the number.
+    /// The pinned parts of a workload with services: all that have the number.
     pub pinned_roles: Vec<String>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_model::fleet::visit_report::VisitReport;
 
-/// Maximum number of names that are told.
+/// Maximum number of listed names.
 const MOST_NAMED: usize = 3;
 
 /// The visits under each name: their beginnings and ends in milliseconds, and the kernel's identifier of the boot.

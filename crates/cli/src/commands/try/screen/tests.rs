@@ -196,7 +196,7 @@ fn the_sentence_says_over_how_many_boots_the_runs_were_made() {
     assert!(!told(&|_| None).contains("boot"));
 }
 
-/// A few percent of the clock rate and of the power are told, and nothing of less.
+/// A few percent of the clock rate and of the power are said, and nothing of less.
 #[test]
 fn a_higher_clock_of_the_winner_is_told() {
     // Five runs have no 95 % interval of their median.

@@ -9,7 +9,7 @@ use corewise_model::sample::{MetricKind, MetricMeter, MetricSource};
 use corewise_model::trial::{LiveSource, MetricLimit, ThreadRole, TrialMetric};
 
 use super::super::arguments::TryArguments;
-use super::metrics::{DirectionQuestion, NamedMetric};
+use super::named_metric::{DirectionQuestion, NamedMetric};
 use crate::app::failure::CommandFailure;
 
 /// Running processes to try.
