@@ -211,7 +211,7 @@ fn killed() -> BesideTestResult {
     use std::os::unix::process::ExitStatusExt as _;
     let output = TestPlace::new().corewise(&["tail", "--beside", "--", "sh", "-c", "kill -TERM $$"]).output()?;
     check(output.status.signal() == Some(15), output.status)?;
-    // One that comes to corewise is passed on, and the report is of what was seen. No shell can trap what was ignored when it
+    // A signal to corewise is passed on, and the report is of what was seen. No shell can trap what was ignored when it
     // began, as SIGINT is for tests that run in the background.
     let shell = "trap 'echo got; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
     let place = TestPlace::new();

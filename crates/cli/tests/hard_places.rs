@@ -323,7 +323,7 @@ fn two_at_once_store_both() {
     assert_eq!(list["artifacts"].as_array().map(Vec::len), Some(2), "{list}");
 }
 
-/// A survey that ends only when it is told to, once it listens.
+/// A survey that ends only on a signal, once it listens.
 fn survey_without_end(place: &TestPlace) -> Child {
     let arguments = ["--budget", ENDLESS];
     let run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

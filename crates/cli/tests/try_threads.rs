@@ -261,16 +261,22 @@ fn of_services() -> TryThreadsOutcome {
     let place = TestPlace::new();
     let file = place.path().join("served");
     let mask = "grep ^Cpus_allowed_list /proc/self/status | cut -f2";
-    let service = format!("server=echo {{threads}} $({mask}) >{}; exec sleep 60", file.display());
+    // The next one is not ready by the file of the last one.
+    let serve = format!("echo {{threads}} $({mask}) >{0}.new; mv {0}.new {0}; sleep 60 & wait", file.display());
+    let service = format!("server=trap 'rm -f {}; exit' TERM; {serve}", file.display());
     let ready = format!("test -s {}", file.display());
     // The load's own mask decides nothing: it is never pinned.
     let script =
         format!("read count cpus <{0}; test \"$({mask})\" = \"$ALL\" && echo rate $((count * 1000))", file.display());
-    let all = affinity::current_affinity()?.to_string();
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let all =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).ok_or("no mask")?.trim().to_owned();
     let counts = list(counts());
     let options = ["--threads", &counts, "--start", &service, "--ready", &ready, "--rest", "0s", "--json"];
     let mut command = trying(&place, &[&options[..], &METRIC].concat(), &script);
-    let document: Value = serde_json::from_slice(&done(command.env("ALL", &all))?.stdout)?;
+    let output = done(command.env("ALL", &all))?;
+    let document: Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {}", text(&output.stderr)))?;
     let trials = document["observed"]["trials"].as_array().ok_or("no trials")?;
     let arms = document["observed"]["experiment"]["arms"].as_array().ok_or("no arms")?;
     same("values", trials.is_empty(), false)?;

@@ -23,7 +23,7 @@ fn main() -> Result<(), PlaceError> {
     Ok(())
 }
 
-/// Places the calling thread, the first, second or third of the pipeline. One that cannot be placed runs anywhere.
+/// Places the calling thread, the first, second or third of the pipeline. Without a placement it runs anywhere.
 fn place_thread(index: usize, placement: Option<&Placement>) {
     if let Some(Err(error)) = placement.map(|placement| placement.pin_this_thread(index)) {
         eprintln!("thread {index} runs anywhere: {error}");

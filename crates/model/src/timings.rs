@@ -21,7 +21,7 @@ const DRAWN_EXPERIMENTS: u64 = 21;
 const MOST_BLOCKS: u32 = 200;
 /// Fewest values for an interval, a trend, or a forecast.
 const FEWEST_VALUES: usize = 6;
-/// Probability of an order by chance from which a trend is told.
+/// Probability of an order by chance from which a trend is stated.
 const TREND_P: f64 = 0.01;
 
 /// The runs of one program, in their order.
@@ -31,7 +31,7 @@ pub struct TimingSeries {
     pub name: String,
     /// Times in seconds, or values of the unit.
     pub values: Vec<f64>,
-    /// Unit of the values; bare if the file does not tell.
+    /// Unit of the values; bare if the file does not say it.
     pub unit: QuantityUnit,
     /// Whether more is better; absent if nothing tells, and then less is taken to be.
     pub higher_is_better: Option<bool>,

@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn nobody_else_may_change_what_is_private() {
         let [system, administrators, users] = [&[18][..], &[32, 544], &[32, 545]].map(of_windows);
-        // What a file in a user's profile has; the owner of one that was made with the rights of an administrator is their group.
+        // What a file in a user's profile has; the owner of a file made with the rights of an administrator is their group.
         let private = [(0, 0, ALL, system), (0, 0, ALL, administrators.clone()), (0, 0, ALL, user())];
         let of = |more: &[(u8, u8, u32, SecurityIdentifier)]| [&private[..], more].concat();
         let check = |owner: &SecurityIdentifier, entries: &[(u8, u8, u32, SecurityIdentifier)], rights| {

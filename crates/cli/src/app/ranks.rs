@@ -28,7 +28,7 @@ const SLURM_NODE: &str = "SLURM_NODEID";
 /// A rank of this machine, as it is typed: `2/8`, or `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypedRank {
-    /// This one, counted from 0, of so many.
+    /// This one, counted from 0, and the number of all.
     Numbered(usize, usize),
     /// Named by the launcher's variables.
     Automatic,

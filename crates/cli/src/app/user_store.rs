@@ -136,7 +136,7 @@ pub fn store_artifact<T: Artifact>(artifact: &T, settings: &ProgramSettings) -> 
     }
 }
 
-/// Stores a result, unless the history has one that `is_same` accepts among the latest of its kind with the same line in lists: a
+/// Stores a result, unless the history has an equal one, by `is_same`, among the latest of its kind with the same line in lists: a
 /// command that only reads what an earlier run left makes no second copy.
 pub fn store_artifact_once<T: Artifact>(
     artifact: &T,

@@ -9,7 +9,7 @@ use crate::made::{experiment, survey};
 use crate::support::{TestPlace, text};
 use crate::{page, printed};
 
-/// So often each is made, in turn.
+/// Number of times that each is made, in turn.
 const TIMES: usize = 11;
 
 #[test]

@@ -27,7 +27,7 @@ pub const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&<b>\"'\u{202e}\
 const FIRST_DAY: i64 = 1_760_000_000_000;
 const DAY: i64 = 86_400_000;
 
-/// A survey of a machine of so many cpus.
+/// A survey of a machine with this number of cpus.
 pub fn survey(cpus: u32, seed: u64) -> Survey {
     let machine = generate::one_package_machine(cpus, false, &[(CpuSet::first_cpus(cpus), 32)]);
     survey_of(machine, if cpus > 32 { 6 } else { 24 }, seed, 120.0)

@@ -43,7 +43,7 @@ fn in_cpuset(guest: &mut RigGuest, wanted: &CpuNumbers) -> Result<(), Failed> {
     same("allowed", list_of(&found?["allowed"]), list)
 }
 
-/// Every other cpu that can be had, the last one, and all: those that are isolated can be had by whoever asks.
+/// Every other cpu that can be had, the last one, and all: isolated ones can be had by whoever asks.
 fn choices(guest: &RigGuest) -> [CpuNumbers; 3] {
     let expected = guest.machine().expected_machine();
     let all: CpuNumbers = match guest.machine().cpuset {

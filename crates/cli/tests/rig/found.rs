@@ -48,7 +48,7 @@ pub fn same<T: PartialEq + Debug>(what: &str, found: T, expected: T) -> Result<(
     if found == expected { Ok(()) } else { Err(format!("{what}\n   found {found:?}\nexpected {expected:?}").into()) }
 }
 
-/// Fails, showing the facts that differ, where two machines do, as corewise tells them.
+/// Fails, showing the facts that differ, where two machines do, as corewise prints them.
 pub fn same_machine(found: &Value, expected: &Value) -> Result<(), Failed> {
     let names = |machine: &Value| machine.as_object().into_iter().flat_map(|facts| facts.keys()).cloned().collect();
     let all: BTreeSet<String> = [found, expected].into_iter().flat_map(names as fn(&Value) -> Vec<String>).collect();
@@ -56,7 +56,7 @@ pub fn same_machine(found: &Value, expected: &Value) -> Result<(), Failed> {
     all.iter().try_for_each(|name| same(&format!("{name} of the machine"), &found[name], &expected[name]))
 }
 
-/// A machine as corewise tells it, in the words of what is expected.
+/// A machine as corewise prints it, in the words of what is expected.
 pub fn as_expected(machine: &Value) -> ExpectedMachine {
     let list = |name: &str| list_of(&machine[name]);
     let objects = |name: &str| entries(&machine[name]).map(|object| list_of(&object["cpus"])).collect();

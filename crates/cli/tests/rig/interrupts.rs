@@ -1,6 +1,6 @@
 //! Scenarios: interrupts are kept away from cpus and come back, after a crash in the middle of it and after hotplug too.
 //!
-//! Every step comes over the second serial port, so that its interrupt strikes all the time: it is the one that is looked at.
+//! Every step comes over the second serial port, so that its interrupt strikes all the time: it is observed.
 
 use corewise_rig::cpus::{self, CpuNumbers};
 use corewise_rig::{DiskPlace, RigGuest, RigMachine};
@@ -126,7 +126,7 @@ fn widened(guest: &mut RigGuest) -> ScenarioOutcome {
     let wanted = if near.is_empty() { wanted } else { near };
     let document = json(guest, &format!("corewise irq --away-from {first} --json"))?;
     let step = move_of(&document, STEPS);
-    // Cpus that could be plugged in are allowed from the beginning, and stay so; what counts are those that are on.
+    // Cpus that could be plugged in are allowed from the beginning, and stay so; only online ones count.
     let found: CpuNumbers = cpus::parse(&list_of(&step["planned"]["to"])).intersection(&online).copied().collect();
     same(&format!("the cpus that it gets\n{step}"), cpus::format_list(&found), cpus::format_list(&wanted))?;
     same("why is told", step["planned"]["reason"].is_string(), true)?;

@@ -37,7 +37,7 @@ pub const SCENARIOS: &[Scenario] = &[
 /// What a process is told about itself: its mask, and the cpu that it last ran on.
 const OWN_FILES: &str = "cat /proc/self/status /proc/self/stat";
 
-/// So many expressions are one step: large machines resolve slowly under emulation, and a step has a limit.
+/// Number of expressions in one step: large machines resolve slowly under emulation, and a step has a limit.
 const AT_A_TIME: usize = 8;
 
 fn expressions(guest: &mut RigGuest) -> ScenarioOutcome {

@@ -62,7 +62,7 @@ fn named_at_last(guest: &mut RigGuest, cpu: u32) -> Result<String, Failed> {
     Err(seen.join("; ").into())
 }
 
-/// The task that took most of a cpu, of those that took some of it while it was looked at.
+/// The task that took most of a cpu, of all that took some of it while it was looked at.
 fn longest_task(guest: &mut RigGuest, cpu: u32, seconds: u32) -> Result<Result<String, String>, Failed> {
     let outcome = guest.run(&format!("{TAIL} --cpus {cpu} --budget {seconds}s"))?;
     // On a host so busy that there was no time for anything.

@@ -15,7 +15,7 @@ use super::{
 const SESSION_BLOCKS: u32 = 60;
 /// Blocks after which no proof is awaited.
 const MOST_BLOCKS: u32 = 3000;
-/// Largest number of blocks to a proof, in those of the bettor who knows everything; 1.25 is the aim.
+/// Largest number of blocks to a proof, in blocks of the bettor who knows everything; 1.25 is the aim.
 const MOST_RATIO: f64 = 1.27;
 
 /// One candidate with a true gain, or that and six equal ones.

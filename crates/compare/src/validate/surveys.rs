@@ -148,7 +148,7 @@ fn different_cpu(share: f64, bounds: &mut ErrorBounds) {
     }
 }
 
-/// Returns a percentage less three standard deviations of so many trials.
+/// Returns a percentage less three standard deviations of that number of trials.
 pub fn lowest_share(percent: f64, trials: usize) -> f64 {
     percent - 3.0 * (percent * (100.0 - percent) / trials.max(1) as f64).sqrt()
 }

@@ -362,7 +362,7 @@ fn it_rests_before_each_trial() {
         }
     }
     let pause = |seconds| Usual(MadeUp::new(&stop)).pause_before(Duration::from_secs(seconds));
-    assert_eq!([pause(0), pause(3), pause(3_600)], [50, 300, 2_000].map(Duration::from_millis));
+    assert_eq!([pause(0), pause(3), pause(3_600)], [20, 300, 2_000].map(Duration::from_millis));
 }
 
 /// Knows that an earlier experiment had 1 % of noise if it was about "made-up".

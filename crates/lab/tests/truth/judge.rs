@@ -22,7 +22,7 @@ pub struct Judge<'a> {
     pub is_right: &'a dyn Fn(&StallCause) -> bool,
     /// A stall that ends no earlier than this before what was logged may be it, in nanoseconds.
     pub early_ns: u64,
-    /// So may one that begins no later than this after it.
+    /// So may one beginning no later than this after it.
     pub late_ns: u64,
 }
 

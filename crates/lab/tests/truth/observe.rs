@@ -77,7 +77,7 @@ pub struct ObservedStalls {
     pub senders: Vec<InterruptSender>,
     /// The kernel's events.
     pub events: Vec<KernelEvent>,
-    /// Whether the system's numbers of tasks are those that this process sees.
+    /// Whether the system's numbers of tasks are the ones of this process.
     pub numbers_are_known: bool,
     /// What the probe says that it did not keep, which is judged by nobody: events and stalls.
     pub missing: [u64; 2],

@@ -98,7 +98,7 @@ fn draw_talk(shape: TalkShape, threads: usize, random: &mut RandomGenerator) -> 
     rates.into_iter().map(|((a, b), rate)| (a, b, rate)).collect()
 }
 
-/// Returns the lowest cost that simulated annealing of so many moves finds, for problems with one seat on a cpu and as many threads as cpus
+/// Returns the lowest cost that simulated annealing of some moves finds, for problems with one seat on a cpu and as many threads as cpus
 /// or fewer.
 pub fn anneal_assignment(problem: &MappingProblem, moves: u64, seed: u64) -> f64 {
     let (threads, cpus) = (problem.busy.len(), problem.cores.len());

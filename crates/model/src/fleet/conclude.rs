@@ -47,7 +47,7 @@ pub struct FleetConclusions {
     /// What a proof would take; absent if a node is proven to be worse than its peers, or none is judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlook: Option<ProofOutlook>,
-    /// Settings that differ between nodes of one model, those of the fewest nodes first.
+    /// Settings that differ between nodes of one model, the ones of the fewest nodes first.
     pub drift: Vec<SettingDrift>,
     /// Facts that limit the conclusions, one sentence each.
     pub caveats: Vec<String>,

@@ -33,7 +33,7 @@ impl SimulatedSession {
         self.again.as_ref().is_none_or(is_confirmed).then_some(arm)
     }
 
-    /// Returns the number of all runs, including those of stretches that do not count.
+    /// Returns the number of all runs, including stretches that do not count.
     pub fn run_count(&self, run_s: f64) -> u32 {
         let again = self.again.as_ref().map_or(0, |again| again.runs);
         self.first.runs + again * ConfirmationStretch::of_runs(StretchLength::Short, run_s).runs

@@ -8,8 +8,8 @@ use crate::experiment::{
     QuestionKind, RunBlock, closed_test, estimate_effect, find_usual,
 };
 
-/// The share of the error rate for candidates that were in the first block that counts. The rest is for those that are
-/// taken up again later.
+/// The share of the error rate for candidates that were in the first block that counts. The rest is for candidates
+/// that are taken up again later.
 const SHARE_OF_FIRST: f64 = 0.75;
 
 /// Evidence about every guard on every candidate.

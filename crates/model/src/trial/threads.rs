@@ -58,7 +58,7 @@ fn is_undisturbed(trial: &Trial) -> bool {
 }
 
 fn thread_occupancy(experiment: &Experiment, trials: &[Trial], pinned: bool) -> Option<ThreadOccupancy> {
-    // Only the load's time is known, and the threads are those of services.
+    // Only the load's time is known, and the threads are the services'.
     if experiment.workload.parts.is_some() {
         return None;
     }

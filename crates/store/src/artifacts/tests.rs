@@ -200,7 +200,7 @@ fn lists_say_what_is_what_and_tell_machines_apart() {
     assert_eq!(said(4), ("1 pair of 4 cpus (channel)", Some("imported from a,b.csv".to_owned()), false));
 }
 
-/// The numbers of the surveys of a machine of so many cpus, the latest first.
+/// The numbers of the surveys of a machine with this number of cpus, the latest first.
 fn own(store: &ArtifactStore, cpus: u32) -> Vec<i64> {
     let machine = sample_survey(cpus, 0).machine;
     let own = store.own_artifacts::<Survey>(&machine, |_| true).unwrap();

@@ -792,8 +792,9 @@ fn a_process_undoes_its_own_journals_without_dropping_them_but_not_those_that_st
     kept.keep_changes("corewise irq");
     let mut foreign = ChangeJournal::in_folder(world.journals());
     foreign.make_change(world.written(2, "new")).unwrap();
-    let path = foreign.entries().first().and_then(|_| world.paths().pop()).unwrap();
-    let text = fs::read_to_string(&path).unwrap();
+    let name = world.file(2).file_name().unwrap().to_str().unwrap().to_owned();
+    let read = world.paths().into_iter().map(|path| (fs::read_to_string(&path).unwrap(), path));
+    let (text, path) = read.filter(|(text, _)| text.contains(&name)).next_back().unwrap();
     fs::write(&path, text.replacen("\"start_ticks\":", "\"start_ticks\":1", 1)).unwrap();
     let undone = undo_own_changes(&world.journals()).unwrap();
     assert_eq!(undone.len(), 1, "{undone:?}");

@@ -43,7 +43,7 @@ pub struct WakeCounter {
 }
 
 impl WakeCounter {
-    /// Loads the programs. Nothing is attached yet. Waits are told apart by whether waker and woken thread ran in the same of `groups`; cpus
+    /// Loads the programs. Nothing is attached yet. Waits are separated by whether waker and woken thread ran in the same of `groups`; cpus
     /// without a group are one more group.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ pub fn build_program(target: PackageTarget, profile: &str, commit: &SourceCommit
     program_path(target, profile)
 }
 
-/// Returns the command that compiles a package for a triple, with the compiler's options besides those that replace paths.
+/// Returns the command that compiles a package for a triple, with the compiler's options besides the replacements of paths.
 pub fn prepare_build(
     package: &str,
     triple: &str,

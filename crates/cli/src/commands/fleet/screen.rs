@@ -116,7 +116,7 @@ fn describe_outliers(found: &FleetConclusions) -> String {
     }
 }
 
-/// Says how more visits are made and added to those of this fleet.
+/// Says how more visits are made and added to this fleet's.
 fn describe_more_visits(fleet: &Fleet) -> String {
     let again = suggest_again(fleet).quoted_line();
     match fleet.made_by.first().map(String::as_str) {

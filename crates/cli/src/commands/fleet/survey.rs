@@ -71,7 +71,7 @@ impl FleetSurveyArguments {
     }
 
     /// Returns the first visits of all usable nodes in random order, then their second ones in another; with them the ones of an
-    /// earlier run, also those of nodes that are no longer listed.
+    /// earlier run, also of nodes that are no longer listed.
     fn first_jobs(
         &self,
         nodes: &[KnownNode],

@@ -56,7 +56,7 @@ pub fn import_files(files: &[PathBuf], settings: &ProgramSettings) -> Result<(),
                 .with_hint("Import pages one at a time.")),
         };
     }
-    // The paths of equal names tell them apart.
+    // The paths of equal names distinguish them.
     let short =
         |name: &str| Path::new(name).file_name().map_or_else(|| name.to_owned(), |name| name.display().to_string());
     let names: BTreeSet<String> = texts.iter().map(|(name, _)| short(name)).collect();

@@ -197,7 +197,7 @@ fn what_could_not_be_placed_is_not_called_held() {
     ");
 }
 
-/// Whoever asks, and whatever rules it has: the one that holds the process is named.
+/// Whoever asks, and whatever rules it has: the holder of the process is named.
 #[test]
 fn what_others_keep_is_said() {
     let (state, rules, redis) = (held("redis-server"), resolved(), process("redis-server"));

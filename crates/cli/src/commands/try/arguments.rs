@@ -257,7 +257,7 @@ pub struct TryArguments {
     /// Maximum number of runs over all sessions; the warm-up of each placement does not count
     #[arg(help_heading = "How it ends", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs_max: Option<u32>,
-    /// Make exactly this many blocks and end with status 0, whatever they prove: `fleet try` judges them with those of other nodes
+    /// Make exactly this many blocks and end with status 0, whatever they prove: `fleet try` judges them with other nodes' blocks
     #[arg(hide = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["threads", "suite", "live", "resume", "again", "simulate", "boots", "runs_max", "gate", "confirm"])]
     pub blocks: Option<u32>,
     /// End a run that takes longer than this, such as 30s, and count it as failed [default: never]

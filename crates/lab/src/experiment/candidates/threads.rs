@@ -165,7 +165,7 @@ mod tests {
         let cpus = |role: &str| arms.iter().map(|arm| arm.cpus_of(role).map(CpuSet::len)).collect::<Vec<_>>();
         assert_eq!(cpus("server"), [None, None, Some(1), Some(4)]);
         assert_eq!(cpus("load"), [None; 4]);
-        assert_eq!(arms.iter().map(|arm| arm.threads).collect::<Vec<_>>(), [Some(1), Some(4), Some(1), Some(4)]);
+        assert_eq!(arms.iter().map(|arm| arm.threads).collect::<Vec<_>>(), [Some(4), Some(1), Some(1), Some(4)]);
         assert_eq!(arms[3].place_of("server").unwrap().typed_text(), "server=spread(4, llc)");
     }
 

@@ -51,7 +51,7 @@ pub(super) fn is_full(why: &str) -> bool {
     FULL.iter().any(|full| why.contains(full))
 }
 
-/// Reads lines of `NODE|PARTITION|STATE|REASON`: each node once, those of the default partition if none was named.
+/// Reads lines of `NODE|PARTITION|STATE|REASON`: each node once, only of the default partition if none was named.
 pub(super) fn read_nodes(text: &str, partition: Option<&str>) -> Vec<KnownNode> {
     let mut nodes = BTreeMap::new();
     let mut order = Vec::new();

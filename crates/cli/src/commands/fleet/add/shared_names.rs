@@ -1,4 +1,4 @@
-//! Names that several machines share: their visits would count as those of one node.
+//! Names that several machines share: their visits would count as visits of one node.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -226,7 +226,7 @@ fn a_higher_clock_of_the_winner_is_told() {
     assert!(!made.at(110).contains("Also different"), "{}", made.at(110));
 }
 
-/// A program that is told its cpus is to set masks within them; any other mask means that its placement did not hold.
+/// A program that gets its cpus is to set masks within them; any other mask means that its placement did not hold.
 #[test]
 fn a_mask_of_the_programs_own_is_told_unless_it_was_asked_for() {
     let mut made = made(&[0.2], &RunNoise::Quiet, 42, 60);

@@ -45,7 +45,7 @@ fn tried(made: MadeExperiment, stored: i64) -> RowResult {
     RowResult::Tried(Box::new(TriedBenchmark { experiment, trials, standing, race, stored: Some(stored) }))
 }
 
-/// The rows: two that are tried, a missing program, one that the time did not suffice for, and one that failed.
+/// The rows: two tried ones, a missing program, one without time, and a failed one.
 fn results(gains: [[f64; 2]; 3], blocks: u32) -> [RowResult; 5] {
     let policy =
         JudgingPolicy { least_blocks: JudgingPolicy::default().blocks_of_a_mean(2), ..JudgingPolicy::default() };
