@@ -793,8 +793,8 @@ fn a_process_undoes_its_own_journals_without_dropping_them_but_not_those_that_st
     let mut foreign = ChangeJournal::in_folder(world.journals());
     foreign.make_change(world.written(2, "new")).unwrap();
     let name = world.file(2).file_name().unwrap().to_str().unwrap().to_owned();
-    let read = world.paths().into_iter().map(|path| (fs::read_to_string(&path).unwrap(), path));
-    let (text, path) = read.filter(|(text, _)| text.contains(&name)).next_back().unwrap();
+    let mut read = world.paths().into_iter().map(|path| (fs::read_to_string(&path).unwrap(), path));
+    let (text, path) = read.find(|(text, _)| text.contains(&name)).unwrap();
     fs::write(&path, text.replacen("\"start_ticks\":", "\"start_ticks\":1", 1)).unwrap();
     let undone = undo_own_changes(&world.journals()).unwrap();
     assert_eq!(undone.len(), 1, "{undone:?}");

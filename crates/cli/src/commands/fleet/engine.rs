@@ -53,7 +53,7 @@ impl FleetEngineArguments {
         settings: &ProgramSettings,
     ) -> Result<OpenedFleet, CommandFailure> {
         if !self.slurm && self.hosts.is_none() {
-            let lines = kind.examples.iter().map(suggestion::format_typed).collect::<Vec<_>>().join("\n");
+            let lines = kind.examples.iter().map(suggestion::format_typed).collect::<Vec<_>>().join("\n  ");
             return Err(CommandFailure::usage_error(
                 "the nodes are reached by --slurm or with --hosts FILE: name one of them",
             )
