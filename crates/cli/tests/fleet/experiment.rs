@@ -4,8 +4,7 @@ use std::fs;
 use std::process::Output;
 
 use crate::is_missing;
-use crate::ssh::write_program;
-use crate::ssh_daemon::SshDaemon;
+use crate::ssh::start_with_corewise;
 use crate::support::{TestPlace, text};
 
 /// Returns the JSON that a command printed, and its messages.
@@ -22,10 +21,7 @@ fn a_placement_is_judged_over_hosts_and_the_same_command_goes_on_with_what_is_mi
         return;
     }
     let place = TestPlace::new();
-    let with = place.path().join("with");
-    let daemon = SshDaemon::start(&with, &format!("{}/bin:/usr/bin:/bin", with.display()));
-    let own = env!("CARGO_BIN_EXE_corewise");
-    write_program(&with.join("bin/corewise"), &format!("COREWISE_LOCK={}/lock.$$ exec {own} \"$@\"", with.display()));
+    let daemon = start_with_corewise(&place.path().join("with"));
     let (config, hosts, to) = (place.path().join("config"), place.path().join("hosts"), place.path().join("results"));
     let gone = "Host gone\n HostName 127.0.0.1\n Port 1\n";
     fs::write(&config, daemon.settings("node*") + gone).unwrap();

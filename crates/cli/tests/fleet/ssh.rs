@@ -9,8 +9,21 @@ use crate::ssh_daemon::SshDaemon;
 use crate::support::{TestPlace, text};
 use crate::{healthy_nodes, is_missing, problem_of, shown_nodes};
 
+/// Starts a daemon whose hosts have corewise. All are this machine: each visit needs a lock of measurements of its own.
+pub fn start_with_corewise(folder: &std::path::Path) -> SshDaemon {
+    let daemon = SshDaemon::start(folder, &programs_of(folder));
+    let lines = format!("COREWISE_LOCK={}/lock.$$ exec {} \"$@\"", folder.display(), env!("CARGO_BIN_EXE_corewise"));
+    write_program(&folder.join("bin/corewise"), &lines);
+    daemon
+}
+
+/// Returns the search path of a host's programs.
+fn programs_of(folder: &std::path::Path) -> String {
+    format!("{}/bin:/usr/bin:/bin", folder.display())
+}
+
 /// Writes a program by another process: a file that is open for writing here cannot be executed.
-pub fn write_program(path: &std::path::Path, lines: &str) {
+fn write_program(path: &std::path::Path, lines: &str) {
     let script = format!(
         "mkdir -p {1} && cat > {0} <<'END'\n#!/bin/sh\n{lines}\nEND\nchmod 755 {0}",
         path.display(),
@@ -26,15 +39,8 @@ fn hosts_that_hang_refuse_or_lack_corewise_are_rows_and_the_others_are_visited()
     }
     let place = TestPlace::new();
     let (with, old, bare) = (place.path().join("with"), place.path().join("old"), place.path().join("bare"));
-    let path = |folder: &std::path::Path| format!("{}/bin:/usr/bin:/bin", folder.display());
-    let (good, old_daemon, bare_daemon) = (
-        SshDaemon::start(&with, &path(&with)),
-        SshDaemon::start(&old, &path(&old)),
-        SshDaemon::start(&bare, &path(&bare)),
-    );
-    // All hosts are this machine: each visit needs a lock of measurements of its own.
-    let own = env!("CARGO_BIN_EXE_corewise");
-    write_program(&with.join("bin/corewise"), &format!("COREWISE_LOCK={}/lock.$$ exec {own} \"$@\"", with.display()));
+    let good = start_with_corewise(&with);
+    let [old_daemon, bare_daemon] = [&old, &bare].map(|folder| SshDaemon::start(folder, &programs_of(folder)));
     write_program(&old.join("bin/corewise"), "echo corewise 0.0.1");
     // It accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -86,10 +92,7 @@ fn a_folder_keeps_the_visits_of_hosts_that_are_no_longer_listed_and_says_so() {
         return;
     }
     let place = TestPlace::new();
-    let with = place.path().join("with");
-    let daemon = SshDaemon::start(&with, &format!("{}/bin:/usr/bin:/bin", with.display()));
-    let own = env!("CARGO_BIN_EXE_corewise");
-    write_program(&with.join("bin/corewise"), &format!("COREWISE_LOCK={}/lock.$$ exec {own} \"$@\"", with.display()));
+    let daemon = start_with_corewise(&place.path().join("with"));
     let (config, to) = (place.path().join("config"), place.path().join("results"));
     fs::write(&config, daemon.settings("node*")).unwrap();
     let [config, to] = [&config, &to].map(|path| path.to_str().unwrap());

@@ -122,7 +122,7 @@ pub enum ExperimentError {
     /// The current folder cannot be found.
     #[error("the current folder: {0}")]
     Folder(io::Error),
-    /// The measurement before the first slot of running processes ended.
+    /// The measurement before the first run or slot ended.
     #[error("{}", describe_end(.0))]
     NotBegun(RunnerEnd),
     /// The metric of running processes comes too rarely to find the length of slots.
@@ -135,8 +135,8 @@ pub enum ExperimentError {
 
 fn describe_end(ended: &RunnerEnd) -> String {
     match ended {
-        RunnerEnd::Stopped => "nothing was tried: it was ended before the first slot".to_owned(),
-        RunnerEnd::OutOfTime => "nothing was tried: the budget ended before the first slot".to_owned(),
+        RunnerEnd::Stopped => "nothing was tried: it was ended before the first measurement".to_owned(),
+        RunnerEnd::OutOfTime => "nothing was tried: the budget ended before the first measurement".to_owned(),
         RunnerEnd::Gone(why) => why.clone(),
     }
 }

@@ -26,7 +26,7 @@ pub struct FleetChanges {
     pub better: Vec<NodeChange>,
     /// The nodes with the most evidence of a change, without a proof; at most three in each direction.
     pub closest: Vec<NodeChange>,
-    /// What a proof would take; absent if a node is proven to have changed, or none is compared.
+    /// Visits that a proof would need; absent if a node is proven to have changed, or none is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlook: Option<ProofOutlook>,
     /// Names of nodes that only the earlier fleet has visits of.

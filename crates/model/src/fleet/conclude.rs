@@ -44,7 +44,7 @@ pub struct FleetConclusions {
     pub noisy: Vec<DeviatingNode>,
     /// The nodes closest to proof, without it.
     pub suspects: Vec<DeviatingNode>,
-    /// What a proof would take; absent if a node is proven to be worse than its peers, or none is judged.
+    /// Visits that a proof would need; absent if a node is proven to be worse than its peers, or none is judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlook: Option<ProofOutlook>,
     /// Settings that differ between nodes of one model, the ones of the fewest nodes first.

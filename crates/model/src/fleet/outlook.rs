@@ -1,4 +1,4 @@
-//! What a proof would take if no node is proven to be worse: visits of all nodes, and more visits of the node that is closest.
+//! Visits that a proof needs if no node is proven to be worse: of all nodes, and more of the node that is closest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

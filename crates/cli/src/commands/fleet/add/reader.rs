@@ -94,7 +94,7 @@ impl ReportReader {
     fn add_words(&mut self, line: &str, place: &str) -> bool {
         let failed = line.strip_prefix(PDSH).and_then(|line| line.split_once(": ")?.1.split_once(": "));
         if let Some((node, reason)) = failed.filter(|(node, _)| is_name(node)) {
-            // What the node itself said is better.
+            // The node's own words are better.
             if !self.problems.iter().any(|(known, ..)| known == node) {
                 self.note_problem(node, ProblemKind::Died, reason, place);
             }
