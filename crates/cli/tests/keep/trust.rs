@@ -59,6 +59,11 @@ fn a_state_that_somebody_else_can_have_written_does_not_count() {
     assert_eq!(reload(), Some(0), "this user's own copy counts");
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(reload(), Some(3), "everybody may write it");
+    if support::is_root() {
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::chown(&copy, Some(65_534), None).unwrap();
+        assert_eq!(reload(), Some(3), "another user's");
+    }
     stage.stop(daemon);
 }
 
