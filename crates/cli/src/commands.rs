@@ -89,6 +89,8 @@ use crate::app::run::{CommandDocument, HELP_WIDTH, RunnableCommand};
 #[cfg(feature = "measuring")]
 use crate::app::settings::ProgramEnvironment;
 use crate::app::settings::ProgramSettings;
+#[cfg(feature = "measuring")]
+use crate::app::tip;
 use crate::draw::printable::printable_lines;
 #[cfg(feature = "measuring")]
 use crate::draw::story::Story;
@@ -262,7 +264,10 @@ fn build_definition() -> clap::Command {
 
 /// Returns clap's help template with a heading for each group. clap itself lists all commands under one heading.
 fn help_template() -> String {
-    let width = terminal_size::terminal_size().map_or(HELP_WIDTH, |(width, _)| usize::from(width.0)).min(HELP_WIDTH);
+    // As clap finds the width of the rest.
+    let typed = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
+    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let width = terminal.or_else(typed).unwrap_or(HELP_WIDTH).min(HELP_WIDTH);
     let mut screen = TextScreen::new();
     for (heading, rooms) in COMMANDS.iter().filter(|(_, rooms)| !rooms.is_empty()) {
         let mut lines = vec![StyledLine::new().strong(*heading)];
@@ -296,7 +301,8 @@ impl TypedCommand {
         #[cfg(feature = "measuring")]
         let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words)).map_err(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command());
-            crate::app::tip::with_other_name(crate::app::tip::with_whole_line(error, &words, &place))
+            let error = tip::with_other_name(tip::with_whole_line(error, &words, &place), &words);
+            tip::with_two_hyphens(error, &words)
         });
         #[cfg(not(feature = "measuring"))]
         let parsed = Self::parse(&words);

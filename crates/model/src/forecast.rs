@@ -3,6 +3,7 @@
 /// Rounds an estimated duration in seconds up to a common one; `None` beyond a day.
 pub fn enough_s(seconds: f64) -> Option<u64> {
     let step = match seconds {
+        _ if seconds <= 10.0 => 1.0,
         _ if seconds <= 60.0 => 10.0,
         _ if seconds <= 1800.0 => 60.0,
         _ if seconds <= 7200.0 => 600.0,
@@ -12,7 +13,7 @@ pub fn enough_s(seconds: f64) -> Option<u64> {
     (rounded <= 86_400.0).then_some(rounded as u64)
 }
 
-/// Formats a duration: "about 40 s", "about 3 min", "about 2 h", "more than a day".
+/// Formats a duration: "about 6 s", "about 40 s", "about 3 min", "about 2 h", "more than a day".
 pub fn format_about(seconds: f64) -> String {
     match enough_s(seconds) {
         None => "more than a day".to_owned(),

@@ -28,6 +28,9 @@ pub fn explain_missing(program: &str) -> &'static str {
     match (program.contains(std::path::is_separator), path.is_dir(), path.exists()) {
         (true, true, _) => "it is a folder",
         (true, _, true) => "the file may not be executed (chmod +x)",
+        _ if program.contains(char::is_whitespace) => {
+            "no such program: type its arguments as words of their own, without quotes"
+        }
         _ => "no such program",
     }
 }

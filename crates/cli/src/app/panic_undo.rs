@@ -13,8 +13,8 @@ use crate::draw::suggestion;
 /// Exit status after a panic: that of a program that unwinds.
 const PANIC_STATUS: i32 = 101;
 
-/// Makes a panic of any thread undo this process's changes and end it. Packages do not unwind: the tables for it take an eighth of the program.
-/// Other builds undo by dropping their journals.
+/// Makes a panic of any thread undo this process's changes and end it, in builds that do not unwind. The others, for tests, undo by dropping
+/// their journals.
 pub fn undo_on_panic(settings: &ProgramSettings) {
     if cfg!(not(panic = "abort")) {
         return;

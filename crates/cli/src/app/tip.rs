@@ -41,17 +41,36 @@ const OTHER_NAMES: [(&str, &[&str]); 14] = [
     ("record", &["dump", "snapshot", "save"]),
 ];
 
-/// Adds the command that does what an unknown one seems to mean.
-pub fn with_other_name(mut error: clap::Error) -> clap::Error {
+/// Adds the command that does what an unknown one of `words` seems to mean.
+pub fn with_other_name(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let typed = match error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg)) {
         Some(ContextValue::String(typed)) => typed.to_ascii_lowercase(),
         _ => return error,
     };
-    if let Some(name) = find_other_name(&typed) {
+    let before = words.iter().skip(1).filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
+    let name = match before.filter(|before| *before != typed) {
+        None => find_other_name(&typed),
+        Some("keep") if ["list", "ls", "show", "status"].contains(&&*typed) => Some("keep"),
+        Some(_) => None,
+    };
+    if let Some(name) = name {
         let tip = format!("this is 'corewise {name}' here").into();
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
+    error
+}
+
+/// Adds the option that has two hyphens to the error about one that was typed with one, as in `-on 0`.
+pub fn with_two_hyphens(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) if !unknown.starts_with("--") => unknown,
+        _ => return error,
+    };
+    let is_long = |word: &&str| word.len() > 2 && word.starts_with(unknown.as_str()) && !word.starts_with("--");
+    let Some(word) = words.iter().skip(1).filter_map(|word| word.to_str()).find(is_long) else { return error };
+    let tip = format!("an option of several letters has two hyphens: -{word}").into();
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     error
 }
 
@@ -97,6 +116,22 @@ mod tests {
         let valued = ["from", "as", "machine"].map(|name| clap::Arg::new(name).long(name));
         let place = clap::Command::new("place").args(valued).arg(clap::arg!(--json));
         suggest_separator(&text.split(' ').map(OsString::from).collect::<Vec<_>>(), unknown, &place)
+    }
+
+    #[test]
+    fn a_name_below_a_command_leads_to_no_other_command() {
+        let tip = |line: &str| {
+            let command = |name| clap::Command::new(name);
+            let program =
+                command("corewise").subcommands([command("keep").subcommand(command("plan")), command("watch")]);
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let error = program.try_get_matches_from(&words).unwrap_err();
+            with_two_hyphens(with_other_name(error, &words), &words).to_string()
+        };
+        assert!(tip("corewise top").contains("this is 'corewise watch' here"));
+        assert!(tip("corewise keep list").contains("this is 'corewise keep' here"));
+        assert!(!tip("corewise keep top").contains("watch"));
+        assert!(tip("corewise watch -on 0").contains("two hyphens: --on"));
     }
 
     #[test]

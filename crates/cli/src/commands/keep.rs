@@ -22,7 +22,7 @@ use corewise_model::keep::{
     GlobPattern, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, Rule, RuleKeeper, RuleMatch, RuleStrength,
     ThreadRule, UnprovenPolicy, WrittenValue, cgroup_owner, remove_rule, set_disabled,
 };
-use corewise_sys::change::left_in;
+use corewise_sys::change::{JournalStanding, left_in};
 use corewise_sys::process::{self, ProcessIdentity, ProcessStat};
 use corewise_sys::processes::{self, ProcessFacts};
 use corewise_sys::{affinity, cpuset, installed};
@@ -425,11 +425,17 @@ fn explain_process(id: u32, rules: &RuleFiles, settings: &ProgramSettings) -> Re
     show_result(settings, || &document, || screen::draw_explanation(&document, &TimeZone::system(), settings.width))
 }
 
-/// Returns the command of corewise that set the mask of a process and meant it to stay, by this user's journals.
+/// Names the corewise that set the mask of a process and has ended, by this user's journals: its command if it meant the mask to stay.
 fn find_placing_command(process: u32, settings: &ProgramSettings) -> Option<String> {
     let journals = left_in(settings.journal_folder().ok()?).ok()?.into_iter().filter_map(Result::ok);
     let mut own = journals.filter(|journal| journal.has_mask_in_force(process));
-    own.find_map(|journal| journal.kept_by().map(str::to_owned))
+    own.find_map(|journal| match (journal.standing(), journal.kept_by(), journal.header()) {
+        (_, Some(command), _) => Some(command.to_owned()),
+        (JournalStanding::Left, None, Some(header)) => {
+            Some(format!("a corewise that was killed (process {})", header.process.id))
+        }
+        _ => None,
+    })
 }
 
 /// Finds the ancestor at which the mask of a process begins; `None` if the process is not restricted. Descendants

@@ -115,7 +115,7 @@ fn draw_cells(entry: &StoredEntry, with_processor: bool, here: Option<&str>, zon
 fn draw_contents(entry: &StoredEntry, summary: &ArtifactSummary, here: Option<&str>) -> StyledLine {
     let runs = match entry.trials {
         0 => String::new(),
-        trials => format!("{}: ", format_count(trials as usize, "run")),
+        trials => format!("{}: ", format_count(trials as usize, "trial")),
     };
     let contents = format!("{runs}{}", summary.what);
     let is_of_other =

@@ -153,6 +153,10 @@ pub fn suggest_word(word: &str) -> Option<String> {
     if let Some((_, here)) = ELSEWHERE.iter().find(|(elsewhere, _)| is_it(elsewhere)) {
         return Some(format!("the name here is {here}"));
     }
+    let number = lower.trim_start_matches(|c: char| !c.is_ascii_digit());
+    if !number.is_empty() && Level::ALL.iter().any(|level| level.word() == plain) {
+        return Some(format!("a number of a level follows a colon: {plain}:{number}"));
+    }
     if lower.chars().all(|c| c.is_ascii_hexdigit()) {
         return Some(format!("a mask has 0x: 0x{lower}"));
     }

@@ -150,14 +150,15 @@ fn value_of(order: i64) -> f64 {
 }
 
 /// Returns the effect of a candidate, each end of its interval at the error rate; `None` without outcomes, or if most
-/// of them failed.
+/// of them failed: two that failed alike are no equal runs.
 pub(crate) fn estimate_effect(
     question: &PlacementQuestion,
     outcomes: &[BlockOutcome],
     error_rate: f64,
 ) -> Option<BaselineEffect> {
     let estimate = EffectEstimate::from_outcomes(question, outcomes)?.value;
-    if estimate.abs() >= LARGEST {
+    let has_ended = |outcome: &BlockOutcome| outcome.candidate.is_some() || outcome.baseline.is_some();
+    if estimate.abs() >= LARGEST || !outcomes.iter().any(has_ended) {
         return None;
     }
     let enough = 1.0 / error_rate;

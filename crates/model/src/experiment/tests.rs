@@ -343,6 +343,12 @@ fn a_baseline_that_fails_three_times_is_a_doubt() {
     );
 }
 
+#[test]
+fn two_that_always_fail_are_not_called_equal() {
+    let standing = race(1, 100, |_, _| None).current_standing();
+    assert_eq!(standing.arms[1].effect, None);
+}
+
 /// The typical run is better, the mean is not, and more runs are slow: one in five takes three times as long.
 fn faster_with_slow_runs(what: QuestionKind) -> PlacementRace {
     let policy = JudgingPolicy { what, least_blocks: 100, most_runs: Some(400), ..JudgingPolicy::default() };

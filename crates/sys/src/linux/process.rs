@@ -97,24 +97,27 @@ impl ProcessIdentity {
     /// ESRCH if it has ended ([`affinity::has_ended`]); the kernel's error.
     pub fn restrict_in_turn(&self, steps: &[&CpuSet]) -> io::Result<CpuSet> {
         let handle = TaskHandle::open_thread(self.id);
-        let has_ended = || handle.as_ref().map_or_else(|_| !self.is_alive(), TaskHandle::has_ended);
         if !self.is_alive() {
             return Err(gone_error());
         }
-        for cpus in steps {
-            // Asked again although it was alive: a handle answers in a microsecond, in which few numbers are given out.
-            if has_ended() {
-                return Err(gone_error());
-            }
-            let set = affinity::set_affinity(self.id, cpus);
-            if has_ended() {
-                let _ = set.and_then(|()| give_inherited_mask(self.id, cpus));
-                return Err(gone_error());
-            }
-            set?;
-        }
+        // Asked again although it was alive: a handle answers in a microsecond, in which few numbers are given out.
+        let has_ended = || handle.as_ref().map_or_else(|_| !self.is_alive(), TaskHandle::has_ended);
+        steps.iter().try_for_each(|cpus| restrict_unless_ended(self.id, cpus, has_ended))?;
         affinity::affinity_of(self.id)
     }
+}
+
+/// Restricts the task of this number. If the task that was meant has ended by then, another one has its mask back.
+fn restrict_unless_ended(id: u32, cpus: &CpuSet, has_ended: impl Fn() -> bool) -> io::Result<()> {
+    if has_ended() {
+        return Err(gone_error());
+    }
+    let set = affinity::set_affinity(id, cpus);
+    if has_ended() {
+        let _ = set.and_then(|()| give_inherited_mask(id, cpus));
+        return Err(gone_error());
+    }
+    set
 }
 
 fn gone_error() -> io::Error {
@@ -269,7 +272,13 @@ mod tests {
         assert!(affinity::has_ended(&earlier.restrict_thread(&one).unwrap_err()));
         assert_eq!(affinity::affinity_of(child.id()).unwrap(), all, "its number was given again");
         assert_eq!(process.restrict_thread(&one).unwrap(), one);
+        process.restrict_thread(&all).unwrap();
         // As if it had been given the number of another one in the moment in which that one's mask was set.
+        let asked = std::cell::Cell::new(false);
+        let set = restrict_unless_ended(child.id(), &one, || asked.replace(true));
+        assert!(affinity::has_ended(&set.unwrap_err()));
+        assert_eq!(affinity::affinity_of(child.id()).unwrap(), all, "the mask of another task");
+        process.restrict_thread(&one).unwrap();
         give_inherited_mask(child.id(), &all.difference(&one)).unwrap();
         assert_eq!(affinity::affinity_of(child.id()).unwrap(), one, "it has another mask by now");
         give_inherited_mask(child.id(), &one).unwrap();

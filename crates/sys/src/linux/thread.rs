@@ -61,8 +61,11 @@ impl ThreadMoment {
 impl ThreadGlance {
     /// Reads the calling thread's counters; zero for any that the kernel refuses. Does not allocate.
     pub fn read_now() -> Self {
+        // The switches first: a thread is often preempted where it returns from a system call. Then this preemption is in neither counter
+        // now, and in both the next time.
+        let involuntary_switches = SwitchCounts::read_now().involuntary;
         let cpu_time_ns = cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).map_or(0, |time| time.as_nanos() as u64);
-        Self { cpu_time_ns, involuntary_switches: SwitchCounts::read_now().involuntary }
+        Self { cpu_time_ns, involuntary_switches }
     }
 }
 

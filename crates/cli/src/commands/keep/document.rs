@@ -95,7 +95,8 @@ pub struct KeepWhyDocument<'a> {
     pub masks: Vec<ThreadMask>,
     /// The control group that lets it use fewer cpus than are online, in whatever hierarchy; null if there is none.
     pub limited_by: Option<CpusetLimit>,
-    /// The command of corewise that placed it and meant this to stay, such as `corewise run --pid 815 --on 1`; null if there is none.
+    /// The corewise that placed it and has ended: its command if it meant this to stay, such as `corewise run --pid 815 --on 1`, or its
+    /// number if it was killed; null if there is none.
     pub placed_by: Option<String>,
     /// The origin of its mask, if no rule set it and it has fewer cpus than its control group; null otherwise.
     pub origin: Option<MaskOrigin>,

@@ -70,12 +70,7 @@ pub fn draw_list(document: &KeepDocument<'_>, width: usize) -> TextScreen {
         remarks.extend(rule.problem.as_ref().map(|problem| format!("{name}: {problem}")));
         remarks.extend(describe_changes(rule).map(|changes| format!("{name} is unproven here: {changes}")));
         let unreadable = running.and_then(|state| state.status.unreadable.get(name));
-        remarks.extend(unreadable.map(|number| {
-            format!(
-                "{name} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
-                format_processes(*number as usize)
-            )
-        }));
+        remarks.extend(unreadable.map(|number| describe_unreadable(name, *number)));
     }
     remarks.extend(running.iter().flat_map(|state| waiting_remarks(state)));
     remarks.extend(running.iter().flat_map(|state| refusal_remarks(state)));
@@ -282,16 +277,18 @@ pub fn draw_plan(planned: &[PlannedActions], unreadable: &BTreeMap<String, u32>,
         say(StyledLine::new().plain("No process matches a rule in force."));
     }
     for (rule, number) in unreadable {
-        let what = format!(
-            "{rule} needs CAP_SYS_PTRACE: the files that {} execute cannot be read",
-            format_processes(*number as usize)
-        );
-        say(StyledLine::new().plain(what));
+        say(StyledLine::new().plain(describe_unreadable(rule, *number)));
     }
     say(StyledLine::new()
         .plain("Nothing was changed. Next:  ")
         .strong(suggestion::format_typed(&suggested_command::keep_run())));
     screen
+}
+
+/// Describes processes that may match a rule by a file that cannot be read.
+fn describe_unreadable(rule: &str, number: u32) -> String {
+    let processes = format_processes(number as usize);
+    format!("{rule}: the files that {processes} execute cannot be read; another user's need CAP_SYS_PTRACE")
 }
 
 /// Explains the cpus of a process.

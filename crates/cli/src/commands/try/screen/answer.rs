@@ -10,7 +10,7 @@ use corewise_model::experiment::{
     QuestionKind, Verdict,
 };
 use corewise_model::quantity::QuotedQuantity;
-use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm};
+use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm, TrialOutcome};
 
 use super::open_points;
 use super::parts;
@@ -347,8 +347,18 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
     let name = |arm: usize| shown.name_in_sentence(arm);
     match doubt {
         ExperimentDoubt::BaselineFails { failures } => {
+            // The first run of the warm-up met nothing of another one.
+            let first = shown
+                .trials
+                .first()
+                .is_some_and(|trial| trial.warm_up && matches!(trial.outcome, TrialOutcome::Value(_)));
+            let cure = if first {
+                " The first run worked: if each leaves something behind, --prepare SCRIPT can remove it before the next."
+            } else {
+                ""
+            };
             format!(
-                "{} failed {}, so there is nothing to compare with.",
+                "{} failed {}, so there is nothing to compare with.{cure}",
                 begin_sentence(&name(0)),
                 format_count(*failures as usize, "time")
             )
