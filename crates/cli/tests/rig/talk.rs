@@ -27,7 +27,7 @@ const SEVERAL_CACHES: fn(&RigMachine) -> bool =
 
 /// Starts a command in a namespace of processes of its own.
 pub const INNER: &str = "unshare -p -f --mount-proc";
-pub const WATCH: &str = "corewise talk --json -- actor act talk";
+pub const WATCH: &str = "corewise talk --no-store --json -- actor act talk";
 /// The kernel's description of its types, which the counting program needs.
 pub const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// Which events a user may see of own threads.
@@ -77,7 +77,7 @@ fn placed(guest: &mut RigGuest) -> ScenarioOutcome {
     let mut document = Value::Null;
     // A busy host may let the program run in no slot.
     for seconds in [3, 12, 48] {
-        document = json(guest, &format!("corewise talk --json --budget {seconds}s -- {hub}"))?;
+        document = json(guest, &format!("corewise talk --no-store --json --budget {seconds}s -- {hub}"))?;
         if entries(&document["observed"]["placed_waits"]["slots"]).next().is_some() {
             break;
         }
