@@ -135,6 +135,48 @@ fn a_watched_program_is_stored_compared_and_shown() {
     assert!(compared.contains("between talk graph 1 and talk graph 2"), "{compared}");
 }
 
+/// A graph that is watched behind options of unshare; `None` if they are not allowed here.
+fn watched_inside(place: &TestPlace, options: &[&str]) -> Option<Value> {
+    let program = env!("CARGO_BIN_EXE_corewise");
+    let own = place.corewise(&["talk", "--no-store", "--json", "--", program, "workload", "pipeline"]);
+    let mut inside = Command::new("unshare");
+    inside.args(options).arg(own.get_program()).args(own.get_args()).args(["--size", "0.05", "--threads", "3"]);
+    inside.envs(own.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(place.path());
+    let run = inside.output().ok()?;
+    if run.status.code() != Some(0) {
+        println!("skipped: {options:?}: {}", text(&run.stderr));
+        return None;
+    }
+    Some(serde_json::from_slice(&run.stdout).unwrap())
+}
+
+/// The kernel's programs see the numbers of all tasks; /proc has those of the namespace.
+#[test]
+fn threads_in_a_container_have_the_names_and_numbers_of_there() {
+    let place = TestPlace::new();
+    let inner = ["--fork", "--pid", "--mount-proc"];
+    let own_user = ["--user", "--map-root-user", "--fork", "--pid", "--mount-proc"];
+    let nested = [&inner[..], &["unshare"], &inner].concat();
+    let outside = watched_inside(&place, &["--uts"]);
+    for options in [&inner[..], &nested, &own_user] {
+        let Some(document) = watched_inside(&place, options) else { continue };
+        let observed = &document["observed"];
+        let threads: Vec<&Value> = observed["vertices"].as_array().unwrap().iter().collect();
+        let of_program = threads.iter().filter(|vertex| vertex["program"] == "corewise");
+        let known = of_program.filter(|vertex| vertex["cpus"].as_str().is_some_and(|cpus| !cpus.is_empty()));
+        assert!(known.count() >= 3, "{options:?}: {document}");
+        if let Some(outside) = outside.as_ref().filter(|_| options[0] != "--user") {
+            assert_eq!(observed["source"], outside["observed"]["source"], "{options:?}: {document}");
+        }
+    }
+    let foreign = ["--fork", "--pid"];
+    let own = place.corewise(&["talk", "--no-store", "--", "true"]);
+    let run = Command::new("unshare").args(foreign).arg(own.get_program()).args(own.get_args()).output().unwrap();
+    let said = text(&run.stderr);
+    assert!(run.status.code() == Some(3) || said.contains("unshare"), "{said}");
+    assert!(said.contains("another namespace of processes") || said.contains("unshare"), "{said}");
+}
+
 /// The supervisor of a command is woken by each end of its children, and the watcher by the command's output.
 #[test]
 fn the_watcher_and_its_supervisor_are_no_part_of_the_program() {

@@ -10,6 +10,7 @@ pub mod fleet;
 pub mod kernel_events;
 pub mod links;
 pub mod memory;
+pub mod numbers;
 pub mod placement;
 pub mod probe;
 mod script;

@@ -15,6 +15,7 @@ use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::talk::TalkGraph;
 
 use crate::LabError;
+use crate::numbers::check_numbers;
 use crate::session::unix_ms;
 use counted::CountedTalk;
 use guessed::GuessedTalk;
@@ -93,6 +94,7 @@ impl<'a> TalkWatcher<'a> {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_from(subject: TalkSubject<'a>, best: TalkWay) -> Result<Self, LabError> {
+        check_numbers().map_err(|gap| LabError::NoWakes(vec![gap]))?;
         let started_unix_ms = unix_ms();
         let mut roster = ThreadRoster::new(subject.processes);
         roster.look_at_threads();

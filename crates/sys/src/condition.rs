@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::root::Root;
+pub use crate::values::lockdown::{HIDES_ALL, UNLOCK};
+use crate::values::lockdown::{LOCKDOWN_STATE, parse_lockdown};
 
 /// Settings that may differ between machines of one order, with their files.
 const NODE_SETTINGS: [(&str, &str); 8] = [
@@ -30,6 +32,8 @@ pub struct SystemCondition {
     pub siblings: Option<String>,
     /// The load average of the last minute.
     pub load: Option<f64>,
+    /// The mode of the kernel's lockdown; `None` also if it is not locked down.
+    pub lockdown: Option<String>,
     /// Time that a hypervisor took from all cpus since the start, in kernel ticks.
     pub stolen_ticks: Option<u64>,
 }
@@ -46,6 +50,7 @@ impl SystemCondition {
             clock_source: line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             siblings: line("sys/devices/system/cpu/smt/control"),
             load: line("proc/loadavg").and_then(|text| text.split_whitespace().next()?.parse().ok()),
+            lockdown: line(LOCKDOWN_STATE).and_then(|text| parse_lockdown(&text).map(str::to_owned)),
             stolen_ticks: stolen,
         }
     }

@@ -21,6 +21,8 @@ pub mod folder_handle;
 pub mod group_entry;
 pub mod ipc;
 pub mod limits;
+#[cfg(feature = "events")]
+mod lockdown;
 pub mod memory;
 pub mod memory_policy;
 pub mod open_files;

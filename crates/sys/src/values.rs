@@ -12,6 +12,7 @@ pub mod events;
 pub mod execution;
 #[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "the journal of changes uses all of it"))]
 pub mod folder_handle;
+pub mod lockdown;
 pub mod memory;
 #[cfg(feature = "events")]
 pub mod output_ends;

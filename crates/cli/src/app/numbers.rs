@@ -1,6 +1,6 @@
 //! Checks that process numbers have the user's meaning here.
 
-use corewise_sys::process;
+use corewise_lab::numbers;
 
 use super::failure::CommandFailure;
 
@@ -9,10 +9,8 @@ use super::failure::CommandFailure;
 /// # Errors
 /// If /proc belongs to another pid namespace.
 pub fn check_numbers() -> Result<(), CommandFailure> {
-    if process::reads_own_numbers() {
-        return Ok(());
-    }
-    let what = "/proc belongs to another namespace of processes: its numbers mean other processes here";
-    Err(CommandFailure::unavailable_error(what)
-        .with_hint("Mount it anew in this namespace, or run corewise where /proc was mounted."))
+    numbers::check_numbers().map_err(|gap| {
+        let failure = CommandFailure::unavailable_error(gap.why);
+        gap.cure.into_iter().fold(failure, CommandFailure::with_hint)
+    })
 }

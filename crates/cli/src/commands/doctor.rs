@@ -20,7 +20,7 @@ use corewise_sys::Root;
 use corewise_sys::cgroup::LimitingGroup;
 use corewise_sys::change::{UndoForecast, left_in};
 use corewise_sys::clock::{ClockSource, TickClock};
-use corewise_sys::condition::SystemCondition;
+use corewise_sys::condition::{HIDES_ALL, SystemCondition, UNLOCK};
 use corewise_sys::counters::CycleCounter;
 use corewise_sys::counts::{CountKind, KernelCounts};
 use corewise_sys::{cpuset, scheduling};
@@ -115,6 +115,7 @@ fn make_checks(root: &Root, machine: &Machine, found: &DoctorFindings) -> Vec<Do
     checks.extend(check_interrupts(&found.uncounted));
     checks.extend(check_moved_interrupts(root, found.moved_interrupts));
     checks.extend(check_hypervisor(machine));
+    checks.extend(check_lockdown(&condition));
     checks.extend(found.history.clone());
     checks.extend(machine.gaps.iter().map(check_from_gap));
     checks
@@ -347,6 +348,20 @@ fn check_hypervisor(machine: &Machine) -> Option<DoctorCheck> {
     Some(
         new_check("virtual machine", CheckState::Note, why).with_cure("survey the host, or pin the guest's cpus on it"),
     )
+}
+
+/// Returns the check of the kernel's lockdown; `None` if it is not locked down, or if that is unknown.
+fn check_lockdown(condition: &SystemCondition) -> Option<DoctorCheck> {
+    const WHAT: &str = "kernel lockdown";
+    let mode = condition.lockdown.as_deref()?;
+    if mode == HIDES_ALL {
+        let why = format!("this kernel is locked down ({mode}): its tracepoints are closed, also for root");
+        return Some(new_check(WHAT, CheckState::Gap, why).with_cure(UNLOCK));
+    }
+    let why = format!(
+        "this kernel is locked down ({mode}): debugfs is closed, so only a move shows which interrupts can be moved"
+    );
+    Some(new_check(WHAT, CheckState::Note, why))
 }
 
 fn check_load(condition: &SystemCondition, machine: &Machine) -> DoctorCheck {

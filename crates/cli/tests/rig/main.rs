@@ -20,6 +20,7 @@ mod groups;
 mod interrupts;
 mod keep;
 mod links;
+mod lockdown;
 mod memory;
 mod placement;
 mod recordings;
@@ -96,6 +97,7 @@ fn trials(arguments: &Arguments, bench: &Arc<RigBench>) -> Result<Vec<Trial>, Ri
     }
     let parts = Arc::new(bench::parts()?);
     trials.push(booting::trial(&parts));
+    trials.extend(lockdown::trials(&parts, wanted));
     let mut jobs = Vec::new();
     for machine in MACHINES.iter().filter(|machine| wanted.includes_machine(machine)) {
         let is_wanted = |scenario: &&Scenario| wanted == RigUse::Full || (scenario.each_change)(machine);

@@ -35,6 +35,7 @@ pub fn act(part: &str) -> ExitCode {
         "turns" => turns(cpus),
         "starts" => starts(),
         "talk" => talk(),
+        "hub" => hub(cpus),
         _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
@@ -128,6 +129,34 @@ fn talk() {
     };
     let threads = [pair("ask-a", "reply-a"), pair("ask-b", "reply-b")];
     threads.into_iter().flatten().for_each(|thread| thread.join().expect("the thread ended well"));
+}
+
+/// Three threads on these cpus: the first one answers both others, as long as it is wanted.
+fn hub(cpus: Vec<CpuSet>) {
+    let (ask, asked) = mpsc::channel();
+    let start = |name: &str, cpus: CpuSet, act: Box<dyn FnOnce() + Send>| {
+        let pinned = move || {
+            affinity::set_current(&cpus).expect("the cpu is there");
+            act();
+        };
+        thread::Builder::new().name(name.to_owned()).spawn(pinned).expect("a thread can be started")
+    };
+    let mut cpus = cpus.into_iter();
+    let first = cpus.next().expect("the part names cpus");
+    let mut answers = Vec::new();
+    let begun = Instant::now();
+    let mut threads = Vec::new();
+    for (number, cpus) in cpus.enumerate() {
+        let (answer, answered) = mpsc::channel();
+        answers.push(answer);
+        let ask = ask.clone();
+        let act = move || while begun.elapsed() < PATIENCE && ask.send(number).is_ok() && answered.recv().is_ok() {};
+        threads.push(start(&format!("ask-{number}"), cpus, Box::new(act)));
+    }
+    drop(ask);
+    let act = move || asked.iter().for_each(|number: usize| answers[number].send(()).unwrap_or_default());
+    threads.push(start("hub", first, Box::new(act)));
+    threads.into_iter().for_each(|thread| thread.join().expect("the thread ended well"));
 }
 
 /// A thread for input and output becomes a worker; another one has no role.

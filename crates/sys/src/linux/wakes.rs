@@ -16,12 +16,13 @@ use std::os::fd::OwnedFd;
 
 use corewise_machine::{CpuSet, Gap};
 
+use super::lockdown::explain_lockdown;
 use super::proc_files::read_file;
-use super::process::sees_all_numbers;
+use super::process::{number_space_id, sees_all_numbers};
 pub use crate::values::wakes::{CallKind, DescriptorKind, WakeCount, WakeCounts, WakeOrigin, WakeTask, WakeWait};
-use bpf_calls::{MapKind, attach_program, create_map, load_program, update_map};
+use bpf_calls::{MapKind, attach_program, create_map, load_program, run_program, update_map};
 use kernel_types::KernelTypes;
-use layout::{DESCRIPTION, KernelLayout};
+use layout::{DESCRIPTION, InnerNumbers, KernelLayout};
 use programs::WakeMaps;
 
 const WHAT: &str = "wakes counted in the kernel";
@@ -49,18 +50,17 @@ impl WakeCounter {
     /// # Errors
     /// The gap that says why this kernel or user cannot count so, and what would change that.
     pub fn open(groups: &[CpuSet]) -> Result<Self, Gap> {
-        if !sees_all_numbers() {
-            // The kernel's programs see the task numbers of the initial namespace.
-            return Err(Gap::new(WHAT, "processes have numbers of their own in this container")
-                .cured_by("run outside the container"));
-        }
         let layout = read_layout()?;
-        Self::load_programs(&layout, groups).map_err(|error| refusal_gap(&error))
+        Self::load_programs(layout, groups).map_err(|error| refusal_gap(&error))
     }
 
-    fn load_programs(layout: &KernelLayout, groups: &[CpuSet]) -> io::Result<Self> {
+    fn load_programs(mut layout: KernelLayout, groups: &[CpuSet]) -> io::Result<Self> {
+        if let Some(numbers) = &mut layout.numbers {
+            numbers.level = run_program(&load_program("corewise_level", None, &programs::find_level(numbers))?)?;
+        }
+        let layout = &layout;
         let maps = create_maps(groups)?;
-        let load = |name, tracepoint, text: Vec<_>| load_program(name, tracepoint, &text);
+        let load = |name, tracepoint, text: Vec<_>| load_program(name, Some(tracepoint), &text);
         let counting = vec![
             load("corewise_fork", layout.forking, programs::follow_children(layout, &maps))?,
             load("corewise_irq", layout.interrupt_begins, programs::keep_interrupt(&maps, true))?,
@@ -162,12 +162,23 @@ fn read_layout() -> Result<KernelLayout, Gap> {
         )
     })?;
     let types = KernelTypes::parse(bytes).ok_or_else(|| Gap::new(WHAT, format!("{DESCRIPTION} cannot be read")))?;
-    KernelLayout::find_fields(&types).map_err(|missing| Gap::new(WHAT, format!("this kernel has no {missing}")))
+    find_layout(&types).map_err(|missing| Gap::new(WHAT, format!("this kernel has no {missing}")))
+}
+
+fn find_layout(types: &KernelTypes) -> Result<KernelLayout, String> {
+    let inner = || InnerNumbers::find_fields(types, number_space_id() as u32);
+    let numbers = if sees_all_numbers() { None } else { Some(inner()?) };
+    Ok(KernelLayout { numbers, ..KernelLayout::find_fields(types)? })
 }
 
 fn refusal_gap(error: &io::Error) -> Gap {
     let gap = Gap::new(WHAT, format!("the kernel refuses BPF programs: {error}"));
-    if error.kind() == io::ErrorKind::PermissionDenied { gap.cured_by(CURE) } else { gap }
+    let gap = match error.kind() {
+        io::ErrorKind::PermissionDenied if sees_all_numbers() => gap.cured_by(CURE),
+        io::ErrorKind::PermissionDenied => gap.cured_by(format!("{CURE}, outside of the container")),
+        _ => gap,
+    };
+    explain_lockdown(gap)
 }
 
 /// Returns the kinds of a process's open files, at most `most` of them.

@@ -46,6 +46,20 @@ fn the_right_to_run_first_is_checked() {
     assert!(check.why.ends_with("(SCHED_FIFO): not permitted") && check.cure.unwrap().contains("CAP_SYS_NICE"));
 }
 
+#[test]
+fn a_locked_down_kernel_is_named() {
+    let check = |state: &str| {
+        let root = Root::from_files([("sys/kernel/security/lockdown", state)]);
+        check_lockdown(&SystemCondition::read_condition(&root)).map(|check| (check.state, check.why, check.cure))
+    };
+    assert_eq!(check("[none] integrity confidentiality\n"), None);
+    let (state, why, cure) = check("none [integrity] confidentiality\n").unwrap();
+    assert!(state == CheckState::Note && why.contains("(integrity): debugfs is closed") && cure.is_none(), "{why}");
+    let (state, why, cure) = check("none integrity [confidentiality]\n").unwrap();
+    assert!(state == CheckState::Gap && why.contains("(confidentiality): its tracepoints are closed"), "{why}");
+    assert_eq!(cure.as_deref(), Some("boot it without lockdown=confidentiality"));
+}
+
 fn shown(files: &[(&str, &str)], machine: &Machine, found: &DoctorFindings, width: usize) -> String {
     let root = Root::from_files(files.iter().map(|(path, text)| (*path, *text)));
     draw_screen(&make_checks(&root, machine, found), width).to_plain()

@@ -39,13 +39,18 @@ pub fn write_dot(conclusions: &TalkConclusions, seconds: f64) -> String {
 
 /// Returns a vertex's name with what it is: "worker-* (32 threads)".
 pub fn describe_vertex(vertex: &TalkVertex) -> String {
-    let name = printable_name(&vertex.name);
+    let name = label_vertex(vertex);
     match vertex.kind {
         VertexKind::Thread { .. } => name,
         VertexKind::Pool { threads } => format!("{name} ({threads} threads)"),
         VertexKind::Interrupt { number } => format!("{name} (interrupt {number})"),
         VertexKind::Kernel => format!("{name} (kernel)"),
     }
+}
+
+/// Returns a vertex's name for a label: a thread may have an empty one.
+pub fn label_vertex(vertex: &TalkVertex) -> String {
+    if vertex.name.is_empty() { "(no name)".to_owned() } else { printable_name(&vertex.name) }
 }
 
 /// Quotes a text: a quotation mark or a backslash of a name ends no label and begins no escape.
@@ -56,6 +61,19 @@ fn quote_label(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_without_a_name_has_a_label() {
+        let vertex = |name: &str| TalkVertex {
+            name: name.to_owned(),
+            kind: VertexKind::Pool { threads: 4 },
+            program: String::new(),
+            busy_share: 0.0,
+            cpus: corewise_machine::CpuSet::default(),
+        };
+        assert_eq!(describe_vertex(&vertex("")), "(no name) (4 threads)");
+        assert_eq!(describe_vertex(&vertex("a\nb")), "a\\u{a}b (4 threads)");
+    }
 
     #[test]
     fn names_cannot_end_their_label() {

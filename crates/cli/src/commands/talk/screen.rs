@@ -10,7 +10,7 @@ use corewise_model::talk::costs::CostSource;
 use corewise_model::talk::plan::{TalkPlan, TalkProposal};
 use corewise_model::talk::{TalkGraph, TalkSource};
 
-use super::dot::describe_vertex;
+use super::dot::{describe_vertex, label_vertex};
 use crate::draw::findings::compose_gaps;
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::heat::{HeatMap, HeatSide, SvgText};
@@ -193,7 +193,7 @@ fn compose_heat(graph: &TalkGraph, conclusions: &TalkConclusions) -> Vec<StoryPa
         *cell = edge.wakes / graph.seconds + if cell.is_nan() { 0.0 } else { *cell };
     }
     let label = |vertex: &usize| {
-        StyledLine::new().plain(printable_name(&folded.vertices[*vertex].name)).cut_to(LONGEST_LABEL).to_plain()
+        StyledLine::new().plain(label_vertex(&folded.vertices[*vertex])).cut_to(LONGEST_LABEL).to_plain()
     };
     let labels: Vec<String> = order.iter().map(label).collect();
     let side = |title: &str| HeatSide {

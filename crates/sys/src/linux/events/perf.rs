@@ -9,6 +9,7 @@ use corewise_machine::event::KernelEvent;
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
+use super::super::lockdown::explain_lockdown;
 use super::super::thread::own_number;
 use super::decode::TracepointCatalogue;
 use crate::values::events::{DrainedEvents, EventInterest};
@@ -181,5 +182,6 @@ pub fn events_gap(perf: &io::Error, ftrace: &io::Error) -> Gap {
         level => format!(" (perf_event_paranoid is {level})"),
     };
     let why = format!("perf's tracepoints are refused: {perf}{level}; so is an ftrace instance: {ftrace}");
-    Gap::new("causes of stalls", why).cured_by("run as root, or with CAP_PERFMON and a readable tracefs")
+    let gap = Gap::new("causes of stalls", why).cured_by("run as root, or with CAP_PERFMON and a readable tracefs");
+    explain_lockdown(gap)
 }

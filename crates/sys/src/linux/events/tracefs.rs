@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use corewise_machine::Gap;
 
+use super::super::lockdown::explain_lockdown;
+
 /// Its usual mount points.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
@@ -62,7 +64,7 @@ impl TraceFolder {
 const WHAT: &str = "causes of stalls";
 
 fn tracefs_gap(why: String) -> Gap {
-    Gap::new(WHAT, why).cured_by("run as root (or with CAP_PERFMON and a readable tracefs)")
+    explain_lockdown(Gap::new(WHAT, why).cured_by("run as root (or with CAP_PERFMON and a readable tracefs)"))
 }
 
 /// Makes a detached mount of tracefs.

@@ -12,7 +12,9 @@ const MAP_LOOKUP: libc::c_int = 1;
 const MAP_UPDATE: libc::c_int = 2;
 const MAP_NEXT_KEY: libc::c_int = 4;
 const PROGRAM_LOAD: libc::c_int = 5;
+const PROGRAM_RUN: libc::c_int = 10;
 const TRACEPOINT_OPEN: libc::c_int = 17;
+const TYPE_RAW_TRACEPOINT: u32 = 17;
 const TYPE_TRACING: u32 = 26;
 const ATTACH_TYPED_TRACEPOINT: u32 = 23;
 /// Room for the verifier's reason.
@@ -78,6 +80,14 @@ struct TracepointAttributes {
     name: u64,
     program: u32,
     unused: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct RunAttributes {
+    program: u32,
+    result: u32,
+    unused: [u64; 8],
 }
 
 /// Calls bpf(2).
@@ -162,14 +172,14 @@ fn element_of(map: &OwnedFd, key: *const u8, value: *const u8) -> ElementAttribu
     }
 }
 
-/// Loads a program for a tracepoint, given by the number of the type of its function.
+/// Loads a program for a tracepoint, given by the number of the type of its function, or for [`run_program`].
 ///
 /// # Errors
 /// The kernel's error. If its verifier refuses the program, the last line of its reason is part of the error.
-pub fn load_program(name: &str, tracepoint: u32, instructions: &[BpfInstruction]) -> io::Result<OwnedFd> {
+pub fn load_program(name: &str, tracepoint: Option<u32>, instructions: &[BpfInstruction]) -> io::Result<OwnedFd> {
     let load = |log: &mut [u8]| {
         let mut attributes = ProgramAttributes {
-            kind: TYPE_TRACING,
+            kind: if tracepoint.is_some() { TYPE_TRACING } else { TYPE_RAW_TRACEPOINT },
             instruction_count: instructions.len() as u32,
             instructions: instructions.as_ptr().expose_provenance() as u64,
             license: c"GPL".as_ptr().expose_provenance() as u64,
@@ -177,8 +187,8 @@ pub fn load_program(name: &str, tracepoint: u32, instructions: &[BpfInstruction]
             log_bytes: size_of_val(log) as u32,
             log: if log.is_empty() { 0 } else { log.as_mut_ptr().expose_provenance() as u64 },
             name: padded_name(name),
-            attach_kind: ATTACH_TYPED_TRACEPOINT,
-            attach_type: tracepoint,
+            attach_kind: tracepoint.map_or(0, |_| ATTACH_TYPED_TRACEPOINT),
+            attach_type: tracepoint.unwrap_or_default(),
             ..ProgramAttributes::default()
         };
         // SAFETY: the instructions, the license and the log are as long as stated or end with a zero, and outlive the call.
@@ -197,6 +207,14 @@ fn explain_refusal(refused: &io::Error, log: &[u8]) -> io::Error {
     let reason = lines.rfind(|line| !line.starts_with("processed ")).unwrap_or_default();
     let separator = if reason.is_empty() { "" } else { ": " };
     io::Error::new(refused.kind(), format!("{refused}{separator}{reason}"))
+}
+
+/// Runs a program once, as the calling thread, and returns its result.
+pub fn run_program(program: &OwnedFd) -> io::Result<u32> {
+    let mut attributes = RunAttributes { program: program.as_raw_fd() as u32, ..RunAttributes::default() };
+    // SAFETY: the attributes have no addresses; the kernel writes the result into them.
+    unsafe { call_bpf(PROGRAM_RUN, &mut attributes) }?;
+    Ok(attributes.result)
 }
 
 /// Attaches a program to its tracepoint until the result is dropped.

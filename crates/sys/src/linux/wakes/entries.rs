@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::bpf_calls::{read_entry, read_map};
 use super::calls::kind_of_call;
 use super::programs::{
-    EDGE_KEY_BYTES, EDGE_VALUE_BYTES, HANDLER_RUNS, NUMBER_BASE, TASK_VALUE_BYTES, TIMER_RUNS, WAIT_KEY_BYTES,
+    EDGE_KEY_BYTES, EDGE_VALUE_BYTES, HANDLER_RUNS, NUMBER_BASE, OUTSIDE, TASK_VALUE_BYTES, TIMER_RUNS, WAIT_KEY_BYTES,
     WAIT_VALUE_BYTES, WAKES_COUNT, WakeMaps,
 };
 use super::{MOST_EDGES, MOST_PROCESSES, MOST_TASKS};
@@ -87,6 +87,9 @@ fn parse_wait(key: &[u8; WAIT_KEY_BYTES], value: &[u8; WAIT_VALUE_BYTES]) -> Wak
 }
 
 fn parse_task(thread: u32, value: &[u8; TASK_VALUE_BYTES]) -> WakeTask {
+    if thread == OUTSIDE {
+        return WakeTask { thread, process: OUTSIDE, name: "any outside of this container".to_owned() };
+    }
     let name = value[8..].split(|byte| *byte == 0).next().unwrap_or_default();
     WakeTask { thread, process: word_at(value, 0), name: String::from_utf8_lossy(name).into_owned() }
 }

@@ -46,7 +46,7 @@ pub enum KernelFunction {
     Delete = 3,
     Time = 5,
     CurrentCpu = 8,
-    CurrentNumbers = 14,
+    ReadMemory = 113,
     CurrentTask = 158,
     UserRegisters = 175,
 }
@@ -119,20 +119,15 @@ impl ProgramText {
         self.push(0x4f, to, from as u8, 0, 0);
     }
 
-    /// `to <<= bits`
-    pub fn shift_left(&mut self, to: Register, bits: i32) {
-        self.push(0x67, to, 0, 0, bits);
-    }
-
-    /// `to >>= bits`
-    pub fn shift_right(&mut self, to: Register, bits: i32) {
-        self.push(0x77, to, 0, 0, bits);
-    }
-
     /// `to` is the address of a place in the stack.
     pub fn point_to_stack(&mut self, to: Register, offset: i16) {
         self.copy(to, R10);
-        self.push(0x07, to, 0, 0, i32::from(offset));
+        self.advance(to, i32::from(offset));
+    }
+
+    /// `to += number`
+    pub fn advance(&mut self, to: Register, number: i32) {
+        self.push(0x07, to, 0, 0, number);
     }
 
     /// Calls a function of the kernel.
@@ -140,9 +135,21 @@ impl ProgramText {
         self.push(0x85, Register::R0, 0, 0, function as i32);
     }
 
+    /// Reads the kernel's memory at the address in R3 into the stack. R0 is 0, or the kernel's error.
+    pub fn read_memory(&mut self, to: i16, bytes: i32) {
+        self.point_to_stack(R1, to);
+        self.set(R2, bytes);
+        self.call(KernelFunction::ReadMemory);
+    }
+
     /// Ends the program.
     pub fn exit(&mut self) {
         self.set(Register::R0, 0);
+        self.give_back();
+    }
+
+    /// Ends the program with the result in R0.
+    pub fn give_back(&mut self) {
         self.push(0x95, Register::R0, 0, 0, 0);
     }
 
@@ -177,6 +184,18 @@ impl ProgramText {
     /// Jumps if `register` does not equal `number`.
     pub fn jump_if_other(&mut self, register: Register, number: i32) -> OpenJump {
         self.push(0x55, register, 0, 0, number);
+        OpenJump(self.instructions.len() - 1)
+    }
+
+    /// Jumps if the lower half of `register` does not equal `number`.
+    pub fn jump_if_half_differs(&mut self, register: Register, number: u32) -> OpenJump {
+        self.push(0x56, register, 0, 0, number.cast_signed());
+        OpenJump(self.instructions.len() - 1)
+    }
+
+    /// Jumps if `register` is less than `number`; both are positive.
+    pub fn jump_if_less(&mut self, register: Register, number: i32) -> OpenJump {
+        self.push(0xa5, register, 0, 0, number);
         OpenJump(self.instructions.len() - 1)
     }
 
