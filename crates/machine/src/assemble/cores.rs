@@ -32,11 +32,7 @@ pub fn build_cores(facts: &MachineFacts) -> Vec<MachineObject> {
 /// Returns the SMT siblings of a cpu: as listed, or the cpus with equal numbers if there is no list. The list of a module means the module,
 /// and some kernels number modules instead of cores; only a hypervisor gives such a processor threads, by the same core number. `modules` is
 /// `None` without modules, and true for a guest.
-fn find_siblings(
-    cpu: &CpuFacts,
-    numbered: &BTreeMap<CoreNumbers, CpuSet>,
-    modules: Option<bool>,
-) -> Option<CpuSet> {
+fn find_siblings(cpu: &CpuFacts, numbered: &BTreeMap<CoreNumbers, CpuSet>, modules: Option<bool>) -> Option<CpuSet> {
     let same_numbers = core_numbers(cpu).and_then(|numbers| numbered.get(&numbers));
     match (&cpu.thread_siblings, modules) {
         (_, Some(false)) => None,

@@ -190,8 +190,7 @@ fn written_value<'a>(line: TextPiece<'a>, key: &str) -> Option<KeyedValue<'a>> {
     }
     let is_file = |word: &&TextPiece<'a>| {
         let folder = word.text.strip_suffix(key);
-        word.text == key
-            || folder.is_some_and(|folder| key.starts_with('/') || folder.ends_with(['/', '.', '>']))
+        word.text == key || folder.is_some_and(|folder| key.starts_with('/') || folder.ends_with(['/', '.', '>']))
     };
     let first = words.first()?;
     if first.text.len() <= 2 && first.text.starts_with('w') {
@@ -207,8 +206,8 @@ fn written_value<'a>(line: TextPiece<'a>, key: &str) -> Option<KeyedValue<'a>> {
         [_, others @ ..] => others.iter().find(|word| !word.text.starts_with('-')),
         [] => None,
     })?;
-    let is_variable = target.text.contains('$') || target.text.contains("{}");
-    let named = if is_variable { words.iter().find(|word| word.text != "$" && is_file(word)) } else { Some(target).filter(is_file) };
+    let is_of_loop = target.text.starts_with(['$', '{']) && words[..echo].iter().any(|word| matches!(word.text, "for" | "find"));
+    let named = if is_of_loop { words.iter().find(is_file) } else { Some(target).filter(is_file) };
     named.map(|file| KeyedValue { key: *file, value: *value })
 }
 

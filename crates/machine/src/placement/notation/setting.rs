@@ -43,7 +43,8 @@ fn is_of_guest(text: TextPiece<'_>, key: TextPiece<'_>) -> bool {
     let before = &text.text[..text.text.len() - key.to_end_of(text).text.len()];
     let line = before.rsplit('\n').next().unwrap_or(before).trim_start();
     let is_numbered = line.split_once(':').is_some_and(|(name, _)| {
-        name.strip_prefix("numa").is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        name.strip_prefix("numa")
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     });
     is_numbered || before.rsplit(char::is_whitespace).next().is_some_and(|word| word.starts_with("node,"))
 }

@@ -209,6 +209,7 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     setting("the kernel", &["maxcpus", "nr_cpus"], Count("this is a number of cpus; isolcpus= names some")),
     setting("Java", &["-XX:ActiveProcessorCount"], Count(CPUS)),
     setting("Slurm", &["--cpus-per-task", "--cpus_per_task", "SLURM_CPUS_PER_TASK", "--ntasks"], Count(CPUS)),
+    setting("Slurm", &["--core-spec", "CoreSpecCount"], Count(CPUS)),
     setting(
         "Kubernetes",
         &["cpu-quota", "--cpu-quota", "--cpu-shares", "CPUQuota", "CPUShares", "CPUWeight"],

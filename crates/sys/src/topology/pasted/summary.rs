@@ -123,8 +123,11 @@ impl SummaryFacts {
         let cpus: Vec<u32> = self.online.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect();
         let counts: Option<Vec<usize>> = self.models.iter().map(SummaryModel::cpu_count).collect();
         let names = || self.models.iter().map(|model| model.name.as_str());
-        let counts = counts.filter(|counts| counts.iter().try_fold(0, |sum: usize, count| sum.checked_add(*count)) == Some(cpus.len()));
-        let has_several_caches = self.caches.iter().any(|cache| cache.level == 3 && cache.instances.is_some_and(|count| count > 1));
+        let counts = counts.filter(|counts| {
+            counts.iter().try_fold(0, |sum: usize, count| sum.checked_add(*count)) == Some(cpus.len())
+        });
+        let has_several_caches =
+            self.caches.iter().any(|cache| cache.level == 3 && cache.instances.is_some_and(|count| count > 1));
         let Some(counts) = counts.filter(|_| !has_several_caches && arm::are_smallest_first(names())) else {
             return Vec::new();
         };
@@ -159,7 +162,9 @@ impl SummaryFacts {
         match cache.instances {
             Some(count) if count == self.online.len() => CacheSharing::Cpu,
             // Of different kinds of core, some have a cache of their own and others share one.
-            Some(count) if count < sockets * cores && count > sockets && self.has_unequal_caches() => CacheSharing::Unknown,
+            Some(count) if count < sockets * cores && count > sockets && self.has_unequal_caches() => {
+                CacheSharing::Unknown
+            }
             Some(count) if count == sockets * cores => CacheSharing::Core,
             Some(count) if count == sockets => CacheSharing::Socket,
             Some(count) if count == nodes.len() => CacheSharing::Node,
@@ -202,7 +207,8 @@ impl SummaryFacts {
 
     /// Returns the caches with unknown sharers: "12 of L2"; "L2" if an old version does not count them.
     pub fn unplaced_caches(&self) -> Vec<String> {
-        let unplaced = self.caches.iter().filter(|cache| self.cache_sharing(cache, &self.nodes) == CacheSharing::Unknown);
+        let unplaced =
+            self.caches.iter().filter(|cache| self.cache_sharing(cache, &self.nodes) == CacheSharing::Unknown);
         let describe = |cache: &SummaryCache| {
             let kind = match cache.kind {
                 CacheKind::Data => "d",
