@@ -206,7 +206,8 @@ fn written_value<'a>(line: TextPiece<'a>, key: &str) -> Option<KeyedValue<'a>> {
         [_, others @ ..] => others.iter().find(|word| !word.text.starts_with('-')),
         [] => None,
     })?;
-    let is_of_loop = target.text.starts_with(['$', '{']) && words[..echo].iter().any(|word| matches!(word.text, "for" | "find"));
+    let is_of_loop =
+        target.text.starts_with(['$', '{']) && words[..echo].iter().any(|word| matches!(word.text, "for" | "find"));
     let named = if is_of_loop { words.iter().find(is_file) } else { Some(target).filter(is_file) };
     named.map(|file| KeyedValue { key: *file, value: *value })
 }

@@ -353,7 +353,8 @@ fn patternless_finding(
             format_cost(high),
             map.unit.word()
         ),
-        advice: "The threads were probably not pinned when the file was made, or other programs ran. Measure again.".into(),
+        advice: "The threads were probably not pinned when the file was made, or other programs ran. Measure again."
+            .into(),
         command: None,
         effects: Vec::new(),
     })
@@ -390,9 +391,10 @@ fn describe_readings(
                 "the innermost groups ({inner}) are several cores each, or the SMT siblings of a core, and then {otherwise}; {decides}"
             ))
         }
-        (None, None) => other.groups.as_ref().map(|groups| {
-            format!("all cpus are one group, or there are {}; {decides}", groups.describe_level("cpu"))
-        }),
+        (None, None) => other
+            .groups
+            .as_ref()
+            .map(|groups| format!("all cpus are one group, or there are {}; {decides}", groups.describe_level("cpu"))),
     }
 }
 
@@ -436,7 +438,9 @@ fn one_group(filled: &FilledSeries, classes: &[(usize, CostClass)], map: &LinkMa
             "groups: none besides what stands out{reported}{unknown}; the median of two{others} cores is {median} {unit} ({range})"
         ),
         false => {
-            format!("groups: the costs show none{reported}{unknown}; any two{others} cores talk in {median} {unit} ({range})")
+            format!(
+                "groups: the costs show none{reported}{unknown}; any two{others} cores talk in {median} {unit} ({range})"
+            )
         }
     })
 }

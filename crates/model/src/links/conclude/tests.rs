@@ -373,7 +373,8 @@ fn costs_without_a_pattern_are_a_finding_of_files() {
     let luck: Vec<f64> = (0..400).map(|_| (0.2 * random.next_normal()).exp()).collect();
     let of_pairs = map(layout.build_machine(), |a, b| 50.0 * luck[(20 * a.min(b) + a.max(b)) as usize]);
     let of_cpus = map(layout.build_machine(), |a, b| 50.0 * luck[a as usize] * luck[b as usize]);
-    let is_said = |map: &LinkMap| statements(&conclude_map(map)).iter().any(|statement| statement.contains("no pattern"));
+    let is_said =
+        |map: &LinkMap| statements(&conclude_map(map)).iter().any(|statement| statement.contains("no pattern"));
     assert!(is_said(&imported(of_pairs.clone())));
     assert!(!is_said(&of_pairs) && !is_said(&imported(of_cpus)));
 }
@@ -385,7 +386,11 @@ fn pairs_without_a_cost_are_counted_beside_the_groups() {
     let said = |map: &LinkMap| conclude_map(map).no_difference[0].clone();
     assert!(said(&map).starts_with("groups: the costs show none; any two cores talk in 50 ns"), "{}", said(&map));
     map.series[0].links.pairs.retain(|pair| (pair.a, pair.b) != (0, 1));
-    assert!(said(&map).starts_with("groups: the costs show none (1 of 6 pairs has no cost); any two"), "{}", said(&map));
+    assert!(
+        said(&map).starts_with("groups: the costs show none (1 of 6 pairs has no cost); any two"),
+        "{}",
+        said(&map)
+    );
 }
 
 /// 20 ns one way and 200 the other: neither classes nor sentences nor comparisons have a 110 in them.

@@ -31,8 +31,7 @@ fn correlation_with_nearest(measured: &CostMatrix, place: usize) -> Option<f64> 
     let costs: Vec<(f64, f64)> = costs.filter(|(own, other)| own.is_finite() && other.is_finite()).collect();
     let count = costs.len() as f64;
     let (own, other) = costs.iter().fold((0.0, 0.0), |sum, cost| (sum.0 + cost.0 / count, sum.1 + cost.1 / count));
-    let product =
-        |of: fn(f64, f64) -> f64| costs.iter().map(|cost| of(cost.0 - own, cost.1 - other)).sum::<f64>();
+    let product = |of: fn(f64, f64) -> f64| costs.iter().map(|cost| of(cost.0 - own, cost.1 - other)).sum::<f64>();
     let together = product(|own, other| own * other);
     let correlation = together / (product(|own, _| own * own) * product(|_, other| other * other)).sqrt();
     (costs.len() >= 3 && correlation.is_finite()).then_some(correlation)
@@ -59,7 +58,9 @@ mod tests {
     fn trees_meshes_and_fast_cores_have_a_pattern_and_luck_has_none() {
         assert!(lack(0.2, |_, _| 50.0));
         assert!(!lack(0.05, |i, j| if i / 8 == j / 8 { 20.0 } else { 80.0 }));
-        assert!(!lack(0.05, |i, j| 30.0 + 10.0 * (i / 4).abs_diff(j / 4) as f64 + 10.0 * (i % 4).abs_diff(j % 4) as f64));
+        assert!(!lack(0.05, |i, j| 30.0
+            + 10.0 * (i / 4).abs_diff(j / 4) as f64
+            + 10.0 * (i % 4).abs_diff(j % 4) as f64));
         assert!(!lack(0.05, |i, j| 20.0 * (2.0 - f64::from(u8::from(i < 8)) / 2.0 - f64::from(u8::from(j < 8)) / 2.0)));
     }
 

@@ -162,7 +162,9 @@ impl CostCollector {
             let mut pairs = Vec::with_capacity(known);
             pairs.extend(by_pair().filter_map(build_pair));
             let are_zero = |numbers: &&[CostEntry]| numbers.iter().all(|number| number.ns == 0.0);
-            counts.zero_pairs.extend(by_pair().filter(are_zero).map(|numbers| (numbers[0].low_cpu(), numbers[0].high_cpu())));
+            counts
+                .zero_pairs
+                .extend(by_pair().filter(are_zero).map(|numbers| (numbers[0].low_cpu(), numbers[0].high_cpu())));
             if mirrored && pairs.iter().all(is_mirrored) {
                 pairs.iter_mut().for_each(|pair| pair.forget_back());
             }
