@@ -16,6 +16,7 @@ mod tidy;
 
 use crate::facts::MachineFacts;
 use crate::{CpuSet, Machine};
+pub use cores::has_modules;
 
 /// Builds a machine from facts.
 ///

@@ -18,7 +18,7 @@ pub fn has_modules(processor: &ProcessorFacts) -> bool {
 
 /// Returns the cores, in order of their lowest cpu.
 pub fn build_cores(facts: &MachineFacts) -> Vec<MachineObject> {
-    let modules = has_modules(&facts.processor);
+    let modules = has_modules(&facts.processor).then_some(facts.system.hypervisor.is_some());
     let numbered = group_by_numbers(&facts.cpus);
     let siblings: BTreeMap<u32, CpuSet> =
         facts.cpus.iter().filter_map(|cpu| Some((cpu.number, find_siblings(cpu, &numbered, modules)?))).collect();
@@ -30,13 +30,15 @@ pub fn build_cores(facts: &MachineFacts) -> Vec<MachineObject> {
 }
 
 /// Returns the SMT siblings of a cpu: as listed, or the cpus with equal numbers if there is no list. The list of a module means the module,
-/// so only cpus with the same core number are siblings.
-fn find_siblings(cpu: &CpuFacts, numbered: &BTreeMap<CoreNumbers, CpuSet>, modules: bool) -> Option<CpuSet> {
+/// and some kernels number modules instead of cores; only a hypervisor gives such a processor threads, by the same core number. `modules` is
+/// `None` without modules, and true for a guest.
+fn find_siblings(cpu: &CpuFacts, numbered: &BTreeMap<CoreNumbers, CpuSet>, modules: Option<bool>) -> Option<CpuSet> {
     let same_numbers = core_numbers(cpu).and_then(|numbers| numbered.get(&numbers));
-    match &cpu.thread_siblings {
-        Some(listed) if modules => same_numbers.map(|same| same.intersection(listed)),
-        Some(listed) => Some(listed.clone()),
-        None => same_numbers.cloned(),
+    match (&cpu.thread_siblings, modules) {
+        (_, Some(false)) => None,
+        (Some(listed), Some(true)) => same_numbers.map(|same| same.intersection(listed)),
+        (Some(listed), None) => Some(listed.clone()),
+        (None, _) => same_numbers.cloned(),
     }
 }
 
@@ -99,6 +101,8 @@ mod tests {
         facts.cpus.iter_mut().for_each(|cpu| cpu.core = None);
         assert_eq!(found(&facts), ["0", "1", "2", "3"]);
         facts.cpus.iter_mut().for_each(|cpu| cpu.core = Some(i64::from(cpu.number / 2)));
+        assert_eq!(found(&facts), ["0", "1", "2", "3"], "kernels 4.6 to 4.9 number the modules");
+        facts.system.hypervisor = Some("KVM".into());
         assert_eq!(found(&facts), ["0,1", "2,3"], "a virtual machine may give such a processor threads");
     }
 }

@@ -7,6 +7,7 @@
 
 mod hidden;
 mod linkage;
+mod resemblance;
 mod uneven;
 
 use corewise_machine::CpuSet;
@@ -17,6 +18,7 @@ use super::CostMatrix;
 use crate::stats::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
 use linkage::ClusterMerge;
+pub use resemblance::lack_pattern;
 pub use uneven::uneven_part;
 
 /// Minimum ratio of the cost to the nearest other group to the cost inside, by the number of cpus. The fewer pairs there

@@ -4,6 +4,7 @@
 mod gaps;
 mod lscpu;
 mod lstopo;
+mod modules;
 mod numactl;
 mod summary;
 mod table;
@@ -11,6 +12,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
+use corewise_machine::assemble::has_modules;
 use corewise_machine::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
 
 use super::cpuinfo::CpuInfo;
@@ -56,15 +58,22 @@ pub fn read_facts(reader: &ValueReader, text: &str) -> MachineFacts {
         .collect();
     let online: CpuSet = cpus.keys().copied().filter(|cpu| !offline.contains(*cpu)).collect();
     cpus.retain(|number, _| online.contains(*number));
-    let facts = cpu_facts(&cpus, &summary);
+    let mut facts = cpu_facts(&cpus, &summary);
     let nodes = merge_nodes(nodes, drawn.nodes, &summary, &cpus);
     let mut processor = info.read_processor(&facts, reader);
     summary.complete_processor(&mut processor);
     let mut system = system::read_system(reader, &info, Vec::new());
     summary.complete_system(&mut system);
-    let named_kinds = info.kinds_by_design(&online, reader);
+    let by_design = info.kinds_by_design(&online, reader);
+    let is_measured = facts.iter().all(|cpu| cpu.maximum_frequency_khz.is_some());
+    let assumed = if by_design.is_empty() && !is_measured { summary.assumed_kinds() } else { Vec::new() };
     let mut gaps = gaps::missing_facts(&facts, &nodes, &summary);
-    gaps.retain(|gap| named_kinds.is_empty() || gap.what != gaps::KINDS);
+    if has_modules(&processor) && system.hypervisor.is_none() {
+        modules::list_modules(&mut facts);
+    }
+    gaps.retain(|gap| by_design.is_empty() && assumed.is_empty() || gap.what != gaps::KINDS);
+    gaps.extend((!assumed.is_empty()).then(gaps::assumed_kinds));
+    let named_kinds = if assumed.is_empty() { by_design } else { assumed };
     MachineFacts {
         processor,
         system,

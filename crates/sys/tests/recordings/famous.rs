@@ -13,13 +13,14 @@ use super::data;
 /// What a machine is known for, and the test of it.
 type Famous = (&'static str, &'static str, fn(&Machine));
 
-const FAMOUS: [Famous; 18] = [
+const FAMOUS: [Famous; 19] = [
     ("two cores to a Bulldozer module, old kernel", "hwloc/linux/64amd64-4s2n4ca2co.tar.bz2", opteron_6276),
     ("two cores to a Bulldozer module, newer kernel", "hwloc/x86+linux/64amd64-4p2n4ca2co.tar.bz2", opteron_6272),
     ("six cores to a Piledriver node", "hwloc/x86/AMD-15h-Piledriver-4xOpteron-6348.tar.bz2", opteron_6348),
     ("kinds by CPPC", "hwloc/linux/20em64t-hybrid-1p6c2t+2ca4co1t.tar.bz2", i7_1370p),
     ("kinds by capacity, unequal L3", "hwloc/linux/nvidia-dgx-gb10.tar.bz2", gb10),
     ("three kinds by name", "pepc/arl-h-1.tar.xz", arrow_lake_h),
+    ("efficiency cores outside the last-level cache", "pepc/lnl0.tar.xz", lunar_lake),
     ("kinds that cpuid names", "hwloc/x86+linux/5intel64-hybrid-lakefield.tar.bz2", lakefield),
     ("kinds without V-Cache", "hwloc/x86/AMD-1Ah-Zen5StrixPoint-RyzenAI9HX370.tar.bz2", strix_point),
     ("disagreeing measures", "hwloc/linux/fakeheterocpunuma.tar.bz2", fake_kinds),
@@ -104,6 +105,10 @@ fn first(machine: &Machine, level: Level) -> String {
     machine.objects_of(level).iter().take(3).map(CpuSet::to_string).collect::<Vec<_>>().join(" | ")
 }
 
+fn lists(sets: &[CpuSet]) -> Vec<String> {
+    sets.iter().map(CpuSet::to_string).collect()
+}
+
 fn mebibytes(machine: &Machine) -> Vec<u64> {
     machine.llcs.iter().map(|llc| llc.size_bytes.unwrap_or_default() >> 20).collect()
 }
@@ -170,6 +175,15 @@ fn arrow_lake_h(machine: &Machine) {
     low-power 12,13 (cpu_lowpower)
     ");
     assert_eq!(first(machine, Level::Llc), "0-11 | 12,13");
+    assert_eq!(lists(&machine.objects_of(Level::Cluster)[4..]), ["4-7", "8-11", "12,13"]);
+}
+
+fn lunar_lake(machine: &Machine) {
+    let kinds: Vec<String> =
+        machine.kinds.iter().map(|kind| format!("{} {}", kind.core_type.word(), kind.cpus)).collect();
+    assert_eq!(kinds, ["performance 0-3", "efficiency 4-7"]);
+    assert_eq!(lists(&machine.objects_of(Level::Cluster)), ["0", "1", "2", "3", "4-7"]);
+    assert_eq!(first(machine, Level::Llc), "0-3 | 4-7");
 }
 
 fn lakefield(machine: &Machine) {

@@ -14,7 +14,7 @@ use super::data;
 const CACHES: [(u8, CacheKind); 4] =
     [(1, CacheKind::Data), (1, CacheKind::Instruction), (2, CacheKind::Unified), (3, CacheKind::Unified)];
 
-/// Compares a recording with its own paste.
+/// Compares a recording with its own paste. Cores that share an L3 share one in the tables, too.
 pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
     let machine = data::machine(folder, name)?;
     let is_usual = machine.packages.iter().all(|package| {
@@ -37,6 +37,10 @@ fn compare(machine: &Machine, read: &Machine) -> Result<(), Failed> {
         if wanted != found {
             return Err(format!("{level}: {wanted:?} became {found:?}").into());
         }
+    }
+    let third = |machine: &Machine| sorted(cache_sets(machine, (3, CacheKind::Unified)));
+    if third(machine) != third(read) {
+        return Err(format!("L3: {:?} became {:?}", third(machine), third(read)).into());
     }
     let distances = |machine: &Machine| machine.nodes.iter().map(|node| node.distances.clone()).collect::<Vec<_>>();
     if distances(machine) != distances(read) && machine.nodes.iter().all(|node| !node.distances.is_empty()) {

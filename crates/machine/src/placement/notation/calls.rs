@@ -1,10 +1,10 @@
 //! Calls that pin a process or thread, in source code and in the output of strace.
 
-use super::NotationReading;
 use super::choices::NamedReading;
 use super::list::{self, ListSyntax};
 use super::setting_value::SettingValue;
 use super::text::{TextFault, TextPiece};
+use super::{NotationReading, windows};
 use crate::Machine;
 
 /// Place and form of the cpus in a call.
@@ -53,6 +53,9 @@ pub(super) fn read_calls(text: TextPiece<'_>, machine: &Machine) -> Result<Vec<N
                 let read = NotationReading::from_order(read_elements(value)?);
                 parts.push(NamedReading::new(name, read));
             }
+            CallArgument::LastMask if value.text.contains("<<") => {
+                parts.push(NamedReading::new(name, windows::read_numbers(value, read_shifts(value)?, machine)?));
+            }
             CallArgument::LastMask => {
                 parts.push(NamedReading::new(name, SettingValue::WindowsMask.read(value, machine)?));
             }
@@ -63,6 +66,17 @@ pub(super) fn read_calls(text: TextPiece<'_>, machine: &Machine) -> Result<Vec<N
         parts.push(NamedReading::new("calls", read));
     }
     Ok(parts)
+}
+
+/// Reads the bits of `1 << 3`, `1ULL << 2 | 1ULL << 3`.
+fn read_shifts(value: TextPiece<'_>) -> Result<Vec<u32>, TextFault> {
+    let bit = |part: TextPiece<'_>| {
+        let (one, bit) = part.split_once('<').ok_or_else(|| part.fault_here("expected a bit such as 1 << 3"))?;
+        let is_one = one.text.trim().trim_end_matches(['u', 'U', 'l', 'L']) == "1";
+        let bit = bit.strip_prefix("<").filter(|_| is_one);
+        bit.ok_or_else(|| part.fault_here("expected a bit such as 1 << 3"))?.trim().read_number("a bit of the mask")
+    };
+    value.split(|c| c == '|').into_iter().map(|part| bit(part.trim())).collect()
 }
 
 /// Returns the calls with cpus written out as numbers: the function, the form, and the cpus.

@@ -85,9 +85,9 @@ fn memory_remark(nodes: &str) -> String {
 }
 
 /// Options and keys by which a text is recognized.
-pub(super) const DOCKER_KEYS: [&str; 4] = ["--cpuset-cpus", "cpuset", "CpusetCpus", "cpuset_cpus"];
+pub(super) const DOCKER_KEYS: [&str; 4] = ["cpuset-cpus", "cpuset", "CpusetCpus", "cpuset_cpus"];
 /// Their counterparts for memory.
-const DOCKER_MEMORY: [&str; 3] = ["--cpuset-mems", "CpusetMems", "cpuset_mems"];
+const DOCKER_MEMORY: [&str; 3] = ["cpuset-mems", "CpusetMems", "cpuset_mems"];
 
 /// Reads a list, options, a whole `docker run` line, a compose file's `cpuset:`, or the output of `docker inspect`.
 pub(super) fn read_docker(text: TextPiece<'_>) -> Result<NotationReading, TextFault> {

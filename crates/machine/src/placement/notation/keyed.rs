@@ -65,7 +65,7 @@ fn keys_in<'a>(line: TextPiece<'a>, key: &str) -> Vec<(TextPiece<'a>, TextPiece<
                 '-' | '_' => false,
                 c => !c.is_alphanumeric(),
             });
-        let is_ended = after.is_none_or(|c| c.is_whitespace() || "=:\"'+)\\".contains(c));
+        let is_ended = key.ends_with('>') || after.is_none_or(|c| c.is_whitespace() || "=:\"'+)\\".contains(c));
         if is_begun && is_ended {
             found.push((line.sub_piece(from, from + length), line.sub_piece(from + length, line.text.len())));
         }
@@ -178,16 +178,44 @@ fn word_end(text: &str, from: usize) -> usize {
     text.len()
 }
 
-/// Returns the value that a line writes into a file: `echo 0-3 > path/key`, `echo 0-3 | sudo tee path/key`.
+/// Returns the value that a line writes into a file: `echo 0-3 > path/key`, `echo 0-3 | sudo tee path/key`, and systemd-tmpfiles'
+/// `w path/key - - - - 0-3`. In a loop the file is a variable, and the line names the files elsewhere: `for f in */key; do echo 3 > $f; done`.
 fn written_value<'a>(line: TextPiece<'a>, key: &str) -> Option<KeyedValue<'a>> {
-    let key = key.strip_prefix('*')?;
-    let words = line.split_words();
-    let echo = words.iter().position(|word| matches!(word.text, "echo" | "printf"))?;
-    let file = words.last()?.without_quotes();
-    let folder = file.text.strip_suffix(key);
-    let is_file = folder.is_some_and(|folder| key.starts_with('/') || folder.ends_with(['/', '.', '>']));
-    let is_bare = file.text == key;
-    let value = words.get(echo + 1).filter(|word| word.text.starts_with('-') && word.text.len() == 2);
-    let value = words.get(echo + 1 + usize::from(value.is_some()))?.without_quotes();
-    (is_file || is_bare).then_some(KeyedValue { key: file, value })
+    let key = key.strip_prefix('*').filter(|key| line.text.contains(key.trim_start_matches('/')))?;
+    let is_command = |word: &TextPiece<'_>| matches!(word.text, "echo" | "printf");
+    let mut words: Vec<TextPiece<'a>> = line.split_words().into_iter().map(trim_marks).collect();
+    if !words.iter().any(is_command) {
+        // The command may stand in quotation marks: sh -c 'echo 3 > file'.
+        words = line.split(char::is_whitespace).into_iter().map(trim_marks).filter(|word| !word.is_empty()).collect();
+    }
+    let is_file = |word: &&TextPiece<'a>| {
+        let folder = word.text.strip_suffix(key);
+        word.text == key || folder.is_some_and(|folder| key.starts_with('/') || folder.ends_with(['/', '.', '>']))
+    };
+    let first = words.first()?;
+    if first.text.len() <= 2 && first.text.starts_with('w') {
+        let (file, value) = (words.get(1).filter(is_file)?, words.get(6)?);
+        return Some(KeyedValue { key: *file, value: *value });
+    }
+    let echo = words.iter().position(is_command)?;
+    let is_option = |word: &&TextPiece<'a>| word.text.starts_with('-') && word.text.len() == 2;
+    let value = words.get(echo + 1 + usize::from(words.get(echo + 1).filter(is_option).is_some()))?;
+    let written = words[echo..].iter().position(|word| word.text.starts_with('>') || word.text.ends_with("tee"));
+    let target = written.map(|place| &words[echo + place..]).and_then(|rest| match rest {
+        [arrow, ..] if arrow.text.len() > 1 && arrow.text.starts_with('>') => Some(arrow),
+        [_, others @ ..] => others.iter().find(|word| !word.text.starts_with('-')),
+        [] => None,
+    })?;
+    let is_of_loop =
+        target.text.starts_with(['$', '{']) && words[..echo].iter().any(|word| matches!(word.text, "for" | "find"));
+    let named = if is_of_loop { words.iter().find(is_file) } else { Some(target).filter(is_file) };
+    named.map(|file| KeyedValue { key: *file, value: *value })
+}
+
+/// Removes the marks around a word of a command in a command: quotation marks, semicolons, parentheses.
+fn trim_marks(word: TextPiece<'_>) -> TextPiece<'_> {
+    let is_mark = |c: char| "\"';()".contains(c);
+    let begin = word.text.len() - word.text.trim_start_matches(is_mark).len();
+    let end = word.text.trim_end_matches(is_mark).len().max(begin);
+    word.sub_piece(begin, end)
 }

@@ -62,8 +62,8 @@ pub(super) fn read_list(list: TextPiece<'_>, rules: ListSyntax) -> Result<Vec<u3
         }
         match item.strip_prefix("^") {
             Some(excluded) if rules.exclusion => {
-                let cpu = read_number(excluded, rules)?;
-                cpus.retain(|other| *other != cpu);
+                let excluded: CpuSet = read_range(excluded, rules)?.into_iter().collect();
+                cpus.retain(|cpu| !excluded.contains(*cpu));
             }
             _ => cpus.extend(read_range(item, rules)?),
         }

@@ -38,10 +38,15 @@ fn settings_in(text: TextPiece<'_>) -> Vec<(&'static SettingRow, KeyedValue<'_>)
     SETTINGS.iter().filter(is_meant).flat_map(of_row).collect()
 }
 
-/// Returns true if a key is in an option that describes a guest: `-numa node,nodeid=0,cpus=0-3`.
+/// Returns true if a key is in an option that describes a guest: `-numa node,nodeid=0,cpus=0-3`, `numa0: cpus=0-3,memory=4096`.
 fn is_of_guest(text: TextPiece<'_>, key: TextPiece<'_>) -> bool {
     let before = &text.text[..text.text.len() - key.to_end_of(text).text.len()];
-    before.rsplit(char::is_whitespace).next().is_some_and(|word| word.starts_with("node,"))
+    let line = before.rsplit('\n').next().unwrap_or(before).trim_start();
+    let is_numbered = line.split_once(':').is_some_and(|(name, _)| {
+        name.strip_prefix("numa")
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    });
+    is_numbered || before.rsplit(char::is_whitespace).next().is_some_and(|word| word.starts_with("node,"))
 }
 
 /// Returns true if a value is a number of cpus, threads or shares, and names none.
@@ -74,8 +79,8 @@ fn commands_in(text: TextPiece<'_>) -> Vec<(&'static CommandRow, &'static str, T
     found
 }
 
-/// Returns the arguments of known commands that are cpus, each with the program.
-fn arguments_in(text: TextPiece<'_>) -> Vec<(&'static str, TextPiece<'_>)> {
+/// Returns the arguments of known commands that are cpus, each with its row.
+fn arguments_in(text: TextPiece<'_>) -> Vec<(&'static ArgumentRow, TextPiece<'_>)> {
     let mut found = Vec::new();
     let is_named = |row: &&'static ArgumentRow| row.programs.iter().any(|program| text.text.contains(program));
     for row in ARGUMENTS.iter().filter(is_named) {
@@ -85,7 +90,7 @@ fn arguments_in(text: TextPiece<'_>) -> Vec<(&'static str, TextPiece<'_>)> {
             let behind = words[begin..].iter().filter(|word| !word.text.starts_with('-')).skip(row.skipped);
             let taken: Vec<_> = behind.take(if row.has_more { usize::MAX } else { 1 }).collect();
             if let (Some(first), Some(last)) = (taken.first(), taken.last()) {
-                found.push((row.programs[0], first.up_to(**last, text)));
+                found.push((row, first.up_to(**last, text)));
             }
         }
     }
@@ -103,8 +108,8 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
     for (row, option, value) in commands_in(text) {
         parts.push(NamedReading::new(format!("{} {option}", row.programs[0]), row.value.read(value, machine)?));
     }
-    for (program, value) in arguments_in(text) {
-        parts.push(NamedReading::new(program, SettingValue::List.read(value, machine)?));
+    for (row, value) in arguments_in(text) {
+        parts.push(NamedReading::new(row.programs[0], row.value.read(value, machine)?));
     }
     parts.extend(calls::read_calls(text, machine)?);
     parts.extend(reports::read_reports(text, machine)?);

@@ -34,7 +34,7 @@ pub(super) enum SettingValue {
     Nodes,
     /// A mask as a whole number, with Windows' numbering.
     WindowsMask,
-    /// Ranges such as `0 TO 7, 9`, with Windows' numbering.
+    /// Ranges such as `0 TO 7, 9` or `0-7,9`, with Windows' numbering.
     WindowsRanges,
     /// A list with Windows' numbering: its first cpu is 1.
     WindowsFromOne,
@@ -99,6 +99,9 @@ impl SettingValue {
 /// `0[0,2] 1[1,3]`.
 fn read_any_list(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let text = without_brackets(text);
+    if let Some(nodes) = ["nodes:", "node:"].iter().find_map(|word| text.strip_prefix(word)) {
+        return SettingValue::Nodes.read(nodes, machine);
+    }
     let text = text.strip_prefix("map:").unwrap_or(text);
     // 0-7:ordered
     let text = match text.split_once(':') {
@@ -209,6 +212,7 @@ fn read_ranges(text: TextPiece<'_>) -> Result<Vec<u32>, TextFault> {
                 let what = "a cpu number";
                 numbers.extend(first.read_number(what)?..=last.read_number(what)?);
             }
+            [range] if range.text.contains('-') => numbers.extend(list::read_list(*range, ListSyntax::default())?),
             _ => numbers.push(item.read_number("a cpu number or a range such as 0 TO 7")?),
         }
         list::check_count(numbers.len(), item)?;

@@ -31,6 +31,7 @@ pub(super) struct ArgumentRow {
     pub skipped: usize,
     /// True if all further arguments are cpus too.
     pub has_more: bool,
+    pub value: SettingValue,
 }
 
 use SettingValue::{
@@ -62,7 +63,7 @@ const fn reported(
 }
 
 const fn argument(programs: &'static [&'static str], behind: &'static str, skipped: usize) -> ArgumentRow {
-    ArgumentRow { programs, behind, skipped, has_more: false }
+    ArgumentRow { programs, behind, skipped, has_more: false, value: List }
 }
 
 const fn command(
@@ -91,6 +92,8 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     explained("TuneD", &["no_balance_cores"], List, "without the scheduler's balancing."),
     explained("OpenShift", &["isolated"], List, "for workloads."),
     explained("OpenShift", &["reserved"], List, "for the system."),
+    reported("TuneD", "[irqbalance]", &["banned_cpus"], List),
+    setting("CRI-O", &["infra_ctr_cpuset", "shared_cpuset"], List),
     setting("Open vSwitch", &["pmd-cpu-mask", "dpdk-lcore-mask"], Mask),
     setting("Open vSwitch", &["pmd-rxq-affinity"], Pairs(',', ':')),
     reported("Open vSwitch", "pmd thread", &["core_id"], List),
@@ -118,9 +121,16 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     setting("MySQL Cluster", &["LockExecuteThreadToCPU", "LockMaintThreadsToCPU"], List),
     reported("Grid Engine", "-binding", &["explicit"], SocketCores),
     setting("SQL Server", &["AFFINITY CPU"], WindowsRanges),
+    setting("SQL Server", &["AFFINITY NUMANODE"], Nodes),
     reported("SQL Server", "sp_configure", &["affinity mask',"], WindowsMask),
     setting("Java Thread Affinity", &["affinity.reserved", "-Daffinity.reserved"], Mask),
     setting("Open MPI", &["pe-list"], List),
+    setting(
+        "Open MPI",
+        &["hwloc_base_cpu_list", "hwloc_base_cpu_set", "OMPI_MCA_hwloc_base_cpu_list", "OMPI_MCA_hwloc_base_cpu_set"],
+        List,
+    ),
+    setting("Open MPI", &["hwloc_default_cpu_list", "PRTE_MCA_hwloc_default_cpu_list"], List),
     setting("MPICH", &["bind-to user", "binding user"], List),
     reported("Slurm", "cpu-bind=", &["mask"], Mask),
     setting("cpuset(1)", &["pid # mask"], List),
@@ -129,7 +139,26 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     setting("LSF", &["LSB_BIND_CPU_LIST"], List),
     setting("Intel MPI", &["I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_PROCS"], List),
     setting("Intel MPI", &["I_MPI_PIN_DOMAIN"], Masks),
-    setting("MVAPICH", &["MV2_CPU_MAPPING"], ForEach(':')),
+    explained(
+        "Intel MPI",
+        &["I_MPI_PIN_PROCESSOR_EXCLUDE_LIST"],
+        List,
+        "these are excluded, so processes go to the others: {others}.",
+    ),
+    setting("MVAPICH", &["MV2_CPU_MAPPING", "MVP_CPU_MAPPING"], ForEach(':')),
+    setting("HTCondor", &["SLOT#_CPU_AFFINITY"], List),
+    setting("the compiler's OpenMP", &["FLIB_CPU_AFFINITY", "MP_BLIST", "SUNW_MP_PROCBIND"], List),
+    setting(
+        "Aeron",
+        &["AERON_CONDUCTOR_CPU_AFFINITY", "AERON_SENDER_CPU_AFFINITY", "AERON_RECEIVER_CPU_AFFINITY"],
+        List,
+    ),
+    setting(".NET", &["DOTNET_GCHeapAffinitizeMask", "COMPlus_GCHeapAffinitizeMask"], Mask),
+    setting(".NET", &["DOTNET_GCHeapAffinitizeRanges", "COMPlus_GCHeapAffinitizeRanges"], List),
+    setting("Ceph", &["osd_numa_node"], Nodes),
+    setting("BeeGFS", &["tuneBindToNumaZone"], Nodes),
+    setting("Unraid", &["<CPUset>"], List),
+    setting("NSSM", &["AppAffinity"], WindowsRanges),
     setting("vLLM", &["VLLM_CPU_OMP_THREADS_BIND"], ForEach('|')),
     setting("llama.cpp", &["--cpu-mask"], Mask),
     setting(
@@ -146,6 +175,7 @@ pub(super) const SETTINGS: &[SettingRow] = &[
             "--core_list",
             "--cpu-set",
             "--cpulist",
+            "--bind_core_list",
         ],
         List,
     ),
@@ -179,6 +209,7 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     setting("the kernel", &["maxcpus", "nr_cpus"], Count("this is a number of cpus; isolcpus= names some")),
     setting("Java", &["-XX:ActiveProcessorCount"], Count(CPUS)),
     setting("Slurm", &["--cpus-per-task", "--cpus_per_task", "SLURM_CPUS_PER_TASK", "--ntasks"], Count(CPUS)),
+    setting("Slurm", &["--core-spec", "CoreSpecCount"], Count(CPUS)),
     setting(
         "Kubernetes",
         &["cpu-quota", "--cpu-quota", "--cpu-shares", "CPUQuota", "CPUShares", "CPUWeight"],
@@ -240,6 +271,7 @@ pub(super) const ARGUMENTS: &[ArgumentRow] = &[
         "",
         0,
     ),
+    ArgumentRow { value: Nodes, ..argument(&["set_irq_affinity_bynode", "set_irq_affinity_bynode.sh"], "", 0) },
     argument(&["bindprocessor"], "", 1),
     ArgumentRow { has_more: true, ..argument(&["psrset"], "-c", 0) },
 ];

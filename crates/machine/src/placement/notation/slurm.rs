@@ -23,9 +23,10 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
 }
 
 /// Keys by which a text is recognized.
-pub(super) const KEYS: [&str; 8] = [
+pub(super) const KEYS: [&str; 9] = [
     "--cpu-bind",
     "--cpu_bind",
+    "CPU_BIND",
     "SLURM_CPU_BIND",
     "SLURM_CPU_BIND_LIST",
     "SLURM_CPU_BIND_TYPE",
@@ -43,7 +44,7 @@ pub(super) const KINDS: [&str; 5] = ["mask_cpu:", "map_cpu:", "mask_ldom:", "map
 /// Reads `mask_cpu:…`, `map_cpu:…`, `mask_ldom:…` and `map_ldom:…`, as option, as variable or on a whole srun line, and `CPU_IDs=`.
 pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let mut parts = Vec::new();
-    for key in ["--cpu-bind", "--cpu_bind", "SLURM_CPU_BIND"] {
+    for key in ["--cpu-bind", "--cpu_bind", "SLURM_CPU_BIND", "CPU_BIND"] {
         for found in find_values(text, key, ValueExtent::Word) {
             parts.push(NamedReading::new(found.value.text, read_binding(found.value, machine)?));
         }

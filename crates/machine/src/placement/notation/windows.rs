@@ -2,6 +2,7 @@
 
 mod group;
 
+use super::choices::{NamedReading, agree};
 use super::list::format_counted;
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, mask};
@@ -103,9 +104,22 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
     let groups = groups_of_machine(machine);
     let mut cpus = CpuSet::new();
     let mut remarks = Vec::new();
-    for line in text.split_lines() {
-        let (number, line) = group_of(line, &groups, &mut remarks)?;
-        cpus = cpus.union(&read_start_line(line, number, &groups, &mut remarks)?);
+    let (starts, others): (Vec<TextPiece<'_>>, Vec<TextPiece<'_>>) =
+        text.split_lines().into_iter().partition(|line| is_recognized(*line));
+    // A batch file has other commands beside.
+    let lines = if starts.is_empty() { others } else { starts };
+    let mut programs = Vec::new();
+    for line in lines {
+        let (number, rest) = group_of(line, &groups, &mut remarks)?;
+        let found = read_start_line(rest, number, &groups, &mut remarks)?;
+        // Several groups of one program are named; other lines are of other programs.
+        match named_group(line) {
+            Some(_) => cpus = cpus.union(&found),
+            None => programs.push(NamedReading::new(line.text, NotationReading::from_set(found))),
+        }
+    }
+    if !programs.is_empty() {
+        cpus = cpus.union(&agree(text, programs, || text.fault_here("no line here names cpus"))?.cpus);
     }
     Ok(finish_reading(cpus, &groups).with_remarks(remarks))
 }

@@ -9,7 +9,7 @@ use super::tiers::{DEAR, INSIDE, SAME_CORE};
 use super::{CostClass, CostGroups, FilledSeries, KernelAgreement, LinkConclusions, homes, padding};
 use crate::artifact::ArtifactOrigin;
 use crate::finding::{Finding, FindingEffect, FindingTopic};
-use crate::links::groups::{CheaperPart, GroupLevel};
+use crate::links::groups::{CheaperPart, GroupLevel, lack_pattern};
 use crate::links::map::LinkMap;
 use crate::links::{LinkPair, format_cost};
 use corewise_machine::suggested_command;
@@ -33,7 +33,9 @@ pub(super) fn conclude_findings(
         conclusions.no_difference.extend(describe_agreement(&groups));
     }
     conclusions.no_difference.extend(describe_readings(conclusions, first, classes, map));
-    conclusions.findings.extend(unpinned_finding(classes, map));
+    conclusions
+        .findings
+        .extend(unpinned_finding(classes, map).or_else(|| patternless_finding(first, classes, map, conclusions)));
     conclusions.findings.extend(conclusions.dear.as_ref().and_then(|dear| dear_among_themselves(dear, classes, map)));
     if !homes::conclude_homes(map, conclusions) {
         conclusions.findings.extend(two_ways(classes, map));
@@ -327,6 +329,37 @@ fn unpinned_finding(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Fin
     })
 }
 
+/// Finds costs of a file that differ by far and have no pattern, which means that threads were not pinned.
+fn patternless_finding(
+    filled: &FilledSeries,
+    classes: &[(usize, CostClass)],
+    map: &LinkMap,
+    conclusions: &LinkConclusions,
+) -> Option<Finding> {
+    let is_divided = conclusions.groups.is_some() || conclusions.siblings.is_some() || conclusions.dear.is_some();
+    let (low, high) = match classes {
+        [.., (_, last)] => (last.low_ns, last.high_ns),
+        [] => return None,
+    };
+    let is_meant = map.provenance.origin.is_imported() && !is_divided && high >= SPREAD * low;
+    (is_meant && lack_pattern(&filled.measured)).then(|| Finding {
+        topic: FindingTopic::Links,
+        cpus: map.cpus.clone(),
+        statement: format!(
+            "The costs have no pattern: they differ {}x ({} to {} {}), but two cpus that talk cheaply do not cost the \
+             others alike.",
+            format_cost(high / low),
+            format_cost(low),
+            format_cost(high),
+            map.unit.word()
+        ),
+        advice: "The threads were probably not pinned when the file was made, or other programs ran. Measure again."
+            .into(),
+        command: None,
+        effects: Vec::new(),
+    })
+}
+
 /// Describes the two readings of an unknown machine's costs, and what would decide.
 fn describe_readings(
     conclusions: &LinkConclusions,
@@ -358,7 +391,10 @@ fn describe_readings(
                 "the innermost groups ({inner}) are several cores each, or the SMT siblings of a core, and then {otherwise}; {decides}"
             ))
         }
-        (None, None) => None,
+        (None, None) => other
+            .groups
+            .as_ref()
+            .map(|groups| format!("all cpus are one group, or there are {}; {decides}", groups.describe_level("cpu"))),
     }
 }
 
@@ -390,16 +426,28 @@ fn one_group(filled: &FilledSeries, classes: &[(usize, CostClass)], map: &LinkMa
     let is_reported = map.machine.is_some() && map.searched.is_empty() && caches > 1;
     let reported =
         if is_reported { format!(", although the kernel reports {caches} last-level caches") } else { String::new() };
+    let (places, known) = (filled.all.len(), filled.all.known_pairs().count());
+    let unknown = match places * places.saturating_sub(1) / 2 - known {
+        0 => String::new(),
+        unknown => format!(" ({} no cost)", counted_pairs(unknown, known + unknown)),
+    };
     let others = if classes.iter().any(|(tier, _)| *tier == DEAR) { " other" } else { "" };
     let range = format!("90 % of the pairs: {} to {}", format_cost(between.low_ns), format_cost(dearest.high_ns));
     Some(match stands_out {
         true => format!(
-            "groups: none besides what stands out{reported}; the median of two{others} cores is {median} {unit} ({range})"
+            "groups: none besides what stands out{reported}{unknown}; the median of two{others} cores is {median} {unit} ({range})"
         ),
         false => {
-            format!("groups: the costs show none{reported}; any two{others} cores talk in {median} {unit} ({range})")
+            format!(
+                "groups: the costs show none{reported}{unknown}; any two{others} cores talk in {median} {unit} ({range})"
+            )
         }
     })
+}
+
+/// Formats a number of pairs with a verb: "1 of 6 pairs has", "3 of 6 pairs have".
+fn counted_pairs(count: usize, all: usize) -> String {
+    format!("{count} of {all} pairs {}", if count == 1 { "has" } else { "have" })
 }
 
 /// Formats a cost: "20", or "20 and, the other way, 200" if pairs have two costs.

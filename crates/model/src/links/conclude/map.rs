@@ -84,9 +84,14 @@ fn divide_series(filled: &FilledSeries, map: &LinkMap) -> (LinkConclusions, Opti
     let with =
         |groups| LinkConclusions { dear, other_reading, ..LinkConclusions::from_groups(siblings.clone(), groups) };
     let Some(mut level) = levels.next() else { return (with(None), cheaper_part) };
-    // A part that is cheap because the line lived there is not a group.
-    if is_imported(map) && cheaper_part.as_ref().is_some_and(|part| part.is_only_group) {
-        return (with(None), cheaper_part);
+    // A part that is cheap because the line lived there is not a group; if the machine is unknown, it and the rest may be.
+    if let Some(part) = cheaper_part.as_ref().filter(|part| is_imported(map) && part.is_only_group) {
+        let mut conclusions = with(None);
+        if is_unknown && siblings.is_none() {
+            let halves = GroupLevel { groups: vec![part.cpus.clone(), map.cpus.difference(&part.cpus)], ..level };
+            conclusions.other_reading = Some(OtherReading { siblings: None, groups: Some(halves) });
+        }
+        return (conclusions, cheaper_part);
     }
     // Cores according to the costs: a cpu without a sibling is a core, too.
     let core_count = |group: &CpuSet| match &siblings {

@@ -345,6 +345,54 @@ fn a_slower_socket_of_a_file_is_not_structure() {
     }
 }
 
+/// A dearer half of an unknown machine is equal to the cheaper one, or a group of its own: both readings are given.
+#[test]
+fn a_dearer_half_of_an_unknown_machine_has_two_readings() {
+    let layout = MachineLayout { packages: 2, caches: 1, cores: 4, threads: 1, adjacent: false };
+    let cost = |a: u32, b: u32| match (a / 4, b / 4) {
+        (0, 0) => 123.0,
+        (1, 1) => 540.0,
+        _ => 368.0,
+    };
+    let mut map = imported(map(layout.build_machine(), cost));
+    assert_eq!(conclude_map(&map).other_reading, None, "the machine is known");
+    map.machine = None;
+    let found = conclude_map(&map);
+    let other = found.other_reading.as_ref().and_then(|other| other.groups.as_ref()).expect("a reading");
+    assert_eq!(other.groups.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0-3", "4-7"]);
+    assert!(found.groups.is_none() && found.siblings.is_none());
+    let said = "all cpus are one group, or there are 2 groups of 4 cpus; the costs cannot tell, --machine decides";
+    assert!(found.no_difference.iter().any(|sentence| sentence == said), "{:?}", found.no_difference);
+}
+
+/// Each pair has a cost of its own, as of threads that ran anywhere; the same costs with a pattern, and of corewise, are no such finding.
+#[test]
+fn costs_without_a_pattern_are_a_finding_of_files() {
+    let layout = MachineLayout { packages: 1, caches: 1, cores: 20, threads: 1, adjacent: false };
+    let mut random = RandomGenerator::new(5);
+    let luck: Vec<f64> = (0..400).map(|_| (0.2 * random.next_normal()).exp()).collect();
+    let of_pairs = map(layout.build_machine(), |a, b| 50.0 * luck[(20 * a.min(b) + a.max(b)) as usize]);
+    let of_cpus = map(layout.build_machine(), |a, b| 50.0 * luck[a as usize] * luck[b as usize]);
+    let is_said =
+        |map: &LinkMap| statements(&conclude_map(map)).iter().any(|statement| statement.contains("no pattern"));
+    assert!(is_said(&imported(of_pairs.clone())));
+    assert!(!is_said(&of_pairs) && !is_said(&imported(of_cpus)));
+}
+
+#[test]
+fn pairs_without_a_cost_are_counted_beside_the_groups() {
+    let layout = MachineLayout { packages: 1, caches: 1, cores: 4, threads: 1, adjacent: false };
+    let mut map = imported(map(layout.build_machine(), |_, _| 50.0));
+    let said = |map: &LinkMap| conclude_map(map).no_difference[0].clone();
+    assert!(said(&map).starts_with("groups: the costs show none; any two cores talk in 50 ns"), "{}", said(&map));
+    map.series[0].links.pairs.retain(|pair| (pair.a, pair.b) != (0, 1));
+    assert!(
+        said(&map).starts_with("groups: the costs show none (1 of 6 pairs has no cost); any two"),
+        "{}",
+        said(&map)
+    );
+}
+
 /// 20 ns one way and 200 the other: neither classes nor sentences nor comparisons have a 110 in them.
 #[test]
 fn two_costs_of_a_pair_are_not_averaged() {

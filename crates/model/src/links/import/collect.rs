@@ -57,12 +57,14 @@ impl CostEntry {
 }
 
 /// Statistics of a file's numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CellCounts {
     /// Costs between two cpus, zeros included.
     pub cells: usize,
     /// Costs of zero, which are left out.
     pub zeros: usize,
+    /// Pairs of which a kind has zeros alone, the lower cpu first.
+    pub zero_pairs: Vec<(u32, u32)>,
     /// Costs of a cpu with itself that are not zero, which are left out.
     pub own: usize,
     /// Pairs of the file's cpus for which a kind has no number, over all kinds.
@@ -134,7 +136,7 @@ impl CostCollector {
     /// each pair once.
     pub fn into_series(mut self, mirrored: bool, cpus: &CpuSet) -> Result<(Vec<LinkSeries>, CellCounts), ImportError> {
         let zeros = self.numbers.iter().filter(|number| number.ns == 0.0).count();
-        let mut counts = CellCounts { cells: self.numbers.len(), zeros, own: self.own, unknown_pairs: 0 };
+        let mut counts = CellCounts { cells: self.numbers.len(), zeros, own: self.own, ..CellCounts::default() };
         match counts.cells {
             0 => return Err(ImportError::Nothing),
             cells if cells > MAXIMUM_NUMBERS => return Err(ImportError::TooManyNumbers),
@@ -159,6 +161,10 @@ impl CostCollector {
             counts.unknown_pairs += possible_pairs - known as u64;
             let mut pairs = Vec::with_capacity(known);
             pairs.extend(by_pair().filter_map(build_pair));
+            let are_zero = |numbers: &&[CostEntry]| numbers.iter().all(|number| number.ns == 0.0);
+            counts
+                .zero_pairs
+                .extend(by_pair().filter(are_zero).map(|numbers| (numbers[0].low_cpu(), numbers[0].high_cpu())));
             if mirrored && pairs.iter().all(is_mirrored) {
                 pairs.iter_mut().for_each(|pair| pair.forget_back());
             }

@@ -8,6 +8,9 @@ use crate::links::{LinkFindings, LinkPair};
 /// Costs that differ by less are the same step of a clock, up to rounding: a picosecond.
 const SAME_NS: f64 = 1e-3;
 
+/// Maximum number of pairs that a remark names.
+const MOST_NAMED: usize = 4;
+
 /// Returns the remarks on the numbers.
 pub fn remarks_on(imported: &ImportedLinks, counts: &CellCounts) -> Vec<String> {
     let rows =
@@ -17,10 +20,7 @@ pub fn remarks_on(imported: &ImportedLinks, counts: &CellCounts) -> Vec<String> 
         0 => None,
         unknown => Some(format!("{unknown} of {possible} pairs are unknown")),
     };
-    let zeros = match counts.zeros {
-        0 => None,
-        zeros => Some(format!("{zeros} of {} cells are 0, which is impossible: left out", counts.cells)),
-    };
+    let zeros = (counts.zeros > 0).then(|| zeros_remark(imported, counts));
     let own = match counts.own {
         0 => None,
         1 => Some("1 cell is of a cpu with itself: left out".into()),
@@ -31,6 +31,18 @@ pub fn remarks_on(imported: &ImportedLinks, counts: &CellCounts) -> Vec<String> 
     let coarse = imported.series.iter().filter(|_| !is_grouped).filter_map(|series| coarse_remark(&series.links));
     let directions = imported.series.iter().filter_map(|series| directions_remark(&series.links));
     [rows, unknown, zeros, own].into_iter().flatten().chain(coarse).chain(directions).collect()
+}
+
+/// Returns the remark on cells of 0. Pairs that have no other number are named if they are few.
+fn zeros_remark(imported: &ImportedLinks, counts: &CellCounts) -> String {
+    let verb = if counts.zeros == 1 { "is" } else { "are" };
+    let remark = format!("{} of {} cells {verb} 0, which is impossible: left out", counts.zeros, counts.cells);
+    let unmeasured = &counts.zero_pairs;
+    if unmeasured.is_empty() || unmeasured.len() > MOST_NAMED || imported.series.len() > 1 {
+        return remark;
+    }
+    let pairs: Vec<String> = unmeasured.iter().map(|(a, b)| format!("{a} and {b}")).collect();
+    format!("{remark}, so the cost of cpus {} is unknown", pairs.join(", of "))
 }
 
 /// Returns a remark if the two directions of pairs are not measurements of one cost.

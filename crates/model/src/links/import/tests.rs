@@ -245,7 +245,7 @@ fn zeros_and_a_cpu_with_itself_are_left_out_and_counted() {
         check("a,b,ns\n0,0,3\n0,1,0\n0,2,5\n1,2,0\n2,1,6\n2,3,0\n", LinkFileFormat::Pairs, &["0-2: 5", "1-2: / 6"]);
     let expected = [
         "2 of 6 pairs are unknown",
-        "3 of 5 cells are 0, which is impossible: left out",
+        "3 of 5 cells are 0, which is impossible: left out, so the cost of cpus 0 and 1, of 2 and 3 is unknown",
         "1 cell is of a cpu with itself: left out",
     ];
     assert_eq!(read.remarks, expected);

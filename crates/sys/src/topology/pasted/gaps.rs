@@ -8,6 +8,12 @@ use super::summary::SummaryFacts;
 /// The gap without a frequency of each cpu, unless the kinds have names.
 pub const KINDS: &str = "kinds of cores";
 
+/// Returns the gap of kinds that are only counted.
+pub fn assumed_kinds() -> Gap {
+    let why = "the summary of lscpu only counts them; the smaller cores are assumed to have the lower numbers";
+    Gap::new("which cpus are of which kind", why).cured_by("add the output of `lscpu -e`, or /proc/cpuinfo")
+}
+
 /// Returns the gaps of pasted text, each with the output that would close it.
 pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFacts) -> Vec<Gap> {
     let mut gaps = Vec::new();
@@ -34,10 +40,15 @@ pub fn missing_facts(cpus: &[CpuFacts], nodes: &[NodeFacts], summary: &SummaryFa
         },
         "add the output of `lscpu -e`",
     );
+    let counted = summary.unplaced_caches();
+    let why_shared = match counted.is_empty() {
+        true => "the text does not say which cpus share them".to_owned(),
+        false => format!("the summary of lscpu has {}, and does not say which cpus share them", counted.join(", ")),
+    };
     add(
-        none(|cpu| !cpu.caches.is_empty()) || summary.has_unplaced_caches() && summary.is_only_source(cpus),
+        none(|cpu| !cpu.caches.is_empty()) || !counted.is_empty() && summary.is_only_source(cpus),
         "shared caches",
-        "the text does not say which cpus share them",
+        &why_shared,
         "add the output of `lscpu -e`",
     );
     add(

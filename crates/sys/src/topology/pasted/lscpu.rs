@@ -5,21 +5,30 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 use corewise_machine::facts::{CacheKind, NodeFacts};
 
-use super::summary::{SummaryCache, SummaryFacts};
+use super::summary::{SummaryCache, SummaryFacts, SummaryModel};
 use crate::topology::nodes::LARGEST_NODE;
+
+/// Names of the fields that count threads, cores and sockets.
+const COUNTS: [&[&str]; 3] =
+    [&["Thread(s) per core"], &["Core(s) per socket", "Core(s) per cluster"], &["Socket(s)", "Cluster(s)"]];
 
 /// Reads the summary; empty if the text has none.
 pub fn read_summary(text: &str) -> SummaryFacts {
     let mut fields: BTreeMap<String, String> = BTreeMap::new();
-    let mut models: Vec<String> = Vec::new();
+    let mut models: Vec<SummaryModel> = Vec::new();
     let pairs = text.lines().filter_map(field_of).chain(json_fields(text));
     for (name, value) in pairs {
-        // A processor of several kinds of core has a model of each.
-        if name == "Model name" && !value.is_empty() && !models.contains(&value) {
-            models.push(value.clone());
+        // A processor of several kinds of core has a model of each, with its own counts below.
+        if name == "Model name" && !value.is_empty() && models.iter().all(|model| model.name != value) {
+            models.push(SummaryModel { name: value.clone(), counts: [None; 3] });
+        }
+        let place = COUNTS.iter().position(|names| names.contains(&name.as_str()));
+        if let (Some(model), Some(place)) = (models.last_mut(), place) {
+            model.counts[place] = model.counts[place].or(value.parse().ok());
         }
         fields.entry(name).or_insert(value);
     }
+    let [threads, cores, sockets] = COUNTS;
     if !fields.contains_key("CPU(s)") && !fields.contains_key("On-line CPU(s) list") {
         return SummaryFacts::default();
     }
@@ -30,15 +39,16 @@ pub fn read_summary(text: &str) -> SummaryFacts {
     SummaryFacts {
         online: list("On-line CPU(s) list").or_else(|| list("On-line CPU(s) mask")).or(count).unwrap_or_default(),
         offline: list("Off-line CPU(s) list").unwrap_or_default(),
-        threads: number(&["Thread(s) per core"]),
-        cores: number(&["Core(s) per socket", "Core(s) per cluster"]),
-        sockets: number(&["Socket(s)", "Cluster(s)"]),
+        threads: number(threads),
+        cores: number(cores),
+        sockets: number(sockets),
         nodes: nodes_of(&fields),
         caches: caches_of(&fields),
-        model_name: Some(models.join(" + "))
+        model_name: Some(models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(" + "))
             .filter(|_| models.len() > 1)
             .or_else(|| text_of("Model name"))
             .or_else(|| text_of("BIOS Model name")),
+        models,
         vendor: text_of("Vendor ID"),
         family: number(&["CPU family"]).map(|number| number as u32),
         model: number(&["Model"]).map(|number| number as u32),

@@ -1,9 +1,10 @@
 //! Conclusions from the summary of lscpu, which has counts in place of places.
 
 use corewise_machine::CpuSet;
-use corewise_machine::facts::{CacheKind, CpuFacts, NodeFacts, ProcessorFacts, SystemFacts};
+use corewise_machine::facts::{CacheKind, CpuFacts, NamedKind, NodeFacts, ProcessorFacts, SystemFacts};
 
 use super::{PastedCpu, PastedCpus};
+use crate::topology::cpuinfo::arm;
 use crate::topology::limits::LARGEST_CPU;
 
 /// A cache by its size; `instances` is absent in old versions.
@@ -22,12 +23,28 @@ const SIZE_STEP: u64 = 4 << 10;
 /// Sharers of each cache of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CacheSharing {
+    /// Each cpu has its own, as the cores of a module have.
+    Cpu,
     Core,
     Socket,
     Node,
     /// So many cores with adjacent numbers.
     Neighbours(i64),
     Unknown,
+}
+
+/// One of several kinds of core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryModel {
+    pub name: String,
+    /// Threads per core, cores per socket, sockets.
+    pub counts: [Option<usize>; 3],
+}
+
+impl SummaryModel {
+    fn cpu_count(&self) -> Option<usize> {
+        self.counts.iter().try_fold(1_usize, |product, count| product.checked_mul((*count)?))
+    }
 }
 
 /// The fields of the summary.
@@ -43,6 +60,8 @@ pub struct SummaryFacts {
     pub nodes: Vec<NodeFacts>,
     pub caches: Vec<SummaryCache>,
     pub model_name: Option<String>,
+    /// The kinds of core in the summary's order; one if all are alike.
+    pub models: Vec<SummaryModel>,
     pub vendor: Option<String>,
     pub family: Option<u32>,
     pub model: Option<u32>,
@@ -81,11 +100,12 @@ impl SummaryFacts {
         places
     }
 
-    /// Returns true if the threads of a core have adjacent numbers, as on POWER and on mainframes, or because cores would be in several nodes
-    /// otherwise. Linux on x86 usually numbers the first threads of all cores before the second ones.
+    /// Returns true if the threads of a core have adjacent numbers, as on POWER, on mainframes and in the modules of Bulldozer, or because cores
+    /// would be in several nodes otherwise. Linux on x86 usually numbers the first threads of all cores before the second ones.
     pub fn has_adjacent_threads(&self, of_numactl: &[NodeFacts]) -> bool {
-        let is_of_ibm =
-            self.architecture.as_deref().is_some_and(|name| name.starts_with("ppc") || name.starts_with("s390"));
+        let is_adjacent =
+            self.architecture.as_deref().is_some_and(|name| name.starts_with("ppc") || name.starts_with("s390"))
+                || self.has_modules();
         let nodes = if self.nodes.is_empty() { of_numactl } else { &self.nodes };
         let cpus: Vec<u32> = self.online.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect();
         let node = |cpu: u32| nodes.iter().position(|node| node.cpus.contains(cpu));
@@ -94,7 +114,25 @@ impl SummaryFacts {
         let is_whole = cpus
             .chunks(self.threads.unwrap_or(1).max(1))
             .all(|core| core.iter().all(|cpu| node(*cpu) == node(core[0])));
-        is_of_ibm || is_split && is_whole
+        is_adjacent || is_split && is_whole
+    }
+
+    /// Returns the kinds of core of which the summary has names and counts, if these add up to the cpus, smaller cores come first and there is
+    /// at most one last-level cache. Such processors number the smaller cores first; with several caches, kinds may take turns.
+    pub fn assumed_kinds(&self) -> Vec<NamedKind> {
+        let cpus: Vec<u32> = self.online.iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect();
+        let counts: Option<Vec<usize>> = self.models.iter().map(SummaryModel::cpu_count).collect();
+        let names = || self.models.iter().map(|model| model.name.as_str());
+        let counts = counts.filter(|counts| {
+            counts.iter().try_fold(0, |sum: usize, count| sum.checked_add(*count)) == Some(cpus.len())
+        });
+        let has_several_caches =
+            self.caches.iter().any(|cache| cache.level == 3 && cache.instances.is_some_and(|count| count > 1));
+        let Some(counts) = counts.filter(|_| !has_several_caches && arm::are_smallest_first(names())) else {
+            return Vec::new();
+        };
+        let of_cpus = names().zip(counts).flat_map(|(name, count)| std::iter::repeat_n(name, count));
+        arm::kinds_of_names(cpus.into_iter().zip(of_cpus))
     }
 
     /// Adds the caches: one for each core, socket or node, or for as many neighbouring cores as there are for each.
@@ -104,6 +142,7 @@ impl SummaryFacts {
             for (number, cpu) in places.iter_mut() {
                 let node = || nodes.iter().position(|node| node.cpus.contains(*number)).map(|place| place as i64);
                 let id = match sharing {
+                    CacheSharing::Cpu => Some(i64::from(*number)),
                     CacheSharing::Core => cpu.core,
                     CacheSharing::Socket => cpu.package,
                     CacheSharing::Node => node(),
@@ -121,6 +160,11 @@ impl SummaryFacts {
     fn cache_sharing(&self, cache: &SummaryCache, nodes: &[NodeFacts]) -> CacheSharing {
         let (sockets, cores) = (self.sockets.unwrap_or(1), self.cores.unwrap_or(1));
         match cache.instances {
+            Some(count) if count == self.online.len() => CacheSharing::Cpu,
+            // Of different kinds of core, some have a cache of their own and others share one.
+            Some(count) if count < sockets * cores && count > sockets && self.has_unequal_caches() => {
+                CacheSharing::Unknown
+            }
             Some(count) if count == sockets * cores => CacheSharing::Core,
             Some(count) if count == sockets => CacheSharing::Socket,
             Some(count) if count == nodes.len() => CacheSharing::Node,
@@ -138,6 +182,14 @@ impl SummaryFacts {
         }
     }
 
+    /// Returns true if the first or second-level caches cannot be of one size, as of performance and efficiency cores.
+    fn has_unequal_caches(&self) -> bool {
+        let is_unequal = |cache: &SummaryCache| {
+            cache.instances.is_some_and(|count| count > 1) && !cache.bytes.is_multiple_of(SIZE_STEP)
+        };
+        self.caches.iter().filter(|cache| cache.level < 3).any(is_unequal)
+    }
+
     /// Returns true if the places of cpus follow from the counts alone: no cache or core has another source.
     pub fn is_only_source(&self, cpus: &[CpuFacts]) -> bool {
         let assumed = self.assumed_cpus(&[]);
@@ -153,9 +205,27 @@ impl SummaryFacts {
         self.caches.iter().any(|cache| matches!(self.cache_sharing(cache, &self.nodes), CacheSharing::Neighbours(_)))
     }
 
-    /// Returns true if a cache has unknown sharers.
-    pub fn has_unplaced_caches(&self) -> bool {
-        self.caches.iter().any(|cache| self.cache_sharing(cache, &self.nodes) == CacheSharing::Unknown)
+    /// Returns the caches with unknown sharers: "12 of L2"; "L2" if an old version does not count them.
+    pub fn unplaced_caches(&self) -> Vec<String> {
+        let unplaced =
+            self.caches.iter().filter(|cache| self.cache_sharing(cache, &self.nodes) == CacheSharing::Unknown);
+        let describe = |cache: &SummaryCache| {
+            let kind = match cache.kind {
+                CacheKind::Data => "d",
+                CacheKind::Instruction => "i",
+                CacheKind::Unified => "",
+            };
+            let name = format!("L{}{kind}", cache.level);
+            cache.instances.map_or_else(|| name.clone(), |count| format!("{count} of {name}"))
+        };
+        unplaced.map(describe).collect()
+    }
+
+    /// Returns true if the "threads" of a core are two cores of a module.
+    fn has_modules(&self) -> bool {
+        let mut processor = ProcessorFacts::default();
+        self.complete_processor(&mut processor);
+        corewise_machine::assemble::has_modules(&processor)
     }
 
     /// Fills in names and numbers that no other output has.

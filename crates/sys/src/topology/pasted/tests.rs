@@ -355,3 +355,107 @@ fn a_summary_that_does_not_multiply_places_nothing() {
     assert_eq!(found.online.len(), 20);
     assert!(gaps(&found).contains(&"packages and cores"), "{:?}", found.gaps);
 }
+
+/// The summary of a board with small and large cores, as lscpu prints a section for each.
+fn board(models: [(&str, usize, usize); 2], third_level: &str) -> String {
+    let section = |(name, cores, sockets): (&str, usize, usize)| {
+        format!(
+            "  Model name:             {name}\n    Model:                0\n    Thread(s) per core:   1\n    \
+             Core(s) per socket:   {cores}\n    Socket(s):            {sockets}\n    Stepping:             r2p0\n"
+        )
+    };
+    let count: usize = models.iter().map(|(_, cores, sockets)| cores * sockets).sum();
+    format!(
+        "Architecture:             aarch64\nCPU(s):                   {count}\n  On-line CPU(s) list:    0-{}\n\
+         Vendor ID:                ARM\n{}{}Caches (sum of all):      \n  L1d:                    384 KiB (8 instances)\n  \
+         L2:                     2.5 MiB (8 instances)\n  L3:                     {third_level}\n",
+        count - 1,
+        section(models[0]),
+        section(models[1])
+    )
+}
+
+#[test]
+fn kinds_that_a_summary_counts_are_assumed_in_order() {
+    let kinds = |text: &str| {
+        let machine = machine(text);
+        let kind = |kind: &corewise_machine::machine::CoreKind| format!("{} {}", kind.core_type.word(), kind.cpus);
+        let assumed = gaps(&machine).contains(&"which cpus are of which kind");
+        assert_ne!(assumed, gaps(&machine).contains(&"kinds of cores"), "{:?}", machine.gaps);
+        assert_eq!(assumed, !machine.kinds.is_empty());
+        machine.kinds.iter().map(kind).collect::<Vec<_>>()
+    };
+    let rk3588 = board([("Cortex-A55", 4, 1), ("Cortex-A76", 2, 2)], "3 MiB (1 instance)");
+    assert_eq!(kinds(&rk3588), ["performance 4-7", "efficiency 0-3"]);
+    let apple = board([("Icestorm-M1-Pro", 2, 1), ("Firestorm-M1-Pro", 8, 1)], "8 MiB (1 instance)");
+    assert_eq!(kinds(&apple), ["performance 2-9", "efficiency 0,1"]);
+    let reverse = board([("Cortex-A720", 8, 1), ("Cortex-A520", 4, 1)], "12 MiB (1 instance)");
+    assert!(kinds(&reverse).is_empty(), "the first cpu is a large one, and small ones may be anywhere behind");
+    let two_clusters = board([("Cortex-A725", 10, 1), ("Cortex-X925", 10, 1)], "24 MiB (2 instances)");
+    assert!(kinds(&two_clusters).is_empty(), "each cluster may have both");
+    assert!(kinds(&board([("Cortex-A55", 4, 1), ("Cortex-Z9", 4, 1)], "3 MiB (1 instance)")).is_empty());
+}
+
+/// A paste of eight cores in four modules, however the kernel numbers them.
+#[test]
+fn modules_are_the_same_in_all_numberings() {
+    let entry = |cpu: usize, core: usize| {
+        format!(
+            "processor\t: {cpu}\nvendor_id\t: AuthenticAMD\ncpu family\t: 21\nmodel\t\t: 2\nphysical id\t: 0\nsiblings\t: 8\n\
+             core id\t\t: {core}\ncpu cores\t: 4\nflags\t\t: fpu lm\n\n"
+        )
+    };
+    let cpuinfo = |cores: [usize; 8]| (0..8).map(|cpu| entry(cpu, cores[cpu])).collect::<String>();
+    let summary = "Architecture: x86_64\nCPU(s): 8\nOn-line CPU(s) list: 0-7\nThread(s) per core: 2\nCore(s) per socket: 4\nSocket(s): 1\n\
+                   Vendor ID: AuthenticAMD\nCPU family: 21\nModel: 2\nL1d cache: 128 KiB (8 instances)\n\
+                   L2 cache: 8 MiB (4 instances)\nL3 cache: 8 MiB (1 instance)\n";
+    let row = |cpu: usize| format!("{cpu} 0 0 {0} {cpu}:{0}:{0}:0 yes 4000.0\n", cpu / 2);
+    let table: String = (0..8).map(row).collect();
+    let table = format!("CPU NODE SOCKET CORE L1d:L1i:L2:L3 ONLINE MAXMHZ\n{table}");
+    let texts = [
+        cpuinfo([0, 1, 2, 3, 4, 5, 6, 7]),
+        cpuinfo([0, 0, 1, 1, 2, 2, 3, 3]),
+        cpuinfo([0, 1, 2, 3, 0, 1, 2, 3]),
+        summary.to_owned(),
+        format!("$ lscpu -e\n{table}\n$ lscpu\n{summary}"),
+    ];
+    for text in texts {
+        let found = machine(&text);
+        assert_eq!(objects(&found, Level::Core), "0 1 2 3 4 5 6 7", "{text}");
+        assert_eq!(objects(&found, Level::Cluster), "0,1 2,3 4,5 6,7", "{text}");
+    }
+    assert!(gaps(&machine(summary)).contains(&"which cpus share a core"));
+    let guest = machine(&summary.replace("Model: 2", "Model: 2\nHypervisor vendor: KVM"));
+    assert_eq!(objects(&guest, Level::Core), "0,1 2,3 4,5 6,7", "only a hypervisor gives such cores threads");
+}
+
+#[test]
+fn last_level_caches_of_a_summary_are_as_many_as_it_counts() {
+    let text = |cores: usize, third_level: &str| {
+        format!(
+            "CPU(s): {cores}\nOn-line CPU(s) list: 0-{}\nThread(s) per core: 1\nCore(s) per socket: {cores}\nSocket(s): 1\n\
+             L1d cache: {} KiB ({cores} instances)\nL2 cache: {} KiB ({cores} instances)\nL3 cache: {third_level}\n",
+            cores - 1,
+            32 * cores,
+            512 * cores
+        )
+    };
+    let four = machine(&text(16, "64 MiB (4 instances)"));
+    assert_eq!(objects(&four, Level::Llc), "0-3 4-7 8-11 12-15");
+    assert!(gaps(&four).contains(&"which cores share a cache"));
+    let uneven = machine(&text(14, "64 MiB (4 instances)"));
+    let gap = uneven.gaps.iter().find(|gap| gap.what == "shared caches").expect("a gap");
+    assert!(gap.why.contains("4 of L3"), "{gap:?}");
+}
+
+/// Eight performance cores with an L2 each and 16 efficiency cores in modules of four, without SMT.
+#[test]
+fn caches_of_unequal_cores_are_not_divided_evenly() {
+    let summary = "CPU(s): 24\nOn-line CPU(s) list: 0-23\nVendor ID: GenuineIntel\nThread(s) per core: 1\nCore(s) per socket: 24\n\
+                   Socket(s): 1\nL1d cache: 896 KiB (24 instances)\nL1i cache: 1.5 MiB (24 instances)\n\
+                   L2 cache: 40 MiB (12 instances)\nL3 cache: 36 MiB (1 instance)\n";
+    let found = machine(summary);
+    assert_eq!(found.objects_of(Level::Cluster).len(), 24, "{:?}", found.objects_of(Level::Cluster));
+    let gap = found.gaps.iter().find(|gap| gap.what == "shared caches").expect("a gap");
+    assert!(gap.why.contains("12 of L2"), "{gap:?}");
+}

@@ -51,6 +51,12 @@ fn texts_of_many_programs_are_read_or_asked_back() {
     check(&machines::threadripper(), include_str!("wild/programs.tsv"));
 }
 
+/// Lines and whole sections of configuration files, scripts and forum posts.
+#[test]
+fn configurations_are_read_or_asked_back() {
+    check(&machines::threadripper(), include_str!("wild/configurations.tsv"));
+}
+
 #[test]
 fn windows_texts_are_recognized() {
     check(&crate::generate::one_package_machine(16, false, &[]), include_str!("wild/windows.tsv"));
