@@ -295,19 +295,6 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_without_files_has_the_caches_that_others_share_with_it_alone() {
-        let root = Root::from_files([
-            (format!("{CPUS}/cpu0/cache/index0/shared_cpu_list"), "0,1\n"),
-            (format!("{CPUS}/cpu0/cache/index0/level"), "1\n"),
-            (format!("{CPUS}/cpu0/cache/index0/type"), "Data\n"),
-        ]);
-        let core =
-            |cpu| SharingReading { cpu, cpus: CpuSet::from_cpu(cpu), file: "core_id".to_owned(), number: Some(0) };
-        let caches = read_caches(&ValueReader::new(&root), &CpuSet::first_cpus(3), &Sets::new(), &[core(2)]);
-        assert!(caches.contains_key(&0) && !caches.contains_key(&2), "{caches:?}");
-    }
-
-    #[test]
     fn a_map_of_zeros_says_nothing_and_the_core_shares() {
         let files = |cpu: u32| {
             [("level", "3"), ("type", "Unified"), ("shared_cpu_map", "00000000")]
