@@ -75,7 +75,9 @@ pub fn read_caches(
         let sizes = agreed_sizes(reader, &name, &entries, &sets);
         // A cpu without files of its own has the caches that others share with it.
         let last = entries.iter().map(|entry| entry.index).max().unwrap_or(0);
-        let named = sets.keys().filter(|cpu| !index.contains_key(cpu)).map(|cpu| (*cpu, last));
+        let has_entry = |set: &CpuSet| set.iter().any(|cpu| index.contains_key(&cpu));
+        let named =
+            sets.iter().filter(|(cpu, set)| !index.contains_key(cpu) && has_entry(set)).map(|(cpu, _)| (*cpu, last));
         for (cpu, index) in entries.iter().map(|entry| (entry.cpu, entry.index)).chain(named) {
             let core = || threads.get(&cpu).cloned().unwrap_or_else(|| CpuSet::from_cpu(cpu));
             let shared_with = sets.get(&cpu).cloned().unwrap_or_else(core);
