@@ -351,7 +351,7 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
             let first = shown
                 .trials
                 .first()
-                .is_some_and(|trial| trial.warm_up && matches!(trial.outcome, TrialOutcome::Value(_)));
+                .is_some_and(|trial| trial.block == 0 && matches!(trial.outcome, TrialOutcome::Value(_)));
             let cure = if first {
                 " The first run worked: if each leaves something behind, --prepare SCRIPT can remove it before the next."
             } else {
