@@ -141,7 +141,8 @@ pub struct TailOptions {
 
 /// Formats a duration in its largest unit that needs no fraction, as options take it.
 fn format_duration(nanoseconds: u64) -> String {
-    let units = [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let units =
+        [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     match units.into_iter().find(|(size, _)| nanoseconds.is_multiple_of(*size)) {
         Some((size, unit)) => format!("{}{unit}", nanoseconds / size),
         None => format!("{nanoseconds}ns"),

@@ -116,7 +116,10 @@ fn noisy_nodes_are_found_and_kept_apart_from_slow_ones() {
             assert!(made.visits_per_node() <= 4.5, "{} visits a node", made.visits_per_node());
         }
         let share = found as f64 / noisy as f64;
-        assert!(share >= power && (listed - found) * 100 <= listed, "{share} of {noisy} found, {listed} listed, {found} noisy");
+        assert!(
+            share >= power && (listed - found) * 100 <= listed,
+            "{share} of {noisy} found, {listed} listed, {found} noisy"
+        );
     }
 }
 

@@ -54,12 +54,7 @@ impl<'a> ListedEvidence<'a> {
     }
 
     /// Judges all nodes, then again without the listed ones among the peers, until the list stays the same.
-    fn new(
-        deviations: &'a FleetDeviations,
-        policy: &VisitPolicy,
-        side: PeerSide,
-        is_peer: Vec<bool>,
-    ) -> Self {
+    fn new(deviations: &'a FleetDeviations, policy: &VisitPolicy, side: PeerSide, is_peer: Vec<bool>) -> Self {
         let count = deviations.model_of.len();
         let (nodes, is_listed) = (vec![None; count], vec![false; count]);
         let (listed, by_quantity, policy) = (Vec::new(), Vec::new(), *policy);
@@ -171,7 +166,10 @@ impl<'a> ListedEvidence<'a> {
                 estimate: evidence.typical_deviation(*node, self.side),
                 at_least: bound(self.side),
                 // That a node is not noisier is not asked.
-                at_most: (self.side != PeerSide::Either).then(|| bound(PeerSide::Better)).flatten().map(|proven| -proven),
+                at_most: (self.side != PeerSide::Either)
+                    .then(|| bound(PeerSide::Better))
+                    .flatten()
+                    .map(|proven| -proven),
             })
         };
         nodes.iter().filter_map(measure).collect()

@@ -6,7 +6,7 @@
 //! with e-values", 2022).
 //!
 //! Whether a node's visits differ more among themselves than those of its peers is the same bet on how extreme each visit is on either side of
-//! the node's own centre. That centre is not known: the e-value is the smallest over all possible ones, since the true one is among them.
+//! the node's own centre. That centre is not known: the e-value is the smallest over the midpoints of all pairs of the node's visits.
 
 use super::deviations::{LEAST_OF_MODEL, MachineModel};
 use crate::stats::order::median;
@@ -97,7 +97,8 @@ impl<'a> PeerEvidence<'a> {
         let log = match side {
             PeerSide::Worse | PeerSide::Better => product(0.0),
             PeerSide::Either => {
-                let ends = (0..visits.len()).flat_map(|last| visits[..=last].iter().map(move |first| (*first, visits[last])));
+                let ends =
+                    (0..visits.len()).flat_map(|last| visits[..=last].iter().map(move |first| (*first, visits[last])));
                 ends.map(|(first, last)| product(f64::midpoint(first, last))).reduce(f64::min).unwrap_or(0.0)
             }
         };
@@ -147,7 +148,9 @@ impl<'a> PeerEvidence<'a> {
     pub fn expected_growth(&self, model: usize, shift: f64, margin: f64) -> Option<f64> {
         let bets: Vec<f64> = match self.models.get(model)? {
             ModelReference::Pool { scale } => {
-                let bet = |value: &f64| log_bet(self.pool_probability(value + shift / scale, margin / scale, PeerSide::Worse));
+                let bet = |value: &f64| {
+                    log_bet(self.pool_probability(value + shift / scale, margin / scale, PeerSide::Worse))
+                };
                 self.pool.iter().map(bet).collect()
             }
             ModelReference::Rounds(rounds) => {

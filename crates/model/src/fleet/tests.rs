@@ -36,7 +36,8 @@ fn even_fleet(nodes: usize) -> Fleet {
 }
 
 fn fleet_with_visits(nodes: usize, noise: f64, visits: usize) -> Fleet {
-    let world = FleetWorld { nodes, models: 1, rack: nodes / 2, slow: 0.0, spikes: 0.0, noise, ..FleetWorld::default() };
+    let world =
+        FleetWorld { nodes, models: 1, rack: nodes / 2, slow: 0.0, spikes: 0.0, noise, ..FleetWorld::default() };
     let mut made = SimulatedFleet::new(world, 9);
     for _ in 0..visits {
         (0..nodes).for_each(|node| made.visit(node));
@@ -290,7 +291,9 @@ fn a_node_of_wild_visits_is_uneven_and_a_slow_one_is_not() {
         slow_down(&mut fleet, 3, 1.06);
         spread_out(&mut fleet, 5, 4.0);
         let found = fleet.draw_conclusions();
-        let names = |listed: &[conclude::DeviatingNode]| -> Vec<String> { listed.iter().map(|node| node.node.clone()).collect() };
+        let names = |listed: &[conclude::DeviatingNode]| -> Vec<String> {
+            listed.iter().map(|node| node.node.clone()).collect()
+        };
         let name = |node: usize| vec![fleet.nodes[node].name.clone()];
         assert_eq!((names(&found.outliers), names(&found.noisy)), (name(3), name(5)), "{nodes} nodes");
         let noisy = &found.noisy[0];
@@ -332,7 +335,10 @@ fn about_the_visits_that_are_named_prove_a_slow_node() {
             (0..30).filter(|node| is_proven(*node)).count()
         };
         let [few, enough, many] = [enough / 3, enough, 2 * enough].map(proven);
-        assert!(few <= 5 && (6..=27).contains(&enough) && many >= 24, "{nodes} nodes: {few}, {enough} and {many} of 30");
+        assert!(
+            few <= 5 && (6..=27).contains(&enough) && many >= 24,
+            "{nodes} nodes: {few}, {enough} and {many} of 30"
+        );
     }
 }
 

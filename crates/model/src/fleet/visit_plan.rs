@@ -19,7 +19,8 @@ const MAYBE_NOISY: (f64, f64) = (0.07, -0.3);
 /// model single nodes, of a small model all of its nodes, since only visits of the same round are comparable there.
 pub fn next_visits(fleet: &Fleet, policy: &VisitPolicy) -> Vec<usize> {
     let is_reachable = |node: &FleetNode| node.problem.is_none() && node.visits.len() < policy.most_visits;
-    let is_new = |node: &FleetNode| is_reachable(node) && node.visits.len() < policy.first_visits.max(policy.visits_of_each);
+    let is_new =
+        |node: &FleetNode| is_reachable(node) && node.visits.len() < policy.first_visits.max(policy.visits_of_each);
     let select = |wanted: &dyn Fn(usize, &FleetNode) -> bool| -> Vec<usize> {
         fleet.nodes.iter().enumerate().filter(|(place, node)| wanted(*place, node)).map(|(place, _)| place).collect()
     };

@@ -110,7 +110,8 @@ impl FleetSurveyArguments {
     fn typed_words(&self) -> Vec<String> {
         let visit = suggested_command::fleet_visit(self.budget).words().iter().skip(3).cloned().collect::<Vec<_>>();
         let visits = usize::from(self.visits);
-        let visits = (visits != VisitPolicy::default().visits_of_each).then(|| ["--visits".to_owned(), visits.to_string()]);
+        let visits =
+            (visits != VisitPolicy::default().visits_of_each).then(|| ["--visits".to_owned(), visits.to_string()]);
         let words = ["survey".to_owned()].into_iter().chain(self.engine.typed_words()).chain(visit);
         words.chain(visits.into_iter().flatten()).collect()
     }

@@ -106,7 +106,10 @@ fn shown_changes(before: &Fleet, after: &Fleet) -> String {
 fn a_comparison_of_few_visits_says_how_many_prove_a_change_and_how_they_are_made() {
     let (before, mut after) = (added_fleet(), added_fleet());
     let text = shown_changes(&before, &after);
-    assert!(text.contains("2 visits a node in each fleet cannot prove any single change, at least 6 are needed."), "{text}");
+    assert!(
+        text.contains("2 visits a node in each fleet cannot prove any single change, at least 6 are needed."),
+        "{text}"
+    );
     let (_, enough) = text.split_once("About ").unwrap();
     let (enough, rest) = enough.split_once(' ').unwrap();
     let enough: usize = enough.parse().unwrap();

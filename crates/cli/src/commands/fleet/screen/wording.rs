@@ -139,7 +139,10 @@ pub fn describe_outlook(outlook: &ProofOutlook, words: &OutlookWords) -> Vec<Str
     let closest = outlook.closest.as_ref().map(|closest| {
         let (name, of_closest) = (make_printable(&closest.node), words.visits_of_closest);
         match closest.more_visits {
-            Some(more) => format!("Closest to a proof is {name}: about {} {of_closest} would decide, if they are like those so far.", format_count(more, "more visit")),
+            Some(more) => format!(
+                "Closest to a proof is {name}: about {} {of_closest} would decide, if they are like those so far.",
+                format_count(more, "more visit")
+            ),
             None => format!("Closest to a proof is {name}, but its visits so far point to no proof."),
         }
     });

@@ -196,7 +196,11 @@ fn a_large_fleet_has_twenty_rows_and_says_how_many_more() {
 fn the_command_that_makes_it_again_reaches_the_nodes_as_the_first_one_did() {
     let mut experiment = visited_fleet(&[0.06; 3], 3);
     let command = |experiment: &FleetExperiment| story(experiment).command;
-    assert_eq!(command(&experiment), "corewise fleet try --slurm --on llc:0 -- ./app 'two words'", "unknown: an example");
+    assert_eq!(
+        command(&experiment),
+        "corewise fleet try --slurm --on llc:0 -- ./app 'two words'",
+        "unknown: an example"
+    );
     experiment.made_by = ["--hosts", "my hosts", "--on", "llc:0"].map(str::to_owned).to_vec();
     assert_eq!(
         command(&experiment),
