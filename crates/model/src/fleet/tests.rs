@@ -326,7 +326,7 @@ fn about_the_visits_that_are_named_prove_a_slow_node() {
         let enough = fleet_with_visits(nodes, 0.02, 2).draw_conclusions().outlook.unwrap().enough_visits.unwrap();
         let proven = |visits: usize| {
             let mut fleet = fleet_with_visits(nodes, 0.02, visits);
-            let is_proven = |node: usize| {
+            let mut is_proven = |node: usize| {
                 slow_down(&mut fleet, node, 1.05);
                 let found = !fleet.draw_conclusions().outliers.is_empty();
                 slow_down(&mut fleet, node, 1.0 / 1.05);
