@@ -141,7 +141,8 @@ pub struct TailOptions {
 
 /// Formats a duration in its largest unit that needs no fraction, as options take it.
 fn format_duration(nanoseconds: u64) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let units =
+        [(3_600_000_000_000, "h"), (60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     match units.into_iter().find(|(size, _)| nanoseconds.is_multiple_of(*size)) {
         Some((size, unit)) => format!("{}{unit}", nanoseconds / size),
         None => format!("{nanoseconds}ns"),
@@ -212,6 +213,8 @@ suggestions! {
     fleet_survey_slurm() => corewise_command("fleet survey --slurm");
     fleet_again(words: &[String] = &["survey".to_owned(), "--hosts".to_owned(), "hosts.txt".to_owned(), "--budget".to_owned(), "30s".to_owned()]) =>
         corewise_command("fleet").with_options(words.iter().cloned());
+    fleet_again_with_visits(words: &[String] = &["survey".to_owned(), "--slurm".to_owned()], visits: usize = 9) =>
+        corewise_command("fleet").with_options(words.iter().cloned()).with_option("--visits", visits);
     fleet_visit(budget: Duration = Duration::from_secs(30)) =>
         corewise_command("fleet visit").with_option("--budget", format_duration(budget.as_nanos() as u64));
     fleet_report() => corewise_command("fleet report");
@@ -262,6 +265,8 @@ suggestions! {
     article_all() => corewise_command("article all");
     article_printed() => corewise_command("article core0 --print");
 
+    fleet_try_with(options: &[String] = &["--hosts".to_owned(), "hosts.txt".to_owned(), "--on".to_owned(), "llc:0".to_owned()], nodes: usize = 16, budget: Duration = Duration::from_hours(1), program: &[String] = &["./app".to_owned()]) =>
+        corewise_command("fleet try").with_options(options.iter().cloned()).with_option("--nodes", nodes).with_option("--budget", format_duration(budget.as_nanos() as u64)).with_program(program);
     fleet_try_hosts() => corewise_command("fleet try --hosts hosts.txt --on llc:0").with_program(&APP);
     fleet_try(places: &[String] = &["llc:0".to_owned()], program: &[String] = &["./app".to_owned()]) =>
         places.iter().fold(corewise_command("fleet try --slurm"), |command, place| command.with_option("--on", place)).with_program(program);

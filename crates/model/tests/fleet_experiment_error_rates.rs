@@ -40,6 +40,7 @@ fn new_experiment(nodes: usize, candidates: usize, seed: u64) -> FleetExperiment
         blocks_per_node: None,
         looks: 0,
         nodes: (0..nodes).map(|node| TriedNode { name: format!("n{node}"), ..TriedNode::default() }).collect(),
+        made_by: Vec::new(),
     }
 }
 

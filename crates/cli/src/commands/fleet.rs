@@ -116,7 +116,7 @@ impl PrintedArtifact for Fleet {
     }
 
     fn compose_changes(numbers: [i64; 2], [before, after]: [&Self; 2]) -> Option<Story> {
-        Some(screen::changes::compose_changes(numbers, &compare_fleets(before, after)))
+        Some(screen::changes::compose_changes(numbers, &compare_fleets(before, after), &after.made_by))
     }
 
     fn print_comparison(
@@ -125,7 +125,7 @@ impl PrintedArtifact for Fleet {
         settings: &ProgramSettings,
     ) -> Result<(), CommandFailure> {
         let changes = compare_fleets(artifacts[0], artifacts[1]);
-        let story = screen::changes::compose_changes(numbers, &changes);
+        let story = screen::changes::compose_changes(numbers, &changes, &artifacts[1].made_by);
         let story = mark_together(story, Self::TITLE, numbers.into_iter().zip(artifacts));
         show_story(settings, || FleetComparisonDocument::new(numbers, &story, &changes), &story)
     }

@@ -45,6 +45,10 @@ fn a_placement_is_judged_over_hosts_and_the_same_command_goes_on_with_what_is_mi
     assert!(refused["problem"].as_str().unwrap().contains("Connection refused"), "{refused}");
     assert_eq!(first["conclusions"]["this_kind"]["units"], 6);
     assert_eq!(first["observed"]["arms"][1]["name"], "0");
+    assert_eq!(
+        first["observed"]["made_by"],
+        serde_json::json!(["--hosts", hosts, "--ssh-config", config, "--on", "0", "--rest", "0s"])
+    );
     // Nothing is measured anew.
     let before = fs::read_dir(format!("{to}/visits")).unwrap().count();
     let (again, _) = printed(&run());

@@ -27,9 +27,9 @@ struct FleetOutcome {
 }
 
 impl FleetOutcome {
-    fn simulate(world: FleetWorld, seed: u64) -> Self {
+    fn simulate(world: FleetWorld, policy: &VisitPolicy, seed: u64) -> Self {
         let mut made = SimulatedFleet::new(world, seed);
-        made.visit_all(&VisitPolicy::default());
+        made.visit_all(policy);
         let conclusions = FleetConclusions::new(&made.fleet);
         let place = |node: &DeviatingNode| made.fleet.nodes.iter().position(|other| other.name == node.node);
         let truth = |node: &DeviatingNode| place(node).map_or(0.0, |place| made.truths[place]);
@@ -57,46 +57,72 @@ impl FleetOutcome {
 /// Prints the tables of docs/fleets.md.
 pub fn print_tables(share: f64, bounds: &mut ErrorBounds) {
     let count = (FLEETS * share).max(20.0) as u64;
+    let (world, policy) = (FleetWorld::default(), VisitPolicy::default());
     println!(
         "\n## Fleets of 1,000 nodes, 5 % of them slow by 3 to 10 %; 2 % of visits disturbed: {count} fleets a row\n"
     );
     print_head();
-    let world = FleetWorld::default();
     for (noise, quantities, power) in
         [(0.01, 1, 98.0), (0.02, 1, 95.0), (0.03, 1, 85.0), (0.01, 8, 98.0), (0.02, 8, 95.0)]
     {
         let name = format!("noise {:.0} %, quantities: {quantities}", 100.0 * noise);
         let slow = FleetWorld { noise, quantities, ..world };
-        check_row(&name, slow, count, power, bounds);
-        check_row(&format!("{name}, even"), FleetWorld { slow: 0.0, ..slow }, count, 0.0, bounds);
+        check_row(&name, slow, &policy, count, FleetPower { slow: power, noisy: 0.0 }, bounds);
+        check_row(&format!("{name}, even"), FleetWorld { slow: 0.0, ..slow }, &policy, count, NO_POWER, bounds);
     }
-    check_row("noise 2 %, 3 % of nodes noisy", FleetWorld { noisy: 0.03, ..world }, count, 0.0, bounds);
-    check_row(
-        "noise 1 %, 3 % noisy, even",
-        FleetWorld { noisy: 0.03, noise: 0.01, slow: 0.0, spikes: 0.0, ..world },
-        count,
-        0.0,
-        bounds,
-    );
-    check_row("noise 2 %, healthy nodes differ by 1 %", FleetWorld { spread: 0.01, ..world }, count, 0.0, bounds);
+    let differing = FleetWorld { spread: 0.01, ..world };
+    check_row("noise 2 %, healthy nodes differ by 1 %", differing, &policy, count, NO_POWER, bounds);
+    println!("\n## The same, and 3 % of the nodes noisy: three times the noise of their peers\n");
+    print_head();
+    let noisy = FleetWorld { noisy: 0.03, ..world };
+    for (noise, quantities, power) in [(0.01, 1, 25.0), (0.02, 1, 30.0), (0.03, 1, 30.0), (0.02, 8, 80.0)] {
+        let name = format!("noise {:.0} %, quantities: {quantities}", 100.0 * noise);
+        let world = FleetWorld { noise, quantities, ..noisy };
+        check_row(&name, world, &policy, count, FleetPower { slow: 0.0, noisy: power }, bounds);
+    }
+    for most_visits in [6, 8, 12, 16] {
+        let policy = VisitPolicy { most_visits, ..policy };
+        check_row(&format!("noise 2 %, at most {most_visits} visits"), noisy, &policy, count, NO_POWER, bounds);
+    }
+    for noise_factor in [2.0, 5.0] {
+        let name = format!("noise 2 %, {noise_factor} times the noise of their peers");
+        check_row(&name, FleetWorld { noise_factor, ..noisy }, &policy, count, NO_POWER, bounds);
+    }
     println!("\n## Small fleets of one model, noise 2 %: {} fleets a row\n", 10 * count);
     print_head();
     for nodes in [8, 12, 16, 24, 30, 50, 60, 100] {
         let small = FleetWorld { nodes, models: 1, rack: 1000, ..world };
-        check_row(&format!("{nodes} nodes"), small, 10 * count, 0.0, bounds);
-        check_row(&format!("{nodes} nodes, even"), FleetWorld { slow: 0.0, ..small }, 10 * count, 0.0, bounds);
+        check_row(&format!("{nodes} nodes"), small, &policy, 10 * count, NO_POWER, bounds);
+        let even = FleetWorld { slow: 0.0, ..small };
+        check_row(&format!("{nodes} nodes, even"), even, &policy, 10 * count, NO_POWER, bounds);
     }
 }
 
-fn print_head() {
-    println!(
-        "| fleet | found of ≥ 5 % slow, % | listed | false, % of listed | interval misses, % | fleets with a list, % | visits a node | noisy found, % | noisy false, % |"
-    );
-    println!("|--|--:|--:|--:|--:|--:|--:|--:|--:|");
+/// Shares of slow and of noisy nodes that are to be found, in percent.
+struct FleetPower {
+    slow: f64,
+    noisy: f64,
 }
 
-fn check_row(name: &str, world: FleetWorld, count: u64, power: f64, bounds: &mut ErrorBounds) {
-    let made = repeat_simulation(count, |seed| FleetOutcome::simulate(world, seed));
+/// Power of a row that is about errors alone.
+const NO_POWER: FleetPower = FleetPower { slow: 0.0, noisy: 0.0 };
+
+fn print_head() {
+    println!(
+        "| fleet | found of ≥ 5 % slow, % | listed | false, % of listed | interval misses, % | fleets with a list, % | visits a node | noisy found, % | noisy false, % | fleets with a noisy one, % |"
+    );
+    println!("|--|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+}
+
+fn check_row(
+    name: &str,
+    world: FleetWorld,
+    policy: &VisitPolicy,
+    count: u64,
+    power: FleetPower,
+    bounds: &mut ErrorBounds,
+) {
+    let made = repeat_simulation(count, |seed| FleetOutcome::simulate(world, policy, seed));
     let sum = |value: &dyn Fn(&FleetOutcome) -> usize| made.iter().map(value).sum::<usize>() as f64;
     let percent = |part: f64, all: f64| if all > 0.0 { 100.0 * part / all } else { 0.0 };
     let (slow, listed) = (sum(&|made| made.slow), sum(&|made| made.listed));
@@ -108,20 +134,27 @@ fn check_row(name: &str, world: FleetWorld, count: u64, power: f64, bounds: &mut
     let noisy_found = percent(sum(&|made| made.noisy_found), sum(&|made| made.noisy));
     let noisy_listed = sum(&|made| made.noisy_listed);
     let noisy_wrong = percent(noisy_listed - sum(&|made| made.noisy_found), noisy_listed);
+    let noisy_listing = percent_of(&made, |made| made.noisy_listed > 0);
     println!(
-        "| {name} | {found:.1} | {:.1} | {wrong:.2} | {missed:.1} | {listing:.1} | {visits:.2} | {noisy_found:.0} | {noisy_wrong:.1} |",
+        "| {name} | {found:.1} | {:.1} | {wrong:.2} | {missed:.1} | {listing:.1} | {visits:.2} | {noisy_found:.1} | {noisy_wrong:.2} | {noisy_listing:.1} |",
         listed / made.len() as f64
     );
-    bounds.at_least(&format!("slow nodes are found, {name}"), found, power);
+    bounds.at_least(&format!("slow nodes are found, {name}"), found, power.slow);
+    bounds.at_least(&format!("noisy nodes are found, {name}"), noisy_found, power.noisy);
+    // Of fleets with healthy nodes alone, a list is false.
+    let luck = 3.0 * (2.0 * 98.0 / made.len() as f64).sqrt();
     if world.slow > 0.0 {
         bounds.at_most(&format!("healthy nodes are listed, {name}"), wrong, 1.0);
         bounds.at_most(&format!("intervals miss, {name}"), missed, 5.0);
     } else {
-        // Of fleets with healthy nodes alone, a list is false.
-        let luck = 3.0 * (2.0 * 98.0 / made.len() as f64).sqrt();
         bounds.at_most(&format!("an even fleet has a list, {name}"), listing, 2.0 + luck);
     }
-    if world.nodes >= 1000 && world.noise <= 0.02 {
+    if world.noisy > 0.0 {
+        bounds.at_most(&format!("even nodes are noisy, {name}"), noisy_wrong, 1.0);
+    } else {
+        bounds.at_most(&format!("a fleet without noisy nodes has one, {name}"), noisy_listing, 2.0 + luck);
+    }
+    if world.nodes >= 1000 && world.noise <= 0.02 && world.noisy == 0.0 {
         bounds.at_most(&format!("visits, {name}"), visits, 3.5);
     }
 }

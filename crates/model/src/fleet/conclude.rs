@@ -10,7 +10,7 @@ use super::deviations::{FleetDeviations, LEAST_OF_MODEL, last_configuration};
 use super::drift::{SettingDrift, find_drift};
 use super::evenness::{ModelSummary, summarize_model};
 use super::mixed_names::describe_mixed_names;
-use super::outliers::{ListedEvidence, ProvenDeviation, pair_spreads};
+use super::outliers::{ListedEvidence, ProvenDeviation};
 use super::outlook::ProofOutlook;
 use super::peer_evidence::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 use super::visit_policy::VisitPolicy;
@@ -78,7 +78,7 @@ pub struct DeviatingNode {
     /// The quantity in which it deviates most surely.
     pub quantity: FleetQuantity,
     /// The median of its visits minus its peers': a share of the peers' value (0.05 is 5 % more), or a difference in the quantity's unit if
-    /// differences are judged. Of a noisy node the difference between two of its visits, minus the same of its peers.
+    /// differences are judged. Of a noisy node the typical distance of a visit from its median, minus the same of its peers.
     pub change: f64,
     /// The smallest such change that its visits prove; absent if they prove none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,8 +100,7 @@ impl FleetConclusions {
         let policy = VisitPolicy::default();
         let deviations = FleetDeviations::new(fleet, &policy);
         let slow = ListedEvidence::of_slow(&deviations, &policy);
-        let spreads = pair_spreads(&deviations.quantities);
-        let noisy = ListedEvidence::of_noisy(&deviations, &spreads, &policy);
+        let noisy = ListedEvidence::of_noisy(&slow);
         let usual: Vec<UsualSettings<'_>> = deviations
             .models
             .iter()
@@ -151,7 +150,7 @@ fn describe_node(
     let node = &fleet.nodes[place];
     let configuration = last_configuration(fleet, node, deviations.additions);
     let causes = deviations.model_of[place].map(|model| usual[model].find_causes(fleet, node, deviations.additions));
-    let convert = |worse: f64| quantity.change_of(worse);
+    let convert = |worse: f64| evidence.change_of(quantity, worse);
     DeviatingNode {
         node: node.name.clone(),
         rack: node.rack.clone(),

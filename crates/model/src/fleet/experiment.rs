@@ -50,6 +50,9 @@ pub struct FleetExperiment {
     pub looks: u32,
     /// The nodes, in the random order in which they count.
     pub nodes: Vec<TriedNode>,
+    /// The options of `corewise fleet try` that made it, except for the number of nodes and the budget; empty if unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_by: Vec<String>,
 }
 
 /// A placement that is tried on all nodes.
@@ -139,6 +142,7 @@ impl FleetExperiment {
             blocks_per_node: None,
             looks: 0,
             nodes: nodes.iter().map(node).collect(),
+            made_by: Vec::new(),
         }
     }
 

@@ -10,6 +10,9 @@ use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetNode};
 use crate::stats::discoveries::log_needed;
 
+/// How much slower a node is that surely matters: 0.05 is 5 %.
+pub const CLEARLY_SLOW: f64 = 0.05;
+
 /// The visits that a proof would take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofOutlook {
@@ -17,6 +20,10 @@ pub struct ProofOutlook {
     pub visits: usize,
     /// Fewest visits in which one node can be proven, if it is worse than all of its peers in each of them.
     pub least_visits: usize,
+    /// Number of visits in which a node that is 5 % slower would about be proven; absent if it takes more than the most of a node, or speed
+    /// was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enough_visits: Option<usize>,
     /// The node with the most evidence; absent if none has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closest: Option<ClosestNode>,
@@ -50,11 +57,19 @@ impl ProofOutlook {
         let judged: Vec<(usize, f64)> =
             evidence.nodes.iter().enumerate().filter_map(|(node, log)| Some((node, (*log)?))).collect();
         let (node, log) = judged.iter().copied().max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let more_visits = count_more_visits(log, count_visits(node), deviations.quantities.len(), needed, policy);
+        let shared = (deviations.quantities.len() as f64).ln();
+        // Its evidence is the mean of its e-values in all quantities, one of which grows by the same factor with each visit.
+        let count_all = |growth: f64| {
+            let all = ((needed + shared) / growth).ceil();
+            (growth > 0.0 && all <= policy.most_visits as f64).then_some(all as usize)
+        };
+        let visits = count_visits(node);
+        let more_visits = count_all((log + shared) / visits.max(1) as f64).map(|all| all.saturating_sub(visits).max(1));
         let is_near = log > 0.0 || more_visits.is_some();
         Some(Self {
             visits: judged.iter().map(|(node, _)| count_visits(*node)).max()?,
             least_visits: (needed / largest_bet(deviations, policy)?).ceil() as usize,
+            enough_visits: evidence.growth_of_slow(CLEARLY_SLOW.ln_1p()).and_then(count_all),
             closest: is_near.then(|| ClosestNode { node: nodes[node].name.clone(), more_visits }),
         })
     }
@@ -78,15 +93,6 @@ fn largest_bet(deviations: &FleetDeviations, policy: &VisitPolicy) -> Option<f64
     let pooled = policy.first_visits * large.iter().sum::<usize>() + 1;
     let most = small.into_iter().chain([pooled].into_iter().filter(|_| !large.is_empty())).max()?;
     Some(log_bet(1.0 / most as f64)).filter(|log| *log > 0.0)
-}
-
-/// Returns about how many more visits of a node are a proof. Its evidence is the mean of its e-values in all quantities, one of which grows
-/// by the same factor with each visit.
-fn count_more_visits(log: f64, visits: usize, quantities: usize, needed: f64, policy: &VisitPolicy) -> Option<usize> {
-    let shared = (quantities as f64).ln();
-    let growth = (log + shared) / visits.max(1) as f64;
-    let all = (needed + shared) / growth;
-    (growth > 0.0 && all <= policy.most_visits as f64).then(|| (all.ceil() as usize).saturating_sub(visits).max(1))
 }
 
 impl Fleet {

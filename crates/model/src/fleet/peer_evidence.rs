@@ -4,12 +4,17 @@
 //! the node is like them (Vovk and Wang, "E-values: calibration, combination and applications", 2021). The product over visits is the node's
 //! e-value. The list of nodes controls the rate of false discoveries whatever the dependence (Wang and Ramdas, "False discovery rate control
 //! with e-values", 2022).
+//!
+//! Whether a node's visits differ more among themselves than those of its peers is the same bet on how extreme each visit is on either side of
+//! the node's own centre. That centre is not known: the e-value is the smallest over the midpoints of all pairs of the node's visits.
 
 use super::deviations::{LEAST_OF_MODEL, MachineModel};
 use crate::stats::order::median;
 
 /// Exponent of a bet: a small one bets on small p-values.
 const KAPPA: f64 = 0.35;
+/// Exponent of a bet on noise, which makes moderate p-values more often than tiny ones.
+const KAPPA_OF_NOISE: f64 = 0.5;
 /// Share of false discoveries among those listed.
 pub const FALSE_SHARE: f64 = 0.05;
 /// Models of fewer nodes are compared visit by visit: the n-th visit of each node with the n-th visit of the others. That is exact for any
@@ -25,6 +30,8 @@ pub(super) enum PeerSide {
     Worse,
     /// Better than its peers.
     Better,
+    /// Farther from the node's own centre, on either side, than its peers are from theirs.
+    Either,
 }
 
 /// Visits of nodes, and the models that they are compared within.
@@ -45,7 +52,7 @@ pub(super) struct ComparedVisits<'a> {
 /// Visits of peers, sorted, with which visits of nodes are compared.
 pub(super) struct PeerEvidence<'a> {
     visits: ComparedVisits<'a>,
-    is_listed: &'a [bool],
+    is_peer: &'a [bool],
     /// First visits of the nodes of all large models, each divided by its model's scale.
     pool: Vec<f64>,
     models: Vec<ModelReference>,
@@ -60,12 +67,12 @@ enum ModelReference {
 }
 
 impl<'a> PeerEvidence<'a> {
-    /// Sorts the visits of all nodes but the listed ones: a listed node is no example of a healthy one.
-    pub fn new(visits: ComparedVisits<'a>, is_listed: &'a [bool]) -> Self {
+    /// Sorts the visits of the nodes that are examples of healthy ones.
+    pub fn new(visits: ComparedVisits<'a>, is_peer: &'a [bool]) -> Self {
         let mut pool = Vec::new();
         let mut models = Vec::with_capacity(visits.models.len());
         for model in visits.models {
-            let peers = model.nodes.iter().filter(|node| !is_listed[**node]);
+            let peers = model.nodes.iter().filter(|node| is_peer[**node]);
             let peers: Vec<&[f64]> = peers.map(|node| visits.nodes[*node].as_slice()).collect();
             if model.nodes.len() < LEAST_OF_POOL {
                 models.push(ModelReference::Rounds(sort_rounds(&peers)));
@@ -78,30 +85,45 @@ impl<'a> PeerEvidence<'a> {
             models.push(ModelReference::Pool { scale });
         }
         pool.sort_by(f64::total_cmp);
-        Self { visits, is_listed, pool, models }
+        Self { visits, is_peer, pool, models }
     }
 
     /// Returns the logarithm of a node's e-value against the hypothesis that it deviates by less than `margin` to that side; zero without
     /// visits.
     pub fn log_evidence(&self, node: usize, margin: f64, side: PeerSide) -> f64 {
         let Some(model) = self.visits.model_of[node].map(|model| &self.models[model]) else { return 0.0 };
-        let values = self.visits.nodes[node].iter().enumerate();
-        let bets = values.filter_map(|(round, value)| {
+        let visits = &self.visits.nodes[node];
+        let product = |centre: f64| self.log_product(node, model, centre, margin, side);
+        let log = match side {
+            PeerSide::Worse | PeerSide::Better => product(0.0),
+            PeerSide::Either => {
+                let ends =
+                    (0..visits.len()).flat_map(|last| visits[..=last].iter().map(move |first| (*first, visits[last])));
+                ends.map(|(first, last)| product(f64::midpoint(first, last))).reduce(f64::min).unwrap_or(0.0)
+            }
+        };
+        log.min(MOST_LOG)
+    }
+
+    /// Returns the logarithm of the product of the bets on a node's visits, less a centre.
+    fn log_product(&self, node: usize, model: &ModelReference, centre: f64, margin: f64, side: PeerSide) -> f64 {
+        let bets = self.visits.nodes[node].iter().enumerate().filter_map(|(round, own)| {
+            let value = own - centre;
             let probability = match model {
                 ModelReference::Pool { scale } => self.pool_probability(value / scale, margin / scale, side),
                 ModelReference::Rounds(rounds) => {
-                    round_probability(rounds.get(round)?, *value, margin, side, !self.is_listed[node])?
+                    let own = self.is_peer[node].then_some(*own);
+                    round_probability(rounds.get(round)?, own, value, margin, side)?
                 }
             };
-            Some(log_bet(probability))
+            Some(side.log_bet(probability))
         });
-        bets.sum::<f64>().min(MOST_LOG)
+        bets.sum()
     }
 
     /// Returns the p-value of a visit among the pool.
     fn pool_probability(&self, value: f64, margin: f64, side: PeerSide) -> f64 {
-        let extreme = count_extreme(&self.pool, value, margin, side);
-        (1 + extreme) as f64 / (1 + self.pool.len()) as f64
+        probability_among(&self.pool, None, value, margin, side)
     }
 
     /// Returns the largest deviation to a side that the node's visits prove at this evidence; `None` if they prove none. It is the end of an
@@ -121,8 +143,47 @@ impl<'a> PeerEvidence<'a> {
         Some(low)
     }
 
+    /// Returns the mean logarithm of the bet on a visit of a model's node, if each visit of its peers is moved by `shift`; `None` without
+    /// peers.
+    pub fn expected_growth(&self, model: usize, shift: f64, margin: f64) -> Option<f64> {
+        let bets: Vec<f64> = match self.models.get(model)? {
+            ModelReference::Pool { scale } => {
+                let bet = |value: &f64| {
+                    log_bet(self.pool_probability(value + shift / scale, margin / scale, PeerSide::Worse))
+                };
+                self.pool.iter().map(bet).collect()
+            }
+            ModelReference::Rounds(rounds) => {
+                let bets = rounds.iter().flat_map(|round| {
+                    round.iter().filter_map(|own| {
+                        round_probability(round, Some(*own), own + shift, margin, PeerSide::Worse).map(log_bet)
+                    })
+                });
+                bets.collect()
+            }
+        };
+        (!bets.is_empty()).then(|| bets.iter().sum::<f64>() / bets.len() as f64)
+    }
+
+    /// Returns how much worse a node's typical visit is than that of its peers; of either side, how much farther from its centre.
+    pub fn typical_deviation(&self, node: usize, side: PeerSide) -> f64 {
+        let own = &self.visits.nodes[node];
+        match side {
+            PeerSide::Worse | PeerSide::Better => self.typical_peer(node) - median(own),
+            PeerSide::Either => typical_distance(own) - self.typical_distance_of_peers(node),
+        }
+    }
+
+    fn typical_distance_of_peers(&self, node: usize) -> f64 {
+        match self.visits.model_of[node].map(|model| &self.models[model]) {
+            Some(ModelReference::Pool { scale }) => scale * typical_distance(&self.pool),
+            Some(ModelReference::Rounds(rounds)) => typical_distance(rounds.concat().as_slice()),
+            None => 0.0,
+        }
+    }
+
     /// Returns the median of the visits that a node is compared with.
-    pub fn typical_peer(&self, node: usize) -> f64 {
+    fn typical_peer(&self, node: usize) -> f64 {
         match self.visits.model_of[node].map(|model| &self.models[model]) {
             Some(ModelReference::Pool { scale }) => scale * median(&self.pool),
             Some(ModelReference::Rounds(rounds)) => median(rounds.concat().as_slice()),
@@ -144,23 +205,51 @@ impl<'a> PeerEvidence<'a> {
     }
 }
 
-/// Returns the p-value of a visit among those of the same round; `None` if these are too few. `is_among` says whether it is one of them.
-fn round_probability(sorted: &[f64], value: f64, margin: f64, side: PeerSide, is_among: bool) -> Option<f64> {
-    let others = sorted.len() - usize::from(is_among);
-    let extreme = count_extreme(sorted, value, margin, side) - usize::from(is_among && margin >= 0.0);
-    (others + 1 >= LEAST_OF_MODEL).then(|| (1 + extreme) as f64 / (1 + others) as f64)
+/// Returns the p-value of a visit among those of the same round; `None` if these are too few. `own` is the visit's own value if it is among
+/// them.
+fn round_probability(sorted: &[f64], own: Option<f64>, value: f64, margin: f64, side: PeerSide) -> Option<f64> {
+    let others = sorted.len() - own.as_slice().len();
+    (others + 1 >= LEAST_OF_MODEL).then(|| probability_among(sorted, own, value, margin, side))
 }
 
-/// Returns the logarithm of what a bet pays.
+/// Returns the rank of a value among sorted ones other than its own, as a share. Of either side it is twice the smaller of the two: each tail
+/// is compared with the same one of its peers, since disturbances are on one side.
+fn probability_among(sorted: &[f64], own: Option<f64>, value: f64, margin: f64, side: PeerSide) -> f64 {
+    let own = own.as_slice();
+    let share = |side: PeerSide| {
+        let extreme = count_extreme(sorted, value, margin, side) - count_extreme(own, value, margin, side);
+        (1 + extreme) as f64 / (1 + sorted.len() - own.len()) as f64
+    };
+    match side {
+        PeerSide::Worse | PeerSide::Better => share(side),
+        PeerSide::Either => (2.0 * share(PeerSide::Worse).min(share(PeerSide::Better))).min(1.0),
+    }
+}
+
+/// Returns the median distance of values from their median.
+pub(super) fn typical_distance(values: &[f64]) -> f64 {
+    let middle = median(values);
+    median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
+}
+
+impl PeerSide {
+    /// Returns the logarithm of what a bet pays.
+    fn log_bet(self, probability: f64) -> f64 {
+        let kappa = if self == Self::Either { KAPPA_OF_NOISE } else { KAPPA };
+        kappa.ln() + (kappa - 1.0) * probability.ln()
+    }
+}
+
+/// Returns the logarithm of what a bet on a worse visit pays.
 pub(super) fn log_bet(probability: f64) -> f64 {
-    KAPPA.ln() + (KAPPA - 1.0) * probability.ln()
+    PeerSide::Worse.log_bet(probability)
 }
 
 /// Counts the sorted values that are as extreme as a value that is moved by the margin towards its peers.
 fn count_extreme(sorted: &[f64], value: f64, margin: f64, side: PeerSide) -> usize {
     match side {
         PeerSide::Worse => sorted.partition_point(|peer| *peer <= value + margin),
-        PeerSide::Better => sorted.len() - sorted.partition_point(|peer| *peer < value - margin),
+        PeerSide::Better | PeerSide::Either => sorted.len() - sorted.partition_point(|peer| *peer < value - margin),
     }
 }
 

@@ -32,10 +32,14 @@ fn empty_fleet() -> Fleet {
 
 /// A visited fleet of one model and two racks, without slow nodes.
 fn even_fleet(nodes: usize) -> Fleet {
+    fleet_with_visits(nodes, 0.005, 6)
+}
+
+fn fleet_with_visits(nodes: usize, noise: f64, visits: usize) -> Fleet {
     let world =
-        FleetWorld { nodes, models: 1, rack: nodes / 2, slow: 0.0, spikes: 0.0, noise: 0.005, ..FleetWorld::default() };
+        FleetWorld { nodes, models: 1, rack: nodes / 2, slow: 0.0, spikes: 0.0, noise, ..FleetWorld::default() };
     let mut made = SimulatedFleet::new(world, 9);
-    for _ in 0..6 {
+    for _ in 0..visits {
         (0..nodes).for_each(|node| made.visit(node));
     }
     made.fleet
@@ -270,6 +274,72 @@ fn too_few_visits_say_how_many_more_prove_the_closest_node() {
     let enough = visited(2 + more).draw_conclusions();
     assert_eq!((enough.outliers.len(), enough.outlook), (1, None));
     assert!(visited(1 + more).draw_conclusions().outliers.is_empty(), "one visit fewer is too few");
+}
+
+/// Makes the distance of each visit of a node from its level larger by a factor.
+fn spread_out(fleet: &mut Fleet, node: usize, factor: f64) {
+    let level = fleet.node_value(&fleet.nodes[node], FleetQuantity::Speed).unwrap();
+    for visit in &mut fleet.nodes[node].visits {
+        visit.values[0] = visit.values[0].map(|value| level * (value / level).powf(factor));
+    }
+}
+
+#[test]
+fn a_node_of_wild_visits_is_uneven_and_a_slow_one_is_not() {
+    for nodes in [30, 80] {
+        let mut fleet = fleet_with_visits(nodes, 0.01, 24);
+        slow_down(&mut fleet, 3, 1.06);
+        spread_out(&mut fleet, 5, 4.0);
+        let found = fleet.draw_conclusions();
+        let names = |listed: &[conclude::DeviatingNode]| -> Vec<String> {
+            listed.iter().map(|node| node.node.clone()).collect()
+        };
+        let name = |node: usize| vec![fleet.nodes[node].name.clone()];
+        assert_eq!((names(&found.outliers), names(&found.noisy)), (name(3), name(5)), "{nodes} nodes");
+        let noisy = &found.noisy[0];
+        let typical = 0.01 * 0.524;
+        assert!((noisy.change - 3.0 * typical).abs() < typical, "its visits are 4 times as far away: {noisy:?}");
+        assert!(noisy.at_least.unwrap() < noisy.change, "{noisy:?}");
+    }
+    // Four times as far as its peers, which is less than the margin.
+    let mut fleet = fleet_with_visits(80, 0.002, 24);
+    spread_out(&mut fleet, 5, 4.0);
+    assert!(fleet.draw_conclusions().noisy.is_empty());
+}
+
+#[test]
+fn all_nodes_are_visited_as_often_as_wanted() {
+    let mut fleet = even_fleet(40);
+    let planned = |fleet: &Fleet, visits_of_each: usize| {
+        next_visits(fleet, &VisitPolicy { visits_of_each, ..VisitPolicy::default() })
+    };
+    assert!(planned(&fleet, 6).is_empty());
+    assert_eq!(planned(&fleet, 7).len(), 40);
+    fleet.nodes[3].visits.truncate(5);
+    assert_eq!(planned(&fleet, 6), [3]);
+}
+
+/// The estimate is for half of such nodes; a third of the visits proves few of them.
+#[test]
+fn about_the_visits_that_are_named_prove_a_slow_node() {
+    for nodes in [30, 80] {
+        let enough = fleet_with_visits(nodes, 0.02, 2).draw_conclusions().outlook.unwrap().enough_visits.unwrap();
+        let proven = |visits: usize| {
+            let mut fleet = fleet_with_visits(nodes, 0.02, visits);
+            let mut is_proven = |node: usize| {
+                slow_down(&mut fleet, node, 1.05);
+                let found = !fleet.draw_conclusions().outliers.is_empty();
+                slow_down(&mut fleet, node, 1.0 / 1.05);
+                found
+            };
+            (0..30).filter(|node| is_proven(*node)).count()
+        };
+        let [few, enough, many] = [enough / 3, enough, 2 * enough].map(proven);
+        assert!(
+            few <= 5 && (6..=27).contains(&enough) && many >= 24,
+            "{nodes} nodes: {few}, {enough} and {many} of 30"
+        );
+    }
 }
 
 #[test]

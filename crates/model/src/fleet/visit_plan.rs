@@ -1,7 +1,7 @@
 //! Which nodes are visited again: first all, then those in question.
 
 use super::deviations::FleetDeviations;
-use super::outliers::{ListedEvidence, pair_spreads};
+use super::outliers::ListedEvidence;
 use super::peer_evidence::LEAST_OF_POOL;
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetNode};
@@ -10,16 +10,17 @@ use super::{Fleet, FleetNode};
 /// strongest evidence first.
 const MAYBE_SLOW: (f64, f64) = (0.15, -1.5);
 /// The same for nodes that may be noisy.
-const MAYBE_NOISY: (f64, f64) = (0.05, 1.0);
+const MAYBE_NOISY: (f64, f64) = (0.07, -0.3);
 
 /// Returns the places of the nodes to visit next, once each, in rising order; empty if more visits would change nothing. Nodes that have a
 /// problem are left out.
 ///
-/// All nodes come first, [`VisitPolicy::first_visits`] times. Then nodes come again if their evidence may still grow to a proof: of a large
+/// All nodes come first, [`VisitPolicy::visits_of_each`] times. Then nodes come again if their evidence may still grow to a proof: of a large
 /// model single nodes, of a small model all of its nodes, since only visits of the same round are comparable there.
 pub fn next_visits(fleet: &Fleet, policy: &VisitPolicy) -> Vec<usize> {
     let is_reachable = |node: &FleetNode| node.problem.is_none() && node.visits.len() < policy.most_visits;
-    let is_new = |node: &FleetNode| is_reachable(node) && node.visits.len() < policy.first_visits;
+    let is_new =
+        |node: &FleetNode| is_reachable(node) && node.visits.len() < policy.first_visits.max(policy.visits_of_each);
     let select = |wanted: &dyn Fn(usize, &FleetNode) -> bool| -> Vec<usize> {
         fleet.nodes.iter().enumerate().filter(|(place, node)| wanted(*place, node)).map(|(place, _)| place).collect()
     };
@@ -44,8 +45,7 @@ pub fn next_visits(fleet: &Fleet, policy: &VisitPolicy) -> Vec<usize> {
 /// Returns for each node whether its evidence may still grow to a proof that it is slow, and that it is noisy.
 fn find_open_nodes(deviations: &FleetDeviations, policy: &VisitPolicy) -> [Vec<bool>; 2] {
     let slow = ListedEvidence::of_slow(deviations, policy);
-    let spreads = pair_spreads(&deviations.quantities);
-    let noisy = ListedEvidence::of_noisy(deviations, &spreads, policy);
+    let noisy = ListedEvidence::of_noisy(&slow);
     [(&slow, MAYBE_SLOW), (&noisy, MAYBE_NOISY)].map(|(evidence, (share, least))| {
         let judged = evidence.nodes.iter().enumerate().filter_map(|(node, log)| Some(((*log)?, node)));
         let mut judged: Vec<(f64, usize)> = judged.collect();

@@ -5,6 +5,8 @@
 pub struct VisitPolicy {
     /// Visits of every node before any is judged.
     pub first_visits: usize,
+    /// Visits of every node in all, if more than that.
+    pub visits_of_each: usize,
     /// Maximum number of visits of a node.
     pub most_visits: usize,
     /// Smallest difference of a node from its peers that matters: 0.02 is 2 %.
@@ -13,6 +15,6 @@ pub struct VisitPolicy {
 
 impl Default for VisitPolicy {
     fn default() -> Self {
-        Self { first_visits: 2, most_visits: 24, margin: 0.02 }
+        Self { first_visits: 2, visits_of_each: 2, most_visits: 24, margin: 0.02 }
     }
 }

@@ -30,8 +30,10 @@ pub struct FleetWorld {
     pub spread: f64,
     /// Share of slow nodes, by 3 to 10 %.
     pub slow: f64,
-    /// Share of nodes with five times the noise.
+    /// Share of noisy nodes.
     pub noisy: f64,
+    /// Noise of a noisy node, as a multiple of its peers'.
+    pub noise_factor: f64,
     /// Share of visits that something slows down by 5 to 35 %.
     pub spikes: f64,
     /// Number of quantities; all but the first are noise.
@@ -48,6 +50,7 @@ impl Default for FleetWorld {
             spread: 0.003,
             slow: 0.05,
             noisy: 0.0,
+            noise_factor: 3.0,
             spikes: 0.02,
             quantities: 1,
         }
@@ -107,7 +110,7 @@ impl SimulatedFleet {
 
     /// Visits a node once.
     pub fn visit(&mut self, node: usize) {
-        let noise = self.world.noise * if self.noisy[node] { 5.0 } else { 1.0 };
+        let noise = self.world.noise * if self.noisy[node] { self.world.noise_factor } else { 1.0 };
         let spike =
             if self.random.next_unit() < self.world.spikes { draw_between(&mut self.random, SPIKE) } else { 0.0 };
         let speed = self.levels[node] + noise * self.draw_student() - spike;

@@ -75,6 +75,9 @@ pub struct FleetSurveyArguments {
     /// Maximum duration of one visit, such as 30s
     #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = parse_budget, default_value = "30s")]
     pub budget: Duration,
+    /// Visits of every node at least; a later comparison with another fleet needs more than two
+    #[arg(help_heading = "Measurement", long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=24), default_value_t = 2)]
+    pub visits: u8,
     /// The seed of the random order of visits [default: from the clock]
     #[arg(help_heading = "Measurement", long, value_name = "N")]
     pub seed: Option<u64>,

@@ -18,7 +18,9 @@ use crate::draw::story::{Story, StoryPart};
 use crate::draw::survey::StorageStatus;
 use crate::draw::text::{StyledLine, TextTone};
 use tables::{draw_drift, draw_models, draw_nodes, draw_problems, draw_racks};
-use wording::{describe_outlook, drain_reason, is_slurm_name};
+use wording::{
+    ChangeWording, SLOW_WORDS, describe_deviation, describe_outlook, describe_spread, drain_reason, is_slurm_name,
+};
 
 /// Maximum rows of a table on a terminal.
 const MOST_ROWS: usize = 20;
@@ -29,24 +31,24 @@ const LONGEST_LIST: usize = 200;
 
 /// Composes the story of a fleet.
 pub fn compose_story(fleet: &Fleet, found: &FleetConclusions, kept: &StorageStatus) -> Story {
-    let rest = |title: &'static str, story: Story, nodes: &[DeviatingNode]| {
+    let rest = |title: &'static str, story: Story, nodes: &[DeviatingNode], describe: ChangeWording| {
         let is_cut = nodes.len() > MOST_ROWS;
-        let parts = if is_cut { vec![draw_nodes(nodes, usize::MAX).into()] } else { Vec::new() };
+        let parts = if is_cut { vec![draw_nodes(nodes, describe, usize::MAX).into()] } else { Vec::new() };
         story.with_titled(Details, title, parts)
     };
     let story = Story::new(suggest_again(fleet))
         .with(Head, compose_head(fleet, found, kept))
         .with(Answer, compose_answer(fleet, found))
         .with(Answer, compose_steps(found))
-        .with(Evidence, compose_nodes("Worse than their peers", &found.outliers))
-        .with(Evidence, compose_nodes("Uneven from visit to visit", &found.noisy))
-        .with(Evidence, compose_nodes("Not proven, but closest to it", &found.suspects))
+        .with(Evidence, compose_nodes("Worse than their peers", &found.outliers, describe_deviation))
+        .with(Evidence, compose_nodes("Uneven from visit to visit", &found.noisy, describe_spread))
+        .with(Evidence, compose_nodes("Not proven, but closest to it", &found.suspects, describe_deviation))
         .with(Evidence, compose_table("Models of machine", draw_models(found, MOST_ROWS), found.models.len()))
         .with(Evidence, compose_racks(found))
         .with(Evidence, compose_drift(found))
         .with(Evidence, compose_problems(&found.problems));
-    let story = rest("All nodes that are worse than their peers", story, &found.outliers);
-    rest("All uneven nodes", story, &found.noisy).with(Notes, compose_notes(found, kept))
+    let story = rest("All nodes that are worse than their peers", story, &found.outliers, describe_deviation);
+    rest("All uneven nodes", story, &found.noisy, describe_spread).with(Notes, compose_notes(found, kept))
 }
 
 /// Returns the command that makes such a fleet again.
@@ -79,7 +81,7 @@ fn compose_answer(fleet: &Fleet, found: &FleetConclusions) -> Vec<StoryPart> {
     // A survey that is complete visited all nodes again that could be proven.
     let is_complete = fleet.provenance.origin.is_measured() && !fleet.provenance.partial;
     if let Some(outlook) = found.outlook.as_ref().filter(|_| !is_complete) {
-        parts.extend(describe_outlook(outlook).into_iter().map(sentence));
+        parts.extend(describe_outlook(outlook, &SLOW_WORDS).into_iter().map(sentence));
         if outlook.needs_visits() {
             parts.push(sentence(describe_more_visits(fleet)));
         }
@@ -155,8 +157,8 @@ fn compose_steps(found: &FleetConclusions) -> Vec<StoryPart> {
     parts
 }
 
-fn compose_nodes(title: &str, nodes: &[DeviatingNode]) -> Vec<StoryPart> {
-    compose_table(title, draw_nodes(nodes, MOST_ROWS), nodes.len())
+fn compose_nodes(title: &str, nodes: &[DeviatingNode], describe: ChangeWording) -> Vec<StoryPart> {
+    compose_table(title, draw_nodes(nodes, describe, MOST_ROWS), nodes.len())
 }
 
 /// Composes a table under its title, with the number of rows that are left out; empty without rows.

@@ -70,7 +70,7 @@ impl FleetSurveyArguments {
         conclude_fleet(&fleet, is_interrupted, settings)
     }
 
-    /// Returns the first visits of all usable nodes in random order, then their second ones in another; with them the ones of an
+    /// Returns the first visits of all usable nodes in random order, then their second ones in another, and so on; with them the ones of an
     /// earlier run, also of nodes that are no longer listed.
     fn first_jobs(
         &self,
@@ -81,7 +81,7 @@ impl FleetSurveyArguments {
         let mut random = RandomGenerator::new(seed);
         let mut usable: Vec<&KnownNode> = nodes.iter().filter(|node| node.problem.is_none()).collect();
         let mut jobs = Vec::new();
-        for visit in 1..=VisitPolicy::default().first_visits {
+        for visit in 1..=usize::from(self.visits) {
             random.shuffle(&mut usable);
             jobs.extend(usable.iter().map(|node| self.make_job(&node.name, node.rack.as_deref(), visit)));
         }
@@ -98,7 +98,8 @@ impl FleetSurveyArguments {
 
     /// Returns another visit of each node that may differ from its peers.
     fn next_jobs(&self, collector: &VisitCollector<'_>) -> Vec<FleetJob> {
-        let places = next_visits(&collector.fleet, &VisitPolicy::default());
+        let policy = VisitPolicy { visits_of_each: usize::from(self.visits), ..VisitPolicy::default() };
+        let places = next_visits(&collector.fleet, &policy);
         let nodes = places.into_iter().map(|place| &collector.fleet.nodes[place]);
         let nodes = nodes.filter(|node| collector.listed.contains(&node.name));
         let last = |name: &str| collector.last_visits.get(name).copied().unwrap_or_default() as usize;
@@ -108,7 +109,11 @@ impl FleetSurveyArguments {
     /// Returns the words after `corewise fleet` that make such a survey again.
     fn typed_words(&self) -> Vec<String> {
         let visit = suggested_command::fleet_visit(self.budget).words().iter().skip(3).cloned().collect::<Vec<_>>();
-        ["survey".to_owned()].into_iter().chain(self.engine.typed_words()).chain(visit).collect()
+        let visits = usize::from(self.visits);
+        let visits =
+            (visits != VisitPolicy::default().visits_of_each).then(|| ["--visits".to_owned(), visits.to_string()]);
+        let words = ["survey".to_owned()].into_iter().chain(self.engine.typed_words()).chain(visit);
+        words.chain(visits.into_iter().flatten()).collect()
     }
 
     fn make_job(&self, node: &str, rack: Option<&str>, visit: usize) -> FleetJob {

@@ -76,6 +76,7 @@ impl FleetTryArguments {
         self.describe_nodes(&plan, &known);
         print_message(&format!("results are in {}", folder.path().display()));
         let mut collector = RecordCollector::new(&plan, &known, &folder, self.budget, settings);
+        let made_by = [self.engine.typed_words(), self.tried.typed_words()].concat();
         let mut run = FleetRun::new(&mut *engine, &folder, self.engine.at_once as usize, interruption.stop());
         let mut is_complete = false;
         while !interruption.was_seen() && Instant::now() < until {
@@ -89,7 +90,8 @@ impl FleetTryArguments {
             ended.map_err(explain_fleet_error)?;
             collector.close_wave().map_err(explain_fleet_error)?;
         }
-        let experiment = collector.conclude(!is_complete)?;
+        let mut experiment = collector.conclude(!is_complete)?;
+        experiment.made_by = made_by;
         match (is_complete, interruption.was_seen()) {
             (true, _) => mark_complete(&folder)?,
             (false, true) => print_message(&"interrupted: the same command goes on with what is missing"),

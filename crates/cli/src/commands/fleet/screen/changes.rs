@@ -4,7 +4,7 @@ use corewise_machine::suggested_command;
 use corewise_model::fleet::compare::{FleetChanges, NodeChange};
 use corewise_model::fleet::node_list::format_node_list;
 
-use super::wording::{describe_chance, describe_deviation, describe_outlook};
+use super::wording::{CHANGE_WORDS, describe_chance, describe_deviation, describe_outlook};
 use super::{LONGEST_LIST, MOST_ROWS, compose_table};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::format_count;
@@ -13,8 +13,8 @@ use crate::draw::story::Story;
 use crate::draw::story::StoryRole::{Answer, Evidence, Notes};
 use crate::draw::text::StyledLine;
 
-/// Composes the story.
-pub fn compose_changes(numbers: [i64; 2], changes: &FleetChanges) -> Story {
+/// Composes the story. `made_by` are the words that made the later fleet.
+pub fn compose_changes(numbers: [i64; 2], changes: &FleetChanges, made_by: &[String]) -> Story {
     let sentence = |text: String| StyledLine::new().plain(text).into_paragraph(2);
     let compared = format_count(changes.compared, "node");
     let head = match (changes.worse.len(), changes.better.len()) {
@@ -25,7 +25,11 @@ pub fn compose_changes(numbers: [i64; 2], changes: &FleetChanges) -> Story {
         (worse, better) => format!("Of {compared}, {worse} became worse than their peers did, and {better} better."),
     };
     let mut answer = vec![StyledLine::new().strong(head).into_paragraph(2)];
-    answer.extend(changes.outlook.iter().flat_map(describe_outlook).map(sentence));
+    if let Some(outlook) = &changes.outlook {
+        answer.extend(describe_outlook(outlook, &CHANGE_WORDS).into_iter().map(sentence));
+        let wanted = outlook.enough_visits.filter(|enough| *enough > outlook.visits);
+        answer.extend(wanted.and_then(|visits| describe_larger_fleet(made_by, visits)).map(sentence));
+    }
     let lists = [("No longer visited", &changes.gone), ("New", &changes.new)];
     for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
         let list = make_printable(&format_node_list(names.iter().map(String::as_str)));
@@ -41,6 +45,16 @@ pub fn compose_changes(numbers: [i64; 2], changes: &FleetChanges) -> Story {
             compose_table("Not proven, but closest to it", draw_changes(&changes.closest), changes.closest.len()),
         )
         .with(Notes, vec![StyledLine::new().faint(note).into_paragraph(2)])
+}
+
+/// Says how fleets with more visits are made; `None` if the later one was not made by visits of corewise.
+fn describe_larger_fleet(made_by: &[String], visits: usize) -> Option<String> {
+    // The number of visits is the last option.
+    let words: Vec<String> = made_by.iter().take_while(|word| *word != "--visits").cloned().collect();
+    (words.first()? == "survey").then(|| {
+        let command = suggested_command::fleet_again_with_visits(&words, visits).quoted_line();
+        format!("The earlier visits cannot be repeated now; make the next fleets with {command}.")
+    })
 }
 
 fn draw_changes(changes: &[NodeChange]) -> TextGrid {

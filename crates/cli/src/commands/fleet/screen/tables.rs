@@ -6,7 +6,9 @@ use corewise_model::fleet::evenness::{ModelLevel, ModelSummary, RackLevel};
 use corewise_model::fleet::node_list::format_node_list;
 use corewise_model::fleet::{FleetQuantity, ProblemKind};
 
-use super::wording::{describe_causes, describe_chance, describe_deviation, describe_interval, format_value};
+use super::wording::{
+    ChangeWording, describe_causes, describe_chance, describe_deviation, describe_interval, format_value,
+};
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::{format_brief, format_whole};
 use crate::draw::printable::{make_printable, printable_prefix};
@@ -19,8 +21,8 @@ fn cell(text: impl AsRef<str>) -> StyledLine {
     StyledLine::new().plain(printable_prefix(&make_printable(text.as_ref()), LONGEST_CELL))
 }
 
-/// Draws nodes with their deviations.
-pub fn draw_nodes(nodes: &[DeviatingNode], most: usize) -> TextGrid {
+/// Draws nodes with their deviations, which `describe` writes.
+pub fn draw_nodes(nodes: &[DeviatingNode], describe: ChangeWording, most: usize) -> TextGrid {
     let mut grid = TextGrid::new(vec![
         GridColumn::text("node", 0).shrinking_to(12),
         GridColumn::text("rack", 4).shrinking_to(8),
@@ -36,7 +38,7 @@ pub fn draw_nodes(nodes: &[DeviatingNode], most: usize) -> TextGrid {
             StyledLine::new().strong(printable_prefix(&make_printable(&node.node), LONGEST_CELL)),
             cell(node.rack.as_deref().unwrap_or_default()),
             StyledLine::new().plain(node.quantity.word()),
-            StyledLine::new().strong(describe_deviation(node.quantity, node.change)),
+            StyledLine::new().strong(describe(node.quantity, node.change)),
             StyledLine::new().plain(describe_interval(node)),
             StyledLine::new().plain(node.visits.to_string()),
             StyledLine::new().plain(describe_chance(node.log_evidence)),

@@ -18,7 +18,7 @@ fn report(fleet: &Fleet) -> Story {
 fn every_form_has_every_sentence() {
     let fleet = small_fleet();
     check_forms(&report(&fleet));
-    check_forms(&changes::compose_changes([1, 2], &compare_fleets(&fleet, &fleet)));
+    check_forms(&changes::compose_changes([1, 2], &compare_fleets(&fleet, &fleet), &fleet.made_by));
 }
 
 #[test]
@@ -94,9 +94,31 @@ fn too_few_visits_are_no_all_clear() {
     fleet.provenance.origin = ArtifactOrigin::Measured;
     assert!(!shown(&fleet).contains("are needed"), "a complete survey visits again what can be proven");
     fleet.nodes.iter_mut().for_each(|node| node.name.insert_str(0, "x-"));
-    let text =
-        changes::compose_changes([1, 2], &compare_fleets(&added_fleet(), &fleet)).screen_at_width(120).to_plain();
+    let text = shown_changes(&added_fleet(), &fleet);
     assert!(text.contains("none has visits of its model in both fleets") && !text.contains("None of 0"), "{text}");
+}
+
+fn shown_changes(before: &Fleet, after: &Fleet) -> String {
+    changes::compose_changes([1, 2], &compare_fleets(before, after), &after.made_by).screen_at_width(250).to_plain()
+}
+
+#[test]
+fn a_comparison_of_few_visits_says_how_many_prove_a_change_and_how_they_are_made() {
+    let (before, mut after) = (added_fleet(), added_fleet());
+    let text = shown_changes(&before, &after);
+    assert!(
+        text.contains("2 visits a node in each fleet cannot prove any single change, at least 6 are needed."),
+        "{text}"
+    );
+    let (_, enough) = text.split_once("About ").unwrap();
+    let (enough, rest) = enough.split_once(' ').unwrap();
+    let enough: usize = enough.parse().unwrap();
+    assert!((6..=24).contains(&enough), "{text}");
+    assert!(rest.starts_with("visits a node in each fleet would prove one that became 5 % slower."), "{text}");
+    assert!(!text.contains("make the next fleets"), "visits were made by other means: {text}");
+    after.made_by = ["survey", "--slurm", "--budget", "30s", "--visits", "3"].map(str::to_owned).to_vec();
+    let command = format!("`corewise fleet survey --slurm --budget 30s --visits {enough}`");
+    assert!(shown_changes(&before, &after).contains(&command), "{}", shown_changes(&before, &after));
 }
 
 #[test]

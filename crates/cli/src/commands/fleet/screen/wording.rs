@@ -3,7 +3,7 @@
 use corewise_model::fleet::FleetQuantity;
 use corewise_model::fleet::causes::NodeCause;
 use corewise_model::fleet::conclude::DeviatingNode;
-use corewise_model::fleet::outlook::ProofOutlook;
+use corewise_model::fleet::outlook::{CLEARLY_SLOW, ProofOutlook};
 
 use crate::draw::number::{format_brief, format_count, format_digits, format_whole};
 use crate::draw::printable::{make_printable, printable_prefix};
@@ -14,13 +14,27 @@ const MOST_LOG: f64 = 13.8;
 const LONGEST_VALUE: usize = 40;
 /// Maximum number of causes that are named in a line.
 const MOST_CAUSES: usize = 3;
+/// Words for a change above zero and below.
+const AMOUNTS: [&str; 2] = ["more", "less"];
+
+/// A function that describes a change of a quantity.
+pub type ChangeWording = fn(FleetQuantity, f64) -> String;
 
 /// Describes a change: "7.0 % slower", "1.2 points more", "25.0 % less".
 pub fn describe_deviation(quantity: FleetQuantity, change: f64) -> String {
     let words = match quantity {
         FleetQuantity::Speed | FleetQuantity::SlowestCpu => ["slower", "faster"],
-        _ => ["more", "less"],
+        _ => AMOUNTS,
     };
+    describe_change(quantity, change, words)
+}
+
+/// Describes how much farther from each other visits are: "3.1 % more".
+pub fn describe_spread(quantity: FleetQuantity, change: f64) -> String {
+    describe_change(quantity, change, AMOUNTS)
+}
+
+fn describe_change(quantity: FleetQuantity, change: f64, words: [&str; 2]) -> String {
     let word = if change < 0.0 { words[1] } else { words[0] };
     if quantity.is_difference_judged() {
         return format!("{} points {word}", format_brief(change.abs()));
@@ -82,23 +96,57 @@ pub fn describe_node(node: &DeviatingNode) -> String {
     format!("{name}, {}: {change}{interval} in {visits}, by chance {chance}{causes}", node.quantity)
 }
 
+/// Words for the visits and the proof of an outlook.
+pub struct OutlookWords {
+    visits_of_node: &'static str,
+    proven: &'static str,
+    is_slower: &'static str,
+    visits_of_closest: &'static str,
+}
+
+/// Words for nodes that are worse than their peers.
+pub const SLOW_WORDS: OutlookWords = OutlookWords {
+    visits_of_node: "a node",
+    proven: "any single one",
+    is_slower: "is",
+    visits_of_closest: "of it and its peers",
+};
+
+/// Words for nodes that changed between two fleets.
+pub const CHANGE_WORDS: OutlookWords = OutlookWords {
+    visits_of_node: "a node in each fleet",
+    proven: "any single change",
+    is_slower: "became",
+    visits_of_closest: "of it and its peers in each fleet",
+};
+
 /// Describes what a proof would take.
-pub fn describe_outlook(outlook: &ProofOutlook) -> Vec<String> {
-    let visits = format_count(outlook.visits, "visit");
+pub fn describe_outlook(outlook: &ProofOutlook, words: &OutlookWords) -> Vec<String> {
+    let (visits, of_node) = (format_count(outlook.visits, "visit"), words.visits_of_node);
     let reach = outlook.is_out_of_reach().then(|| {
         format!(
-            "That says little: {visits} a node cannot prove any single one, at least {} are needed.",
-            outlook.least_visits
+            "That says little: {visits} {of_node} cannot prove {}, at least {} are needed.",
+            words.proven, outlook.least_visits
         )
     });
+    let slower = format!("one that {} {} % slower", words.is_slower, format_brief(100.0 * CLEARLY_SLOW));
+    let enough = match outlook.enough_visits {
+        Some(enough) if enough > outlook.visits => {
+            Some(format!("About {} {of_node} would prove {slower}.", format_count(enough, "visit")))
+        }
+        _ => None,
+    };
     let closest = outlook.closest.as_ref().map(|closest| {
-        let name = make_printable(&closest.node);
+        let (name, of_closest) = (make_printable(&closest.node), words.visits_of_closest);
         match closest.more_visits {
-            Some(more) => format!("Closest to a proof is {name}: about {} of it and its peers would decide, if they are like those so far.", format_count(more, "more visit")),
+            Some(more) => format!(
+                "Closest to a proof is {name}: about {} {of_closest} would decide, if they are like those so far.",
+                format_count(more, "more visit")
+            ),
             None => format!("Closest to a proof is {name}, but its visits so far point to no proof."),
         }
     });
-    reach.into_iter().chain(closest).collect()
+    reach.into_iter().chain(enough).chain(closest).collect()
 }
 
 /// Returns the reason for Slurm, without characters that a shell or Slurm would read.

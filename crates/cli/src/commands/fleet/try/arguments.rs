@@ -92,12 +92,23 @@ impl NodeTryArguments {
     /// If `try` would refuse them, or the command is not UTF-8 text.
     pub fn shared_words(&self) -> Result<NodeTryWords, CommandFailure> {
         let command = self.command.iter().map(|word| word.clone().into_string().map_err(refuse_word));
-        let words = NodeTryWords { options: self.list_options(), command: command.collect::<Result<_, _>>()? };
+        let (values, flags) = (self.list_values().into_iter(), self.list_flags());
+        let options = values.map(|(name, value)| format!("{name}={value}")).chain(flags);
+        let words = NodeTryWords { options: options.collect(), command: command.collect::<Result<_, _>>()? };
         words.check_words()?;
         Ok(words)
     }
 
-    fn list_options(&self) -> Vec<String> {
+    /// Returns the options as they are typed.
+    pub fn typed_words(&self) -> Vec<String> {
+        let values = self.list_values().into_iter().flat_map(|(name, value)| match value.starts_with('-') {
+            true => vec![format!("{name}={value}")],
+            false => vec![name.to_owned(), value.clone()],
+        });
+        values.chain(self.list_flags()).collect()
+    }
+
+    fn list_values(&self) -> Vec<(&'static str, &String)> {
         let several = [
             ("--on", &self.on),
             ("--memory", &self.memory),
@@ -115,11 +126,13 @@ impl NodeTryArguments {
             ("--ok", &self.ok),
             ("--rest", &self.rest),
         ];
-        let flags = [("--higher", self.higher), ("--lower", self.lower)];
         let values = several.into_iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
-        let values = values.chain(single.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))));
-        let flags = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned());
-        values.map(|(name, value)| format!("{name}={value}")).chain(flags).collect()
+        values.chain(single.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))).collect()
+    }
+
+    fn list_flags(&self) -> impl Iterator<Item = String> {
+        let flags = [("--higher", self.higher), ("--lower", self.lower)];
+        flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name.to_owned())
     }
 }
 
@@ -177,6 +190,20 @@ mod tests {
         assert_eq!(typed.command, ["./app", "--on", "x"].map(OsString::from));
         assert!(typed.blocks == Some(4) && typed.margin == Some(0.05) && typed.no_confirm);
         assert_eq!(visit[..3], ["try", "--json", "--no-store"].map(str::to_owned));
+    }
+
+    #[test]
+    fn typed_words_are_read_as_the_same_options() {
+        let typed = |words: &[String]| {
+            let words = ["x"].map(str::to_owned).into_iter().chain(words.iter().cloned());
+            TypedLine::try_parse_from(words).unwrap().tried
+        };
+        let line = ["--on", "all - core:0", "--metric", "fps", "--higher", "--prepare=-v", "--rest", "1s", "./app"];
+        let first = typed(&line.map(str::to_owned));
+        let words = first.typed_words();
+        assert_eq!(words[..2], ["--on", "all - core:0"].map(str::to_owned));
+        let again = typed(&[words, ["--", "./app"].map(str::to_owned).to_vec()].concat());
+        assert_eq!(again.shared_words().unwrap(), first.shared_words().unwrap());
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod nodes;
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use corewise_machine::placement::notation::{Notation, print_notation};
 use corewise_machine::{CpuSet, Machine, suggested_command};
 use corewise_model::artifact::ArtifactOrigin;
@@ -27,6 +29,8 @@ use crate::draw::text::{StyledLine, TextTone};
 
 /// Maximum columns of a command and of a list of nodes.
 const LONGEST_SENTENCE: usize = 300;
+/// Longest budget that an experiment from a file can say it had.
+const LONGEST_BUDGET_S: f64 = 1e9;
 /// Maximum number of nodes in a sentence.
 const MOST_NAMED: usize = 8;
 
@@ -60,8 +64,15 @@ fn paragraph(line: StyledLine) -> StoryPart {
 
 impl ShownFleet<'_> {
     fn repeat_command(self) -> String {
-        let places: Vec<String> = self.experiment.arms.iter().skip(1).map(|arm| arm.name.clone()).collect();
-        suggested_command::fleet_try(&places, &self.experiment.workload.command).shell_line()
+        let FleetExperiment { made_by, arms, nodes, workload, provenance, .. } = self.experiment;
+        let command = if made_by.is_empty() {
+            let places: Vec<String> = arms.iter().skip(1).map(|arm| arm.name.clone()).collect();
+            suggested_command::fleet_try(&places, &workload.command)
+        } else {
+            let budget = Duration::from_secs_f64(provenance.budget_s.clamp(0.0, LONGEST_BUDGET_S));
+            suggested_command::fleet_try_with(made_by, nodes.len(), budget, &workload.command)
+        };
+        command.shell_line()
     }
 
     fn command(self) -> String {

@@ -43,6 +43,7 @@ pub fn visited_fleet(gains: &[f64], seed: u64) -> FleetExperiment {
         blocks_per_node: None,
         looks: 0,
         nodes: (0..gains.len()).map(node).collect(),
+        made_by: Vec::new(),
     };
     let mut random = RandomGenerator::new(seed);
     let mut programs: Vec<SimulatedTrials> = gains
@@ -189,6 +190,24 @@ fn a_large_fleet_has_twenty_rows_and_says_how_many_more() {
     let screen = screen(&experiment);
     assert!(screen.contains("and 10 more nodes") && screen.lines().count() < 45, "{screen}");
     assert!(story(&experiment).evidence_blocks().count() == 3, "all nodes are on the page");
+}
+
+#[test]
+fn the_command_that_makes_it_again_reaches_the_nodes_as_the_first_one_did() {
+    let mut experiment = visited_fleet(&[0.06; 3], 3);
+    let command = |experiment: &FleetExperiment| story(experiment).command;
+    assert_eq!(
+        command(&experiment),
+        "corewise fleet try --slurm --on llc:0 -- ./app 'two words'",
+        "unknown: an example"
+    );
+    experiment.made_by = ["--hosts", "my hosts", "--on", "llc:0"].map(str::to_owned).to_vec();
+    assert_eq!(
+        command(&experiment),
+        "corewise fleet try --hosts 'my hosts' --on llc:0 --nodes 3 --budget 1h -- ./app 'two words'"
+    );
+    experiment.provenance.budget_s = f64::MAX;
+    assert!(command(&experiment).contains("--budget "), "a file may say anything");
 }
 
 #[test]
