@@ -136,11 +136,13 @@ pub fn kinds_of_parts(part_of: impl Fn(u32) -> Part, cpus: &CpuSet) -> Vec<Named
 }
 
 /// Returns the kinds of cpus with a design's name each, as lscpu writes it; the same.
+#[cfg(feature = "recordings")]
 pub fn kinds_of_names<'a>(named: impl Iterator<Item = (u32, &'a str)>) -> Vec<NamedKind> {
     kinds_of_designs(named.map(|(cpu, name)| (cpu, design_named(name))))
 }
 
 /// Returns true if the designs are known, none is faster than the next one, and some are slower.
+#[cfg(feature = "recordings")]
 pub fn are_smallest_first<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let ranks: Option<Vec<u8>> = names.map(|name| design_named(name).map(design_rank)).collect();
     ranks.is_some_and(|ranks| ranks.is_sorted() && ranks.first() != ranks.last())
@@ -179,6 +181,7 @@ fn words_of(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the design with a name as lscpu writes it, "Icestorm-M1-Pro": the same words in any order.
+#[cfg(feature = "recordings")]
 fn design_named(name: &str) -> Option<&'static str> {
     let sorted = |name: &str| {
         let mut words: Vec<String> = words_of(name).map(str::to_ascii_lowercase).collect();
