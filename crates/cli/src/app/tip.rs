@@ -64,7 +64,7 @@ pub fn with_other_name(mut error: clap::Error, words: &[OsString]) -> clap::Erro
 /// Adds the option that has two hyphens to the error about one that was typed with one, as in `-on 0`.
 pub fn with_two_hyphens(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
-        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) if !unknown.starts_with("--") => unknown,
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) if unknown.starts_with('-') => unknown,
         _ => return error,
     };
     let is_long = |word: &&str| word.len() > 2 && word.starts_with(unknown.as_str()) && !word.starts_with("--");
@@ -132,6 +132,7 @@ mod tests {
         assert!(tip("corewise keep list").contains("this is 'corewise keep' here"));
         assert!(!tip("corewise keep top").contains("watch"));
         assert!(tip("corewise watch -on 0").contains("two hyphens: --on"));
+        assert!(!tip("corewise watch extra").contains("hyphens") && !tip("corewise watch --extra").contains("hyphens"));
     }
 
     #[test]

@@ -270,7 +270,8 @@ fn what_would_be_done() {
     let (planned, unreadable) = super::plan_processes(RuleKeeper::new(resolved()), &[hidden]);
     assert_snapshot!(screen::draw_plan(&planned, &unreadable, 80).to_plain(), @r"
     No process matches a rule in force.
-    redis needs CAP_SYS_PTRACE: the files that 1 process execute cannot be read
+    redis: the files that 1 process execute cannot be read; another user's need
+        CAP_SYS_PTRACE
     Nothing was changed. Next:  corewise keep run
     ");
 }

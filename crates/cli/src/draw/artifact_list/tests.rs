@@ -58,7 +58,7 @@ fn every_kind_stands_in_one_table() {
     assert_snapshot!(shown(&entries, false, 1, 100), @r"
     number  kind        made              what                                      kernel  microcode
          1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s                6.18.2  0xb404032
-         2  experiment  2025-11-21 06:40  33 runs: ./app -l 3 a\u{a}b               6.18.2  0xb404032
+         2  experiment  2025-11-21 06:40  33 trials: ./app -l 3 a\u{a}b             6.18.2  0xb404032
         11  links       2025-11-21 15:40  496 pairs of 32 cpus (cas)                6.18.2  0xb404032
         12  survey      2025-11-21 16:40  tail: 32 cpus, 3 rounds in 30 s  partial  6.18.2  0xb404032
     Hidden at this width: corewise
@@ -68,14 +68,14 @@ fn every_kind_stands_in_one_table() {
     assert_snapshot!(shown(&entries, true, 0, 150), @r"
     number  kind        made              what                                      kernel  microcode  corewise  processor
          1  survey      2025-11-21 05:40  32 cpus, 24 rounds in 30 s                6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
-         2  experiment  2025-11-21 06:40  33 runs: ./app -l 3 a\u{a}b               6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
+         2  experiment  2025-11-21 06:40  33 trials: ./app -l 3 a\u{a}b             6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
         11  links       2025-11-21 15:40  496 pairs of 32 cpus (cas)                6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
         12  survey      2025-11-21 16:40  tail: 32 cpus, 3 rounds in 30 s  partial  6.18.2  0xb404032  0.1.0     AMD Ryzen 9 9950X3D 16-Core Processor
     ");
     assert_snapshot!(shown(&entries, true, 0, 40), @r"
     number  kind        what
          1  survey      32 cpus, 24 rounds …
-         2  experiment  33 runs: ./app -l 3…
+         2  experiment  33 trials: ./app -l…
         11  links       496 pairs of 32 cpu…
         12  survey      tail: 32 cpus, 3 ro…
     Hidden at this width: made, partial,

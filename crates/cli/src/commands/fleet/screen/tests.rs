@@ -114,7 +114,7 @@ fn a_comparison_of_few_visits_says_how_many_prove_a_change_and_how_they_are_made
     let (enough, rest) = enough.split_once(' ').unwrap();
     let enough: usize = enough.parse().unwrap();
     assert!((6..=24).contains(&enough), "{text}");
-    assert!(rest.starts_with("visits a node in each fleet would prove one that became 5 % slower."), "{text}");
+    assert!(rest.starts_with("visits a node in each fleet would prove one that became 5.0 % slower."), "{text}");
     assert!(!text.contains("make the next fleets"), "visits were made by other means: {text}");
     after.made_by = ["survey", "--slurm", "--budget", "30s", "--visits", "3"].map(str::to_owned).to_vec();
     let command = format!("`corewise fleet survey --slurm --budget 30s --visits {enough}`");
