@@ -136,7 +136,7 @@ fn the_rate_that_is_shown_is_the_one_that_was_tested() {
 #[test]
 fn durations_are_rounded_up_to_what_people_say() {
     let about = [4.0, 61.0, 110.0, 3000.0, 40_000.0, 90_000.0].map(forecast::format_about);
-    assert_eq!(about, ["about 10 s", "about 2 min", "about 2 min", "about 50 min", "about 12 h", "more than a day"]);
+    assert_eq!(about, ["about 4 s", "about 2 min", "about 2 min", "about 50 min", "about 12 h", "more than a day"]);
     assert_eq!([forecast::enough_s(33.0), forecast::enough_s(100_000.0)], [Some(40), None]);
 }
 
