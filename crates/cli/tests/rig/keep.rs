@@ -377,7 +377,7 @@ fn capability(guest: &mut RigGuest) -> ScenarioOutcome {
     )?;
     keep.guest.wait_for(
         "what is missing",
-        &format!("sh {PLACE}/keep >{PLACE}/said; cat {PLACE}/said; grep -q 'need CAP_SYS_PTRACE' {PLACE}/said"),
+        &format!("sh {PLACE}/keep >{PLACE}/said; cat {PLACE}/said; grep -q 'cannot be read' {PLACE}/said"),
     )?;
     keep.stop()?;
     same("what it had", text(guest, &mask_of(nap))?.trim(), all.as_str())?;
