@@ -301,7 +301,9 @@ impl TypedCommand {
         #[cfg(feature = "measuring")]
         let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words)).map_err(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command());
-            let error = tip::with_other_name(tip::with_whole_line(error, &words, &place), &words);
+            let is_command = |word: &&str| all_commands().any(|room| (room.definition)().get_name() == *word);
+            let below = words.iter().skip(1).filter_map(|word| word.to_str()).find(is_command);
+            let error = tip::with_other_name(tip::with_whole_line(error, &words, &place), below);
             tip::with_two_hyphens(error, &words)
         });
         #[cfg(not(feature = "measuring"))]

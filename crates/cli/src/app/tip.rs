@@ -41,14 +41,13 @@ const OTHER_NAMES: [(&str, &[&str]); 14] = [
     ("record", &["dump", "snapshot", "save"]),
 ];
 
-/// Adds the command that does what an unknown one of `words` seems to mean.
-pub fn with_other_name(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+/// Adds the command that does what an unknown one seems to mean. `below` is the command behind which it was typed.
+pub fn with_other_name(mut error: clap::Error, below: Option<&str>) -> clap::Error {
     let typed = match error.get(ContextKind::InvalidSubcommand).or_else(|| error.get(ContextKind::InvalidArg)) {
         Some(ContextValue::String(typed)) => typed.to_ascii_lowercase(),
         _ => return error,
     };
-    let before = words.iter().skip(1).filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'));
-    let name = match before.filter(|before| *before != typed) {
+    let name = match below {
         None => find_other_name(&typed),
         Some("keep") if ["list", "ls", "show", "status"].contains(&&*typed) => Some("keep"),
         Some(_) => None,
@@ -120,19 +119,21 @@ mod tests {
 
     #[test]
     fn a_name_below_a_command_leads_to_no_other_command() {
-        let tip = |line: &str| {
+        let tip = |line: &str, below: Option<&str>| {
             let command = |name| clap::Command::new(name);
             let program =
                 command("corewise").subcommands([command("keep").subcommand(command("plan")), command("watch")]);
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let error = program.try_get_matches_from(&words).unwrap_err();
-            with_two_hyphens(with_other_name(error, &words), &words).to_string()
+            with_two_hyphens(with_other_name(error, below), &words).to_string()
         };
-        assert!(tip("corewise top").contains("this is 'corewise watch' here"));
-        assert!(tip("corewise keep list").contains("this is 'corewise keep' here"));
-        assert!(!tip("corewise keep top").contains("watch"));
-        assert!(tip("corewise watch -on 0").contains("two hyphens: --on"));
-        assert!(!tip("corewise watch extra").contains("hyphens") && !tip("corewise watch --extra").contains("hyphens"));
+        assert!(tip("corewise top", None).contains("this is 'corewise watch' here"));
+        assert!(tip("corewise keep list", Some("keep")).contains("this is 'corewise keep' here"));
+        assert!(!tip("corewise keep top", Some("keep")).contains("watch"));
+        assert!(tip("corewise watch -on 0", Some("watch")).contains("two hyphens: --on"));
+        for line in ["corewise watch extra", "corewise watch --extra"] {
+            assert!(!tip(line, Some("watch")).contains("hyphens"));
+        }
     }
 
     #[test]

@@ -12,20 +12,17 @@ use corewise_model::experiment::{
 use corewise_model::quantity::QuotedQuantity;
 use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm, TrialOutcome};
 
-use super::open_points;
-use super::parts;
 use super::questions::{describe_doubts, describe_slow_run, place_of};
 use super::standings::format_significant;
 use super::winner::{describe_total, draw_heading};
 use super::wording::begin_sentence;
-use super::{ShownExperiment, format_command};
+use super::{ShownExperiment, format_command, open_points, parts};
 use crate::draw::gain::{
     EffectScale, format_bounds, format_gain_in, format_percent, format_size, format_size_in, interval_words,
 };
 use crate::draw::number::format_count;
 use crate::draw::printable::{make_printable, printable_name};
-use crate::draw::suggestion;
-use crate::draw::suggestion::quote_word;
+use crate::draw::suggestion::{self, quote_word};
 use crate::draw::text::{StyledLine, TextTone};
 use crate::draw::wrap::glue_numbers;
 
@@ -348,14 +345,12 @@ pub(super) fn describe_doubt(shown: ShownExperiment<'_>, doubt: &ExperimentDoubt
     match doubt {
         ExperimentDoubt::BaselineFails { failures } => {
             // The first run of the warm-up met nothing of another one.
-            let first = shown
-                .trials
-                .first()
-                .is_some_and(|trial| trial.block == 0 && matches!(trial.outcome, TrialOutcome::Value(_)));
-            let cure = if first {
-                " The first run worked: if each leaves something behind, --prepare SCRIPT can remove it before the next."
-            } else {
-                ""
+            let first = shown.trials.first().filter(|trial| trial.block == 0).map(|trial| &trial.outcome);
+            let cure = match first {
+                Some(TrialOutcome::Value(_)) => {
+                    " The first run worked: --prepare SCRIPT can remove what each leaves behind."
+                }
+                _ => "",
             };
             format!(
                 "{} failed {}, so there is nothing to compare with.{cure}",
