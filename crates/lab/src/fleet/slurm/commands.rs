@@ -43,13 +43,14 @@ impl JobFiles {
         Self { result: folder.result_path(name), draft: folder.draft_path(name, ""), log: folder.log_path(name) }
     }
 
-    /// Returns the shell script of a job: its result gets its name when it is complete, and a failure leaves its status.
+    /// Returns the shell script of a job: its result gets its name when it is complete, and a failure leaves its status. A cancelled job ends
+    /// when its program has: a shell that ended first would free the node while it still measures.
     fn write_script(&self, program: &Path, arguments: &[String]) -> String {
         let [program, draft, result] =
             [program, &self.draft, &self.result].map(|path| quote_word(&path.to_string_lossy()));
         let words = arguments.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" ");
         format!(
-            "d={draft}\"$SLURM_JOB_ID\"; if {program} {words} > \"$d.part\"; then mv -f \"$d.part\" {result}; \
+            "trap : TERM; d={draft}\"$SLURM_JOB_ID\"; if {program} {words} > \"$d.part\"; then mv -f \"$d.part\" {result}; \
              else s=$?; rm -f \"$d.part\"; echo $s > \"$d.status\"; exit $s; fi"
         )
     }
@@ -225,6 +226,25 @@ mod tests {
         assert_eq!(run(&files.write_script(Path::new("/no/such/program"), &[])), Some(127));
         assert_eq!(std::fs::read_to_string(place.draft_path(&name, "7.status")).unwrap(), "127\n");
         assert!(!place.draft_path(&name, "7.part").exists());
+    }
+
+    #[test]
+    fn a_cancelled_job_ends_when_its_program_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = FleetFolder::open(&folder.path().join("results")).unwrap();
+        let files = JobFiles::new(&place, &JobName::parse("n0.1").unwrap());
+        let [ready, go] = ["ready", "go"].map(|name| folder.path().join(name));
+        let program =
+            format!("touch {}; until [ -e {} ]; do sleep 0.01; done; echo done", ready.display(), go.display());
+        let script = files.write_script(Path::new("/bin/sh"), &["-c".to_owned(), program]);
+        let mut job = Command::new("sh").args(["-c", &script]).env("SLURM_JOB_ID", "7").spawn().unwrap();
+        while !ready.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(Command::new("kill").args(["-TERM", &job.id().to_string()]).status().unwrap().success());
+        std::fs::write(go, "").unwrap();
+        assert_eq!(job.wait().unwrap().code(), Some(0), "the shell ended before its program");
+        assert_eq!(std::fs::read_to_string(place.result_path(&JobName::parse("n0.1").unwrap())).unwrap(), "done\n");
     }
 
     #[test]
