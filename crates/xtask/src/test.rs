@@ -285,10 +285,13 @@ fn lint_workspace() -> Result<()> {
     run_command(cargo_command().args(library).args(["--", "-D", "warnings"]))
 }
 
-/// Runs the tests of a build of `keep` and `undo` alone. It has a folder of its own: the program's path is the same for all features.
+/// Runs the tests of a build of `keep` and `undo` alone. Its program has a folder of its own, since the path is the same for all features;
+/// the libraries that were compiled for the other tests serve it, too.
 fn test_small_build() -> Result<()> {
     let options = ["--package", "corewise-cli", "--no-default-features", "--features", "keep", "--test", "small"];
-    run_command(cargo_command().arg("test").args(options).args(["--target-dir", "target/small"]))
+    let mut command = cargo_command();
+    command.arg("test").args(options).args(["--target-dir", "target/small"]).env("CARGO_BUILD_BUILD_DIR", "target");
+    run_command(&mut command)
 }
 
 fn build_tests(asked: &TestArguments<'_>) -> Result<Vec<TestProgram>> {
