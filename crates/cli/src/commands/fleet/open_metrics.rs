@@ -82,6 +82,8 @@ fn escape_label(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use corewise_model::fleet::{NodeProblem, ProblemKind};
+
     use super::*;
     use crate::draw::fixtures::fleet::small_fleet;
 
@@ -89,6 +91,8 @@ mod tests {
     fn each_node_and_quantity_is_one_series_with_escaped_labels() {
         let mut fleet = small_fleet();
         fleet.nodes[0].rack = Some("a\"b\\c\nd".to_owned());
+        let failed = NodeProblem { kind: ProblemKind::TimedOut, reason: "no result".to_owned() };
+        fleet.nodes[2].problem = Some(failed);
         let text = write_metrics(&fleet);
         assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1);
         let series = |name: &str| text.lines().filter(|line| line.starts_with(&format!("{name}{{"))).count();
@@ -98,7 +102,12 @@ mod tests {
             (answered, fleet.nodes.len())
         );
         assert!(text.contains("# UNIT corewise_fleet_speed_seconds seconds\n"));
+        let value = |series: String| text.lines().find_map(|line| line.strip_prefix(&series)?.parse::<f64>().ok());
+        let (node, quantity) = (&fleet.nodes[1], FleetQuantity::Speed);
+        let speed = value(format!("corewise_fleet_speed_seconds{{node=\"{}\"}} ", node.name)).unwrap();
+        assert!((1e9 * speed / fleet.node_value(node, quantity).unwrap() - 1.0).abs() < 1e-9, "{speed} s");
         assert!(text.contains(r#"rack="a\"b\\c\nd"} "#), "{text}");
+        assert_eq!(value(format!("corewise_fleet_answered{{node=\"{}\"}} ", fleet.nodes[2].name)), Some(0.0));
         // For an alert, 0 and missing differ.
         let (judged, listed) = (fleet.list_judged_nodes().len(), fleet.draw_conclusions().outliers.len());
         let flags = |value: &str| {

@@ -5,9 +5,11 @@ use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::fleet::compare::compare_fleets;
 use corewise_model::fleet::{Fleet, VisitPolicy};
 use corewise_model::simulate::{FleetWorld, SimulatedFleet};
+use insta::assert_snapshot;
 
 use super::*;
 use crate::draw::fixtures::fleet::small_fleet;
+use crate::draw::fixtures::fleet_conclusions::{full_changes, full_conclusions};
 use crate::draw::story::forms::check_forms;
 
 fn report(fleet: &Fleet) -> Story {
@@ -19,6 +21,19 @@ fn every_form_has_every_sentence() {
     let fleet = small_fleet();
     check_forms(&report(&fleet));
     check_forms(&changes::compose_changes([1, 2], &compare_fleets(&fleet, &fleet), &fleet.made_by));
+}
+
+#[test]
+fn each_finding_has_its_numbers() {
+    let text = compose_story(&small_fleet(), &full_conclusions(), &StorageStatus::Stored(4)).screen_at_width(170);
+    assert_snapshot!(text.to_plain(), @"");
+}
+
+#[test]
+fn each_change_has_its_numbers() {
+    let made_by = ["survey", "--slurm"].map(str::to_owned);
+    let text = changes::compose_changes([1, 2], &full_changes(), &made_by).screen_at_width(170);
+    assert_snapshot!(text.to_plain(), @"");
 }
 
 #[test]
@@ -93,6 +108,8 @@ fn too_few_visits_are_no_all_clear() {
     assert!(text.contains("then `corewise fleet add a.txt` with the earlier files and the new ones."), "{text}");
     fleet.provenance.origin = ArtifactOrigin::Measured;
     assert!(!shown(&fleet).contains("are needed"), "a complete survey visits again what can be proven");
+    fleet.provenance.partial = true;
+    assert!(shown(&fleet).contains("are needed"), "one that was ended early has not");
     fleet.nodes.iter_mut().for_each(|node| node.name.insert_str(0, "x-"));
     let text = shown_changes(&added_fleet(), &fleet);
     assert!(text.contains("none has visits of its model in both fleets") && !text.contains("None of 0"), "{text}");

@@ -61,7 +61,7 @@ pub fn describe_interval(node: &DeviatingNode) -> String {
 pub fn describe_chance(log_evidence: f64) -> String {
     match log_evidence {
         log if log >= MOST_LOG => "under 1 in a million".to_owned(),
-        log if log < 1.0_f64.exp().ln() => "–".to_owned(),
+        log if log < 1.0 => "–".to_owned(),
         log => {
             let size = 10.0_f64.powf((log / std::f64::consts::LN_10).floor() - 1.0).max(1.0);
             format!("1 in {}", format_whole(((log.exp() / size).floor() * size) as u64))
