@@ -102,12 +102,15 @@ mod tests {
             (answered, fleet.nodes.len())
         );
         assert!(text.contains("# UNIT corewise_fleet_speed_seconds seconds\n"));
-        let value = |series: String| text.lines().find_map(|line| line.strip_prefix(&series)?.parse::<f64>().ok());
-        let (node, quantity) = (&fleet.nodes[1], FleetQuantity::Speed);
-        let speed = value(format!("corewise_fleet_speed_seconds{{node=\"{}\"}} ", node.name)).unwrap();
-        assert!((1e9 * speed / fleet.node_value(node, quantity).unwrap() - 1.0).abs() < 1e-9, "{speed} s");
+        let value = |metric: &str, node: usize| {
+            let series = format!("corewise_fleet_{metric}{{node=\"{}\"", fleet.nodes[node].name);
+            let (_, value) = text.lines().find(|line| line.starts_with(&series)).unwrap().rsplit_once(' ').unwrap();
+            value.parse::<f64>().unwrap()
+        };
+        let seconds = 1e-9 * fleet.node_value(&fleet.nodes[1], FleetQuantity::Speed).unwrap();
+        assert!((value("speed_seconds", 1) / seconds - 1.0).abs() < 1e-9);
         assert!(text.contains(r#"rack="a\"b\\c\nd"} "#), "{text}");
-        assert_eq!(value(format!("corewise_fleet_answered{{node=\"{}\"}} ", fleet.nodes[2].name)), Some(0.0));
+        assert_eq!([value("answered", 1), value("answered", 2)], [1.0, 0.0]);
         // For an alert, 0 and missing differ.
         let (judged, listed) = (fleet.list_judged_nodes().len(), fleet.draw_conclusions().outliers.len());
         let flags = |value: &str| {

@@ -45,7 +45,7 @@ fn each_finding_has_its_numbers() {
     node  rack  quantity          than its peers   interval             visits  by chance             what differs
     n03   r1    speed             7.0 % slower     5.1 to 9.0 %              6  under 1 in a million  governor powersave (peers performance)
     n04   r1    lost-time         1.2 points more  at least 0.8 points       6  1 in 8,100
-    n05   r1    memory-bandwidth  25 % less        10 to 37.5 %              6  1 in 240
+    n05   r1    memory-bandwidth  25 % less        10 to 40 %                6  1 in 240
 
     Uneven from visit to visit
     node  rack  quantity  than its peers  visits  by chance
