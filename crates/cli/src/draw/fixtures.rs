@@ -2,5 +2,6 @@
 
 pub mod fabricated;
 pub mod fleet;
+pub mod fleet_conclusions;
 pub mod hostile;
 pub mod machines;

@@ -82,6 +82,8 @@ fn escape_label(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use corewise_model::fleet::{NodeProblem, ProblemKind};
+
     use super::*;
     use crate::draw::fixtures::fleet::small_fleet;
 
@@ -89,6 +91,8 @@ mod tests {
     fn each_node_and_quantity_is_one_series_with_escaped_labels() {
         let mut fleet = small_fleet();
         fleet.nodes[0].rack = Some("a\"b\\c\nd".to_owned());
+        let failed = NodeProblem { kind: ProblemKind::TimedOut, reason: "no result".to_owned() };
+        fleet.nodes[2].problem = Some(failed);
         let text = write_metrics(&fleet);
         assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1);
         let series = |name: &str| text.lines().filter(|line| line.starts_with(&format!("{name}{{"))).count();
@@ -98,7 +102,15 @@ mod tests {
             (answered, fleet.nodes.len())
         );
         assert!(text.contains("# UNIT corewise_fleet_speed_seconds seconds\n"));
+        let value = |metric: &str, node: usize| {
+            let series = format!("corewise_fleet_{metric}{{node=\"{}\"", fleet.nodes[node].name);
+            let (_, value) = text.lines().find(|line| line.starts_with(&series)).unwrap().rsplit_once(' ').unwrap();
+            value.parse::<f64>().unwrap()
+        };
+        let seconds = 1e-9 * fleet.node_value(&fleet.nodes[1], FleetQuantity::Speed).unwrap();
+        assert!((value("speed_seconds", 1) / seconds - 1.0).abs() < 1e-9);
         assert!(text.contains(r#"rack="a\"b\\c\nd"} "#), "{text}");
+        assert_eq!([value("answered", 1), value("answered", 2)], [1.0, 0.0]);
         // For an alert, 0 and missing differ.
         let (judged, listed) = (fleet.list_judged_nodes().len(), fleet.draw_conclusions().outliers.len());
         let flags = |value: &str| {

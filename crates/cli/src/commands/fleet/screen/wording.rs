@@ -45,10 +45,10 @@ fn describe_change(quantity: FleetQuantity, change: f64, words: [&str; 2]) -> St
     }
 }
 
-/// Describes the interval of a change: "5.1 to 9.0 %", "at least 5.1 %".
+/// Describes the interval of a change in the change's direction: "5.1 to 9.0 %", "at least 5.1 %".
 pub fn describe_interval(node: &DeviatingNode) -> String {
     let (factor, unit) = if node.quantity.is_difference_judged() { (1.0, "points") } else { (100.0, "%") };
-    let number = |change: f64| format_brief(factor * change);
+    let number = |change: f64| format_brief(factor * change * node.change.signum());
     match (node.at_least, node.at_most) {
         (Some(least), Some(most)) => format!("{} to {} {unit}", number(least), number(most)),
         (Some(least), None) => format!("at least {} {unit}", number(least)),
@@ -61,7 +61,7 @@ pub fn describe_interval(node: &DeviatingNode) -> String {
 pub fn describe_chance(log_evidence: f64) -> String {
     match log_evidence {
         log if log >= MOST_LOG => "under 1 in a million".to_owned(),
-        log if log < 1.0_f64.exp().ln() => "–".to_owned(),
+        log if log < 1.0 => "–".to_owned(),
         log => {
             let size = 10.0_f64.powf((log / std::f64::consts::LN_10).floor() - 1.0).max(1.0);
             format!("1 in {}", format_whole(((log.exp() / size).floor() * size) as u64))
