@@ -88,6 +88,11 @@ const WINDOWS: PackageTarget = PackageTarget {
 pub const TARGETS: [PackageTarget; 3] = [NATIVE, ARM, WINDOWS];
 
 impl PackageTarget {
+    /// Returns the name of the program's archive, without its extension, and of the folder in it.
+    pub fn archive_name(self) -> String {
+        format!("{PROGRAM}-{VERSION}-{}", self.triple)
+    }
+
     fn is_windows(self) -> bool {
         self.debian.is_none()
     }
@@ -186,7 +191,7 @@ pub fn build_packages(targets: &[PackageTarget], profile: &str, folder: &Path) -
     fs::create_dir_all(folder)?;
     let commit = SourceCommit::read()?;
     let inventory = LibraryInventory::read()?;
-    fs::write(folder.join(format!("{PACKAGE}-{VERSION}.cdx.json")), inventory.write_bill(&commit)?)?;
+    fs::write(folder.join(format!("{PROGRAM}-{VERSION}.cdx.json")), inventory.write_bill(&commit)?)?;
     let native = program::build_program(NATIVE, profile, &commit)?;
     let shared = SharedContents::collect(&native, &inventory)?;
     for target in targets {
@@ -197,7 +202,7 @@ pub fn build_packages(targets: &[PackageTarget], profile: &str, folder: &Path) -
         let program = PackedFile::executable(target.program_name(), fs::read(&program)?);
         let library = library::build_library(*target, profile, &commit)?;
         let files = [&program].into_iter().chain(shared.archive_files(target.is_windows()));
-        write_archive(&format!("{PACKAGE}-{VERSION}-{}", target.triple), *target, files, &commit, folder)?;
+        write_archive(&target.archive_name(), *target, files, &commit, folder)?;
         let files = library.files.iter().chain(&shared.licences);
         write_archive(&format!("{}-{VERSION}-{}", library::PACKAGE, library.triple), *target, files, &commit, folder)?;
         wheel::write_wheel(*target, &program, &library, &shared, &commit, folder)?;

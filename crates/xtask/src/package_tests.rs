@@ -148,7 +148,7 @@ fn check_arm_program(folder: &Path) -> TestSummary {
 
 /// Unpacks the program for Arm beside the fresh systems and returns its path; an error if it needs a library.
 fn unpack_arm(folder: &Path) -> Result<PathBuf> {
-    let name = format!("{PROGRAM}-{VERSION}-{}", ARM.triple);
+    let name = ARM.archive_name();
     let unpacked = repository_root().join(SYSTEMS).join("arm");
     fs::create_dir_all(&unpacked)?;
     run_command(Command::new("tar").arg("-xzf").arg(folder.join(format!("{name}.tar.gz"))).arg("-C").arg(&unpacked))?;
