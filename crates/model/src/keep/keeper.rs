@@ -160,7 +160,8 @@ impl RuleKeeper {
         let was_moved = std::mem::replace(&mut held.place, place.clone()) != place;
         if held.standing == ProcessStanding::Held {
             let how = ProcessInspection { process, rule: &rule, is_first, was_moved, now, author };
-            actions.extend(self.judge_threads(&mut held, &taken_over, &how));
+            self.meet_threads(&mut held, taken_over, &how);
+            actions.extend(Self::judge_threads(&mut held, &how));
         }
         self.put_process(process.id, held);
         actions
@@ -204,23 +205,27 @@ impl RuleKeeper {
         self.waiting.insert(process, WaitingProcess { start_ticks, name, rule, charged_to, threads, since });
     }
 
+    /// Adds the threads that were not there at the last look: with what another keeper knew of them, or else what they inherited.
+    fn meet_threads(&self, held: &mut KeptProcess, taken_over: BTreeMap<u32, HeldThread>, how: &ProcessInspection<'_>) {
+        let process = how.process;
+        for (id, state) in taken_over {
+            held.threads.entry(id).or_insert(state);
+        }
+        let parent = self.processes.get(&process.parent);
+        let relatives = held.threads.values().chain(parent.into_iter().flat_map(|parent| parent.threads.values()));
+        let unknown = process.threads.iter().filter(|thread| !held.threads.contains_key(&thread.id));
+        let meet = |thread: &ObservedThread| (thread.id, meet_thread(thread, process, relatives.clone(), how.is_first));
+        let met: Vec<(u32, HeldThread)> = unknown.map(meet).collect();
+        held.threads.extend(met);
+    }
+
     /// Judges all threads of a process that its rule holds. All are judged before any is placed: if the process is
     /// released, their masks are restored.
-    fn judge_threads(
-        &self,
-        held: &mut KeptProcess,
-        taken_over: &BTreeMap<u32, HeldThread>,
-        how: &ProcessInspection<'_>,
-    ) -> Vec<KeepAction> {
+    fn judge_threads(held: &mut KeptProcess, how: &ProcessInspection<'_>) -> Vec<KeepAction> {
         let ProcessInspection { process, rule, now, .. } = *how;
         let (mut left, mut placed) = (None, Vec::new());
         for thread in &process.threads {
-            let known = held.threads.remove(&thread.id).or_else(|| taken_over.get(&thread.id).cloned());
-            let mut state = known.unwrap_or_else(|| {
-                let parent = self.processes.get(&process.parent);
-                let relatives = held.threads.values().chain(parent.into_iter().flat_map(|held| held.threads.values()));
-                meet_thread(thread, process, relatives, how.is_first)
-            });
+            let Some(mut state) = held.threads.remove(&thread.id) else { continue };
             // Older kernels forget a requested mask when a control group or its cpus change.
             if how.was_moved && thread.cpus == process.reachable {
                 state.seen.clone_from(&thread.cpus);
