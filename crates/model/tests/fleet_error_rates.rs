@@ -57,8 +57,9 @@ fn count_fleets(world: FleetWorld, fleets: usize) -> FleetCounts {
 
 #[test]
 fn slow_nodes_are_found_and_healthy_ones_are_not() {
-    for (noise, quantities, power) in [(0.01, 1, 0.99), (0.02, 1, 0.95), (0.02, 8, 0.93)] {
-        let counts = count_fleets(FleetWorld { noise, quantities, ..FleetWorld::default() }, 6);
+    // Eight quantities take eight times as long.
+    for (noise, quantities, fleets, power) in [(0.01, 1, 6, 0.99), (0.02, 1, 6, 0.95), (0.02, 8, 4, 0.93)] {
+        let counts = count_fleets(FleetWorld { noise, quantities, ..FleetWorld::default() }, fleets);
         let found = counts.found as f64 / counts.slow as f64;
         assert!(found >= power, "noise {noise}, {quantities} quantities: {found:.3} of {} found", counts.slow);
         assert!(counts.wrong * 100 <= counts.listed, "noise {noise}: {} of {} wrong", counts.wrong, counts.listed);
@@ -70,11 +71,11 @@ fn slow_nodes_are_found_and_healthy_ones_are_not() {
 
 #[test]
 fn an_even_fleet_has_no_list() {
-    for world in [
-        FleetWorld { slow: 0.0, ..FleetWorld::default() },
-        FleetWorld { slow: 0.0, noise: 0.01, quantities: 8, ..FleetWorld::default() },
+    for (world, fleets) in [
+        (FleetWorld { slow: 0.0, ..FleetWorld::default() }, 12),
+        (FleetWorld { slow: 0.0, noise: 0.01, quantities: 8, ..FleetWorld::default() }, 3),
     ] {
-        let counts = count_fleets(world, 12);
+        let counts = count_fleets(world, fleets);
         assert_eq!(counts.listing, 0, "of {} fleets", counts.fleets);
         assert!(counts.visits <= 3.5, "{:.2} visits a node", counts.visits);
     }
@@ -102,9 +103,9 @@ fn a_small_fleet_does_not_lie() {
 fn noisy_nodes_are_found_and_kept_apart_from_slow_ones() {
     let noisy = FleetWorld { noisy: 0.03, ..FleetWorld::default() };
     let even = FleetWorld { slow: 0.0, noise: 0.01, spikes: 0.0, ..noisy };
-    for (world, power) in [(even, 0.3), (noisy, 0.25), (FleetWorld { quantities: 8, ..noisy }, 0.8)] {
+    for (world, fleets, power) in [(even, 6, 0.3), (noisy, 6, 0.25), (FleetWorld { quantities: 8, ..noisy }, 2, 0.8)] {
         let (mut noisy, mut listed, mut found) = (0, 0, 0);
-        for seed in 0..6 {
+        for seed in 0..fleets {
             let (made, conclusions) = visit_fleet(world, seed);
             assert!(world.slow > 0.0 || conclusions.outliers.len() <= 1, "{:?}", conclusions.outliers);
             noisy += made.noisy.iter().filter(|is_noisy| **is_noisy).count();
