@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_machine::assemble::agreement::SharingReading;
 use corewise_machine::facts::{CacheFacts, CacheKind};
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::limits::CPUS;
 use super::reader::ValueReader;
@@ -16,6 +16,8 @@ const BY_INDEX: [(u8, CacheKind); 4] =
 
 /// The files of a cache that list its cpus.
 const FILES: &[&str] = &["shared_cpu_list", "shared_cpu_map"];
+
+const SHARED: &[GapSubject] = &[GapSubject::Caches];
 
 const MOST_NAMED: usize = 4;
 
@@ -65,7 +67,9 @@ pub fn read_caches(
         let index: BTreeMap<u32, u32> = entries.iter().map(|entry| (entry.cpu, entry.index)).collect();
         let name = cache_name(level, kind);
         let what = format!("who shares the {name}");
-        let relation = SharingFiles { what: &what, files: FILES };
+        // No level of a machine follows from first-level caches.
+        let subjects = if level > 1 { SHARED } else { &[] };
+        let relation = SharingFiles { what: &what, files: FILES, subjects };
         let file = |cpu: u32, name: &str| Some(cache_file_path(cpu, *index.get(&cpu)?, name));
         // A first-level cache is a core's own on most processors, or a thread's on some virtual machines: only a core of one thread has no
         // lists of other threads to contradict its own.
@@ -115,7 +119,8 @@ fn read_entries(reader: &ValueReader, cpu: u32) -> Vec<CacheIndex> {
         (0..found.iter().copied().max().unwrap_or(0)).filter(|index| !found.contains(index)).collect();
     if !missing.is_empty() && missing.len() < found.len() {
         let files: Vec<String> = missing.iter().map(|index| cache_file_path(cpu, *index, FILES[0])).collect();
-        reader.add_doubt(Gap::new("caches", format!("not there, although later caches are: {}", files.join("; "))));
+        let why = format!("not there, although later caches are: {}", files.join("; "));
+        reader.add_doubt(Gap::new("caches", why).about(SHARED));
         return found.into_iter().chain(missing).map(entry).collect();
     }
     found.into_iter().map(entry).collect()
@@ -183,7 +188,7 @@ fn sort_entries(reader: &ValueReader, entries: &[CacheIndex]) -> Vec<Option<Sort
     wrong.truncate(MOST_NAMED);
     if !wrong.is_empty() {
         let why = format!("files differ from those of the other cpus: {}", wrong.join("; "));
-        reader.add_doubt(Gap::new("caches", why));
+        reader.add_doubt(Gap::new("caches", why).about(SHARED));
     }
     sorts
 }

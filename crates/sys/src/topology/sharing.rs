@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::assemble::agreement::{self, SharingReading};
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::reader::ValueReader;
 
@@ -15,28 +15,41 @@ pub type Sets = BTreeMap<u32, CpuSet>;
 pub struct SharingFiles<'a> {
     pub what: &'a str,
     pub files: &'static [&'static str],
+    pub subjects: &'static [GapSubject],
 }
 
 /// The threads of a core.
 pub const THREADS: SharingFiles<'static> = SharingFiles {
     what: "thread siblings",
     files: &["core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"],
+    subjects: &[GapSubject::Cores],
 };
 /// The kernel's clusters.
-pub const CLUSTERS: SharingFiles<'static> =
-    SharingFiles { what: "clusters", files: &["cluster_cpus_list", "cluster_cpus"] };
+pub const CLUSTERS: SharingFiles<'static> = SharingFiles {
+    what: "clusters",
+    files: &["cluster_cpus_list", "cluster_cpus"],
+    subjects: &[GapSubject::Caches],
+};
 /// The cpus of a die.
-pub const DIES: SharingFiles<'static> = SharingFiles { what: "dies", files: &["die_cpus_list", "die_cpus"] };
+pub const DIES: SharingFiles<'static> =
+    SharingFiles { what: "dies", files: &["die_cpus_list", "die_cpus"], subjects: &[GapSubject::Dies] };
 /// The cpus of a book and of a drawer, which contain packages (s390).
-pub const BOOKS: SharingFiles<'static> =
-    SharingFiles { what: "books", files: &["book_siblings_list", "book_siblings"] };
+pub const BOOKS: SharingFiles<'static> = SharingFiles {
+    what: "books",
+    files: &["book_siblings_list", "book_siblings"],
+    subjects: &[GapSubject::Packages],
+};
 /// See [`BOOKS`].
-pub const DRAWERS: SharingFiles<'static> =
-    SharingFiles { what: "drawers", files: &["drawer_siblings_list", "drawer_siblings"] };
+pub const DRAWERS: SharingFiles<'static> = SharingFiles {
+    what: "drawers",
+    files: &["drawer_siblings_list", "drawer_siblings"],
+    subjects: &[GapSubject::Packages],
+};
 /// The cpus of a package.
 pub const PACKAGES: SharingFiles = SharingFiles {
     what: "packages",
     files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"],
+    subjects: &[GapSubject::Packages],
 };
 
 /// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `numbered` are the sets of
@@ -57,7 +70,7 @@ pub fn agreed_sets(
     let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
     let listed = online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect();
     let agreement = agreement::agree_on_sets(relation.what, online, listed, numbered, usual);
-    agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap));
+    agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap.about(relation.subjects)));
     agreement.sets
 }
 
@@ -94,7 +107,7 @@ pub fn group_by_numbers<K: Ord>(numbers: &[NumberedCpu], place: impl Fn(u32) -> 
 /// are a gap.
 pub fn agreed_numbers(
     reader: &ValueReader,
-    what: &str,
+    (what, subject): (&str, GapSubject),
     given: &[NumberedCpu],
     set_of: impl Fn(u32) -> CpuSet,
 ) -> BTreeMap<u32, i64> {
@@ -132,13 +145,13 @@ pub fn agreed_numbers(
             format!("{} says {}, but {used} is used{against}", number.file, number.number)
         };
         let why = wrong.iter().map(said).collect::<Vec<_>>().join("; ");
-        reader.add_doubt(Gap::new(what, format!("files contradict each other: {why}")));
+        reader.add_doubt(Gap::new(what, format!("files contradict each other: {why}")).about(&[subject]));
     }
     believed
 }
 
 /// Adds a gap if cpus of one set have different numbers; each keeps its own.
-pub fn doubt_unequal(reader: &ValueReader, what: &str, given: &[NumberedCpu], sets: &BTreeSet<CpuSet>) {
+pub fn doubt_unequal(reader: &ValueReader, given: &[NumberedCpu], sets: &BTreeSet<CpuSet>) {
     let of: BTreeMap<u32, &NumberedCpu> = given.iter().map(|number| (number.cpu, number)).collect();
     let members = sets.iter().map(|set| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
     let unequal = members.filter(|numbers| numbers.iter().any(|number| number.number != numbers[0].number));
@@ -146,7 +159,8 @@ pub fn doubt_unequal(reader: &ValueReader, what: &str, given: &[NumberedCpu], se
     let said: Vec<String> =
         unequal.flat_map(|numbers| numbers.iter().map(said).collect::<Vec<_>>()).take(MOST_NAMED).collect();
     if !said.is_empty() {
-        reader.add_doubt(Gap::new(what, format!("siblings of one core differ: {}", said.join("; "))));
+        let why = format!("siblings of one core differ: {}", said.join("; "));
+        reader.add_doubt(Gap::new("kinds of cores", why).about(&[GapSubject::Kinds]));
     }
 }
 
