@@ -69,7 +69,7 @@ pub fn read_caches(
         let what = format!("who shares the {name}");
         // No level of a machine follows from first-level caches.
         let subjects = if level > 1 { SHARED } else { &[] };
-        let relation = SharingFiles { what: &what, files: FILES, subjects };
+        let relation = SharingFiles { what: &what, files: FILES, subjects, repeats_numbers: true };
         let file = |cpu: u32, name: &str| Some(cache_file_path(cpu, *index.get(&cpu)?, name));
         // A first-level cache is a core's own on most processors, or a thread's on some virtual machines: only a core of one thread has no
         // lists of other threads to contradict its own.
@@ -96,7 +96,8 @@ pub fn read_caches(
     found.into_iter().map(|(cpu, caches)| (cpu, in_order(caches))).collect()
 }
 
-/// Returns the sets of equal numbers of caches of one level and kind, which newer kernels give beside the lists.
+/// Returns the sets of equal numbers of caches of one level and kind, which newer kernels give beside the lists. Caches of different kinds of
+/// core may have equal numbers.
 fn numbered_caches(reader: &ValueReader, entries: &[&CacheIndex]) -> Vec<SharingReading> {
     let number = |entry: &&CacheIndex| {
         let file = entry.file_path("id");
@@ -321,6 +322,26 @@ mod tests {
         let third =
             CacheFacts { level: 3, kind: CacheKind::Unified, size_bytes: None, shared_with: CpuSet::first_cpus(3) };
         assert_eq!((caches.get(&2), caches.get(&3)), (Some(&vec![third]), None));
+    }
+
+    #[test]
+    fn numbers_of_caches_part_cpus_but_do_not_join_them() {
+        let files = |lists: [&'static str; 6]| {
+            let of = |(cpu, list): (usize, &'static str)| {
+                let id = ["0", "1", "8", "0", "9", "10"][cpu];
+                [("level", "2"), ("type", "Unified"), ("shared_cpu_list", list), ("id", id)]
+                    .map(|(name, text)| (format!("cpu{cpu}/cache/index2/{name}"), text))
+            };
+            lists.into_iter().enumerate().flat_map(of).collect::<Vec<_>>()
+        };
+        let found = |lists| {
+            let files: Vec<(String, &str)> = files(lists);
+            let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+            found(&files, 6, &Sets::new()).1
+        };
+        assert_eq!(found(["0", "1", "2", "3", "4", "5"]), "", "cpus 0 and 3 have equal numbers of different caches");
+        let gap = found(["0-1", "0-1", "2", "3", "4", "5"]);
+        assert!(gap.contains("cpu0/cache/index2/shared_cpu_list says 0,1"), "two lists agree: {gap}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct SharingFiles<'a> {
     pub what: &'a str,
     pub files: &'static [&'static str],
     pub subjects: &'static [GapSubject],
+    /// Whether equal numbers may be of several sets, so that only different ones say something.
+    pub repeats_numbers: bool,
 }
 
 /// The threads of a core.
@@ -23,33 +25,42 @@ pub const THREADS: SharingFiles<'static> = SharingFiles {
     what: "thread siblings",
     files: &["core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"],
     subjects: &[GapSubject::Cores],
+    repeats_numbers: false,
 };
 /// The kernel's clusters.
 pub const CLUSTERS: SharingFiles<'static> = SharingFiles {
     what: "clusters",
     files: &["cluster_cpus_list", "cluster_cpus"],
     subjects: &[GapSubject::Caches],
+    repeats_numbers: false,
 };
 /// The cpus of a die.
-pub const DIES: SharingFiles<'static> =
-    SharingFiles { what: "dies", files: &["die_cpus_list", "die_cpus"], subjects: &[GapSubject::Dies] };
+pub const DIES: SharingFiles<'static> = SharingFiles {
+    what: "dies",
+    files: &["die_cpus_list", "die_cpus"],
+    subjects: &[GapSubject::Dies],
+    repeats_numbers: false,
+};
 /// The cpus of a book and of a drawer, which contain packages (s390).
 pub const BOOKS: SharingFiles<'static> = SharingFiles {
     what: "books",
     files: &["book_siblings_list", "book_siblings"],
     subjects: &[GapSubject::Packages],
+    repeats_numbers: false,
 };
 /// See [`BOOKS`].
 pub const DRAWERS: SharingFiles<'static> = SharingFiles {
     what: "drawers",
     files: &["drawer_siblings_list", "drawer_siblings"],
     subjects: &[GapSubject::Packages],
+    repeats_numbers: false,
 };
 /// The cpus of a package.
 pub const PACKAGES: SharingFiles = SharingFiles {
     what: "packages",
     files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"],
     subjects: &[GapSubject::Packages],
+    repeats_numbers: false,
 };
 
 /// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `numbered` are the sets of
@@ -68,10 +79,22 @@ pub fn agreed_sets(
         Some(SharingReading { cpu, cpus, file, number: None })
     };
     let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
-    let listed = online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect();
+    let listed: Vec<SharingReading> = online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect();
+    let numbered = if relation.repeats_numbers { cut_to_lists(numbered, &listed) } else { numbered };
     let agreement = agreement::agree_on_sets(relation.what, online, listed, numbered, usual);
     agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap.about(relation.subjects)));
     agreement.sets
+}
+
+/// Cuts the sets of equal numbers to the cpus that the list of each cpu has. A cpu without a list has none.
+fn cut_to_lists(numbered: Vec<SharingReading>, listed: &[SharingReading]) -> Vec<SharingReading> {
+    let mut lists: BTreeMap<u32, &CpuSet> = BTreeMap::new();
+    listed.iter().for_each(|reading| _ = lists.entry(reading.cpu).or_insert(&reading.cpus));
+    let cut = |reading: SharingReading| {
+        let list = lists.get(&reading.cpu).filter(|list| list.contains(reading.cpu))?;
+        Some(SharingReading { cpus: reading.cpus.intersection(list), ..reading })
+    };
+    numbered.into_iter().filter_map(cut).collect()
 }
 
 /// A number that a file gives for a cpu.
