@@ -113,7 +113,11 @@ mod tests {
             cpu.thread_siblings = Some(parse_set(["0-1", "2-3"][cpu.number as usize / 2]));
             cpu.core = Some(i64::from(cpu.number));
         });
-        assert_eq!(found(&facts), ["0", "1", "2", "3"], "threads of a core have one number, on an unknown processor too");
+        assert_eq!(
+            found(&facts),
+            ["0", "1", "2", "3"],
+            "threads of a core have one number, on an unknown processor too"
+        );
         facts.cpus[3].core = Some(2);
         assert_eq!(found(&facts), ["0,1", "2,3"], "one pair has");
         facts.cpus[3].core = Some(3);

@@ -96,7 +96,11 @@ impl FileSource for AskedPaths {
 fn every_file_that_is_read_is_kept_of_an_archive() {
     let mut files = told_files();
     let cache = |name: &str| format!("sys/devices/system/cpu/cpu0/cache/index0/{name}");
-    files.extend([(cache("level"), "1".to_owned()), (cache("type"), "Data".into()), (cache("shared_cpu_list"), "0".into())]);
+    files.extend([
+        (cache("level"), "1".to_owned()),
+        (cache("type"), "Data".into()),
+        (cache("shared_cpu_list"), "0".into()),
+    ]);
     files.push(("sys/devices/system/cpu/cpufreq/policy0/related_cpus".into(), "0".into()));
     let source = AskedPaths { root: Root::from_files(files), asked: RefCell::default() };
     topology::read_from(&source).unwrap();

@@ -154,7 +154,8 @@ pub fn agreed_numbers(
             continue;
         }
         wrong.extend(said.into_iter().copied().filter(|number| number.number != common));
-        believed.extend(members.into_iter().map(|member| (member, common)));
+        // A cpu without a number has that of its set.
+        believed.extend(set.iter().map(|member| (member, common)));
         believed.entry(*cpu).or_insert(common);
     }
     wrong.sort_by_key(|number| number.cpu);

@@ -140,9 +140,12 @@ fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies:
     };
     let largest =
         |sets: &Sets, cpu: u32| sets.get(&cpu).filter(|set| set.len() > 1).cloned().unwrap_or_else(|| around(cpu));
-    let package_numbers = sharing::agreed_numbers(reader, ("packages", GapSubject::Packages), &same.package, |cpu| largest(&packages, cpu));
+    let package_numbers = sharing::agreed_numbers(reader, ("packages", GapSubject::Packages), &same.package, |cpu| {
+        largest(&packages, cpu)
+    });
     let die_numbers: Vec<NumberedCpu> = die_numbers.into_iter().filter(|die| has_dies && die.number >= 0).collect();
-    let die_numbers = sharing::agreed_numbers(reader, ("dies", GapSubject::Dies), &die_numbers, |cpu| largest(&dies, cpu));
+    let die_numbers =
+        sharing::agreed_numbers(reader, ("dies", GapSubject::Dies), &die_numbers, |cpu| largest(&dies, cpu));
     let core_numbers = sharing::agreed_numbers(reader, ("cores", GapSubject::Cores), &same.core, |cpu| {
         threads.get(&cpu).cloned().unwrap_or_else(|| nothing(cpu))
     });

@@ -120,7 +120,8 @@ fn read_any_list(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReadi
         let is_grouped = groups[1..].iter().all(|group| group.text.trim_start_matches("0x").len() == 8);
         return if is_grouped { mask::read_hexadecimal(text) } else { read_masks(text) };
     }
-    let rules = ListSyntax { spaces: true, exclusion: true, dots: true, ..list::kernel_syntax(machine.possible.highest()) };
+    let rules =
+        ListSyntax { spaces: true, exclusion: true, dots: true, ..list::kernel_syntax(machine.possible.highest()) };
     if !text.text.contains(['"', '\'', '+']) {
         return Ok(NotationReading::from_order(list::read_list(text, rules)?));
     }
