@@ -177,7 +177,7 @@ impl PlacementExpression {
         self.term.has_node(&|node| matches!(node, TermNode::Near(_)))
     }
 
-    /// Returns true if the selected cpus depend on this part of the machine. Those of a list or mask depend on none.
+    /// Returns true if the selected cpus depend on this part of the machine; a list or mask depends on none.
     pub fn depends_on(&self, subject: GapSubject) -> bool {
         self.term.has_node(&|node| node.subjects().contains(&subject))
     }
@@ -189,7 +189,7 @@ impl PlacementExpression {
 }
 
 impl TermNode {
-    /// Returns the parts of the machine that decide which cpus this selects, without those of inner terms.
+    /// Returns the parts of the machine that decide which cpus this selects; inner terms have their own.
     fn subjects(&self) -> Vec<GapSubject> {
         match self {
             Self::List(_) | Self::Mask(_) | Self::Best { .. } | Self::Chain(..) => Vec::new(),
