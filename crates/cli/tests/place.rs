@@ -70,6 +70,35 @@ fn pasted_text_is_a_machine() {
     assert!(screen.contains("Not measured") && screen.contains("numactl -H"), "{screen}");
 }
 
+/// Fourteen cores without SMT, of two or three kinds by the sizes of their caches.
+const HYBRID: &str = "CPU(s): 14\nOn-line CPU(s) list: 0-13\nVendor ID: GenuineIntel\nThread(s) per core: 1\n\
+                      Core(s) per socket: 14\nSocket(s): 1\nL1d cache: 512 KiB (14 instances)\n\
+                      L2 cache: 24 MiB (7 instances)\nL3 cache: 24 MiB (1 instance)\nNUMA node0 CPU(s): 0-13\n";
+
+#[test]
+fn what_an_expression_rests_on_and_the_machine_lacks_is_one_line_of_standard_error() {
+    let place = TestPlace::new();
+    fs::write(place.path().join("hybrid.txt"), HYBRID).unwrap();
+    let run = |words: &[&str]| {
+        let output = place.corewise(&[&["place", "--machine", "hybrid.txt"], words].concat()).output().unwrap();
+        text(&output.stderr)
+    };
+    let caches = "shared caches: the summary of lscpu has 7 of L2, 1 of L3, and does not say which cpus share them; add the output of `lscpu -e`";
+    for form in [&["llc:0"][..], &["llc:0", "--as", "taskset"], &["llc:0", "--as", "systemd"], &["llc:0", "--json"]] {
+        let said = run(form);
+        assert!(said.starts_with("not measured: ") && said.contains(caches), "{form:?}: {said}");
+        let lines = said.lines().filter(|line| !line.starts_with("note: "));
+        assert_eq!((lines.count(), said.contains("kinds of cores")), (1, false), "{form:?}: {said}");
+    }
+    assert!(run(&["efficiency"]).contains("not measured: kinds of cores"));
+    assert!(run(&["spread(4, cluster)"]).contains(caches));
+    for settled in ["0-3", "0x55", "all - 0", "node:0", "core:3"] {
+        assert_eq!(run(&[settled, "--as", "list"]), "", "{settled}");
+    }
+    let known = place.corewise(&["place", "llc:0", "--machine", "2990wx", "--as", "list"]).output().unwrap();
+    assert_eq!(text(&known.stderr), "");
+}
+
 #[test]
 fn pasted_interrupts_show_which_queues_share_a_cpu() {
     let place = TestPlace::new();

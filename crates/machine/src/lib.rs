@@ -31,7 +31,7 @@ pub mod vocabulary;
 pub mod worth;
 
 pub use cpu_set::CpuSet;
-pub use gap::Gap;
+pub use gap::{Gap, GapSubject};
 pub use level::Level;
 pub use machine::Machine;
 pub use suggested_command::SuggestedCommand;

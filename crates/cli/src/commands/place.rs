@@ -9,11 +9,11 @@ pub mod screen;
 pub mod task;
 mod who;
 
-use corewise_machine::Machine;
 use corewise_machine::placement::notation::{
     self, Notation, NotationChoice, NotationError, NotationLine, NotationReading,
 };
 use corewise_machine::placement::{ExcludedCpus, ExclusionReason, PlacementExpression};
+use corewise_machine::{Gap, Machine};
 
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::machine::{self, ChosenMachine, MachineChoice};
@@ -56,6 +56,7 @@ fn run(request: &PlaceRequest, settings: &ProgramSettings) -> Result<CommandExit
         return who::run(request, &machine, settings);
     }
     let (expression, read) = parse_written(request, &machine)?;
+    print_gaps(&expression, &machine);
     let resolution = match request.machine {
         MachineChoice::Here => resolve_here(&expression, &machine, settings)?,
         _ => resolve_elsewhere(&expression, &machine)?,
@@ -72,6 +73,15 @@ fn run(request: &PlaceRequest, settings: &ProgramSettings) -> Result<CommandExit
         _ => show_result(settings, || PlaceDocument::new(&placed), || draw_screen(&placed, settings.width))?,
     }
     Ok(CommandExit::Done)
+}
+
+/// Prints the gaps that make the selected cpus uncertain, on one line of standard error.
+fn print_gaps(expression: &PlacementExpression, machine: &Machine) {
+    let concerns = |gap: &&Gap| gap.subjects.iter().any(|subject| expression.depends_on(*subject));
+    let gaps: Vec<String> = machine.gaps.iter().filter(concerns).map(Gap::to_string).collect();
+    if !gaps.is_empty() {
+        print_message(&format!("not measured: {}", gaps.join(" · ")));
+    }
 }
 
 /// Parses the expression, in our language or another tool's notation.

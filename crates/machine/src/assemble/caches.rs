@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::partition;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
 use crate::machine::{Cache, Llc, MachineObject};
-use crate::{CpuSet, Gap};
+use crate::{CpuSet, Gap, GapSubject};
 
 /// Least size of an L3 with stacked cache, in bytes: 64 MiB. A Zen die has 32 MiB of its own, 96 MiB with the stack.
 const STACKED_LEAST_BYTES: u64 = 64 << 20;
@@ -81,7 +81,7 @@ pub fn list_llcs(facts: &MachineFacts, packages: &[MachineObject], cores: &[Mach
 pub fn missing_llc_gap(llcs: &[Llc]) -> Option<Gap> {
     let unknown = llcs.iter().filter(|llc| llc.level.is_none()).fold(CpuSet::new(), |all, llc| all.union(&llc.cpus));
     let why = format!("no L2 or L3 that cores share is reported for cpus {unknown}; their package is used as llc");
-    (!unknown.is_empty()).then(|| Gap::new("shared caches", why))
+    (!unknown.is_empty()).then(|| Gap::new("shared caches", why).about(&[GapSubject::Caches]))
 }
 
 fn last_level_cache(cpu: &CpuFacts) -> Option<&CacheFacts> {

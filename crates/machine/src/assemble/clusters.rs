@@ -9,7 +9,7 @@ use crate::machine::{Llc, MachineObject};
 
 /// Returns the clusters, in order of their lowest cpu; each consists of whole cores.
 pub fn build_clusters(facts: &MachineFacts, found_cores: &[MachineObject], llcs: &[Llc]) -> Vec<MachineObject> {
-    let modules = cores::has_modules(&facts.processor);
+    let modules = cores::lists_modules(facts);
     let core_of = SetLookup::from_sets(&facts.cpus, found_cores.iter().map(|core| &core.cpus));
     let llc_of = SetLookup::from_sets(&facts.cpus, llcs.iter().map(|llc| &llc.cpus));
     let shared: Vec<CpuSet> = facts

@@ -1,6 +1,6 @@
 //! Cores: sets of SMT siblings. The two cores of a Bulldozer module are not siblings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::partition;
 use crate::CpuSet;
@@ -16,9 +16,27 @@ pub fn has_modules(processor: &ProcessorFacts) -> bool {
     processor.vendor.as_deref() == Some("AuthenticAMD") && processor.family == Some(0x15)
 }
 
+/// Returns true if the listed thread siblings are the cores of modules: the processor has such, or it is unknown and all siblings have
+/// core numbers of their own, which threads of a core never have.
+pub fn lists_modules(facts: &MachineFacts) -> bool {
+    has_modules(&facts.processor) || facts.processor == ProcessorFacts::default() && numbers_differ(&facts.cpus)
+}
+
+/// Returns true if there are siblings, in pairs, and the two of each pair have different core numbers.
+fn numbers_differ(cpus: &[CpuFacts]) -> bool {
+    let core: BTreeMap<u32, Option<i64>> = cpus.iter().map(|cpu| (cpu.number, cpu.core)).collect();
+    let siblings = |cpu: &CpuFacts| cpu.thread_siblings.clone().filter(|set| set.len() > 1);
+    let mut pairs = cpus.iter().filter_map(siblings).peekable();
+    let differs = |pair: CpuSet| {
+        let numbers: BTreeSet<i64> = pair.iter().filter_map(|cpu| core.get(&cpu).copied().flatten()).collect();
+        (pair.len(), numbers.len()) == (2, 2)
+    };
+    pairs.peek().is_some() && pairs.all(differs)
+}
+
 /// Returns the cores, in order of their lowest cpu.
 pub fn build_cores(facts: &MachineFacts) -> Vec<MachineObject> {
-    let modules = has_modules(&facts.processor).then_some(facts.system.hypervisor.is_some());
+    let modules = lists_modules(facts).then_some(facts.system.hypervisor.is_some());
     let numbered = group_by_numbers(&facts.cpus);
     let siblings: BTreeMap<u32, CpuSet> =
         facts.cpus.iter().filter_map(|cpu| Some((cpu.number, find_siblings(cpu, &numbered, modules)?))).collect();
@@ -95,6 +113,15 @@ mod tests {
             cpu.thread_siblings = Some(parse_set(["0-1", "2-3"][cpu.number as usize / 2]));
             cpu.core = Some(i64::from(cpu.number));
         });
+        assert_eq!(
+            found(&facts),
+            ["0", "1", "2", "3"],
+            "threads of a core have one number, on an unknown processor too"
+        );
+        facts.cpus[3].core = Some(2);
+        assert_eq!(found(&facts), ["0,1", "2,3"], "one pair has");
+        facts.cpus[3].core = Some(3);
+        facts.processor = ProcessorFacts { vendor: Some("GenuineIntel".into()), ..bulldozer_facts() };
         assert_eq!(found(&facts), ["0,1", "2,3"], "on any other processor they are threads");
         facts.processor = bulldozer_facts();
         assert_eq!(found(&facts), ["0", "1", "2", "3"]);

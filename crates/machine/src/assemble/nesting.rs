@@ -1,14 +1,18 @@
 //! Checks that the levels of an assembled machine nest.
 
 use crate::machine::LevelCrossing;
-use crate::{CpuSet, Gap, Level, Machine};
+use crate::{CpuSet, Gap, GapSubject, Level, Machine};
 
 /// Returns a gap if levels cut across each other, with the files that list the objects: one crossing of each two levels.
 pub fn crossing_gap(machine: &Machine, files: &[(Level, String)]) -> Option<Gap> {
     let crossings = machine.level_crossings();
     let described: Vec<String> = crossings.iter().map(|crossing| describe_crossing(crossing, files)).collect();
-    (!described.is_empty())
-        .then(|| Gap::new("levels that nest", format!("the system contradicts itself: {}", described.join("; "))))
+    let crossed = crossings.iter().flat_map(|crossing| [crossing.level, crossing.across]);
+    let mut subjects: Vec<GapSubject> = crossed.filter_map(GapSubject::from_level).collect();
+    subjects.sort_unstable();
+    subjects.dedup();
+    let why = format!("the system contradicts itself: {}", described.join("; "));
+    (!described.is_empty()).then(|| Gap::new("levels that nest", why).about(&subjects))
 }
 
 /// Describes a crossing: "node 2-5 lies in several objects of the level package: 0-3 and 4-7 (FILES)".

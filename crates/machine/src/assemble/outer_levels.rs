@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::partition;
 use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
 use crate::machine::{MachineObject, NumaNode};
-use crate::{CpuSet, Gap};
+use crate::{CpuSet, Gap, GapSubject};
 
 /// Returns the packages, in order of their lowest cpu: by number if the numbers are unique. If they are not, or if there are none (-1 on
 /// s390), the lists of cpus decide. Cpus without both are one package.
@@ -143,13 +143,15 @@ pub fn node_gaps(facts: &MachineFacts, nodes: &[NumaNode], online: &CpuSet) -> O
         return None;
     }
     if facts.nodes.is_empty() {
-        return Some(Gap::new("NUMA nodes", "they are not reported; all cpus are treated as one node"));
+        let why = "they are not reported; all cpus are treated as one node";
+        return Some(Gap::new("NUMA nodes", why).about(&[GapSubject::Nodes]));
     }
     let placed = nodes.iter().fold(CpuSet::new(), |all, node| all.union(&node.cpus));
     let missing = online.difference(&placed);
     let files: Vec<&str> = facts.nodes.iter().filter_map(|node| node.file.as_deref()).take(MOST_NAMED).collect();
     let by = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
-    (!missing.is_empty()).then(|| Gap::new("NUMA nodes", format!("the online cpus {missing} are in no node{by}")))
+    let why = format!("the online cpus {missing} are in no node{by}");
+    (!missing.is_empty()).then(|| Gap::new("NUMA nodes", why).about(&[GapSubject::Nodes]))
 }
 
 /// Maximum files named in a gap.

@@ -2,7 +2,7 @@
 
 use super::cores;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
-use crate::{CpuSet, Gap};
+use crate::{CpuSet, Gap, GapSubject};
 
 /// Returns the facts with `cpus` ascending, unique and online. Every set of a cpu is cut to online cpus and includes the cpu itself; an
 /// implausible set becomes the cpu alone.
@@ -19,7 +19,7 @@ pub fn tidy_facts(mut facts: MachineFacts) -> MachineFacts {
     for cpu in &mut facts.cpus {
         cut_sets(cpu, &online, &mut done);
     }
-    if cores::has_modules(&facts.processor) {
+    if cores::lists_modules(&facts) {
         facts.cpus.iter_mut().for_each(share_module_caches);
     }
     facts
@@ -29,7 +29,8 @@ pub fn tidy_facts(mut facts: MachineFacts) -> MachineFacts {
 pub fn allowed_cpus(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) -> CpuSet {
     let Some(allowed) = allowed else { return online.clone() };
     if allowed.is_disjoint(online) && !online.is_empty() {
-        gaps.push(Gap::new("allowed cpus", format!("none of the allowed cpus {allowed} is online")));
+        let why = format!("none of the allowed cpus {allowed} is online");
+        gaps.push(Gap::new("allowed cpus", why).about(&[GapSubject::Cpus]));
         return online.clone();
     }
     allowed.intersection(online)

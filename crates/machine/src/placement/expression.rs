@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::ObjectIndices;
 use super::order::format_list;
 use crate::vocabulary::vocabulary;
-use crate::{CpuSet, Level};
+use crate::{CpuSet, GapSubject, Level};
 
 /// An expression of the placement language. Prints as a text with the same meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,9 +177,45 @@ impl PlacementExpression {
         self.term.has_node(&|node| matches!(node, TermNode::Near(_)))
     }
 
+    /// Returns true if the selected cpus depend on this part of the machine; a list or mask depends on none.
+    pub fn depends_on(&self, subject: GapSubject) -> bool {
+        self.term.has_node(&|node| node.subjects().contains(&subject))
+    }
+
     /// Returns true if the expression has the name `quiet`, which needs a survey.
     pub(super) fn needs_survey(&self) -> bool {
         self.term.has_node(&|node| *node == TermNode::Name(CpuSetName::Quiet))
+    }
+}
+
+impl TermNode {
+    /// Returns the parts of the machine that decide which cpus this selects; inner terms have their own.
+    fn subjects(&self) -> Vec<GapSubject> {
+        match self {
+            Self::List(_) | Self::Mask(_) | Self::Best { .. } | Self::Chain(..) => Vec::new(),
+            Self::Not(_) => vec![GapSubject::Cpus],
+            Self::Near(_) => vec![GapSubject::Nodes],
+            Self::Name(name) => name.subjects().to_vec(),
+            Self::Objects { level, .. } => GapSubject::from_level(*level).into_iter().collect(),
+            // Cpus of one core are the last that a pattern takes, or the first.
+            Self::Pattern { level, .. } => {
+                GapSubject::from_level(*level).into_iter().chain([GapSubject::Cores]).collect()
+            }
+        }
+    }
+}
+
+impl CpuSetName {
+    const fn subjects(self) -> &'static [GapSubject] {
+        match self {
+            Self::All | Self::Online | Self::Isolated => &[GapSubject::Cpus],
+            Self::Performance | Self::Efficiency => &[GapSubject::Kinds],
+            Self::LowPower => &[GapSubject::Kinds, GapSubject::Caches],
+            Self::Vcache | Self::Frequency => &[GapSubject::Caches],
+            Self::OnePerCore => &[GapSubject::Cores],
+            Self::WithMemory | Self::CheapMemory => &[GapSubject::Nodes],
+            Self::Quiet => &[],
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of recordings: what comes back is the same machine, and nothing else comes along.
 
 use super::*;
+use crate::root::is_wanted;
 
 fn recorded(root: &Root, packing: RecordingPacking) -> (RecordedMachine, Vec<u8>) {
     let mut bytes = Vec::new();
@@ -10,8 +11,12 @@ fn recorded(root: &Root, packing: RecordingPacking) -> (RecordedMachine, Vec<u8>
 
 /// A machine of which every file says something about its owner.
 fn told() -> Root {
+    Root::from_files(told_files())
+}
+
+fn told_files() -> Vec<(String, String)> {
     let cpu = "sys/devices/system/cpu";
-    Root::from_files([
+    vec![
         (
             "proc/cpuinfo".into(),
             "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n\nSerial : 10000000SECRET\n".to_owned(),
@@ -43,7 +48,7 @@ fn told() -> Root {
         (format!("{cpu}/cpu0/topology/core_id"), "0\n".into()),
         (format!("{cpu}/cpu1/topology/core_id"), "1\n".into()),
         (format!("{cpu}/cpu7/other"), "offline\n".into()),
-    ])
+    ]
 }
 
 #[test]
@@ -67,6 +72,43 @@ fn nothing_that_identifies_is_recorded() {
     assert!(!text.contains("secret") && !text.contains("5ec2e7"), "{text}");
     assert!(text.contains("cpu part : 0xd0c"), "the rest is there");
     assert!(recorded.files > 5 && recorded.text_bytes > 100);
+}
+
+/// A source that notes all paths that it is asked for.
+struct AskedPaths {
+    root: Root,
+    asked: RefCell<Vec<String>>,
+}
+
+impl FileSource for AskedPaths {
+    fn file_text(&self, path: &str) -> Option<Cow<'_, str>> {
+        self.asked.borrow_mut().push(path.to_owned());
+        self.root.read_text(path)
+    }
+
+    fn folder_names(&self, folder: &str) -> Vec<String> {
+        self.root.list_folder(folder)
+    }
+}
+
+/// An archive keeps only the wanted files, so a file that is read but not wanted counts on a machine and not in its recording.
+#[test]
+fn every_file_that_is_read_is_kept_of_an_archive() {
+    let mut files = told_files();
+    let cache = |name: &str| format!("sys/devices/system/cpu/cpu0/cache/index0/{name}");
+    files.extend([
+        (cache("level"), "1".to_owned()),
+        (cache("type"), "Data".into()),
+        (cache("shared_cpu_list"), "0".into()),
+    ]);
+    files.push(("sys/devices/system/cpu/cpufreq/policy0/related_cpus".into(), "0".into()));
+    let source = AskedPaths { root: Root::from_files(files), asked: RefCell::default() };
+    topology::read_from(&source).unwrap();
+    irq::read_from(&source);
+    // A recording has the cpus that a control group allows in the file of the process.
+    let is_kept = |path: &String| is_wanted(path) || path.starts_with("sys/fs/cgroup/");
+    let lost: Vec<String> = source.asked.into_inner().into_iter().filter(|path| !is_kept(path)).collect();
+    assert_eq!(lost, [""; 0]);
 }
 
 /// Some interfaces are called by their address: that is left out of names, too.

@@ -76,7 +76,7 @@ const OF_CPU: [&str; 24] = [
 ];
 
 /// Files of a folder `cacheN` of a cpu.
-const OF_CACHE: [&str; 5] = ["level", "type", "size", "shared_cpu_list", "shared_cpu_map"];
+const OF_CACHE: [&str; 6] = ["level", "type", "size", "shared_cpu_list", "shared_cpu_map", "id"];
 
 /// Files of a cpufreq policy, or of `cpufreq` in a cpu's folder.
 const OF_POLICY: [&str; 6] = [

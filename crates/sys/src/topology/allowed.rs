@@ -47,6 +47,22 @@ pub fn read_allowed(reader: &ValueReader) -> AllowedParts {
     AllowedParts { cpus: of(&CPUS), memory: of(&MEMORY) }
 }
 
+/// Adds a gap if the status of this process says nothing of its cpus, or of its memory although there are several nodes: then all are
+/// allowed.
+pub fn doubt_silence(reader: &ValueReader, node_count: usize) {
+    let Some(status) = reader.read_text(STATUS).filter(|text| !text.is_empty()) else { return };
+    for AllowedFiles { in_status, .. } in [CPUS].into_iter().chain((node_count > 1).then_some(MEMORY)) {
+        let has_value = |line: &str| {
+            let pair = line.strip_prefix(in_status).and_then(|rest| rest.split_once(':'));
+            pair.is_some_and(|(end, value)| ["", "_list"].contains(&end) && !value.trim().is_empty())
+        };
+        if !status.lines().any(has_value) {
+            let why = format!("{STATUS} does not have it, so all count as allowed");
+            reader.add_doubt(Gap::new(format!("{in_status} of this process"), why));
+        }
+    }
+}
+
 /// Returns the list in /proc/PID/status, or the mask beside it if the list is malformed.
 fn of_status(reader: &ValueReader, text: &str, files: &AllowedFiles) -> Option<CpuSet> {
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -167,6 +183,25 @@ mod tests {
         let mounts = ("proc/mounts", "x /sys/fs/cgroup cgroup2 rw 0 0\n");
         let group = ("proc/self/cgroup", "0::/a\n");
         assert_eq!(found(&[mounts, group, ("sys/fs/cgroup/a/cpuset.mems.effective", "0-5\n")]).0, "0-5");
+    }
+
+    #[test]
+    fn a_status_without_a_line_is_a_gap_if_it_could_say_something() {
+        let gaps = |text: &str, node_count| {
+            let root = Root::from_files([("proc/self/status", text)]);
+            let reader = ValueReader::new(&root);
+            doubt_silence(&reader, node_count);
+            reader.into_gaps().into_iter().map(|gap| gap.what).collect::<Vec<_>>()
+        };
+        let memory = ["Mems_allowed of this process"];
+        for misspelt in ["Mems_alllowed_list:\t0\n", "Mems_allowed_lost:\t0\n", "Mems_allowed_list:\t\n", ""] {
+            let status = format!("Cpus_allowed_list:\t0-3\n{misspelt}");
+            assert_eq!(gaps(&status, 2), memory, "{misspelt}");
+            assert_eq!(gaps(&status, 1), [""; 0], "there is no other node");
+        }
+        assert_eq!(gaps("Cpus_allowed:\tf\nMems_allowed:\t1\n", 2), [""; 0]);
+        assert_eq!(gaps("Name:\tx\n", 1), ["Cpus_allowed of this process"]);
+        assert_eq!(gaps("", 2), [""; 0], "no status");
     }
 
     #[test]

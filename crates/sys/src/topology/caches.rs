@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corewise_machine::assemble::agreement::SharingReading;
 use corewise_machine::facts::{CacheFacts, CacheKind};
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::limits::CPUS;
 use super::reader::ValueReader;
@@ -16,6 +16,8 @@ const BY_INDEX: [(u8, CacheKind); 4] =
 
 /// The files of a cache that list its cpus.
 const FILES: &[&str] = &["shared_cpu_list", "shared_cpu_map"];
+
+const SHARED: &[GapSubject] = &[GapSubject::Caches];
 
 const MOST_NAMED: usize = 4;
 
@@ -65,7 +67,9 @@ pub fn read_caches(
         let index: BTreeMap<u32, u32> = entries.iter().map(|entry| (entry.cpu, entry.index)).collect();
         let name = cache_name(level, kind);
         let what = format!("who shares the {name}");
-        let relation = SharingFiles { what: &what, files: FILES };
+        // No level of a machine follows from first-level caches.
+        let subjects = if level > 1 { SHARED } else { &[] };
+        let relation = SharingFiles { what: &what, files: FILES, subjects, repeats_numbers: true };
         let file = |cpu: u32, name: &str| Some(cache_file_path(cpu, *index.get(&cpu)?, name));
         // A first-level cache is a core's own on most processors, or a thread's on some virtual machines: only a core of one thread has no
         // lists of other threads to contradict its own.
@@ -92,7 +96,8 @@ pub fn read_caches(
     found.into_iter().map(|(cpu, caches)| (cpu, in_order(caches))).collect()
 }
 
-/// Returns the sets of equal numbers of caches of one level and kind, which newer kernels give beside the lists.
+/// Returns the sets of equal numbers of caches of one level and kind, which newer kernels give beside the lists. Caches of different kinds of
+/// core may have equal numbers.
 fn numbered_caches(reader: &ValueReader, entries: &[&CacheIndex]) -> Vec<SharingReading> {
     let number = |entry: &&CacheIndex| {
         let file = entry.file_path("id");
@@ -115,7 +120,8 @@ fn read_entries(reader: &ValueReader, cpu: u32) -> Vec<CacheIndex> {
         (0..found.iter().copied().max().unwrap_or(0)).filter(|index| !found.contains(index)).collect();
     if !missing.is_empty() && missing.len() < found.len() {
         let files: Vec<String> = missing.iter().map(|index| cache_file_path(cpu, *index, FILES[0])).collect();
-        reader.add_doubt(Gap::new("caches", format!("not there, although later caches are: {}", files.join("; "))));
+        let why = format!("not there, although later caches are: {}", files.join("; "));
+        reader.add_doubt(Gap::new("caches", why).about(SHARED));
         return found.into_iter().chain(missing).map(entry).collect();
     }
     found.into_iter().map(entry).collect()
@@ -183,7 +189,7 @@ fn sort_entries(reader: &ValueReader, entries: &[CacheIndex]) -> Vec<Option<Sort
     wrong.truncate(MOST_NAMED);
     if !wrong.is_empty() {
         let why = format!("files differ from those of the other cpus: {}", wrong.join("; "));
-        reader.add_doubt(Gap::new("caches", why));
+        reader.add_doubt(Gap::new("caches", why).about(SHARED));
     }
     sorts
 }
@@ -316,6 +322,26 @@ mod tests {
         let third =
             CacheFacts { level: 3, kind: CacheKind::Unified, size_bytes: None, shared_with: CpuSet::first_cpus(3) };
         assert_eq!((caches.get(&2), caches.get(&3)), (Some(&vec![third]), None));
+    }
+
+    #[test]
+    fn numbers_of_caches_part_cpus_but_do_not_join_them() {
+        let files = |lists: [&'static str; 6]| {
+            let of = |(cpu, list): (usize, &'static str)| {
+                let id = ["0", "1", "8", "0", "9", "10"][cpu];
+                [("level", "2"), ("type", "Unified"), ("shared_cpu_list", list), ("id", id)]
+                    .map(|(name, text)| (format!("cpu{cpu}/cache/index2/{name}"), text))
+            };
+            lists.into_iter().enumerate().flat_map(of).collect::<Vec<_>>()
+        };
+        let found = |lists| {
+            let files: Vec<(String, &str)> = files(lists);
+            let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+            found(&files, 6, &Sets::new()).1
+        };
+        assert_eq!(found(["0", "1", "2", "3", "4", "5"]), "", "cpus 0 and 3 have equal numbers of different caches");
+        let gap = found(["0-1", "0-1", "2", "3", "4", "5"]);
+        assert!(gap.contains("cpu0/cache/index2/shared_cpu_list says 0,1"), "two lists agree: {gap}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use corewise_machine::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
 use corewise_machine::machine::{ProcessorFacts, SystemFacts};
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::reader::ValueReader;
 use crate::root::CPUID;
@@ -59,7 +59,8 @@ fn doubt_unnamed(reader: &ValueReader, kinds: &[NamedKind], cpus: &CpuSet) {
     let left: Vec<String> =
         cpus.difference(&named).iter().map(|cpu| format!("{CPUID}/pu{cpu}")).take(MOST_NAMED).collect();
     if !kinds.is_empty() && !left.is_empty() {
-        reader.add_doubt(Gap::new("classes of cores", format!("no class is reported in {}", left.join("; "))));
+        let why = format!("no class is reported in {}", left.join("; "));
+        reader.add_doubt(Gap::new("classes of cores", why).about(&[GapSubject::Kinds]));
     }
 }
 

@@ -9,7 +9,7 @@ use corewise_machine::facts::{
     CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, MemoryKind, NamedKind, NodeFacts,
 };
 use corewise_machine::machine::{ProcessorFacts, SystemFacts};
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::cpuinfo::arm;
@@ -183,7 +183,7 @@ fn outside_gap(topology: Node) -> Option<Gap> {
     });
     let outside: Vec<String> = outside.take(MOST_NAMED).collect();
     let why = || format!("the export leaves out cpus that are not allowed: {}", outside.join("; "));
-    (!outside.is_empty()).then(|| Gap::new("cpus of NUMA nodes", why()))
+    (!outside.is_empty()).then(|| Gap::new("cpus of NUMA nodes", why()).about(&[GapSubject::Nodes]))
 }
 
 /// Maximum nodes named in a gap.
@@ -349,7 +349,8 @@ fn add_kinds(topology: Node, facts: &mut MachineFacts) {
     let named = facts.named_kinds.iter().fold(CpuSet::new(), |all, kind| all.union(&kind.cpus));
     let left: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).filter(|cpu| !named.contains(*cpu)).collect();
     if !named.is_empty() && !left.is_empty() {
-        facts.gaps.push(Gap::new("kinds of core", format!("the export names no class for cpus {left}")));
+        let why = format!("the export names no class for cpus {left}");
+        facts.gaps.push(Gap::new("kinds of core", why).about(&[GapSubject::Kinds]));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::facts::NodeFacts;
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::reader::ValueReader;
 
@@ -42,6 +42,10 @@ pub fn read_nodes(reader: &ValueReader, online: &CpuSet) -> Vec<NodeFacts> {
     nodes
 }
 
+fn node_gap(what: &str, why: String) -> Gap {
+    Gap::new(what, why).about(&[GapSubject::Nodes])
+}
+
 fn node_file(number: u32, name: &str) -> String {
     format!("{NODES}/node{number}/{name}")
 }
@@ -53,7 +57,8 @@ fn node_numbers(reader: &ValueReader, listed: &CpuSet, there: &CpuSet, online: &
     let absent = listed.difference(there);
     if !absent.is_empty() && !there.is_empty() {
         let files: Vec<String> = absent.iter().take(MOST_NAMED).map(|number| node_file(number, FILES[0])).collect();
-        reader.add_doubt(Gap::new("NUMA nodes", format!("{list} lists {absent}, without {}", files.join(", "))));
+        let why = format!("{list} lists {absent}, without {}", files.join(", "));
+        reader.add_doubt(node_gap("NUMA nodes", why));
     }
     let cpus = |numbers: &CpuSet| {
         let sets = numbers
@@ -66,7 +71,7 @@ fn node_numbers(reader: &ValueReader, listed: &CpuSet, there: &CpuSet, online: &
     if others.is_empty() || cpus(&believed) == *online || cpus(&others).is_subset(&cpus(&believed)) {
         return believed;
     }
-    reader.add_doubt(Gap::new("NUMA nodes", format!("{list} says {listed}, but nodes {others} have online cpus")));
+    reader.add_doubt(node_gap("NUMA nodes", format!("{list} says {listed}, but nodes {others} have online cpus")));
     believed.union(&others)
 }
 
@@ -116,7 +121,7 @@ fn divide_cpus(reader: &ValueReader, numbers: &CpuSet, online: &CpuSet) -> BTree
     let doubts: Vec<String> = wrong.take(MOST_NAMED).map(|(_, file, cpus)| format!("{file} says {cpus}")).collect();
     if !doubts.is_empty() {
         let why = format!("files contradict each other: {}", doubts.join("; "));
-        reader.add_doubt(Gap::new("cpus of NUMA nodes", why));
+        reader.add_doubt(node_gap("cpus of NUMA nodes", why));
     }
     sets
 }
@@ -134,7 +139,7 @@ fn one_for_all(reader: &ValueReader, nodes: &[NodeFacts], online: &CpuSet) -> Op
         nodes.len(),
         node_file(first.number, name)
     );
-    reader.add_doubt(Gap::new("NUMA nodes", why));
+    reader.add_doubt(node_gap("NUMA nodes", why));
     let memory = nodes.iter().filter_map(|node| node.memory_bytes).reduce(|a, b| a.saturating_add(b));
     Some(NodeFacts { number: first.number, cpus: online.clone(), memory_bytes: memory, ..NodeFacts::default() })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::cpuinfo::CpuInfo;
 use super::limits::CPUS;
@@ -122,7 +122,8 @@ impl OnlineSources {
             }
         }));
         said.extend(present.map(|present| format!("{CPUS}/present: {present}")));
-        Some(Gap::new("online cpus", format!("sources contradict each other, {online} is used; {}", said.join("; "))))
+        let why = format!("sources contradict each other, {online} is used; {}", said.join("; "));
+        Some(Gap::new("online cpus", why).about(&[GapSubject::Cpus]))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use corewise_machine::cpu_set::CpuSetError;
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::limits::{LARGEST_CPU, larger_cpus};
 use crate::root::FileSource;
@@ -110,10 +110,9 @@ impl<'a> ValueReader<'a> {
         let text = self.read_text(path)?;
         let number = trim_text(&text).parse().ok();
         if number.is_none() && !trim_text(&text).starts_with('<') {
-            self.add_gap(Gap::new(
-                format!("the number in {path}"),
-                format!("it is \"{}\"", start_of_text(trim_text(&text))),
-            ));
+            let why = format!("it is \"{}\"", start_of_text(trim_text(&text)));
+            let gap = Gap::new(format!("the number in {path}"), why);
+            self.add_gap(gap.about(subject_of_path(path).as_slice()));
         }
         number
     }
@@ -164,7 +163,8 @@ impl<'a> ValueReader<'a> {
         match parse(trim_text(&text)) {
             Ok(set) => Some(self.readable_cpus(set)),
             Err(error) => {
-                self.add_gap(Gap::new(format!("the cpus in {path}"), error.to_string()));
+                let gap = Gap::new(format!("the cpus in {path}"), error.to_string());
+                self.add_gap(gap.about(subject_of_path(path).as_slice()));
                 None
             }
         }
@@ -179,13 +179,30 @@ impl FileAnswers {
             return None;
         }
         let more = missing.len().saturating_sub(MOST_MISSING);
+        let subjects: BTreeSet<GapSubject> = missing.iter().filter_map(|path| subject_of_path(path)).collect();
         missing.truncate(MOST_MISSING);
         missing.extend((more > 0).then(|| format!("{more} more")));
-        Some(Gap::new(
-            "files of some cpus or nodes",
-            format!("missing, though others have them: {}", missing.join(", ")),
-        ))
+        let why = format!("missing, though others have them: {}", missing.join(", "));
+        Some(Gap::new("files of some cpus or nodes", why).about(&subjects.into_iter().collect::<Vec<_>>()))
     }
+}
+
+/// Parts of paths, with the part of the machine that the file decides; the first that fits counts.
+const SUBJECTS: [(&str, GapSubject); 10] = [
+    ("/cache/index", GapSubject::Caches),
+    ("/topology/cluster", GapSubject::Caches),
+    ("/topology/die", GapSubject::Dies),
+    ("/topology/package", GapSubject::Packages),
+    ("/topology/core_siblings", GapSubject::Packages),
+    ("/topology/physical_package", GapSubject::Packages),
+    ("/topology/core", GapSubject::Cores),
+    ("/topology/thread", GapSubject::Cores),
+    ("/system/node/", GapSubject::Nodes),
+    ("sys/devices/cpu_", GapSubject::Kinds),
+];
+
+fn subject_of_path(path: &str) -> Option<GapSubject> {
+    SUBJECTS.iter().find(|(part, _)| path.contains(part)).map(|(_, subject)| *subject)
 }
 
 /// Returns the path of a cpu's or node's file without its number, if each of them should have it. Files of cpufreq, and the switches of

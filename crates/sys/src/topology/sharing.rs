@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::assemble::agreement::{self, SharingReading};
-use corewise_machine::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap, GapSubject};
 
 use super::reader::ValueReader;
 
@@ -15,28 +15,52 @@ pub type Sets = BTreeMap<u32, CpuSet>;
 pub struct SharingFiles<'a> {
     pub what: &'a str,
     pub files: &'static [&'static str],
+    pub subjects: &'static [GapSubject],
+    /// Whether equal numbers may be of several sets, so that only different ones say something.
+    pub repeats_numbers: bool,
 }
 
 /// The threads of a core.
 pub const THREADS: SharingFiles<'static> = SharingFiles {
     what: "thread siblings",
     files: &["core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"],
+    subjects: &[GapSubject::Cores],
+    repeats_numbers: false,
 };
 /// The kernel's clusters.
-pub const CLUSTERS: SharingFiles<'static> =
-    SharingFiles { what: "clusters", files: &["cluster_cpus_list", "cluster_cpus"] };
+pub const CLUSTERS: SharingFiles<'static> = SharingFiles {
+    what: "clusters",
+    files: &["cluster_cpus_list", "cluster_cpus"],
+    subjects: &[GapSubject::Caches],
+    repeats_numbers: false,
+};
 /// The cpus of a die.
-pub const DIES: SharingFiles<'static> = SharingFiles { what: "dies", files: &["die_cpus_list", "die_cpus"] };
+pub const DIES: SharingFiles<'static> = SharingFiles {
+    what: "dies",
+    files: &["die_cpus_list", "die_cpus"],
+    subjects: &[GapSubject::Dies],
+    repeats_numbers: false,
+};
 /// The cpus of a book and of a drawer, which contain packages (s390).
-pub const BOOKS: SharingFiles<'static> =
-    SharingFiles { what: "books", files: &["book_siblings_list", "book_siblings"] };
+pub const BOOKS: SharingFiles<'static> = SharingFiles {
+    what: "books",
+    files: &["book_siblings_list", "book_siblings"],
+    subjects: &[GapSubject::Packages],
+    repeats_numbers: false,
+};
 /// See [`BOOKS`].
-pub const DRAWERS: SharingFiles<'static> =
-    SharingFiles { what: "drawers", files: &["drawer_siblings_list", "drawer_siblings"] };
+pub const DRAWERS: SharingFiles<'static> = SharingFiles {
+    what: "drawers",
+    files: &["drawer_siblings_list", "drawer_siblings"],
+    subjects: &[GapSubject::Packages],
+    repeats_numbers: false,
+};
 /// The cpus of a package.
 pub const PACKAGES: SharingFiles = SharingFiles {
     what: "packages",
     files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"],
+    subjects: &[GapSubject::Packages],
+    repeats_numbers: false,
 };
 
 /// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `numbered` are the sets of
@@ -55,10 +79,22 @@ pub fn agreed_sets(
         Some(SharingReading { cpu, cpus, file, number: None })
     };
     let of = |cpu: u32| relation.files.iter().map(move |name| (cpu, *name));
-    let listed = online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect();
+    let listed: Vec<SharingReading> = online.iter().flat_map(of).filter_map(|(cpu, name)| reading(cpu, name)).collect();
+    let numbered = if relation.repeats_numbers { cut_to_lists(numbered, &listed) } else { numbered };
     let agreement = agreement::agree_on_sets(relation.what, online, listed, numbered, usual);
-    agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap));
+    agreement.gap.into_iter().for_each(|gap| reader.add_doubt(gap.about(relation.subjects)));
     agreement.sets
+}
+
+/// Cuts the sets of equal numbers to the cpus that the list of each cpu has. A cpu without a list has none.
+fn cut_to_lists(numbered: Vec<SharingReading>, listed: &[SharingReading]) -> Vec<SharingReading> {
+    let mut lists: BTreeMap<u32, &CpuSet> = BTreeMap::new();
+    listed.iter().for_each(|reading| _ = lists.entry(reading.cpu).or_insert(&reading.cpus));
+    let cut = |reading: SharingReading| {
+        let list = lists.get(&reading.cpu).filter(|list| list.contains(reading.cpu))?;
+        Some(SharingReading { cpus: reading.cpus.intersection(list), ..reading })
+    };
+    numbered.into_iter().filter_map(cut).collect()
 }
 
 /// A number that a file gives for a cpu.
@@ -94,7 +130,7 @@ pub fn group_by_numbers<K: Ord>(numbers: &[NumberedCpu], place: impl Fn(u32) -> 
 /// are a gap.
 pub fn agreed_numbers(
     reader: &ValueReader,
-    what: &str,
+    (what, subject): (&str, GapSubject),
     given: &[NumberedCpu],
     set_of: impl Fn(u32) -> CpuSet,
 ) -> BTreeMap<u32, i64> {
@@ -118,7 +154,8 @@ pub fn agreed_numbers(
             continue;
         }
         wrong.extend(said.into_iter().copied().filter(|number| number.number != common));
-        believed.extend(members.into_iter().map(|member| (member, common)));
+        // A cpu without a number has that of its set.
+        believed.extend(set.iter().map(|member| (member, common)));
         believed.entry(*cpu).or_insert(common);
     }
     wrong.sort_by_key(|number| number.cpu);
@@ -132,13 +169,13 @@ pub fn agreed_numbers(
             format!("{} says {}, but {used} is used{against}", number.file, number.number)
         };
         let why = wrong.iter().map(said).collect::<Vec<_>>().join("; ");
-        reader.add_doubt(Gap::new(what, format!("files contradict each other: {why}")));
+        reader.add_doubt(Gap::new(what, format!("files contradict each other: {why}")).about(&[subject]));
     }
     believed
 }
 
 /// Adds a gap if cpus of one set have different numbers; each keeps its own.
-pub fn doubt_unequal(reader: &ValueReader, what: &str, given: &[NumberedCpu], sets: &BTreeSet<CpuSet>) {
+pub fn doubt_unequal(reader: &ValueReader, given: &[NumberedCpu], sets: &BTreeSet<CpuSet>) {
     let of: BTreeMap<u32, &NumberedCpu> = given.iter().map(|number| (number.cpu, number)).collect();
     let members = sets.iter().map(|set| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
     let unequal = members.filter(|numbers| numbers.iter().any(|number| number.number != numbers[0].number));
@@ -146,7 +183,8 @@ pub fn doubt_unequal(reader: &ValueReader, what: &str, given: &[NumberedCpu], se
     let said: Vec<String> =
         unequal.flat_map(|numbers| numbers.iter().map(said).collect::<Vec<_>>()).take(MOST_NAMED).collect();
     if !said.is_empty() {
-        reader.add_doubt(Gap::new(what, format!("siblings of one core differ: {}", said.join("; "))));
+        let why = format!("siblings of one core differ: {}", said.join("; "));
+        reader.add_doubt(Gap::new("kinds of cores", why).about(&[GapSubject::Kinds]));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::assemble::agreement::SharingReading;
-use corewise_machine::facts::{CoreType, CpuFacts, MachineFacts, NamedKind};
-use corewise_machine::{CpuSet, Gap, Level};
+use corewise_machine::facts::{CoreType, CpuFacts, MachineFacts, NamedKind, ProcessorFacts};
+use corewise_machine::{CpuSet, Gap, GapSubject, Level};
 
 use super::cpuinfo::CpuInfo;
 use super::frequency::FrequencyPolicies;
@@ -23,17 +23,22 @@ pub fn read_facts(reader: &ValueReader) -> MachineFacts {
     let online = online::read_online(reader, &info).or_else(|| allowed.cpus.clone()).unwrap_or_default();
     let mut nodes = nodes::read_nodes(reader, &online);
     memory::add_kinds(reader, &mut nodes);
+    allowed::doubt_silence(reader, nodes.len());
     let frequencies = frequency::read_frequencies(reader, &online);
     let cpus = read_cpus(reader, &online, &info, &frequencies);
     if !cpus.is_empty() && cpus.iter().all(|cpu| cpu.package.is_none() && cpu.thread_siblings.is_none()) {
         let why = format!("neither {CPUS}/cpu*/topology nor proc/cpuinfo says them; each cpu is treated as a core");
-        reader.add_gap(Gap::new("packages and cores", why));
+        reader.add_gap(Gap::new("packages and cores", why).about(&[GapSubject::Packages, GapSubject::Cores]));
     }
     let mut named_kinds = named_kinds(reader, &online);
     if named_kinds.is_empty() && cpus.iter().all(|cpu| cpu.capacity.is_none()) {
         named_kinds = info.kinds_by_design(&online, reader);
     }
     let processor = info.read_processor(&cpus, reader);
+    if processor == ProcessorFacts::default() && cpus.iter().any(has_siblings) {
+        let why = "proc/cpuinfo does not name it; whether siblings are threads or the cores of a module follows from their core numbers";
+        reader.add_gap(Gap::new("the processor", why).about(&[GapSubject::Cores, GapSubject::Caches]));
+    }
     memory::add_on_package(&processor, &mut nodes);
     let file = |name: &str| reader.read_list(&format!("{CPUS}/{name}"));
     let present = file("present").or_else(|| plugged_in(reader));
@@ -87,6 +92,10 @@ fn present_within(
     Some(if online.is_subset(possible) { present.intersection(possible) } else { present })
 }
 
+fn has_siblings(cpu: &CpuFacts) -> bool {
+    cpu.thread_siblings.as_ref().is_some_and(|set| set.len() > 1)
+}
+
 fn plugged_in(reader: &ValueReader) -> Option<CpuSet> {
     let numbers = reader.numbered_cpus(CPUS, "cpu");
     (!numbers.is_empty()).then_some(numbers)
@@ -121,7 +130,7 @@ fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies:
         let number =
             |cpu| Some(NumberedCpu { cpu, number: reader.read_number(&file(cpu, name))?, file: file(cpu, name) });
         let given: Vec<NumberedCpu> = online.iter().filter_map(number).collect();
-        sharing::doubt_unequal(reader, "kinds of cores", &given, &cores);
+        sharing::doubt_unequal(reader, &given, &cores);
     }
     let nothing = |cpu: u32| CpuSet::from_cpu(cpu);
     let around = |cpu: u32| {
@@ -131,10 +140,13 @@ fn read_cpus(reader: &ValueReader, online: &CpuSet, info: &CpuInfo, frequencies:
     };
     let largest =
         |sets: &Sets, cpu: u32| sets.get(&cpu).filter(|set| set.len() > 1).cloned().unwrap_or_else(|| around(cpu));
-    let package_numbers = sharing::agreed_numbers(reader, "packages", &same.package, |cpu| largest(&packages, cpu));
+    let package_numbers = sharing::agreed_numbers(reader, ("packages", GapSubject::Packages), &same.package, |cpu| {
+        largest(&packages, cpu)
+    });
     let die_numbers: Vec<NumberedCpu> = die_numbers.into_iter().filter(|die| has_dies && die.number >= 0).collect();
-    let die_numbers = sharing::agreed_numbers(reader, "dies", &die_numbers, |cpu| largest(&dies, cpu));
-    let core_numbers = sharing::agreed_numbers(reader, "cores", &same.core, |cpu| {
+    let die_numbers =
+        sharing::agreed_numbers(reader, ("dies", GapSubject::Dies), &die_numbers, |cpu| largest(&dies, cpu));
+    let core_numbers = sharing::agreed_numbers(reader, ("cores", GapSubject::Cores), &same.core, |cpu| {
         threads.get(&cpu).cloned().unwrap_or_else(|| nothing(cpu))
     });
     let cpu = |number: u32| {
@@ -237,7 +249,7 @@ fn named_kinds(reader: &ValueReader, online: &CpuSet) -> Vec<NamedKind> {
         };
         let said: Vec<String> = classes.iter().map(said).collect();
         let why = format!("a cpu of {online} is in none of these, or in two: {}", said.join("; "));
-        reader.add_doubt(Gap::new("kinds of core", why));
+        reader.add_doubt(Gap::new("kinds of core", why).about(&[GapSubject::Kinds]));
     }
     kinds
 }

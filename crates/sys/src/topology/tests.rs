@@ -27,6 +27,19 @@ fn without_anything_else_the_allowed_cpus_are_the_machine() {
     assert_eq!((found.online.to_string(), found.allowed.to_string()), ("1,2".into(), "1,2".into()));
 }
 
+/// A text that was cut: the last cpu has no package there, and shares a cache with others.
+#[test]
+fn a_cpu_without_a_number_is_in_the_package_of_those_that_share_with_it() {
+    let cpu =
+        |number: u32| (format!("sys/devices/system/cpu/cpu{number}/cache/index3/shared_cpu_list"), "0-3".to_owned());
+    let entry = |number: u32| format!("processor : {number}\nphysical id : 0\ncore id : {number}\n\n");
+    let cpuinfo = (0..3).map(entry).collect::<String>() + "processor : 3\n";
+    let files = (0..4).map(cpu).chain([("proc/cpuinfo".to_owned(), cpuinfo)]);
+    let online = ("sys/devices/system/cpu/online".to_owned(), "0-3\n".to_owned());
+    let found = read_machine(&Root::from_files(files.chain([online]))).unwrap();
+    assert_eq!(found.packages.len(), 1, "{:?}", found.packages);
+}
+
 #[test]
 fn one_cpu_is_a_machine() {
     let found = machine(&[("sys/devices/system/cpu/online", "0\n")]).unwrap();

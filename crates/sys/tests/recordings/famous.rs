@@ -212,6 +212,7 @@ fn fake_kinds(machine: &Machine) {
     2 package, 6 node, 2 die, 2 llc, 12 cluster, 12 core, 24 cpu
     performance 12-23 (cpu_capacity 1025)
     efficiency 0-11 (cpu_capacity 234)
+    gap: the processor: proc/cpuinfo does not name it; whether siblings are threads or the cores of a module follows from their core numbers
     gap: cpus of NUMA nodes: files contradict each other: sys/devices/system/node/node4/cpumap says 16-23; sys/devices/system/node/node5/cpumap says 12-23
     gap: NUMA nodes: the online cpus 4-7 are in no node (sys/devices/system/node/node0/cpulist, sys/devices/system/node/node1/cpulist, sys/devices/system/node/node2/cpulist, sys/devices/system/node/node3/cpulist, sys/devices/system/node/node4/cpulist, sys/devices/system/node/node5/cpulist)
     gap: shared caches: no L2 or L3 that cores share is reported for cpus 0-23; their package is used as llc

@@ -216,7 +216,10 @@ impl MutantRecording {
 
 /// What must be the same.
 fn shape(machine: &Machine) -> String {
-    let mut text = format!("{} {} {:?}\n", machine.online, machine.allowed, machine.allowed_memory);
+    // Without a word about memory all nodes are allowed.
+    let nodes: CpuSet = machine.nodes.iter().map(|node| node.number).collect();
+    let memory = machine.allowed_memory.as_ref().unwrap_or(&nodes);
+    let mut text = format!("{} {} {memory}\n", machine.online, machine.allowed);
     for level in machine.levels_present() {
         let _ = writeln!(text, "{level} {:?}", machine.objects_of(level));
     }

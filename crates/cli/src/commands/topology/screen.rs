@@ -193,8 +193,7 @@ fn draw_gaps(machine: &Machine, width: usize) -> Vec<StyledLine> {
     }
     let mut lines = vec![StyledLine::new().strong("Not measured")];
     for gap in &machine.gaps {
-        let cure = gap.cure.as_ref().map(|cure| format!("; {cure}")).unwrap_or_default();
-        lines.extend(wrap_line(&StyledLine::new().plain(format!("  {}: {}{cure}", gap.what, gap.why)), width, 4));
+        lines.extend(wrap_line(&StyledLine::new().plain(format!("  {gap}")), width, 4));
     }
     lines
 }

@@ -105,8 +105,15 @@ impl LibvirtPins {
     }
 }
 
-const RULES: ListSyntax =
-    ListSyntax { spaces: false, stride: false, group: false, last: None, descending: false, exclusion: true };
+const RULES: ListSyntax = ListSyntax {
+    spaces: false,
+    stride: false,
+    group: false,
+    last: None,
+    descending: false,
+    exclusion: true,
+    dots: false,
+};
 
 /// Elements and commands by which a text is recognized.
 const MARKS: [&str; 9] = [

@@ -20,6 +20,8 @@ pub(super) struct ListSyntax {
     pub descending: bool,
     /// `^3` removes cpu 3.
     pub exclusion: bool,
+    /// `4..8` is `4-8`.
+    pub dots: bool,
 }
 
 /// Returns the rules of the kernel's own lists, as in files of /sys and on the kernel command line.
@@ -81,7 +83,9 @@ fn read_range(item: TextPiece<'_>, rules: ListSyntax) -> Result<Vec<u32>, TextFa
         Some((bounds, stride)) if rules.stride => (bounds, Some(stride)),
         _ => (item, None),
     };
-    let (first, last) = match bounds.split_once('-') {
+    let dots = bounds.text.find("..").filter(|_| rules.dots);
+    let around = |at| (bounds.sub_piece(0, at), bounds.sub_piece(at + 2, bounds.text.len()));
+    let (first, last) = match dots.map(around).or_else(|| bounds.split_once('-')) {
         Some((first, last)) => (read_number(first, rules)?, read_number(last, rules)?),
         None => {
             let only = read_number(bounds, rules)?;

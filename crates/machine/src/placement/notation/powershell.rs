@@ -1,5 +1,6 @@
 //! The ProcessorAffinity of a running process in PowerShell.
 
+use super::choices::{NamedReading, agree};
 use super::text::{TextFault, TextPiece};
 use super::{ChosenCpus, NotationLine, NotationReading, mask, windows};
 use crate::{CpuSet, Machine};
@@ -49,14 +50,17 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
     let groups = windows::groups_of_machine(machine);
     let mut cpus = CpuSet::new();
     let mut remarks = Vec::new();
+    let mut processes = Vec::new();
     for line in text.split_lines() {
-        let (number, line) = windows::group_of(line, &groups, &mut remarks)?;
-        let value = match line.text_after(PROPERTY) {
-            Some(rest) => rest
-                .split_once('=')
-                .map(|(_, value)| value)
-                .ok_or_else(|| rest.fault_here("expected = and a number"))?,
-            None => line,
+        let (number, value) = windows::group_of(line, &groups, &mut remarks)?;
+        let value = match value.text_after(PROPERTY) {
+            Some(rest) => match rest.split_once('=') {
+                Some((_, value)) => value,
+                // A question, or the heading of its answer.
+                None => continue,
+            },
+            None if value.text.bytes().all(|byte| byte == b'-') => continue,
+            None => value,
         };
         // A block of a loop may end behind it.
         let end = value.text.find(['}', ';', '#']).unwrap_or(value.text.len());
@@ -77,7 +81,18 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
             remarks
                 .push(format!("A negative number sets all bits up to 63; this group has {} cpus.", group.cpus.len()));
         }
-        cpus = cpus.union(&windows::of_bits(group, word & all).unwrap_or_default());
+        let found = windows::of_bits(group, word & all).unwrap_or_default();
+        // Several groups of one process are named; other lines are of other processes.
+        match windows::named_group(line) {
+            Some(_) => cpus = cpus.union(&found),
+            None => processes.push(NamedReading::new(line.text, NotationReading::from_set(found))),
+        }
+    }
+    if cpus.is_empty() && processes.is_empty() {
+        return Err(text.fault_here("expected = and a number").into_silent());
+    }
+    if !processes.is_empty() {
+        cpus = cpus.union(&agree(text, processes, || text.fault_here("no line here names cpus"))?.cpus);
     }
     Ok(windows::finish_reading(cpus, &groups).with_remarks(remarks))
 }

@@ -53,13 +53,13 @@ impl SettingValue {
         }
     }
 
-    /// Returns true if a value may have this form at all: a word such as `false`, or another setting, is none.
+    /// Returns true if a value may have this form at all: a word such as `false`, another setting or another option is none.
     pub fn may_be(self, text: TextPiece<'_>) -> bool {
         let is_list = matches!(self, Self::List | Self::CountOrList);
         let is_answer = || {
             ["true", "false", "yes", "no", "on", "off", "auto"].iter().any(|word| text.text.eq_ignore_ascii_case(word))
         };
-        !is_list || !text.text.contains('=') && !is_answer()
+        !is_list || !text.text.starts_with('-') && !text.text.contains('=') && !is_answer()
     }
 
     /// Reads a value.
@@ -95,7 +95,7 @@ impl SettingValue {
     }
 }
 
-/// Reads a list in any of the forms of configuration files: `0-3`, `0 1`, `2-5,^3`, `["2", "3"]`, `{0,1}`, `0xff`, `0+1`, `0-3;4-7`,
+/// Reads a list in any of the forms of configuration files: `0-3`, `0 1`, `2-5,^3`, `0,4..8`, `["2", "3"]`, `{0,1}`, `0xff`, `0+1`, `0-3;4-7`,
 /// `0[0,2] 1[1,3]`.
 fn read_any_list(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReading, TextFault> {
     let text = without_brackets(text);
@@ -120,7 +120,8 @@ fn read_any_list(text: TextPiece<'_>, machine: &Machine) -> Result<NotationReadi
         let is_grouped = groups[1..].iter().all(|group| group.text.trim_start_matches("0x").len() == 8);
         return if is_grouped { mask::read_hexadecimal(text) } else { read_masks(text) };
     }
-    let rules = ListSyntax { spaces: true, exclusion: true, ..list::kernel_syntax(machine.possible.highest()) };
+    let rules =
+        ListSyntax { spaces: true, exclusion: true, dots: true, ..list::kernel_syntax(machine.possible.highest()) };
     if !text.text.contains(['"', '\'', '+']) {
         return Ok(NotationReading::from_order(list::read_list(text, rules)?));
     }

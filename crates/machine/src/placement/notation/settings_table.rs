@@ -206,6 +206,7 @@ pub(super) const SETTINGS: &[SettingRow] = &[
     ),
     setting("nginx", &["worker_processes"], Count("this is a number of workers; worker_cpu_affinity names their cpus")),
     setting("HAProxy", &["nbthread", "nbproc"], Count("this is a number of threads; cpu-map names their cpus")),
+    setting("HAProxy", &["bind-process"], Count("these are numbers of processes; cpu-map names their cpus")),
     setting("the kernel", &["maxcpus", "nr_cpus"], Count("this is a number of cpus; isolcpus= names some")),
     setting("Java", &["-XX:ActiveProcessorCount"], Count(CPUS)),
     setting("Slurm", &["--cpus-per-task", "--cpus_per_task", "SLURM_CPUS_PER_TASK", "--ntasks"], Count(CPUS)),

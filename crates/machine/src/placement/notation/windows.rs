@@ -152,7 +152,7 @@ pub(super) fn read_numbers(
 }
 
 /// Splits a line into the group that it names, and the rest.
-fn named_group(line: TextPiece<'_>) -> Option<(TextPiece<'_>, TextPiece<'_>)> {
+pub(super) fn named_group(line: TextPiece<'_>) -> Option<(TextPiece<'_>, TextPiece<'_>)> {
     let before_colon = line.strip_word("group ").and_then(|rest| rest.split_once(':'));
     let in_title = || {
         let (number, _) = line.text_after("\"group ")?.split_once('"')?;

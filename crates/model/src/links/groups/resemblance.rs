@@ -42,16 +42,20 @@ mod tests {
     use super::*;
     use corewise_machine::random::RandomGenerator;
 
-    /// 16 cpus with costs of this form, each with luck of this share.
-    fn lack(luck: f64, cost: impl Fn(usize, usize) -> f64) -> bool {
-        let mut random = RandomGenerator::new(3);
-        let mut matrix = CostMatrix::all_unknown(0..16);
-        for i in 0..16 {
+    /// Costs of this form between cpus, each with luck of this share.
+    fn costs(cpus: usize, luck: f64, seed: u64, cost: impl Fn(usize, usize) -> f64) -> CostMatrix {
+        let mut random = RandomGenerator::new(seed);
+        let mut matrix = CostMatrix::all_unknown(0..cpus as u32);
+        for i in 0..cpus {
             for j in 0..i {
                 matrix.set_both(i, j, cost(i, j) * (luck * random.next_normal()).exp());
             }
         }
-        lack_pattern(&matrix)
+        matrix
+    }
+
+    fn lack(luck: f64, cost: impl Fn(usize, usize) -> f64) -> bool {
+        lack_pattern(&costs(16, luck, 3, cost))
     }
 
     #[test]
@@ -66,9 +70,15 @@ mod tests {
 
     #[test]
     fn few_cpus_and_equal_costs_prove_no_lack() {
-        let mut small = CostMatrix::all_unknown(0..6);
-        small.set_both(0, 1, 3.0);
-        assert!(!lack_pattern(&small));
+        for seed in 0..20 {
+            assert!(!lack_pattern(&costs(FEWEST_CPUS - 1, 0.5, seed, |_, _| 50.0)));
+        }
+        for seed in 0..20 {
+            let mut sparse = CostMatrix::all_unknown(0..2 * FEWEST_CPUS as u32);
+            let known = costs(FEWEST_CPUS, 0.5, seed, |_, _| 50.0);
+            (0..FEWEST_CPUS).for_each(|i| (0..i).for_each(|j| sparse.set_both(i, j, known.pair_cost(i, j))));
+            assert!(!lack_pattern(&sparse), "half of the cpus have no cost");
+        }
         assert!(!lack(0.0, |_, _| 50.0), "nothing varies");
     }
 }

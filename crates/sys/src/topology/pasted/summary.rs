@@ -161,8 +161,10 @@ impl SummaryFacts {
         let (sockets, cores) = (self.sockets.unwrap_or(1), self.cores.unwrap_or(1));
         match cache.instances {
             Some(count) if count == self.online.len() => CacheSharing::Cpu,
-            // Of different kinds of core, some have a cache of their own and others share one.
-            Some(count) if count < sockets * cores && count > sockets && self.has_unequal_caches() => {
+            // Of different kinds of core, some have a cache of their own and others share one, and low-power ones are outside the last-level cache.
+            Some(count)
+                if count < sockets * cores && (count > sockets || cache.level == 3) && self.has_unequal_cores() =>
+            {
                 CacheSharing::Unknown
             }
             Some(count) if count == sockets * cores => CacheSharing::Core,
@@ -182,12 +184,12 @@ impl SummaryFacts {
         }
     }
 
-    /// Returns true if the first or second-level caches cannot be of one size, as of performance and efficiency cores.
-    fn has_unequal_caches(&self) -> bool {
+    /// Returns true if there are several kinds of core: by their names, or because the first or second-level caches cannot be of one size.
+    fn has_unequal_cores(&self) -> bool {
         let is_unequal = |cache: &SummaryCache| {
             cache.instances.is_some_and(|count| count > 1) && !cache.bytes.is_multiple_of(SIZE_STEP)
         };
-        self.caches.iter().filter(|cache| cache.level < 3).any(is_unequal)
+        self.models.len() > 1 || self.caches.iter().filter(|cache| cache.level < 3).any(is_unequal)
     }
 
     /// Returns true if the places of cpus follow from the counts alone: no cache or core has another source.

@@ -457,5 +457,8 @@ fn caches_of_unequal_cores_are_not_divided_evenly() {
     let found = machine(summary);
     assert_eq!(found.objects_of(Level::Cluster).len(), 24, "{:?}", found.objects_of(Level::Cluster));
     let gap = found.gaps.iter().find(|gap| gap.what == "shared caches").expect("a gap");
-    assert!(gap.why.contains("12 of L2"), "{gap:?}");
+    assert!(gap.why.contains("12 of L2, 1 of L3"), "{gap:?}");
+    assert!(found.caches.iter().all(|cache| cache.level < 3), "efficiency cores may be outside the last-level cache");
+    let alike = machine(&summary.replace("896 KiB", "768 KiB").replace("40 MiB (12", "48 MiB (24"));
+    assert!(alike.caches.iter().any(|cache| cache.level == 3 && cache.cpus.len() == 24), "cores of one kind share it");
 }
