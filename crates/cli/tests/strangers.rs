@@ -371,7 +371,8 @@ fn passwords_are_used_but_neither_stored_nor_shown() {
     let mark = place.path().join("mark");
     let cpu = affinity::current_affinity().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect::<String>();
     let script = format!("echo \"$0\" \"$2\" >> {}; echo \"$0 PASSWORD=$2\"; exit 1", mark.display());
-    let command = ["--", "sh", "-c", &script, "http://admin:hunter2@host/", "--password", "hunter2", "--token=hunter2 x"];
+    let command =
+        ["--", "sh", "-c", &script, "http://admin:hunter2@host/", "--password", "hunter2", "--token=hunter2 x"];
     let run = |arguments: &[&str]| {
         let run = place.corewise(arguments).output().unwrap();
         (run.status.code(), text(&run.stdout) + &text(&run.stderr))

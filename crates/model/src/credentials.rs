@@ -179,7 +179,8 @@ enum CredentialKind {
 impl CredentialKind {
     fn of_name(name: &str) -> Option<Self> {
         let name = name.trim_start_matches('-').to_ascii_lowercase().replace(['_', '.'], "-");
-        let is_behind = |end: &&str| name.strip_suffix(end).is_some_and(|begin| begin.is_empty() || begin.ends_with('-'));
+        let is_behind =
+            |end: &&str| name.strip_suffix(end).is_some_and(|begin| begin.is_empty() || begin.ends_with('-'));
         if PASSWORD_ENDS.iter().any(|end| name.ends_with(end)) {
             return Some(Self::Password);
         }
@@ -190,7 +191,9 @@ impl CredentialKind {
     /// Returns true if a value is a credential itself: not empty, not a variable, not a placeholder.
     fn is_credential(self, value: &str) -> bool {
         let is_number = || value.bytes().all(|byte| byte.is_ascii_digit());
-        !value.is_empty() && !value.starts_with(['$', '{', '%', '<', '`', '[']) && (self == Self::Password || !is_number())
+        !value.is_empty()
+            && !value.starts_with(['$', '{', '%', '<', '`', '['])
+            && (self == Self::Password || !is_number())
     }
 }
 

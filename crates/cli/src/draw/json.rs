@@ -87,7 +87,8 @@ mod tests {
     fn credentials_are_left_out_between_escapes_too() {
         let written = to_json_line(&["\"http://a:b@c/\n\u{202e}x://d:e@f\""]).unwrap();
         assert_eq!(written, "[\"\\\"http://***@c/\\n\\u202ex://***@f\\\"\"]");
-        let written = to_json(&serde_json::json!({"command": ["mysql", "--password", "x"], "name": "PGPASSWORD=y"})).unwrap();
+        let written =
+            to_json(&serde_json::json!({"command": ["mysql", "--password", "x"], "name": "PGPASSWORD=y"})).unwrap();
         let command = "[\n    \"mysql\",\n    \"--password\",\n    \"***\"\n  ]";
         assert_eq!(written, format!("{{\n  \"command\": {command},\n  \"name\": \"PGPASSWORD=***\"\n}}"));
     }
