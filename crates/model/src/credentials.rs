@@ -30,7 +30,7 @@ const WHOLE_NAMES: [&str; 6] = ["token", "gh-token", "hf-token", "gitlab-token",
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "x-api-key", "x-auth-token", "private-token"];
 /// Schemes of the header Authorization, before the credential.
 const SCHEMES: [&str; 4] = ["bearer", "basic", "token", "digest"];
-/// Options of programs whose value is a credential: the program's name, or its beginning if it ends with `*`; the option; true if the value may
+/// Options of programs with a credential as their value: the program's name, or its beginning if it ends with `*`; the option; true if the value may
 /// be the next word.
 const PROGRAM_OPTIONS: [(&str, &str, bool); 11] = [
     ("curl", "-u", true),
@@ -215,7 +215,7 @@ fn credential_ranges(text: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Returns the credentials of an address, whose `://` is here: all before the last `@` of its authority (RFC 3986, 3.2).
+/// Returns the credentials of the address with its `://` here: all before the last `@` of its authority (RFC 3986, 3.2).
 fn address_range(text: &str, place: usize) -> Option<Range<usize>> {
     let begin = place + "://".len();
     let length = length_until(&text[begin..], "/?#\"\\<>");

@@ -13,7 +13,7 @@ use crate::stats::order::quantile;
 const MOST_LISTED: usize = 12;
 /// Last lines of an output in which words are listed.
 const MOST_LINES: usize = 1_000;
-/// Part of an output in which names are listed, in bytes: listing takes longer than linear time, and nobody interrupts it.
+/// Part of an output in which names are listed, in bytes: listing takes more than linear time and cannot be interrupted.
 const LISTED_BYTES: usize = 32 << 10;
 /// Largest JSON of which the paths are listed, in bytes.
 const LISTED_JSON_BYTES: usize = 1 << 20;
