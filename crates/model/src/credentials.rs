@@ -130,11 +130,9 @@ struct CommandScan {
 impl CommandScan {
     fn next_ranges(&mut self, word: &str) -> Vec<Range<usize>> {
         let awaited = self.awaited.take().filter(|kind| !word.starts_with('-') && kind.is_credential(word));
-        if awaited.is_some() {
-            return vec![0..word.len()];
-        }
-        if let Some(value) = word.starts_with('-').then(|| self.option_value(word)).flatten() {
-            return vec![value..word.len()];
+        let option_value = || word.starts_with('-').then(|| self.option_value(word)).flatten();
+        if let Some(begin) = awaited.map(|_| 0).or_else(option_value) {
+            return std::iter::once(begin..word.len()).collect();
         }
         let name = word.rsplit('/').next().unwrap_or_default();
         let fits = |program: &str| program.strip_suffix('*').map_or(program == name, |begin| name.starts_with(begin));
