@@ -53,7 +53,7 @@ fn draw_head(shown: &ShownBeside<'_>, width: usize) -> Vec<StyledLine> {
         glue_words(&format_count(threads as usize, "thread")),
         glue_words(&format!("{cpus} {}", shown.cpus)),
     ];
-    let command = StyledLine::new().strong(glue_words(&join_words(&shown.command))).cut_to(MOST_OF_COMMAND.min(width));
+    let command = StyledLine::new().strong(glue_words(&join_words(shown.command))).cut_to(MOST_OF_COMMAND.min(width));
     wrap_line(&command.plain(" · ").plain(facts.join(" · ")), width, 2)
 }
 
