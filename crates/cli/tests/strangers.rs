@@ -362,7 +362,7 @@ fn nobody_else_reads_what_is_stored() {
 }
 
 #[test]
-fn a_password_in_an_address_is_used_but_neither_stored_nor_shown() {
+fn passwords_are_used_but_neither_stored_nor_shown() {
     if affinity::current_affinity().unwrap().len() < 2 {
         println!("skipped: one cpu alone leaves nothing to try");
         return;
@@ -370,14 +370,15 @@ fn a_password_in_an_address_is_used_but_neither_stored_nor_shown() {
     let place = TestPlace::new();
     let mark = place.path().join("mark");
     let cpu = affinity::current_affinity().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect::<String>();
-    let script = format!("echo \"$0\" >> {}; echo \"$0\"; exit 1", mark.display());
-    let command = ["--", "sh", "-c", &script, "http://admin:hunter2@host/"];
+    let script = format!("echo \"$0\" \"$2\" >> {}; echo \"$0 PASSWORD=$2\"; exit 1", mark.display());
+    let command =
+        ["--", "sh", "-c", &script, "http://admin:hunter2@host/", "--password", "hunter2", "--token=hunter2 x"];
     let run = |arguments: &[&str]| {
         let run = place.corewise(arguments).output().unwrap();
         (run.status.code(), text(&run.stdout) + &text(&run.stderr))
     };
     let tried = run(&[&["try", "--on", &cpu, "--runs-max", "4"][..], &command].concat());
-    assert!(fs::read_to_string(&mark).unwrap().starts_with("http://admin:hunter2@host/\n"), "{tried:?}");
+    assert!(fs::read_to_string(&mark).unwrap().starts_with("http://admin:hunter2@host/ hunter2\n"), "{tried:?}");
     let shown = [
         tried,
         run(&["history", "show", "1"]),
@@ -385,10 +386,12 @@ fn a_password_in_an_address_is_used_but_neither_stored_nor_shown() {
         run(&["history", "show", "1", "--markdown"]),
         run(&["history", "show", "1", "--csv"]),
         run(&["report", "1", "-o", "-"]),
+        run(&["history", "--json"]),
     ];
     for (_, shown) in &shown {
         assert!(!shown.contains("hunter2"), "{shown}");
     }
+    assert!(shown[6].1.contains("--password ***"), "{}", shown[6].1);
     assert!(shown[2].1.contains("http://***@host/") && shown[5].1.contains("http://***@host/"));
     let store = fs::read(place.path().join("corewise/history.db")).unwrap();
     assert!(!store.windows(7).any(|bytes| bytes == b"hunter2"));

@@ -168,7 +168,6 @@ impl ProcessWatcher {
         let charged_to = ChargedUser { name: real_user, is_system: processes::is_system_user(facts.real_user) };
         let parent = if needs.parent_name { ProcessStat::read_stat(facts.parent).ok().flatten() } else { None };
         let parent_name = parent.map(|stat| stat.name).unwrap_or_default();
-        let (unit, user_unit) = (facts.unit, facts.user_unit.filter(|_| self.trusts_users));
         let mut process = ObservedProcess {
             id,
             start_ticks: facts.process.start_ticks,
@@ -179,7 +178,7 @@ impl ProcessWatcher {
             argv: facts.arguments,
             user,
             charged_to,
-            unit: user_unit.or(unit),
+            unit: matched_unit(facts.unit, facts.user_unit, self.trusts_users),
             cgroup: facts.cgroup,
             is_for_system: !self.trusts_users,
             ..ObservedProcess::default()
@@ -215,6 +214,11 @@ impl ProcessWatcher {
     pub fn read_process(&mut self, id: u32) -> Option<ObservedProcess> {
         complete_process(self.read_facts(id, FactNeeds::ALL, |_| true).ok()??)
     }
+}
+
+/// Returns the unit that rules are compared with. Units of a user's own service manager count in that user's rules alone.
+fn matched_unit(unit: Option<String>, user_unit: Option<String>, trusts_users: bool) -> Option<String> {
+    user_unit.filter(|_| trusts_users).or(unit)
 }
 
 /// Adds the threads and the reachable cpus to a process; `None` if no thread can be read: it has ended, or the system cannot read it now.
@@ -301,6 +305,16 @@ mod tests {
         assert!(is_elsewhere(&mut early));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// A user can name a unit of the own service manager as the system's redis.service is named.
+    #[test]
+    fn a_unit_that_a_user_named_matches_no_rule_of_the_system() {
+        let unit = |trusts_users| {
+            let [manager, own] = ["user@7.service", "redis.service"].map(|name| Some(name.to_owned()));
+            matched_unit(manager, own, trusts_users).unwrap()
+        };
+        assert_eq!([true, false].map(unit), ["redis.service", "user@7.service"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, ArtifactSummary, check_numbers};
+use crate::credentials::join_words;
 use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKind};
 use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trend::TrendValue;
@@ -204,8 +205,8 @@ impl Artifact for ExperimentRecord {
         let between: Vec<String> = variants.iter().map(|variant| variant.typed_text()).collect();
         let what = match command.as_slice() {
             [only] if only == VARIANT_PLACE => between.join(", "),
-            command if between.is_empty() => command.join(" "),
-            command => format!("{} ({})", command.join(" "), between.join(", ")),
+            command if between.is_empty() => join_words(command),
+            command => format!("{} ({})", join_words(command), between.join(", ")),
         };
         if live.is_some() { format!("{what} (running)") } else { what }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use corewise_machine::Machine;
 use corewise_machine::identity::is_same_machine;
 use corewise_model::artifact::{Artifact, ArtifactCircumstances, ArtifactSummary};
-use corewise_model::credentials::hide_credentials;
+use corewise_model::credentials::hide_in_json;
 use corewise_sys::file_place::{FileOrigin, FilePlace};
 use corewise_sys::input;
 use rusqlite::types::ValueRef;
@@ -329,7 +329,7 @@ impl ArtifactStore {
 
 /// Serialises a value without credentials, and checks that it can be read back: a number that is infinite or NaN would become null.
 fn checked_json<T: Serialize + DeserializeOwned>(value: &T) -> StoreResult<String> {
-    let text = serde_json::to_string(value).map(|text| match hide_credentials(&text) {
+    let text = serde_json::to_string(value).map(|text| match hide_in_json(&text) {
         Cow::Owned(hidden) => hidden,
         Cow::Borrowed(_) => text,
     });

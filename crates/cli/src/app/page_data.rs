@@ -151,6 +151,7 @@ mod tests {
     #[test]
     fn beginnings_without_an_end_are_looked_at_once() {
         let page = BEGIN[0].repeat(100_000);
+        assert_eq!(parse_element(&page), (None, BEGIN[0].len()), "nothing is looked at behind the next beginning");
         let (mut rest, mut looked_at) = (page.as_str(), 0);
         while !rest.is_empty() {
             let (element, passed) = parse_element(rest);

@@ -1,8 +1,9 @@
 //! JSON (RFC 8259) for people and programs, with hidden characters escaped and without credentials.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use corewise_model::credentials::hide_credentials;
+use corewise_model::credentials::hide_in_json;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
@@ -27,8 +28,11 @@ pub fn to_json_line(value: &impl Serialize) -> serde_json::Result<String> {
 fn write_with(value: &impl Serialize, indenting: Option<PrettyFormatter<'static>>) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut bytes, VisibleFormatter { indenting }))?;
-    // The serializer writes valid UTF-8.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let json = String::from_utf8(bytes).map_err(serde::ser::Error::custom)?;
+    Ok(match hide_in_json(&json) {
+        Cow::Owned(hidden) => hidden,
+        Cow::Borrowed(_) => json,
+    })
 }
 
 /// Writes as the usual formatters do, with hidden characters escaped; serde_json itself escapes the controls below U+0020. One type for both
@@ -63,8 +67,6 @@ impl Formatter for VisibleFormatter {
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        // A fragment ends where credentials do: at a character that JSON escapes.
-        let fragment = &*hide_credentials(fragment);
         let mut written = 0;
         for (place, hidden) in fragment.char_indices().filter(|(_, character)| is_hidden(*character)) {
             writer.write_all(&fragment.as_bytes()[written..place])?;
@@ -85,6 +87,10 @@ mod tests {
     fn credentials_are_left_out_between_escapes_too() {
         let written = to_json_line(&["\"http://a:b@c/\n\u{202e}x://d:e@f\""]).unwrap();
         assert_eq!(written, "[\"\\\"http://***@c/\\n\\u202ex://***@f\\\"\"]");
+        let written =
+            to_json(&serde_json::json!({"command": ["mysql", "--password", "x"], "name": "PGPASSWORD=y"})).unwrap();
+        let command = "[\n    \"mysql\",\n    \"--password\",\n    \"***\"\n  ]";
+        assert_eq!(written, format!("{{\n  \"command\": {command},\n  \"name\": \"PGPASSWORD=***\"\n}}"));
     }
 
     #[test]

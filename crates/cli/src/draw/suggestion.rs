@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance, PAGE_FORMAT};
-use corewise_model::credentials::hide_credentials;
+use corewise_model::credentials::{hide_credentials, hide_in_words};
 
 use super::printable::{is_hidden, make_printable};
 
@@ -80,9 +80,10 @@ pub fn run_line(on: &str, memory: Option<&str>, roles: Option<&str>, command: &s
     format!("{} {command}", format_typed(&suggested_command::run_winner(on, memory, roles, &[])))
 }
 
-/// Quotes a command line for a shell.
+/// Quotes a command line for a shell, without credentials.
 pub fn quote_words(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    words.into_iter().map(|word| quote_word(word.as_ref())).collect::<Vec<_>>().join(" ")
+    let words: Vec<_> = words.into_iter().collect();
+    hide_in_words(words.iter().map(AsRef::as_ref)).map(|word| quote_word(&word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Quotes a word for a shell, without credentials.

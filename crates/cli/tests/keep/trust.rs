@@ -57,6 +57,12 @@ fn a_state_that_somebody_else_can_have_written_does_not_count() {
     };
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(reload(), Some(0), "this user's own copy counts");
+    let state = fs::read_to_string(&copy).unwrap();
+    let boot = corewise_sys::process::boot_id().unwrap();
+    fs::write(&copy, state.replace(&format!("\"boot\":\"{boot}\""), "\"boot\":\"another\"")).unwrap();
+    assert_eq!(reload(), Some(3), "it is of another boot, when the number was another process's");
+    fs::write(&copy, state).unwrap();
+    assert_eq!(reload(), Some(0));
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(reload(), Some(3), "everybody may write it");
     if support::is_root() {

@@ -13,6 +13,10 @@ use crate::stats::order::quantile;
 const MOST_LISTED: usize = 12;
 /// Last lines of an output in which words are listed.
 const MOST_LINES: usize = 1_000;
+/// Part of an output in which names are listed, in bytes: listing takes more than linear time and cannot be interrupted.
+const LISTED_BYTES: usize = 32 << 10;
+/// Largest JSON of which the paths are listed, in bytes.
+const LISTED_JSON_BYTES: usize = 1 << 20;
 /// Longest line in which a text is searched, in bytes.
 const LONGEST_LINE: usize = 16 << 10;
 /// Longest name or cell that is listed, in characters.
@@ -137,19 +141,36 @@ fn explain_call(name: &str) -> Option<DocumentError> {
 
 /// Returns names of numbers that an output has, to offer if another was named: paths, columns, and words before a number.
 pub fn list_numbers(text: &str) -> Vec<String> {
-    let mut names = json::list_paths(text);
+    let (first, last) = (first_lines(text), last_lines(text));
+    let mut names = if text.len() <= LISTED_JSON_BYTES { json::list_paths(text) } else { Vec::new() };
     if names.is_empty() {
-        names = table::list_columns(text);
+        names = table::list_columns(first);
         if !names.is_empty() {
-            names.extend(table::list_cells(text));
+            names.extend(table::list_cells(first));
         }
     }
-    for list in [list_labels, table::list_cells] {
-        if names.is_empty() {
-            names = list(text);
-        }
+    if names.is_empty() {
+        names = list_labels(last);
+    }
+    if names.is_empty() {
+        names = table::list_cells(first);
     }
     shorten_list(names)
+}
+
+/// Returns the first whole lines, at most [`LISTED_BYTES`] of them.
+fn first_lines(text: &str) -> &str {
+    match text.as_bytes().get(..LISTED_BYTES) {
+        Some(first) => &text[..first.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)],
+        None => text,
+    }
+}
+
+/// Returns the last whole lines, at most [`LISTED_BYTES`] of them.
+fn last_lines(text: &str) -> &str {
+    let Some(begin) = text.len().checked_sub(LISTED_BYTES) else { return text };
+    let end_of_line = text.as_bytes()[begin..].iter().position(|byte| *byte == b'\n');
+    &text[end_of_line.map_or(text.len(), |at| begin + at + 1)..]
 }
 
 /// Returns the first names of a list that are short enough to be typed, and how many more there are.

@@ -86,6 +86,21 @@ fn a_name_that_was_not_read_is_answered_with_the_numbers_that_were() {
     assert_eq!(told("no number"), "fps is not in what was read");
 }
 
+/// Listing names may take quadratic time, so a long text has to be cut before.
+#[test]
+fn names_are_listed_from_a_part_of_a_long_text() {
+    let labels = |count: u32| (0..count).map(|number| format!("a{number}=1 ")).collect::<String>();
+    assert_eq!(list_numbers(&labels(20)).len(), 13, "twelve, and how many more");
+    assert_eq!(list_numbers(&labels(10_000)), [""; 0], "its only line is too long");
+    assert_eq!(list_numbers(&format!("{}\nfps: 60\n", labels(10_000))), ["fps"]);
+    let rows = "1,2\n".repeat(100_000);
+    assert_eq!(list_numbers(&format!("fps,frametime\n{rows}")), ["fps", "frametime"]);
+    let columns = labels(10_000).replace(' ', ",");
+    assert_eq!(list_numbers(&format!("{columns}\n{}\n", "1,".repeat(10_001))), [""; 0]);
+    let json = format!("{{\"fps\": 60, \"times\": [{}1]}}", "1, ".repeat(100_000));
+    assert!(list_numbers(&json).contains(&"fps".to_owned()));
+}
+
 #[test]
 fn values_are_in_the_unit_of_the_first_look() {
     let reading = MetricSource { kind: MetricKind::Gauge, series: None };

@@ -4,6 +4,7 @@ use super::conclude::TalkConclusions;
 use super::{TalkGraph, VertexKind};
 use crate::Artifact;
 use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, ArtifactSummary, check_numbers, format_count};
+use crate::credentials::join_words;
 use crate::trend::TrendValue;
 
 /// Maximum number of vertices and of edges of a graph that comes from a file.
@@ -89,6 +90,6 @@ impl Artifact for TalkGraph {
 impl TalkGraph {
     /// Returns what every graph of the same command begins with in lists.
     fn contents_prefix(&self) -> String {
-        if self.command.is_empty() { String::new() } else { format!("{}: ", self.command.join(" ")) }
+        if self.command.is_empty() { String::new() } else { format!("{}: ", join_words(&self.command)) }
     }
 }

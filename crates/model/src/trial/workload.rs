@@ -9,7 +9,7 @@ use super::{
     CommandVariant, LOAD, LONGEST_TIMEOUT_S, LiveSource, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE,
     ThreadRole, TrialMetric, VARIANT_PLACE, VARIANT_VARIABLE, WorkloadService,
 };
-use crate::credentials::has_hidden_credentials;
+use crate::credentials::{has_hidden_credentials, has_hidden_words};
 
 /// Largest ratio of two lengths of slots that count as the same.
 const ALIKE_SLOTS: f64 = 1.25;
@@ -192,14 +192,17 @@ impl TriedWorkload {
         match self.live.as_ref().map(|live| &live.source) {
             Some(LiveSource::Command(source) | LiveSource::Page(source)) => has_hidden_credentials(source),
             Some(LiveSource::Kernel) => false,
-            None => self
-                .command
-                .iter()
-                .chain(&self.vary)
-                .chain(&self.prepare)
-                .chain(self.variants.iter().map(|variant| &variant.text))
-                .chain(scripts)
-                .any(|text| has_hidden_credentials(text)),
+            None => {
+                let variants = self.variants.iter().map(|variant| &variant.text);
+                has_hidden_words(&self.command)
+                    || self
+                        .vary
+                        .iter()
+                        .chain(&self.prepare)
+                        .chain(variants)
+                        .chain(scripts)
+                        .any(|text| has_hidden_credentials(text))
+            }
         }
     }
 

@@ -125,6 +125,8 @@ fn no_credentials_reach_the_file() {
     survey.gaps[0].why = "http://admin:hunter2@host/ does not answer".to_owned();
     let number = store.add_artifact(&survey).unwrap();
     store.add_trial(number, &"https://token@host".to_owned()).unwrap();
+    let command = ["app", "--password", "hunter2", "--token=hunter2"].map(str::to_owned);
+    store.add_trial(number, &command.to_vec()).unwrap();
     drop(store);
     let content = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
     assert!(content.contains("http://***@host/ does not answer") && content.contains("https://***@host"));

@@ -49,6 +49,7 @@ const PLAN: &str = "experiment.json";
 /// The trial and its places: written before the first visit, so that the same command goes on with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FleetTryPlan {
+    /// Without credentials in the folder.
     words: NodeTryWords,
     seed: u64,
     started_unix_ms: i64,
@@ -63,7 +64,7 @@ impl FleetTryArguments {
         let until = Instant::now() + self.budget;
         let is_other = |folder: &FleetFolder| {
             !folder.is_without_results()
-                && read_plan(folder).is_ok_and(|plan| plan.is_none_or(|plan| plan.words != words))
+                && read_plan(folder).is_ok_and(|plan| plan.is_none_or(|plan| plan.words != words.hide_credentials()))
         };
         let examples = [
             suggested_command::fleet_try(&["llc:0".to_owned()], &["./app".to_owned()]),
@@ -127,14 +128,15 @@ impl FleetTryArguments {
     ) -> Result<FleetTryPlan, CommandFailure> {
         let path = folder.path().join(PLAN);
         if let Some(plan) = read_plan(folder)?.filter(|_| !folder.is_without_results()) {
-            return if plan.words == words { Ok(plan) } else { Err(refuse_folder(&path)) };
+            let is_same = plan.words == words.hide_credentials();
+            return if is_same { Ok(FleetTryPlan { words, ..plan }) } else { Err(refuse_folder(&path)) };
         }
         let seed = self.seed.unwrap_or_else(seed_from_clock);
         let nodes = draw_nodes(known, self.count as usize, seed);
-        let plan = FleetTryPlan { words, seed, started_unix_ms: unix_ms(), nodes };
-        let text = serde_json::to_vec(&plan).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
+        let stored = FleetTryPlan { words: words.hide_credentials(), seed, started_unix_ms: unix_ms(), nodes };
+        let text = serde_json::to_vec(&stored).map_err(|error| CommandFailure::new(CommandExit::Internal, error))?;
         replace_file(&path, &text).map_err(|source| explain_fleet_error(FleetError::Folder { path, source }))?;
-        Ok(plan)
+        Ok(FleetTryPlan { words, ..stored })
     }
 }
 

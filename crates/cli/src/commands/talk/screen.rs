@@ -4,6 +4,7 @@ use corewise_machine::placement::describe_cpus;
 use corewise_machine::{CpuSet, Level, Machine, SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
 use corewise_model::artifact::ArtifactOrigin;
+use corewise_model::credentials::join_words;
 use corewise_model::talk::compare::TalkChange;
 use corewise_model::talk::conclude::TalkConclusions;
 use corewise_model::talk::costs::CostSource;
@@ -86,7 +87,7 @@ fn compose_head(
         None => lines.push(StyledLine::new().strong(more.join(" · ")).into_paragraph(2)),
     }
     if !graph.command.is_empty() {
-        let command = printable_prefix(&make_printable(&graph.command.join(" ")), LONGEST_SENTENCE);
+        let command = printable_prefix(&join_words(&graph.command), LONGEST_SENTENCE);
         lines.push(StyledLine::new().faint(command).into_paragraph(2));
     }
     lines

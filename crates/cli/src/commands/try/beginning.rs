@@ -15,6 +15,7 @@ use corewise_lab::session::StepProgress;
 use corewise_machine::Machine;
 use corewise_machine::identity::is_same_machine;
 use corewise_machine::suggested_command;
+use corewise_model::credentials::join_words;
 use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{Experiment, LiveSource, LiveWorkload, PlacementArm, TriedWorkload};
@@ -176,7 +177,7 @@ fn check_file(file: &PartsSource, subject: &ServicesSubject, settings: &ProgramS
     let PartsSource { file, origin, text } = file;
     let services = subject.parts.services.iter();
     let scripts = services.flat_map(|service| std::iter::once(service.start.clone()).chain(service.ready.clone()));
-    let lines = scripts.chain(std::iter::once(subject.load.command.join(" "))).collect();
+    let lines = scripts.chain(std::iter::once(join_words(&subject.load.command))).collect();
     FileCommands { file, origin, imported: None, content: text.as_bytes(), lines }.check_trust(settings)
 }
 
@@ -376,7 +377,7 @@ pub fn check_owner(
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
     if experiments.iter().any(|experiment| experiment.workload.lacks_credentials()) {
-        let what = "the experiment cannot be repeated: an address in it had a password or a token, which is not stored";
+        let what = "the experiment cannot be repeated: it had a password or a token, which is not stored";
         return Err(CommandFailure::unavailable_error(what)
             .with_hint("Begin it anew. A command can read the password from a file, as curl --netrc does."));
     }
@@ -390,7 +391,7 @@ pub fn check_owner(
         let services: String = workload.service_scripts().map(|script| format!("{script}; ")).collect();
         let variants: String = workload.variants.iter().map(|variant| format!(", {}", variant.typed_text())).collect();
         let command = match &workload.live {
-            None => format!("{services}{}{variants}", workload.command.join(" ")),
+            None => format!("{services}{}{variants}", join_words(&workload.command)),
             Some(LiveWorkload { source: LiveSource::Command(script), .. }) => script.clone(),
             Some(LiveWorkload { source: LiveSource::Page(address), .. }) => format!("read {address}"),
             Some(_) => "place running processes".to_owned(),

@@ -8,6 +8,7 @@ use corewise_lab::experiment::{CommandSubject, ExperimentContext, ExperimentEnd,
 use corewise_lab::session::SessionBudget;
 use corewise_lab::suite::{self, BudgetShare, SuiteHost, SuitePlan, SuiteSource, missing_programs};
 use corewise_machine::Machine;
+use corewise_model::credentials::join_words;
 use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::results::{RowResult, SuiteResults, SuiteRow, TriedBenchmark};
@@ -50,7 +51,7 @@ pub fn run_suite(
         let script = |script: &Option<String>| script.as_ref().map(|script| script.replace('\n', "; "));
         let removed = benchmark.metric_file.as_ref().map(|file| format!("rm {file}    (before each run)"));
         let variants = benchmark.variants.iter().map(|variant| format!(", {}", variant.typed_text()));
-        let command = Some(format!("{}{}", benchmark.command.join(" "), variants.collect::<String>()));
+        let command = Some(format!("{}{}", join_words(&benchmark.command), variants.collect::<String>()));
         [script(&benchmark.setup), removed, command, script(&benchmark.cleanup)].into_iter().flatten()
     });
     if let Some(origin) = &origin {

@@ -3,6 +3,7 @@
 use super::{FleetExperiment, FleetExperimentConclusions, TriedNode, conclude_fleet_experiment};
 use crate::Artifact;
 use crate::artifact::{ArtifactCircumstances, ArtifactOrigin, ArtifactSummary, check_numbers, format_count};
+use crate::credentials::join_words;
 use crate::fleet::visit_report::{check_node_name, check_text};
 use crate::trend::TrendValue;
 
@@ -50,7 +51,7 @@ impl Artifact for FleetExperiment {
     }
 
     fn describe_contents(&self) -> String {
-        format!("{} on {}", self.workload.command.join(" "), format_count(self.nodes.len(), "node"))
+        format!("{} on {}", join_words(&self.workload.command), format_count(self.nodes.len(), "node"))
     }
 
     fn draw_conclusions(&self) -> FleetExperimentConclusions {

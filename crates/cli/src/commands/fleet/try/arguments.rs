@@ -1,9 +1,11 @@
 //! Arguments of `fleet try`, and the command line of `try` that each node runs.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args;
+use corewise_model::credentials::hide_in_words;
 
 use crate::app::failure::CommandFailure;
 use crate::app::option_values::parse_budget;
@@ -152,6 +154,12 @@ impl NodeTryWords {
         words.chain(std::iter::once("--".to_owned())).chain(self.command.iter().cloned()).collect()
     }
 
+    /// Returns the words as they are stored.
+    pub fn hide_credentials(&self) -> Self {
+        let hide = |words: &[String]| hide_in_words(words.iter().map(String::as_str)).map(Cow::into_owned).collect();
+        Self { options: hide(&self.options), command: hide(&self.command) }
+    }
+
     /// Refuses here what each node would refuse.
     fn check_words(&self) -> Result<(), CommandFailure> {
         let words = ["try".to_owned()].into_iter().chain(self.options.iter().cloned());
@@ -204,6 +212,13 @@ mod tests {
         assert_eq!(words[..2], ["--on", "all - core:0"].map(str::to_owned));
         let again = typed(&[words, ["--", "./app"].map(str::to_owned).to_vec()].concat());
         assert_eq!(again.shared_words().unwrap(), first.shared_words().unwrap());
+    }
+
+    #[test]
+    fn a_folder_has_no_credentials() {
+        let stored = words(&["--prepare", "PGPASSWORD=x psql", "./app", "--password", "x"]).unwrap().hide_credentials();
+        let text = serde_json::to_string(&stored).unwrap();
+        assert!(text.contains("PGPASSWORD=*** psql") && text.ends_with(r#"["./app","--password","***"]}"#), "{text}");
     }
 
     #[test]

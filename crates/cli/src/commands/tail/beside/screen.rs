@@ -9,6 +9,7 @@ mod remarks;
 mod tests;
 
 use corewise_model::beside::{BesideOutcome, BesideReport, PreemptedBy};
+use corewise_model::credentials::join_words;
 
 use super::document::ShownBeside;
 use crate::draw::number::{ABSENT, format_brief, format_count, format_decimal, format_duration, format_whole};
@@ -52,7 +53,7 @@ fn draw_head(shown: &ShownBeside<'_>, width: usize) -> Vec<StyledLine> {
         glue_words(&format_count(threads as usize, "thread")),
         glue_words(&format!("{cpus} {}", shown.cpus)),
     ];
-    let command = StyledLine::new().strong(glue_words(&shown.command.join(" "))).cut_to(MOST_OF_COMMAND.min(width));
+    let command = StyledLine::new().strong(glue_words(&join_words(shown.command))).cut_to(MOST_OF_COMMAND.min(width));
     wrap_line(&command.plain(" · ").plain(facts.join(" · ")), width, 2)
 }
 
