@@ -34,9 +34,9 @@ pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, usual_name};
 pub(crate) use pasted::PASTED;
 pub(crate) use paths::{CPUID, PCI_DEVICES, SCHEDULING, VULNERABILITIES};
 pub(crate) use source::FileSource;
-#[cfg(feature = "recordings")]
-#[cfg(test)]
+#[cfg(all(test, feature = "recordings"))]
 pub(crate) use wanted::is_wanted;
+#[cfg(feature = "recordings")]
 pub(crate) use wanted::{HWLOC_XML, NAMED, is_device_name, is_named_only};
 
 /// A machine's files: its own, or recorded ones. Paths are relative, without a leading slash: "proc/cpuinfo".
