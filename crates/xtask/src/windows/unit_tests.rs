@@ -36,6 +36,7 @@ const LEFT_OUT: [(&str, &[&str]); 7] = [
             "change::descendants::tests",
             "process_watcher::tests::another_mask_and_an_end_are_drift",
             "app::child::watch::tests::what_is_no_longer_the_commands_is_left_alone",
+            "fleet::slurm::commands::tests::a_cancelled_job_ends_when_its_program_has",
             "fleet::slurm::commands::tests::words_of_a_job_reach_the_program_as_they_are",
             "fleet::ssh::copied_program::tests",
             "fleet::ssh::remote::tests",
