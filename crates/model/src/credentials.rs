@@ -11,6 +11,8 @@ const HIDDEN: &str = "***";
 
 /// Ends of the names of passwords: `PGPASSWORD`, `--mysql-password`.
 const PASSWORD_ENDS: [&str; 5] = ["password", "passwd", "passphrase", "mysql-pwd", "requirepass"];
+/// Beginnings of options about passwords that have no value, such as `--no-password` of psql: the next word is another argument.
+const FLAG_BEGINNINGS: [&str; 6] = ["no-", "ask-", "prompt-", "show-", "force-", "require-"];
 /// Names of other credentials, alone or behind a hyphen.
 const TOKEN_NAMES: [&str; 10] = [
     "secret",
@@ -159,7 +161,8 @@ impl CommandScan {
         match value {
             Some(value) => kind.is_credential(value).then_some(name.len() + 1),
             None => {
-                self.awaited = Some(kind);
+                let is_flag = FLAG_BEGINNINGS.iter().any(|begin| name.trim_start_matches('-').starts_with(begin));
+                self.awaited = (!is_flag).then_some(kind);
                 None
             }
         }
@@ -382,7 +385,14 @@ mod tests {
             let is_followed = text.contains("--password takes");
             assert!(is_followed || join_words(&line) == text, "{}", join_words(&line));
         }
-        for line in ["psql|--password|-c|x", "mysql|-p|db", "app|--token|128", "app|--password|$X", "rsync|/a/***"] {
+        for line in [
+            "psql|--password|-c|x",
+            "psql|--no-password|db",
+            "mysql|-p|db",
+            "app|--token|128",
+            "app|--password|$X",
+            "rsync|/a/***",
+        ] {
             assert_eq!(join_words(&words(line)), line.replace('|', " "));
             assert!(!has_hidden_words(&words(line)));
         }

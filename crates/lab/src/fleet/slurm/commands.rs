@@ -234,11 +234,16 @@ mod tests {
         let place = FleetFolder::open(&folder.path().join("results")).unwrap();
         let files = JobFiles::new(&place, &JobName::parse("n0.1").unwrap());
         let [ready, go] = ["ready", "go"].map(|name| folder.path().join(name));
-        let program =
-            format!("touch {}; until [ -e {} ]; do sleep 0.01; done; echo done", ready.display(), go.display());
+        // It ends by itself if the test fails.
+        let program = format!(
+            "touch {}; for i in $(seq 6000); do [ -e {} ] && break; sleep 0.01; done; echo done",
+            ready.display(),
+            go.display()
+        );
         let script = files.write_script(Path::new("/bin/sh"), &["-c".to_owned(), program]);
         let mut job = Command::new("sh").args(["-c", &script]).env("SLURM_JOB_ID", "7").spawn().unwrap();
         while !ready.exists() {
+            assert_eq!(job.try_wait().unwrap(), None);
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         assert!(Command::new("kill").args(["-TERM", &job.id().to_string()]).status().unwrap().success());
