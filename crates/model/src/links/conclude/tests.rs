@@ -377,6 +377,15 @@ fn costs_without_a_pattern_are_a_finding_of_files() {
         |map: &LinkMap| statements(&conclude_map(map)).iter().any(|statement| statement.contains("no pattern"));
     assert!(is_said(&imported(of_pairs.clone())));
     assert!(!is_said(&of_pairs) && !is_said(&imported(of_cpus)));
+    let halves = MachineLayout { caches: 2, cores: 10, ..layout };
+    let cost = |a: u32, b: u32| if a / 10 == b / 10 { 1.0 } else { 400.0 };
+    let grouped = |a: u32, b: u32| cost(a, b) * luck[(20 * a.min(b) + a.max(b)) as usize];
+    assert!(!is_said(&imported(map(halves.build_machine(), grouped))), "there are groups");
+    let siblings = MachineLayout { cores: 10, threads: 2, adjacent: true, ..layout };
+    let cost = |a: u32, b: u32| if a / 2 == b / 2 { 8.0 } else { 50.0 * luck[(20 * a.min(b) + a.max(b)) as usize] };
+    let mut paired = imported(map(siblings.build_machine(), cost));
+    paired.machine = None;
+    assert!(!is_said(&paired), "threads that were not pinned have no pairs");
 }
 
 #[test]
