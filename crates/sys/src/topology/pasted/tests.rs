@@ -446,6 +446,17 @@ fn last_level_caches_of_a_summary_are_as_many_as_it_counts() {
     let uneven = machine(&text(14, "64 MiB (4 instances)"));
     let gap = uneven.gaps.iter().find(|gap| gap.what == "shared caches").expect("a gap");
     assert!(gap.why.contains("4 of L3"), "{gap:?}");
+    let nodes = |first: &str, second: &str| {
+        format!("NUMA node(s): 2\nNUMA node0 CPU(s): {first}\nNUMA node1 CPU(s): {second}\n")
+    };
+    let across = machine(&(text(12, "48 MiB (2 instances)") + &nodes("0-2,6-8", "3-5,9-11")));
+    assert_eq!(objects(&across, Level::Llc), "0-2,6-8 3-5,9-11", "one in each node");
+    let is_unknown = |text: &str| machine(text).gaps.iter().any(|gap| gap.why.contains("3 of L3"));
+    let three = text(12, "48 MiB (3 instances)");
+    assert!(!is_unknown(&three));
+    assert!(is_unknown(&(three.clone() + &nodes("0-5", "6-11"))), "one would be in two nodes");
+    let two_sockets = three.replace("Core(s) per socket: 12\nSocket(s): 1", "Core(s) per socket: 6\nSocket(s): 2");
+    assert!(is_unknown(&two_sockets), "one would be in two sockets");
 }
 
 /// Eight performance cores with an L2 each and 16 efficiency cores in modules of four, without SMT.
@@ -459,6 +470,8 @@ fn caches_of_unequal_cores_are_not_divided_evenly() {
     let gap = found.gaps.iter().find(|gap| gap.what == "shared caches").expect("a gap");
     assert!(gap.why.contains("12 of L2, 1 of L3"), "{gap:?}");
     assert!(found.caches.iter().all(|cache| cache.level < 3), "efficiency cores may be outside the last-level cache");
-    let alike = machine(&summary.replace("896 KiB", "768 KiB").replace("40 MiB (12", "48 MiB (24"));
-    assert!(alike.caches.iter().any(|cache| cache.level == 3 && cache.cpus.len() == 24), "cores of one kind share it");
+    let alike = summary.replace("896 KiB", "768 KiB").replace("40 MiB (12", "48 MiB (24");
+    let is_shared = |text: &str| machine(text).caches.iter().any(|cache| cache.level == 3 && cache.cpus.len() == 24);
+    assert!(is_shared(&alike), "cores of one kind share it");
+    assert!(!is_shared(&(alike + "Model name: Cortex-A55\nModel name: Cortex-A76\n")), "their names differ");
 }
