@@ -55,15 +55,15 @@ pub fn hide_credentials(text: &str) -> Cow<'_, str> {
     replace_ranges(text, &credential_ranges(text))
 }
 
-/// Returns true if [`hide_credentials`] has replaced some in this text.
-pub fn has_hidden_credentials(text: &str) -> bool {
-    credential_ranges(text).into_iter().any(|range| text[range] == *HIDDEN)
+/// Returns true if a text has credentials, replaced or not.
+pub fn has_credentials(text: &str) -> bool {
+    !credential_ranges(text).is_empty()
 }
 
-/// Returns true if credentials of a command were replaced.
-pub fn has_hidden_words(words: &[String]) -> bool {
+/// Returns true if the words of a command have credentials, replaced or not.
+pub fn has_credentials_in_words(words: &[String]) -> bool {
     let mut scan = CommandScan::default();
-    words.iter().any(|word| scan.next_ranges(word).into_iter().any(|range| word[range] == *HIDDEN))
+    words.iter().any(|word| !scan.next_ranges(word).is_empty())
 }
 
 /// Returns the words of a command without credentials.
@@ -310,12 +310,12 @@ mod tests {
             ("http://***@host", "http://***@host"),
         ] {
             assert_eq!(hide_credentials(text), shown);
-            assert!(has_hidden_credentials(shown), "{shown}");
+            assert!(has_credentials(text) && has_credentials(shown), "{shown}");
         }
         for text in ["ssh://git@host/x", "http://host:80/a@b", "http://host?a=b:c@d", "user:password@host", "a://", ""]
         {
             assert!(matches!(hide_credentials(text), Cow::Borrowed(same) if same == text), "{text}");
-            assert!(!has_hidden_credentials(text), "{text}");
+            assert!(!has_credentials(text), "{text}");
         }
     }
 
@@ -336,7 +336,7 @@ mod tests {
         ] {
             assert_eq!(hide_credentials(text), shown);
             assert_eq!(hide_credentials(shown), shown);
-            assert!(has_hidden_credentials(shown) && !has_hidden_credentials(text), "{shown}");
+            assert!(has_credentials(text) && has_credentials(shown), "{shown}");
         }
     }
 
@@ -357,7 +357,7 @@ mod tests {
             let (line, shown) = (words(line), words(shown));
             assert_eq!(hide_in_words(line.iter().map(String::as_str)).collect::<Vec<_>>(), shown);
             assert_eq!(hide_in_words(shown.iter().map(String::as_str)).collect::<Vec<_>>(), shown);
-            assert!(has_hidden_words(&shown) && !has_hidden_words(&line), "{shown:?}");
+            assert!(has_credentials_in_words(&shown) && has_credentials_in_words(&line), "{shown:?}");
             let json = serde_json::json!({"name": line, "--password": "x"}).to_string();
             assert_eq!(hide_in_json(&json), serde_json::json!({"name": shown, "--password": "x"}).to_string());
         }
@@ -394,7 +394,7 @@ mod tests {
             "rsync|/a/***",
         ] {
             assert_eq!(join_words(&words(line)), line.replace('|', " "));
-            assert!(!has_hidden_words(&words(line)));
+            assert!(!has_credentials_in_words(&words(line)));
         }
     }
 

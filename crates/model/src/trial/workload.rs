@@ -9,7 +9,7 @@ use super::{
     CommandVariant, LOAD, LONGEST_TIMEOUT_S, LiveSource, LiveWorkload, PlacementArm, REST, ServiceParts, THREADS_PLACE,
     ThreadRole, TrialMetric, VARIANT_PLACE, VARIANT_VARIABLE, WorkloadService,
 };
-use crate::credentials::{has_hidden_credentials, has_hidden_words};
+use crate::credentials::{has_credentials, has_credentials_in_words};
 
 /// Largest ratio of two lengths of slots that count as the same.
 const ALIKE_SLOTS: f64 = 1.25;
@@ -186,22 +186,22 @@ impl TriedWorkload {
         self.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT_S)))
     }
 
-    /// Returns true if credentials of what is executed or read were not stored, so that it cannot be repeated.
-    pub fn lacks_credentials(&self) -> bool {
+    /// Returns true if something that is executed or read has credentials. They are not stored, so it cannot be repeated from the store.
+    pub fn needs_credentials(&self) -> bool {
         let scripts = self.service_scripts();
         match self.live.as_ref().map(|live| &live.source) {
-            Some(LiveSource::Command(source) | LiveSource::Page(source)) => has_hidden_credentials(source),
+            Some(LiveSource::Command(source) | LiveSource::Page(source)) => has_credentials(source),
             Some(LiveSource::Kernel) => false,
             None => {
                 let variants = self.variants.iter().map(|variant| &variant.text);
-                has_hidden_words(&self.command)
+                has_credentials_in_words(&self.command)
                     || self
                         .vary
                         .iter()
                         .chain(&self.prepare)
                         .chain(variants)
                         .chain(scripts)
-                        .any(|text| has_hidden_credentials(text))
+                        .any(|text| has_credentials(text))
             }
         }
     }

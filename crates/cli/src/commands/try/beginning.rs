@@ -376,7 +376,7 @@ pub fn check_owner(
     experiments: &[&Experiment],
     settings: &ProgramSettings,
 ) -> Result<(), CommandFailure> {
-    if experiments.iter().any(|experiment| experiment.workload.lacks_credentials()) {
+    if experiments.iter().any(|experiment| experiment.workload.needs_credentials()) {
         let what = "the experiment cannot be repeated: it had a password or a token, which is not stored";
         return Err(CommandFailure::unavailable_error(what)
             .with_hint("Begin it anew. A command can read the password from a file, as curl --netrc does."));

@@ -68,6 +68,11 @@ impl<'a> ShownExperiment<'a> {
 }
 
 impl ShownExperiment<'_> {
+    /// Returns its number in the store if it can go on from there; its credentials would be missing.
+    fn resumable(&self) -> Option<i64> {
+        self.stored.filter(|_| !self.experiment.workload.needs_credentials())
+    }
+
     /// Returns the candidate that the verdict is about.
     fn find_winner(&self) -> Option<(&PlacementArm, &ArmStanding)> {
         match self.standing.verdict {

@@ -491,7 +491,7 @@ pub(super) fn draw_resume(shown: ShownExperiment<'_>) -> Option<StyledLine> {
     if shown.all_failed() || !shown.is_any_alive() {
         return None;
     }
-    let number = shown.stored?;
+    let number = shown.resumable()?;
     let command = match &shown.experiment.suite {
         Some(_) => suggested_command::try_suite_resume(),
         None => suggested_command::try_resume(number),

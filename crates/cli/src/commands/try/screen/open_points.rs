@@ -73,7 +73,7 @@ pub fn describe_loss(shown: ShownExperiment<'_>, stretch: ConfirmationStretch) -
 
 /// Returns the command that tries a winner again that is one only so far.
 pub fn draw_next_command(shown: ShownExperiment<'_>) -> Option<StyledLine> {
-    let number = shown.stored.filter(|_| !shown.standing.open_points.is_empty())?;
+    let number = shown.resumable().filter(|_| !shown.standing.open_points.is_empty())?;
     if shown.experiment.suite.is_some() || shown.experiment.stretch.is_some() {
         return None;
     }

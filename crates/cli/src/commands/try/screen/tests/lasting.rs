@@ -50,6 +50,16 @@ fn a_winner_so_far_says_in_what_time_and_is_not_pinned() {
     assert!(slow.starts_with("So far: all - core:0 is"), "{slow}");
 }
 
+/// Its password is not stored, so it could not go on.
+#[test]
+fn an_experiment_with_a_password_is_not_to_be_resumed() {
+    for mut made in [made(&[0.2], &RunNoise::Typical, 3, 60), made(&[0.02], &RunNoise::Typical, 3, 6)] {
+        assert!(made.at(999).contains("--resume=3"), "{}", made.at(999));
+        made.experiment.workload.command.extend(["--password", "hunter2"].map(str::to_owned));
+        assert!(!made.at(999).contains("--resume"), "{}", made.at(999));
+    }
+}
+
 #[test]
 fn a_winner_that_is_seen_to_last_is_pinned() {
     let policy = JudgingPolicy { least_blocks: 40, ..JudgingPolicy::default() };
