@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Events counted on a cpu between two readings of the kernel's counts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EventCounts {
     /// Time between the two readings, in seconds; a little longer than the timed stretch between them.
     pub elapsed_s: f64,
@@ -28,8 +27,7 @@ impl EventCounts {
 }
 
 /// Source of interrupts and its count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SourceCount {
     /// Name of the source: "LOC", "36 virtio1-req.0", "TIMER".
     pub source: String,

@@ -1,13 +1,8 @@
 //! Sets of cpus of any width, in the notations that kernels and tools use.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Largest cpu number that a parser accepts. Linux itself stops at 8,192 cpus; the limit keeps a hostile "0-4000000000" from taking all
 /// memory.
@@ -441,33 +436,7 @@ impl FromStr for CpuSet {
     }
 }
 
-impl Serialize for CpuSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for CpuSet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Cow::<str>::deserialize(deserializer)?;
-        Self::parse_list(&text).map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for CpuSet {
-    fn schema_name() -> Cow<'static, str> {
-        "CpuSet".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "A kernel cpu list, such as 0-3,8; empty for no cpu.",
-            "pattern": "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$"
-        })
-    }
-}
-
+#[cfg(feature = "json")]
+mod json;
 #[cfg(test)]
 mod tests;

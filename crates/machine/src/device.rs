@@ -8,23 +8,21 @@ pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
 use crate::facts::PciDevice;
 use crate::machine::{ABOUT_AS_MUCH, NumaNode};
 use crate::{CpuSet, Machine};
 pub use find::{UnknownDevice, find_device};
 
 /// The cpus near a device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct NearCpus {
     /// Online cpus of the device's node, or closer ones; all online cpus if nothing is known.
     pub cpus: CpuSet,
     /// Reason for these cpus, in words that follow a colon: "node 1, as the system reports".
     pub reason: String,
     /// Objection, as a sentence; absent if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub doubt: Option<String>,
     /// True if the device's location is reported. If not, all cpus are equally near.
     pub is_known: bool,

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::CpuSet;
 
 /// Something that happened on a cpu.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KernelEvent {
     /// Time in nanoseconds of the recording's clock (CLOCK_MONOTONIC_RAW).
     pub at_ns: u64,
@@ -21,8 +20,7 @@ pub struct KernelEvent {
 }
 
 /// Kind of an event with its details.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EventKind {
     /// A handler begins.
@@ -127,8 +125,7 @@ pub enum EventKind {
 }
 
 /// Source of an interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "source", content = "number", rename_all = "kebab-case")]
 pub enum InterruptSource {
     /// A device, by its number in /proc/interrupts.
@@ -199,8 +196,7 @@ impl InterruptSource {
 }
 
 /// Source of the information on causes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventSource {
     /// The thread's own accounting: its cpu time and its involuntary switches. Any user may read it.

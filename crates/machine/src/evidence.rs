@@ -4,15 +4,13 @@ mod proof;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::Machine;
 use crate::identity::is_same_machine;
 pub use proof::{PlacementProof, ProofError, is_proof_name};
 
 /// A difference from the conditions of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct EvidenceChange {
     /// Name of the condition: "kernel", "governor", "machine".
     pub what: String,

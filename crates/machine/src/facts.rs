@@ -7,8 +7,6 @@ mod device;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{CpuSet, Gap, Level};
 pub use device::{DeviceKind, PciDevice, PcieLink};
 
@@ -52,8 +50,8 @@ pub struct MachineFacts {
 }
 
 /// A processor group of Windows: at most 64 cpus. Its masks and indices count from its first cpu.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessorGroup {
     /// The cpu with index 0 in the group; cpus are counted through all groups.
     pub first_cpu: u32,
@@ -121,58 +119,58 @@ pub struct CacheFacts {
 }
 
 /// The processor's names and numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ProcessorFacts {
     /// Model name with white space tidied: "AMD Ryzen 9 9950X3D 16-Core Processor".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub model_name: Option<String>,
     /// Vendor: "AuthenticAMD", "GenuineIntel", "ARM".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub vendor: Option<String>,
     /// The x86 family including the extended family; 0x15 for Bulldozer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub family: Option<u32>,
     /// The x86 model including the extended model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub model: Option<u32>,
     /// The x86 stepping.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub stepping: Option<u32>,
     /// The microcode revision as the kernel prints it: "0xa101148".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub microcode: Option<String>,
 }
 
 /// Kernel, architecture, hypervisor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct SystemFacts {
     /// Architecture, if known: "x86_64", "aarch64".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub architecture: Option<String>,
     /// The kernel's release: "6.18.2-arch1". Systems other than Linux begin with their name: "Windows 10.0.26100".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub kernel: Option<String>,
     /// Hypervisor that runs this machine as a guest ("KVM"); absent on bare metal or if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub hypervisor: Option<String>,
     /// Hash that distinguishes the machine from others of its model ([`hash_host`](crate::identity::hash_host)); absent of recordings and
     /// without an id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub host: Option<String>,
     /// True if instructions are emulated one by one, so that times measured on it mean nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "std::ops::Not::not"))]
     pub emulated: bool,
     /// The cpufreq governors in use, most common first; empty without cpufreq.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub governors: Vec<String>,
     /// Other settings that decide where the kernel runs a program, by name, as far as they can be read: `cache_aware`, `numa_balancing`,
     /// `sched_ext`, `sched_ext_ops`, `prefcore`, `x3d_mode`, `smt`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "BTreeMap::is_empty"))]
     pub scheduling: BTreeMap<String, String>,
     /// The kernel's word on each vulnerability of processors, by name, without details: "spectre_v2" is "Mitigation: Retpolines".
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "BTreeMap::is_empty"))]
     pub vulnerabilities: BTreeMap<String, String>,
 }
 
@@ -187,9 +185,12 @@ impl SystemFacts {
 }
 
 /// Contents of a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
 pub enum CacheKind {
     /// Data only.
     Data,
@@ -219,9 +220,12 @@ pub struct NodeFacts {
 }
 
 /// Kind of a node's memory, if it is not plain DRAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
 pub enum MemoryKind {
     /// High-bandwidth memory on the package (HBM, MCDRAM).
     HighBandwidth,
@@ -260,9 +264,12 @@ pub struct NamedKind {
 }
 
 /// A class of core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
 pub enum CoreType {
     /// The larger, faster cores (`cpu_core`).
     Performance,

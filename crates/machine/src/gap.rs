@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::Level;
 
 /// Part of a machine that a gap makes uncertain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
 pub enum GapSubject {
     /// The cpus that there are, or that may be used.
     Cpus,
@@ -43,18 +44,18 @@ impl GapSubject {
 }
 
 /// A fact that this machine, kernel or user could not provide. Absent is not an error: the rest of a result is valid.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Gap {
     /// Name of the missing fact, as a noun phrase without a full stop: "hardware counters".
     pub what: String,
     /// Reason: "perf_event_paranoid is 3".
     pub why: String,
     /// Remedy, as a command or an instruction; absent if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub cure: Option<String>,
     /// Parts of the machine that it makes uncertain; empty if none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub subjects: Vec<GapSubject>,
 }
 

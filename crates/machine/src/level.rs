@@ -1,14 +1,11 @@
 //! The levels of a machine, from the outermost down to the cpu.
 
-use serde::{Deserialize, Serialize};
-
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
     /// A level of the machine, outermost first; each has objects that are sets of cpus.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "kebab-case")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(rename_all = "kebab-case"))]
     pub enum Level {
         Drawer "drawer": "Books that are connected with each other (s390). Few machines have them.";
         Book "book": "Packages that are connected with each other (s390). Few machines have them.";

@@ -4,19 +4,24 @@
 //! a program gets. The same input always gives the same output.
 //!
 //! Features: `machine-files` reads described machines, `notations` writes and reads other programs' notations of cpu sets, `planning`
-//! proposes candidates, `holding` keeps other programs' threads in place, `schema` derives JSON schemas. A program that places its own threads needs none of them.
+//! proposes candidates, `holding` keeps other programs' threads in place, `programs` has events, counts and interrupts, `json` derives forms
+//! in JSON with their schemas. A program that places its own threads needs none of them.
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+#[cfg(feature = "programs")]
 pub mod counts;
 pub mod cpu_set;
 pub mod device;
+#[cfg(feature = "programs")]
 pub mod event;
 pub mod evidence;
 pub mod facts;
 pub mod gap;
+#[cfg(feature = "machine-files")]
 pub mod generate;
 pub mod identity;
+#[cfg(feature = "programs")]
 pub mod interrupt;
 pub mod level;
 pub mod machine;
@@ -24,6 +29,7 @@ pub mod machine;
 pub mod machine_file;
 pub mod placement;
 pub mod random;
+#[cfg(feature = "programs")]
 pub mod ring;
 pub mod suggested_command;
 pub mod thread;

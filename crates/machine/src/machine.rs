@@ -5,8 +5,6 @@ mod crossings;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::facts::{CacheKind, CoreType, MemoryKind, PciDevice};
 pub use crate::facts::{ProcessorFacts, ProcessorGroup, SystemFacts};
 use crate::identity::hash_texts;
@@ -18,8 +16,8 @@ pub use crossings::LevelCrossing;
 ///
 /// Every online cpu is in exactly one package, die, llc, cluster and core. If a source does not report a level, it takes the objects of the
 /// next known level, so every level exists on every machine. Only books and drawers are not listed then.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Machine {
     /// The processor's names and numbers.
     pub processor: ProcessorFacts,
@@ -34,23 +32,23 @@ pub struct Machine {
     /// Online cpus that this process may use (its cpuset and affinity mask).
     pub allowed: CpuSet,
     /// Numbers of the nodes with memory that this process may use; absent if the source does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub allowed_memory: Option<CpuSet>,
     /// Cpus that are plugged in but offline or not allowed: the source does not say which (hwloc exports).
-    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "CpuSet::is_empty"))]
     pub unlisted: CpuSet,
     /// Cpus taken out of the scheduler's balancing.
     pub isolated: CpuSet,
     /// Cpus without a scheduler tick when they run one task.
     pub nohz_full: CpuSet,
     /// Drawers, in order of their lowest cpu; empty if the system reports none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub drawers: Vec<MachineObject>,
     /// Books, in order of their lowest cpu; empty if the system reports none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub books: Vec<MachineObject>,
     /// Processor groups, by number; empty except on Windows.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub processor_groups: Vec<ProcessorGroup>,
     /// Sockets, in order of their lowest cpu.
     pub packages: Vec<MachineObject>,
@@ -65,61 +63,61 @@ pub struct Machine {
     /// Physical cores, in order of their lowest cpu.
     pub cores: Vec<MachineObject>,
     /// Groups proven by a map of links, in order of their lowest cpu; empty without a map. No system reports them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub groups: Vec<CpuSet>,
     /// Memory costs by the latest map of memory; empty without a map. No system reports this for all nodes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub memory_costs: Vec<MemoryCost>,
     /// Every cache once, by level, then kind, then lowest cpu.
     pub caches: Vec<Cache>,
     /// Kinds of core, best first; empty if all cores are alike.
     pub kinds: Vec<CoreKind>,
     /// The hardware's own ranking of the online cpus; absent if it has none, or ranks all alike.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub ranking: Option<HardwareRanking>,
     /// Network cards, disks, graphics cards and other devices, in order of their places on the bus; empty if none are known.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub devices: Vec<PciDevice>,
     /// Unknown facts about this machine.
     pub gaps: Vec<Gap>,
 }
 
 /// A package, die, cluster or core.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MachineObject {
     /// The operating system's own number, if it has one (not always unique, not always dense).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub os_number: Option<i64>,
     /// Online cpus; never empty.
     pub cpus: CpuSet,
 }
 
 /// A NUMA node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct NumaNode {
     /// The operating system's number; may be sparse.
     pub number: u32,
     /// Online cpus; empty for a node of memory only.
     pub cpus: CpuSet,
     /// Memory in bytes; zero for a node of cpus only, absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub memory_bytes: Option<u64>,
     /// Distances to all nodes in order of their numbers (10 to itself); empty if the kernel gives none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub distances: Vec<u32>,
     /// Kind of its memory, if known and not plain DRAM.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub memory_kind: Option<MemoryKind>,
     /// Numbers of the nodes with cpus (or devices) that access its memory best, if the source says so.
-    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "CpuSet::is_empty"))]
     pub initiators: CpuSet,
 }
 
 /// Measured cost of one node's memory for some cpus.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct MemoryCost {
     /// The cpus.
     pub cpus: CpuSet,
@@ -130,14 +128,14 @@ pub struct MemoryCost {
 }
 
 /// The cpus that share a last-level cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Llc {
     /// Cache level: 3 on most machines, 2 without an L3; absent if no cache is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub level: Option<u8>,
     /// Size in bytes, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub size_bytes: Option<u64>,
     /// True if it is larger than its siblings because of stacked cache.
     pub vcache: bool,
@@ -146,23 +144,23 @@ pub struct Llc {
 }
 
 /// One cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct Cache {
     /// Level: 1, 2, 3 or 4.
     pub level: u8,
     /// Contents.
     pub kind: CacheKind,
     /// Size in bytes, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub size_bytes: Option<u64>,
     /// Online cpus that share it.
     pub cpus: CpuSet,
 }
 
 /// A class of cores that differ from the machine's other cores.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct CoreKind {
     /// The class.
     pub core_type: CoreType,
@@ -173,8 +171,8 @@ pub struct CoreKind {
 }
 
 /// The hardware's own ranking of cpus.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct HardwareRanking {
     /// Source of the numbers.
     pub source: RankingSource,
@@ -183,8 +181,8 @@ pub struct HardwareRanking {
 }
 
 /// Cpus with the same rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct HardwareRank {
     /// The number in the unit of its source; larger for faster cpus.
     pub value: u64,
@@ -194,9 +192,8 @@ pub struct HardwareRank {
 
 vocabulary! {
     /// Source of a ranking, in the order in which they are believed.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "kebab-case")]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(rename_all = "kebab-case"))]
     pub enum RankingSource {
         CpuCapacity "cpu_capacity": "The kernel's relative capacity, 1024 for the fastest cpu.";
         PreferredCore "amd_pstate_prefcore_ranking": "AMD's ranking of preferred cores.";

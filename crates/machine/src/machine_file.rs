@@ -30,8 +30,7 @@ pub struct MachineFile {
 }
 
 /// Description that a machine file gives of itself; each part may be missing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MachineDescription {
     /// Summary of the machine in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]

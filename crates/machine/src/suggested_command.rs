@@ -4,12 +4,14 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use crate::CpuSet;
-use serde::Serialize;
-
 /// A suggested command line: the program and its arguments, not yet quoted for a shell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
-#[serde(into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, schemars::JsonSchema),
+    schemars(with = "String"),
+    serde(into = "String")
+)]
 pub struct SuggestedCommand {
     words: Vec<String>,
 }

@@ -1,12 +1,10 @@
 //! Accounting of a thread by the operating system.
 
-use serde::{Deserialize, Serialize};
-
 use crate::CpuSet;
 
 /// Use of resources by the probe's thread during a visit, as the operating system reports it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ThreadUse {
     /// Seconds in user mode.
     pub user_s: f64,

@@ -7,8 +7,6 @@
 mod now;
 mod record;
 
-use serde::Serialize;
-
 pub use now::WorthNow;
 pub use record::{
     HEADER_BYTES, HEADER_WORDS, LAYOUT_VERSION, MAGIC, RECORD_BYTES, RECORD_WORDS, SpeedSource, WorthHeader,
@@ -47,13 +45,13 @@ pub struct CpuSpeed {
 }
 
 /// A cpu and its worth, as printed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, schemars::JsonSchema))]
 pub struct CpuWorth {
     /// The cpu.
     pub cpu: u32,
     /// Its record.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "json", serde(flatten))]
     pub record: WorthRecord,
 }
 

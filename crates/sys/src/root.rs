@@ -32,7 +32,9 @@ use folder::{FolderMatch, RecordedFolder};
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, usual_name};
 #[cfg(feature = "recordings")]
 pub(crate) use pasted::PASTED;
-pub(crate) use paths::{CPUID, PCI_DEVICES, SCHEDULING, VULNERABILITIES};
+#[cfg(feature = "recordings")]
+pub(crate) use paths::CPUID;
+pub(crate) use paths::{PCI_DEVICES, SCHEDULING, VULNERABILITIES};
 pub(crate) use source::FileSource;
 #[cfg(all(test, feature = "recordings"))]
 pub(crate) use wanted::is_wanted;

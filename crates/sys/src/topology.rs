@@ -4,6 +4,7 @@
 mod allowed;
 mod bare;
 mod caches;
+#[cfg(feature = "recordings")]
 mod cpuid;
 mod cpuinfo;
 mod devices;
@@ -20,6 +21,7 @@ mod reader;
 mod sharing;
 mod sysfs;
 mod system;
+#[cfg(any(not(target_os = "linux"), feature = "recordings"))]
 mod windows;
 
 use corewise_machine::facts::MachineFacts;
@@ -71,30 +73,38 @@ pub(crate) fn allowed_memory(source: &dyn FileSource) -> Option<corewise_machine
 fn read_facts(source: &dyn FileSource) -> Result<MachineFacts, SysError> {
     let reader = ValueReader::new(source);
     let mut facts = sysfs::read_facts(&reader);
-    if facts.cpus.is_empty() {
-        facts = match exported_facts(&reader)? {
-            Some(facts) => facts,
-            None => windows::read_facts(&reader)?.unwrap_or_else(|| cpuid::read_facts(&reader)),
-        };
-    } else if facts.named_kinds.is_empty() {
+    let has_sysfs = !facts.cpus.is_empty();
+    if !has_sysfs {
+        facts = other_facts(&reader)?;
+    }
+    #[cfg(feature = "recordings")]
+    if has_sysfs && facts.named_kinds.is_empty() {
         facts.named_kinds = cpuid::named_kinds(&reader, &facts.cpus.iter().map(|cpu| cpu.number).collect());
     }
     facts.gaps.extend(reader.into_gaps());
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
 }
 
-/// Reads hwloc's XML export or pasted text, or `None` if there is neither: only recordings hold one.
+/// Reads the facts of a source without sysfs.
 #[cfg(feature = "recordings")]
-fn exported_facts(reader: &ValueReader<'_>) -> Result<Option<MachineFacts>, SysError> {
+fn other_facts(reader: &ValueReader<'_>) -> Result<MachineFacts, SysError> {
     if let Some(text) = reader.read_text(crate::root::PASTED) {
-        return Ok(Some(pasted::read_facts(reader, &text)));
+        return Ok(pasted::read_facts(reader, &text));
     }
-    reader.read_text(crate::root::HWLOC_XML).map(|text| hwloc_xml::read_facts(&text)).transpose()
+    if let Some(text) = reader.read_text(crate::root::HWLOC_XML) {
+        return hwloc_xml::read_facts(&text);
+    }
+    Ok(windows::read_facts(reader)?.unwrap_or_else(|| cpuid::read_facts(reader)))
 }
 
-#[cfg(not(feature = "recordings"))]
-fn exported_facts(_: &ValueReader<'_>) -> Result<Option<MachineFacts>, SysError> {
-    Ok(None)
+#[cfg(all(not(target_os = "linux"), not(feature = "recordings")))]
+fn other_facts(reader: &ValueReader<'_>) -> Result<MachineFacts, SysError> {
+    windows::read_facts(reader).map(Option::unwrap_or_default)
+}
+
+#[cfg(all(target_os = "linux", not(feature = "recordings")))]
+fn other_facts(_: &ValueReader<'_>) -> Result<MachineFacts, SysError> {
+    Ok(MachineFacts::default())
 }
 
 #[cfg(test)]

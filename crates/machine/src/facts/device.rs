@@ -1,47 +1,48 @@
 //! A PCI device that programs wait for, and its place in the machine.
 
-use serde::{Deserialize, Serialize};
-
 use crate::CpuSet;
 
 /// A network card, a disk, a graphics card or another accelerator. Unknown facts are absent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct PciDevice {
     /// Kind of device.
     pub kind: DeviceKind,
     /// The system's names: "eth0", "mlx5_0", "nvme0", "nvme0n1", "card0"; empty if no driver has named it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub names: Vec<String>,
     /// Address on the bus: "0000:41:00.0".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub address: Option<String>,
     /// Driver: "ixgbe".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub driver: Option<String>,
     /// Number of its memory node; absent if the source reports none (Linux: -1).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub node: Option<u32>,
     /// Cpus that the source calls local to it. They may contradict the node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub local_cpus: Option<CpuSet>,
     /// PCI Express connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub link: Option<PcieLink>,
     /// Number of its driver's queues; for a network card, of its receive queues.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Option::is_none"))]
     pub queues: Option<u32>,
 }
 
 /// Kind of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
 pub enum DeviceKind {
     /// A network card.
     Network,
     /// An InfiniBand adapter that is not also a network card.
-    #[serde(rename = "infiniband")]
+    #[cfg_attr(feature = "json", serde(rename = "infiniband"))]
     InfiniBand,
     /// A disk, or a controller of disks.
     Storage,
@@ -68,8 +69,8 @@ impl DeviceKind {
 }
 
 /// PCI Express connection of a device. Idle devices may run it below its maximum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct PcieLink {
     /// Speed when it was read, in GT/s per lane.
     pub speed_gt_s: Option<f64>,

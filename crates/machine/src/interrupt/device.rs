@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::CpuSet;
 
 /// An interrupt that a driver handles, as the kernel reports it. Unreported facts are absent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeviceInterrupt {
     /// The kernel's number.
     pub number: u32,
@@ -39,8 +38,7 @@ pub struct DeviceInterrupt {
 }
 
 /// Interrupts counted on a cpu.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuCount {
     /// The cpu.
     pub cpu: u32,
@@ -51,8 +49,7 @@ pub struct CpuCount {
 }
 
 /// Mobility of an interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptMobility {
     /// No known obstacle to a move; not every kernel reports which interrupts it refuses to move.

@@ -17,8 +17,7 @@ pub struct InterruptPlan {
 }
 
 /// Move of an interrupt to other cpus.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct InterruptMove {
     /// The interrupt's number.
     pub number: u32,
@@ -44,8 +43,7 @@ impl InterruptMove {
 }
 
 /// An interrupt that stays where it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StayingInterrupt {
     /// The interrupt's number.
     pub number: u32,

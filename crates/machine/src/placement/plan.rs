@@ -35,8 +35,7 @@ use tree::MachineTree;
 pub const USUAL_MOST: usize = 12;
 
 /// Placements worth trying on a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PlacementPlan {
     /// Number of threads, if given.
     pub threads: Option<u32>,
@@ -55,8 +54,7 @@ pub struct PlacementPlan {
 }
 
 /// A placement worth trying.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PlacementCandidate {
     /// An expression of the placement language for these cpus; absent for the operating system's choice.
     pub expression: Option<String>,

@@ -3,8 +3,6 @@
 mod evaluator;
 mod objects_by_cpu;
 
-use serde::{Deserialize, Serialize};
-
 use super::order::format_counted;
 use crate::worth::WorthNow;
 use crate::{CpuSet, Machine};
@@ -23,8 +21,8 @@ pub struct ResolveContext<'a> {
 }
 
 /// Cpus of an expression on a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ResolvedExpression {
     /// The cpus; never empty.
     pub cpus: CpuSet,
@@ -34,13 +32,13 @@ pub struct ResolvedExpression {
     /// Excluded cpus, by reason.
     pub left_out: Vec<ExcludedCpus>,
     /// Further notes, as sentences.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub notes: Vec<String>,
 }
 
 /// Cpus of the expression that cannot take part, or by default do not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct ExcludedCpus {
     /// Reason.
     pub reason: ExclusionReason,
@@ -51,9 +49,12 @@ pub struct ExcludedCpus {
 }
 
 /// Reason why a cpu is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
 pub enum ExclusionReason {
     /// The cpu is switched off.
     Offline,

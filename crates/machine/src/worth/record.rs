@@ -1,8 +1,6 @@
 //! Layout of the worth map: a header of 64 bytes, then a record of 64 bytes for each cpu (docs/worth.md). Numbers are in the machine's byte
 //! order.
 
-use serde::{Deserialize, Serialize};
-
 /// First eight bytes of the map.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"corworth");
 /// Version of the layout.
@@ -20,9 +18,12 @@ const NO_16: u16 = u16::MAX;
 const NO_8: u8 = u8::MAX;
 
 /// Source of a speed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "json",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
 pub enum SpeedSource {
     /// Unknown: all cpus count as equally fast.
     #[default]
@@ -34,8 +35,8 @@ pub enum SpeedSource {
 }
 
 /// Shares of a cpu's time since the last update, 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct WorthShares {
     /// Programs, and the kernel on their behalf.
     pub busy: f32,
@@ -50,8 +51,8 @@ pub struct WorthShares {
 }
 
 /// Worth of a cpu and its parts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 pub struct WorthRecord {
     /// Time of the update, in nanoseconds of CLOCK_MONOTONIC.
     pub at_ns: u64,
@@ -76,7 +77,7 @@ pub struct WorthRecord {
     /// Confidence in the record, in percent.
     pub confidence: u8,
     /// Share of time for which the busiest sibling of its core was not idle, 0 to 1.
-    #[serde(default)]
+    #[cfg_attr(feature = "json", serde(default))]
     pub sibling: f32,
 }
 

@@ -2,13 +2,12 @@
 
 use std::io;
 
-use corewise_machine::CpuSet;
-use serde::{Deserialize, Serialize};
-
 use super::process::ProcessIdentity;
+use corewise_machine::CpuSet;
 
 /// A thread that has fewer cpus than its process, on systems with masks of processes, too.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "programs", derive(serde::Serialize, serde::Deserialize))]
 pub struct OwnMask {
     /// The thread.
     pub thread: ProcessIdentity,

@@ -1,9 +1,8 @@
 //! Identity and state of processes.
 
-use serde::{Deserialize, Serialize};
-
 /// A process or thread of the running boot: its number and its start time. A number alone is reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "programs", derive(serde::Serialize, serde::Deserialize))]
 pub struct ProcessIdentity {
     /// Its number: a pid, or a tid for one thread.
     pub id: u32,

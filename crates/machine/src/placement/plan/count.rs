@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -106,7 +105,6 @@ impl Serialize for ExactCount {
     }
 }
 
-#[cfg(feature = "schema")]
 impl JsonSchema for ExactCount {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Count".into()

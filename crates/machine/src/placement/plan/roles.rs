@@ -20,8 +20,7 @@ pub type MessageCosts<'a> = &'a dyn Fn(u32, u32) -> Option<f64>;
 pub const MOST_ROLES: usize = 64;
 
 /// A placement of several roles that is worth trying.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RoleCandidate {
     /// Expression and cpus of each role, in the order of the roles.
     pub places: Vec<(String, CpuSet)>,
