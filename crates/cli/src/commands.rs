@@ -48,13 +48,14 @@ pub mod workload;
 pub mod worth;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 #[cfg(feature = "measuring")]
 use std::sync::LazyLock;
 
 #[cfg(feature = "measuring")]
 use clap::CommandFactory as _;
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args as _, FromArgMatches as _};
 #[cfg(feature = "measuring")]
 use corewise_machine::SuggestedCommand;
@@ -113,66 +114,66 @@ const COMMANDS: [(&str, &[ListedCommand]); 4] = [
         "Survey: what this machine is like",
         &[
             #[cfg(feature = "measuring")]
-            list_command::<SurveyArguments>().with_history(),
+            list_command::<SurveyArguments>("survey").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<topology::TopologyArguments>(),
+            list_command::<topology::TopologyArguments>("topology"),
             #[cfg(feature = "measuring")]
-            list_command::<tail::arguments::TailArguments>().with_history(),
+            list_command::<tail::arguments::TailArguments>("tail").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<links::arguments::LinksArguments>().with_history(),
+            list_command::<links::arguments::LinksArguments>("links").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<memory::arguments::MemoryArguments>().with_history(),
+            list_command::<memory::arguments::MemoryArguments>("memory").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<talk::arguments::TalkArguments>().with_history(),
+            list_command::<talk::arguments::TalkArguments>("talk").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<fleet::arguments::FleetArguments>().with_history(),
+            list_command::<fleet::arguments::FleetArguments>("fleet").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<worth::WorthArguments>().with_history(),
+            list_command::<worth::WorthArguments>("worth").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<watch::arguments::WatchArguments>().with_history(),
+            list_command::<watch::arguments::WatchArguments>("watch").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<doctor::DoctorArguments>().with_history().with_journals(),
+            list_command::<doctor::DoctorArguments>("doctor").with_history().with_journals(),
         ],
     ),
     (
         "Try: which placement wins, or that none does",
         &[
             #[cfg(feature = "measuring")]
-            list_command::<r#try::arguments::TryArguments>().with_history().with_journals(),
+            list_command::<r#try::arguments::TryArguments>("try").with_history().with_journals(),
             #[cfg(feature = "measuring")]
-            list_command::<PlaceArguments>().with_history(),
+            list_command::<PlaceArguments>("place").with_history(),
             #[cfg(feature = "workloads")]
-            list_command::<workload::arguments::WorkloadArguments>(),
+            list_command::<workload::arguments::WorkloadArguments>("workload"),
             #[cfg(feature = "measuring")]
-            list_command::<article::arguments::ArticleArguments>().with_history(),
+            list_command::<article::arguments::ArticleArguments>("article").with_history(),
         ],
     ),
     (
         "Keep: run there, and give everything back",
         &[
             #[cfg(feature = "measuring")]
-            list_command::<RunArguments>().with_history().with_journals(),
-            list_command::<keep::arguments::KeepArguments>().with_history().with_journals(),
+            list_command::<RunArguments>("run").with_history().with_journals(),
+            list_command::<keep::arguments::KeepArguments>("keep").with_history().with_journals(),
             #[cfg(feature = "measuring")]
-            list_command::<irq::arguments::IrqArguments>().with_journals(),
-            list_command::<undo::UndoArguments>().with_journals(),
+            list_command::<irq::arguments::IrqArguments>("irq").with_journals(),
+            list_command::<undo::UndoArguments>("undo").with_journals(),
         ],
     ),
     (
         "Records",
         &[
             #[cfg(feature = "measuring")]
-            list_command::<history::arguments::HistoryArguments>().with_history(),
+            list_command::<history::arguments::HistoryArguments>("history").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<report::arguments::ReportArguments>().with_history(),
+            list_command::<report::arguments::ReportArguments>("report").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<record::RecordArguments>().with_history(),
+            list_command::<record::RecordArguments>("record").with_history(),
             #[cfg(feature = "measuring")]
-            list_command::<completions::CompletionsArguments>(),
+            list_command::<completions::CompletionsArguments>("completions"),
             #[cfg(feature = "measuring")]
-            list_command::<man::ManArguments>(),
+            list_command::<man::ManArguments>("man"),
             #[cfg(feature = "measuring")]
-            list_command::<schema::SchemaArguments>(),
+            list_command::<schema::SchemaArguments>("schema"),
         ],
     ),
 ];
@@ -183,16 +184,17 @@ type CommandTask = Box<dyn FnOnce(&ProgramSettings) -> Result<CommandExit, Comma
 type ParsedTask = (Vec<String>, CommandTask);
 
 struct ListedCommand {
-    definition: fn() -> clap::Command,
+    name: &'static str,
+    options: fn() -> clap::Command,
     parse: fn(&ArgMatches) -> Result<ParsedTask, clap::Error>,
     documents: &'static [CommandDocument],
     has_history: bool,
     has_journals: bool,
 }
 
-const fn list_command<C: RunnableCommand>() -> ListedCommand {
-    let (has_history, has_journals) = (false, false);
-    ListedCommand { definition: C::command, parse: parse_task::<C>, documents: C::DOCUMENTS, has_history, has_journals }
+const fn list_command<C: RunnableCommand>(name: &'static str) -> ListedCommand {
+    let (options, parse, documents) = (C::command, parse_task::<C>, C::DOCUMENTS);
+    ListedCommand { name, options, parse, documents, has_history: false, has_journals: false }
 }
 
 impl ListedCommand {
@@ -200,6 +202,11 @@ impl ListedCommand {
     const fn with_history(mut self) -> Self {
         self.has_history = true;
         self
+    }
+
+    /// Returns its definition, without the options that every command has.
+    fn definition(&self) -> clap::Command {
+        (self.options)().name(self.name)
     }
 
     /// Marks a command that uses the journals of changes: suggestions of it repeat `--journal`.
@@ -214,6 +221,10 @@ fn parse_task<C: RunnableCommand>(matches: &ArgMatches) -> Result<ParsedTask, cl
     Ok((typed.carried_options(), Box::new(move |settings| typed.run(settings))))
 }
 
+fn find_command(name: impl AsRef<OsStr>) -> Option<&'static ListedCommand> {
+    all_commands().find(|room| room.name == name.as_ref())
+}
+
 fn all_commands() -> impl Iterator<Item = &'static ListedCommand> {
     COMMANDS.iter().flat_map(|(_, rooms)| rooms.iter())
 }
@@ -226,14 +237,11 @@ fn carried_options(
     own: Option<(String, Vec<String>)>,
 ) -> CarriedOptions {
     let mut by_command: BTreeMap<String, Vec<String>> = own.into_iter().collect();
-    // `run` starts at once: the definitions of all commands are not built for nothing.
-    if store.is_some() || journals.is_some() {
-        for room in all_commands() {
-            let words = by_command.entry((room.definition)().get_name().to_owned()).or_default();
-            let places = [("--store", store, room.has_history), ("--journal", journals, room.has_journals)];
-            for (option, path, _) in places.into_iter().filter(|(.., is_used)| *is_used) {
-                words.extend(path.into_iter().flat_map(|path| [option.into(), path.to_string_lossy().into_owned()]));
-            }
+    for room in all_commands() {
+        let words = by_command.entry(room.name.to_owned()).or_default();
+        let places = [("--store", store, room.has_history), ("--journal", journals, room.has_journals)];
+        for (option, path, _) in places.into_iter().filter(|(.., is_used)| *is_used) {
+            words.extend(path.into_iter().flat_map(|path| [option.into(), path.to_string_lossy().into_owned()]));
         }
     }
     CarriedOptions { by_command }
@@ -244,10 +252,14 @@ fn all_documents() -> impl Iterator<Item = &'static CommandDocument> {
     all_commands().flat_map(|room| room.documents)
 }
 
-/// Returns the definition of the whole command line.
+/// Returns the definition of the whole command line. To build it takes longer than most commands.
 fn build_definition() -> clap::Command {
+    build_root().help_template(help_template()).subcommands(all_commands().map(ListedCommand::definition))
+}
+
+/// Returns the definition of a line without the name of a command, which surveys.
+fn build_root() -> clap::Command {
     let program = clap::Command::new("corewise");
-    // Without a command, it surveys.
     #[cfg(feature = "measuring")]
     let program = SurveyArguments::augment_args(program);
     #[cfg(not(feature = "measuring"))]
@@ -258,8 +270,6 @@ fn build_definition() -> clap::Command {
         .long_about(LONG_ABOUT)
         .after_help(EXAMPLES)
         .max_term_width(HELP_WIDTH)
-        .help_template(help_template())
-        .subcommands(all_commands().map(|room| (room.definition)()))
 }
 
 /// Returns clap's help template with a heading for each group. clap itself lists all commands under one heading.
@@ -271,7 +281,7 @@ fn help_template() -> String {
     let mut screen = TextScreen::new();
     for (heading, rooms) in COMMANDS.iter().filter(|(_, rooms)| !rooms.is_empty()) {
         let mut lines = vec![StyledLine::new().strong(*heading)];
-        for definition in rooms.iter().map(|room| (room.definition)()).filter(|command| !command.is_hide_set()) {
+        for definition in rooms.iter().map(ListedCommand::definition).filter(|command| !command.is_hide_set()) {
             let about = definition.get_about().map(ToString::to_string).unwrap_or_default();
             let line = StyledLine::new()
                 .plain("  ")
@@ -298,16 +308,15 @@ impl TypedCommand {
     /// Parses the command line of this process. On a mistake, or if help is requested, prints the message and ends the process.
     pub fn from_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
+        let parsed = Self::parse(&words);
         #[cfg(feature = "measuring")]
-        let parsed = parse_run_line(&words).unwrap_or_else(|| Self::parse(&words)).map_err(|error| {
-            let place = CommonArguments::augment_args(PlaceArguments::command());
-            let is_command = |word: &&str| all_commands().any(|room| (room.definition)().get_name() == *word);
+        let parsed = parsed.map_err(|error| {
+            let place = CommonArguments::augment_args(PlaceArguments::command()).name("place");
+            let is_command = |word: &&str| find_command(word).is_some();
             let below = words.iter().skip(1).filter_map(|word| word.to_str()).find(is_command);
             let error = tip::with_other_name(tip::with_whole_line(error, &words, &place), below);
             tip::with_two_hyphens(error, &words)
         });
-        #[cfg(not(feature = "measuring"))]
-        let parsed = Self::parse(&words);
         parsed.unwrap_or_else(|error| exit_with(&error))
     }
 
@@ -321,19 +330,40 @@ impl TypedCommand {
         (self.task)(settings)
     }
 
-    /// Parses a command line.
+    /// Parses a command line, by the definition of its command alone if it begins with that, else as a survey. All definitions together are
+    /// for the rest: help, mistakes, and options before a command.
     fn parse(words: &[OsString]) -> Result<Self, clap::Error> {
-        let matches = build_definition().try_get_matches_from(words)?;
-        let common = CommonArguments::from_arg_matches(&matches)?;
+        let alone = match words.get(1).and_then(find_command) {
+            Some(room) => Self::parse_alone(room, &words[1..]),
+            None => build_root().try_get_matches_from(words).and_then(|matches| Self::of_line(&matches)),
+        };
+        match alone {
+            Err(error) if error.kind() != ErrorKind::DisplayVersion => {
+                Self::of_line(&build_definition().try_get_matches_from(words)?)
+            }
+            parsed => parsed,
+        }
+    }
+
+    fn parse_alone(room: &ListedCommand, words: &[OsString]) -> Result<Self, clap::Error> {
+        let matches = CommonArguments::augment_args(room.definition()).try_get_matches_from(words)?;
+        Self::of_command(room, CommonArguments::from_arg_matches(&matches)?, &matches)
+    }
+
+    fn of_line(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let common = CommonArguments::from_arg_matches(matches)?;
         #[cfg(feature = "measuring")]
-        if let Some(task) = parse_survey(&matches)? {
+        if let Some(task) = parse_survey(matches)? {
             return Ok(Self { common, own: None, task });
         }
-        let missing = || clap::Error::new(clap::error::ErrorKind::InvalidSubcommand);
+        let missing = || clap::Error::new(ErrorKind::InvalidSubcommand);
         let (name, typed) = matches.subcommand().ok_or_else(missing)?;
-        let room = all_commands().find(|room| (room.definition)().get_name() == name).ok_or_else(missing)?;
-        let (options, task) = (room.parse)(typed)?;
-        Ok(Self { common, own: Some((name.to_owned(), options)), task })
+        Self::of_command(find_command(name).ok_or_else(missing)?, common, typed)
+    }
+
+    fn of_command(room: &ListedCommand, common: CommonArguments, matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (options, task) = (room.parse)(matches)?;
+        Ok(Self { common, own: Some((room.name.to_owned(), options)), task })
     }
 }
 
@@ -353,18 +383,6 @@ fn parse_survey(matches: &ArgMatches) -> Result<Option<CommandTask>, clap::Error
                 .with_hint(format!("See {}.", suggestion::format_mention(&suggested_command::help()))))
         })),
         Some(_) => None,
-    })
-}
-
-/// Parses a command line that begins with `run`; returns `None` for any other.
-///
-/// This needs only the definition of `run`. To build the definitions of all commands takes longer than the rest of `run`.
-#[cfg(feature = "measuring")]
-fn parse_run_line(words: &[OsString]) -> Option<Result<TypedCommand, clap::Error>> {
-    let words = words.get(1..)?;
-    (words.first()? == run::NAME).then(|| {
-        let (run, common) = crate::app::run::parse_alone::<RunArguments>(words)?;
-        Ok(TypedCommand { common, own: None, task: Box::new(|settings| run.run(settings)) })
     })
 }
 

@@ -1,10 +1,11 @@
 //! Interface of a command to the program: a definition of its options, and an action.
 
-use std::ffi::OsString;
-
-use clap::{Args as _, FromArgMatches as _, Parser};
+#[cfg(test)]
+use clap::Args as _;
+use clap::Parser;
 use schemars::JsonSchema;
 
+#[cfg(test)]
 use super::arguments::CommonArguments;
 use super::failure::{CommandExit, CommandFailure};
 use super::settings::ProgramSettings;
@@ -52,20 +53,10 @@ pub const fn command_document<T: JsonSchema>(name: &'static str, examples: &'sta
 /// Maximum columns of help.
 pub const HELP_WIDTH: usize = 100;
 
-/// Parses a command line that begins with a command's name, by that command's definition alone.
-///
-/// # Errors
-/// If the line is wrong, or if it asks for help.
-pub fn parse_alone<R: RunnableCommand>(words: &[OsString]) -> Result<(R, CommonArguments), clap::Error> {
-    let definition = CommonArguments::augment_args(R::command()).max_term_width(HELP_WIDTH);
-    let name = format!("corewise {}", definition.get_name());
-    let matches = definition.bin_name(name).try_get_matches_from(words)?;
-    Ok((R::from_arg_matches(&matches)?, CommonArguments::from_arg_matches(&matches)?))
-}
-
 /// Parses a command line that begins with a command's name.
 #[cfg(test)]
 pub fn parse_typed<R: RunnableCommand>(words: &[&str]) -> Result<R, String> {
-    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-    parse_alone(&words).map(|(typed, _)| typed).map_err(|error| error.to_string())
+    let definition = CommonArguments::augment_args(R::command()).bin_name(format!("corewise {}", words[0]));
+    let parsed = definition.try_get_matches_from(words).and_then(|matches| R::from_arg_matches(&matches));
+    parsed.map_err(|error| error.to_string())
 }

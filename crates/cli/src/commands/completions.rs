@@ -17,7 +17,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Print completions of commands and options for a shell
 #[derive(Clone, Debug, Parser)]
-#[command(name = "completions", after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub struct CompletionsArguments {
     /// Shell to print completions for
     pub shell: Shell,

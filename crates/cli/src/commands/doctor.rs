@@ -40,7 +40,6 @@ const RESTLESS_LOAD: f64 = 0.25;
 
 /// List what cannot be measured here, why, and how to change that
 #[derive(Clone, Debug, Parser)]
-#[command(name = "doctor")]
 pub struct DoctorArguments {
     /// Examine what disturbs isolated cpus, or these: kernel settings, interrupts, kernel threads, timers, idle states
     #[arg(long, value_name = "EXPR", num_args = 0..=1, default_missing_value = "isolated")]

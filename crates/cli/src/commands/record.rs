@@ -32,7 +32,6 @@ const DIGEST_FILE: &str = "digest.json";
 
 /// Record this machine's topology, to show it elsewhere with `topology --machine`
 #[derive(Clone, Debug, Parser)]
-#[command(name = "record")]
 pub struct RecordArguments {
     /// File to write; it must not exist yet. `-` writes to standard output, which must not be a terminal
     #[arg(short, long, value_name = "FILE", default_value = "machine.tar.xz")]

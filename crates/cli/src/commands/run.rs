@@ -20,9 +20,6 @@ use crate::app::settings::ProgramSettings;
 use crate::draw::suggestion;
 use arguments::RunArguments;
 
-/// The name of the command.
-pub const NAME: &str = "run";
-
 impl RunnableCommand for RunArguments {
     fn run(self, settings: &ProgramSettings) -> Result<CommandExit, CommandFailure> {
         if settings.json {

@@ -18,7 +18,7 @@ const PACKED_SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.
 
 /// Print the JSON schema of an output, or the names of all
 #[derive(Clone, Debug, Parser)]
-#[command(name = "schema", hide = true)]
+#[command(hide = true)]
 pub struct SchemaArguments {
     /// The schema to print, such as `survey` [default: list the names of all]
     pub name: Option<String>,

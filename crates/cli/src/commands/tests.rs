@@ -136,7 +136,7 @@ fn the_definition_holds_together() {
 #[test]
 fn help_lists_every_command_once_in_its_group() {
     let help = build_definition().render_help().to_string();
-    for name in all_commands().map(|room| (room.definition)()).filter(|command| !command.is_hide_set()) {
+    for name in all_commands().map(ListedCommand::definition).filter(|command| !command.is_hide_set()) {
         let line = format!("\n  {:<9} ", name.get_name());
         assert_eq!(help.matches(&line).count(), 1, "{line} in\n{help}");
     }
@@ -155,35 +155,41 @@ fn survey_options_stand_on_either_side_of_the_word() {
     assert_eq!(both.join_with(budget).unwrap_err().exit, CommandExit::Usage);
 }
 
-/// What both definitions make of a line: that it can be run, or what is printed instead.
+/// What its own definition and all together make of a line: that it can be run, or what is printed instead.
 fn both(line: &str) -> [String; 2] {
     let words = words(line);
-    let short = parse_run_line(&words).expect("the line begins with run");
-    [short, TypedCommand::parse(&words)].map(|parsed| match parsed {
-        Ok(typed) => format!("{:?}", typed.common),
+    let together = build_definition().try_get_matches_from(&words).and_then(|matches| TypedCommand::of_line(&matches));
+    [TypedCommand::parse(&words), together].map(|parsed| match parsed {
+        Ok(typed) => format!("{:?} {:?}", typed.common, typed.own.filter(|(_, options)| !options.is_empty())),
         Err(error) => error.render().to_string(),
     })
 }
 
 #[test]
-fn run_means_the_same_by_its_own_definition_and_among_the_others() {
-    for line in [
-        "corewise run --on 0 -- ls -l",
-        "corewise run --on 0 --memory bind:0 --enforce exact -v --no-store ls --json",
-        "corewise run --on 0 --one-per-thread --cgroup --color never ls",
-        "corewise run --on 0 --one-per-thread --roles a=b:0 ls",
-        "corewise run --on 0",
-        "corewise run ls",
-        "corewise run --onn 0 ls",
-        "corewise run --on 0 --enforce hard ls",
-        "corewise run --on 0 --memory far ls",
-        "corewise run --width 5 --on 0 ls",
-        "corewise run --help",
-        "corewise run -h",
-    ] {
-        let [short, long] = both(line);
+fn a_line_means_the_same_by_the_definition_of_its_command_and_by_all() {
+    let run = [
+        "--on 0 -- ls -l",
+        "--on 0 --memory bind:0 --enforce exact -v --no-store ls --json",
+        "--on 0 --one-per-thread --cgroup --color never ls",
+        "--on 0 --one-per-thread --roles a=b:0 ls",
+        "--on 0",
+        "--onn 0 ls",
+        "--on 0 --enforce hard ls",
+        "--on 0 --memory far ls",
+        "--width 5 --on 0 ls",
+    ];
+    let every =
+        ["", " --help", " -h", " help", " --version", " --jsom", " --json --store x", " nothing of it", " --width 5"];
+    let mut lines: Vec<String> = run.iter().map(|rest| format!("corewise run {rest}")).collect();
+    lines.extend(all_commands().flat_map(|room| every.iter().map(move |rest| format!("corewise {}{rest}", room.name))));
+    lines.extend(
+        ["", " --quick", " --version", " -V", " --help", " surve", " --quik", " help try"]
+            .map(|rest| format!("corewise{rest}")),
+    );
+    examples_of_help(&build_definition(), &mut lines);
+    assert!(lines.len() > 300, "{}", lines.len());
+    for line in lines {
+        let [short, long] = both(&line);
         assert_eq!(short, long, "{line}");
     }
-    assert!(parse_run_line(&words("corewise runs")).is_none());
-    assert!(parse_run_line(&words("corewise")).is_none());
 }

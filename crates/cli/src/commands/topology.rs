@@ -21,7 +21,6 @@ use screen::draw_screen;
 
 /// Show the machine's levels: packages, nodes, dies, caches, clusters, cores, cpus
 #[derive(Clone, Debug, Parser)]
-#[command(name = "topology")]
 pub struct TopologyArguments {
     /// Show network cards, disks, GPUs and other accelerators instead, with the cpus near each and the cpus that get its
     /// interrupts

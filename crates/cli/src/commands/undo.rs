@@ -20,7 +20,6 @@ use screen::draw_screen;
 
 /// Revert changes left behind by a crashed corewise, and changes of `irq` and `run --pid`
 #[derive(Clone, Debug, Parser)]
-#[command(name = "undo")]
 pub struct UndoArguments {
     /// Show what would be reverted, and change nothing
     #[arg(long)]

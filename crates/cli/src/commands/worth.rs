@@ -25,7 +25,7 @@ Otherwise corewise measures for a second.";
 
 /// Show the worth of each cpu now: its speed, and the share of it that is free
 #[derive(Clone, Debug, Parser)]
-#[command(name = "worth", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct WorthArguments {
     /// Show it again every second, until Ctrl-C
     #[arg(long)]

@@ -17,7 +17,7 @@ Exit status: 0 every experiment ended, decided or not   2 wrong usage   3 not pe
 
 /// Repeat the experiment of a published article on this machine, with a better method
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
-#[command(name = "article", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct ArticleArguments {
     /// Article to repeat: cpu0, modules, core0, threads, channels, all, or a file [default: list them]
     #[arg(value_name = "NAME|FILE")]

@@ -25,7 +25,7 @@ Exit status: 0 done   1 `try` is not decided, or only for a part of the nodes   
 
 /// Compare the machines of a cluster: which are slow, and which are set up differently
 #[derive(Clone, Debug, Parser)]
-#[command(name = "fleet", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct FleetArguments {
     /// Command; shows the latest fleet by default.
     #[command(subcommand)]

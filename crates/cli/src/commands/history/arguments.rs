@@ -25,7 +25,7 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 
 /// List, show, compare and delete stored results
 #[derive(Clone, Debug, Parser)]
-#[command(name = "history", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct HistoryArguments {
     /// Command; `list` by default.
     #[command(subcommand)]

@@ -25,7 +25,7 @@ that goes there can be moved, or DEVICE is not known.";
 
 /// Show which cpus each device's interrupts go to, and move them
 #[derive(Clone, Debug, Parser)]
-#[command(name = "irq", after_help = AFTER)]
+#[command(after_help = AFTER)]
 #[command(group(ArgGroup::new("moving").args(["away_from", "near", "spread", "set"])))]
 pub struct IrqArguments {
     /// Move the interrupts away from these cpus, in the placement language: 3, 0-3, llc:0, 'all - 0-1'

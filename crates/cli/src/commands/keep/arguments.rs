@@ -24,7 +24,7 @@ Exit status: 0 done   1 prove: not decided   2 wrong usage   3 not permitted, or
 
 /// Keep placements in force for the programs that rules match, and list what they hold
 #[derive(Clone, Debug, Parser)]
-#[command(name = "keep", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct KeepArguments {
     /// Command; lists the rules by default.
     #[command(subcommand)]

@@ -29,7 +29,7 @@ printed";
 
 /// Measure the cost of talking between cpus: heat map, cost classes, groups
 #[derive(Clone, Debug, Parser)]
-#[command(name = "links", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct LinksArguments {
     /// Command; measures a map of this machine by default.
     #[command(subcommand)]

@@ -24,7 +24,7 @@ printed";
 
 /// Measure the cost of memory for each cpu: latency by working set and node, bandwidth, load
 #[derive(Clone, Debug, Parser)]
-#[command(name = "memory", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct MemoryArguments {
     /// Measure only these cpus, in the placement language [default: all allowed cpus]
     #[arg(help_heading = "Measurement", long, value_name = "EXPR")]

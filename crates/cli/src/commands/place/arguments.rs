@@ -25,7 +25,7 @@ fn end_of_help() -> String {
 
 /// Show which cpus an expression selects, and how other tools write it
 #[derive(Clone, Debug, Parser)]
-#[command(name = "place", after_help = end_of_help())]
+#[command(after_help = end_of_help())]
 pub struct PlaceArguments {
     /// Placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, in another tool's notation
     #[arg(value_name = "EXPR", required_unless_present_any = ["candidates", "ranks"])]

@@ -16,7 +16,7 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 
 /// Write stored results as one page to hand on: answers, figures, data
 #[derive(Clone, Debug, Parser)]
-#[command(name = "report", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct ReportArguments {
     /// Numbers of the results to report, as `history` shows them [default: the latest of each kind of this machine, and the latest fleet]
     #[arg(value_name = "N")]

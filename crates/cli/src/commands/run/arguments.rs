@@ -43,7 +43,7 @@ signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 
 
 /// Run a command on chosen cpus, with its memory; place single threads, and keep them there
 #[derive(Clone, Debug, Parser)]
-#[command(name = "run", override_usage = USAGE, after_help = AFTER)]
+#[command(override_usage = USAGE, after_help = AFTER)]
 pub struct RunArguments {
     /// Cpus of the command, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
     #[arg(help_heading = "Where", long, value_name = "EXPR", required_unless_present_any = ["rule", "rank"])]

@@ -12,7 +12,6 @@ const QUICK_BUDGET: Duration = Duration::from_secs(5);
 
 /// Measure every cpu and the links between them, and show how they differ [default]
 #[derive(Clone, Debug, Default, PartialEq, Parser)]
-#[command(name = "survey")]
 pub struct SurveyArguments {
     /// Take 5 s (more above 32 cpus); the uncertainty is wider
     #[arg(long, conflicts_with = "budget")]

@@ -38,7 +38,7 @@ signal ends corewise (128+n in a shell).";
 
 /// Show how long and how often each cpu stalls, and what causes it
 #[derive(Clone, Debug, Parser)]
-#[command(name = "tail", override_usage = USAGE, after_help = AFTER)]
+#[command(override_usage = USAGE, after_help = AFTER)]
 #[command(group(ArgGroup::new("watched").args(["pid", "command"])))]
 pub struct TailArguments {
     /// Use only these cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all allowed cpus]

@@ -31,7 +31,7 @@ corewise talk [OPTIONS] -- <COMMAND>...
 
 /// Show which threads of a program wake each other, and where they belong
 #[derive(Clone, Debug, Parser)]
-#[command(name = "talk", after_help = AFTER, override_usage = USAGE)]
+#[command(after_help = AFTER, override_usage = USAGE)]
 pub struct TalkArguments {
     /// Watch this process and its descendants; may be repeated
     #[arg(help_heading = "What is watched", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]

@@ -65,7 +65,7 @@ again or did not win again, or nothing can be recommended; 2 wrong usage; 3 not 
 
 /// Try a program on the placements of this machine, and show which one wins, if any
 #[derive(Clone, Debug, Parser)]
-#[command(name = "try", override_usage = USAGE, after_help = AFTER)]
+#[command(override_usage = USAGE, after_help = AFTER)]
 #[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["suite", "simulate", "resume", "again", "live"])))]
 #[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {

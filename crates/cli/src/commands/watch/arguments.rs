@@ -24,7 +24,7 @@ thread is sampled once a moment, and the screen says so. docs/watch.md explains 
 
 /// Watch cpus, interrupts, rules and a program's threads while they run
 #[derive(Clone, Debug, Parser)]
-#[command(name = "watch", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct WatchArguments {
     /// Watch the threads of this process and its descendants; may be repeated
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]

@@ -23,7 +23,7 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   4
 
 /// Run a built-in workload for trying placements; it checks its own result
 #[derive(Clone, Debug, PartialEq, Parser)]
-#[command(name = "workload", after_help = AFTER)]
+#[command(after_help = AFTER)]
 pub struct WorkloadArguments {
     /// Workload to run.
     #[command(subcommand)]
