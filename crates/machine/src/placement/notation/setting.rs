@@ -119,6 +119,7 @@ pub(super) fn read_text(text: TextPiece<'_>, machine: &Machine) -> Result<Notati
 
 /// Adds the program and the meaning of a setting.
 fn explain(read: NotationReading, program: &str, key: &str, remark: &str, machine: &Machine) -> NotationReading {
+    let key = key.trim_end_matches(['\'', ',']);
     let others = machine.online.difference(&read.cpus);
     let remark = remark.replace("{others}", &format_counted(&others));
     let whose = if program.is_empty() { key.to_owned() } else { format!("{key} of {program}") };

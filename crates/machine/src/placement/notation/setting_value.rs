@@ -56,10 +56,12 @@ impl SettingValue {
     /// Returns true if a value may have this form at all: a word such as `false`, another setting or another option is none.
     pub fn may_be(self, text: TextPiece<'_>) -> bool {
         let is_list = matches!(self, Self::List | Self::CountOrList);
-        let is_answer = || {
-            ["true", "false", "yes", "no", "on", "off", "auto"].iter().any(|word| text.text.eq_ignore_ascii_case(word))
+        let is_word = || {
+            ["true", "false", "yes", "no", "on", "off", "auto", "ordered", "cpu"]
+                .iter()
+                .any(|word| text.text.eq_ignore_ascii_case(word))
         };
-        !is_list || !text.text.starts_with('-') && !text.text.contains('=') && !is_answer()
+        !is_list || !text.text.starts_with('-') && !text.text.contains('=') && !is_word()
     }
 
     /// Reads a value.
