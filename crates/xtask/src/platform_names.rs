@@ -57,7 +57,8 @@ pub fn lint_windows() -> Result<()> {
         clippy.args(["clippy", "--lib", "--bins", "--profile", profile, "--target", WINDOWS]).args(packages.clone());
         run_command(clippy.args(["--", "-D", "warnings"]))?;
     }
-    Ok(())
+    // As for a library that only places threads.
+    run_command(cargo_command().args(["clippy", "--package", "corewise", "--target", WINDOWS, "--", "-D", "warnings"]))
 }
 
 /// Returns the forbidden names in a source, with line numbers. Comments, texts (strings with white space) and tests at its end are exempt.
