@@ -10,7 +10,7 @@ use super::arguments::CommonArguments;
 use super::failure::{CommandExit, CommandFailure};
 use super::settings::ProgramSettings;
 
-/// A command: its options, and its action. The definition has its name, its purpose in one line, and examples.
+/// A command: its options, and its action. The definition has its purpose in one line, and examples; the list of commands has its name.
 pub trait RunnableCommand: Parser + 'static {
     /// JSON documents that it prints.
     const DOCUMENTS: &'static [CommandDocument] = &[];
