@@ -7,6 +7,7 @@ mod deny;
 mod dist;
 mod file_access;
 mod fuzz;
+mod named_code;
 mod number_access;
 mod package_tests;
 mod packages;

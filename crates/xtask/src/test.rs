@@ -16,7 +16,9 @@ use crate::platform_names;
 use crate::programs::{self, ProgramOptions, TestProgram};
 use crate::setup;
 use crate::summary::TestSummary;
-use crate::{artifact_users, deny, file_access, number_access, packages, suggestions, walls, windows, words};
+use crate::{
+    artifact_users, deny, file_access, named_code, number_access, packages, suggestions, walls, windows, words,
+};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -245,6 +247,7 @@ pub fn check_walls() -> Result<bool> {
         & artifact_users::check()?
         & platform_names::check_platform_names()?
         & suggestions::check_suggestions()?
+        & named_code::check_named_code()?
         & packages::check_manifests()?)
 }
 
