@@ -285,7 +285,9 @@ fn lint_workspace() -> Result<()> {
         "corewise-sys",
         "--no-default-features",
     ];
-    run_command(cargo_command().args(library).args(["--", "-D", "warnings"]))
+    run_command(cargo_command().args(library).args(["--", "-D", "warnings"]))?;
+    // Its tests and examples alone: other features of `machine` and `sys` than any program has.
+    run_command(cargo_command().args(["clippy", "--package", "corewise", "--all-targets", "--", "-D", "warnings"]))
 }
 
 /// Runs the tests of a build of `keep` and `undo` alone. Its program has a folder of its own, since the path is the same for all features;
