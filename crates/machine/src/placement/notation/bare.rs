@@ -95,6 +95,13 @@ fn check_key(text: TextPiece<'_>, key: Option<&str>, value: TextPiece<'_>) -> Re
     Err(text.fault_here(what).with_hint("give the value alone if it names cpus"))
 }
 
+/// Returns true for options of tools that pin, without the tool: `-c 0-3`, `-C0-3`; other programs write `-numa` and `-XX:`.
+fn is_short_option(value: &str) -> bool {
+    let Some(option) = value.strip_prefix('-') else { return false };
+    let behind = option.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    (1..=3).contains(&(option.len() - behind.len())) && !behind.starts_with(':')
+}
+
 /// Returns the notations of a value's form.
 fn possible_notations(value: &str) -> Vec<Notation> {
     let is_of = |allowed: &str| value.chars().all(|c| c.is_ascii_digit() || allowed.contains(c));
@@ -103,7 +110,7 @@ fn possible_notations(value: &str) -> Vec<Notation> {
     let is_grouped = groups.len() > 1 && groups[1..].iter().all(|group| group.trim_start_matches("0x").len() == 8);
     let spaced: Vec<&str> = value.split_whitespace().collect();
     let are_binary = spaced.iter().all(|word| word.bytes().all(|byte| matches!(byte, b'0' | b'1')));
-    if value.starts_with('-') && value[1..].starts_with(|c: char| c.is_ascii_alphabetic()) {
+    if is_short_option(value) {
         return vec![Notation::Taskset, Notation::Numactl, Notation::Likwid, Notation::Dpdk];
     }
     if value.starts_with("0b") {
