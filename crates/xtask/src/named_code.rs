@@ -17,21 +17,14 @@ pub fn check_named_code() -> Result<bool> {
     let listed = read_output(
         Command::new("git").args(["ls-files", "-co", "--exclude-standard"]).current_dir(repository_root()),
     )?;
-    let sources = listed.lines().filter(|file| file.ends_with(".rs"));
-    let known: BTreeSet<String> = sources
-        .flat_map(|file| {
-            fs::read_to_string(repository_root().join(file))
-                .unwrap_or_default()
-                .split(is_outside)
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .collect();
+    let files = listed.lines().filter(|file| file.ends_with(".rs"));
+    let sources: String = files.filter_map(|file| fs::read_to_string(repository_root().join(file)).ok()).collect();
+    let known: BTreeSet<&str> = sources.split(is_outside).collect();
     let mut is_clean = true;
+    let exists = |path: &str| repository_root().join(path).exists();
     for document in DOCUMENTS {
-        for (line, name) in find_missing(&fs::read_to_string(repository_root().join(document))?, &known, |path| {
-            repository_root().join(path).exists()
-        }) {
+        let text = fs::read_to_string(repository_root().join(document))?;
+        for (line, name) in find_missing(&text, &known, exists) {
             println!("{document}:{line}: there is no {name}");
             is_clean = false;
         }
@@ -44,11 +37,7 @@ fn is_outside(letter: char) -> bool {
 }
 
 /// Returns the missing types and files of crates that a document names between backticks, with line numbers.
-fn find_missing<'a>(
-    document: &'a str,
-    known: &BTreeSet<String>,
-    exists: impl Fn(&str) -> bool,
-) -> Vec<(usize, &'a str)> {
+fn find_missing<'a>(document: &'a str, known: &BTreeSet<&str>, exists: impl Fn(&str) -> bool) -> Vec<(usize, &'a str)> {
     let mut missing = Vec::new();
     for (number, line) in (1..).zip(document.lines()) {
         for code in line.split('`').skip(1).step_by(2).filter(|code| !code.contains(PLACEHOLDER)) {
@@ -71,7 +60,7 @@ mod tests {
 
     #[test]
     fn missing_types_and_files_are_found() {
-        let known = BTreeSet::from(["CpuSet".to_owned()]);
+        let known = BTreeSet::from(["CpuSet"]);
         let document = "`CpuSet` and `sys::CpuSett`,\n`crates/sys/lib.rs`, `crates/sys/gone.rs` and `crates/NAME.rs`, `impl Gone for NameX`";
         let missing = find_missing(document, &known, |path| path.ends_with("lib.rs"));
         assert_eq!(missing, [(1, "CpuSett"), (2, "crates/sys/gone.rs"), (2, "Gone"), (2, "NameX")]);

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use super::process::ProcessIdentity;
 use corewise_machine::CpuSet;
+
+use super::process::ProcessIdentity;
 
 /// A thread that has fewer cpus than its process, on systems with masks of processes, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
