@@ -155,7 +155,7 @@ fn survey_options_stand_on_either_side_of_the_word() {
     assert_eq!(both.join_with(budget).unwrap_err().exit, CommandExit::Usage);
 }
 
-/// What its own definition and all together make of a line: that it can be run, or what is printed instead.
+/// Parses a line by its own definition and by all: the options, or the text that is printed instead.
 fn both(line: &str) -> [String; 2] {
     let words = words(line);
     let together = build_definition().try_get_matches_from(&words).and_then(|matches| TypedCommand::of_line(&matches));
