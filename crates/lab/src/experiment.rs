@@ -23,7 +23,8 @@ use corewise_machine::Machine;
 use corewise_model::experiment::{JudgingPolicy, QuestionKind};
 use corewise_model::sample::MetricReading;
 use corewise_model::trial::{
-    Experiment, PlacementArm, Trial, TrialDesign, TrialObservations, TrialOutcome, TriedWorkload, usual_rest,
+    Experiment, PlacementArm, SHORTEST_TRIAL, Trial, TrialDesign, TrialObservations, TrialOutcome, TriedWorkload,
+    usual_rest,
 };
 
 use crate::session::{seed_from_clock, unix_ms};
@@ -274,6 +275,8 @@ pub struct ExperimentLimits<'a> {
     pub worse: Option<Duration>,
     /// Rest of the machine before each trial; the runner's if `None`.
     pub rest: Option<Duration>,
+    /// Minimum duration of a trial of a command, reached by consecutive runs.
+    pub shortest_trial: Duration,
     /// Flag that ends the session once it is true.
     pub stop: &'a AtomicBool,
 }
@@ -294,7 +297,16 @@ impl<'a> ExperimentLimits<'a> {
         let worse = budget.filter(|_| is_live).map(|budget| budget / 2);
         let Experiment { policy, arms, .. } = &begun.experiment;
         let least_blocks = policy.boots.map_or(0, |_| policy.blocks_of_a_win(arms.len() - 1));
-        Self { blocks: done + most, least_blocks, budget, reserve: None, worse, rest: None, stop }
+        Self {
+            blocks: done + most,
+            least_blocks,
+            budget,
+            reserve: None,
+            worse,
+            rest: None,
+            shortest_trial: SHORTEST_TRIAL,
+            stop,
+        }
     }
 }
 

@@ -43,7 +43,7 @@ pub use parts::{LOAD, REST, ServiceParts, ThreadRole, WorkloadService};
 pub(crate) use session_trend::trend_probability;
 pub use session_trend::{SessionTrend, find_trend};
 pub use threads::{ThreadOccupancy, ThreadsReport, threads_report};
-pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
+pub use timing::{LONGEST_TRIAL, SHORTEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
 pub use units::{UnitLedger, metric_unit, metric_units};
 pub use variants::{CommandVariant, VARIANT_PLACE, VARIANT_VARIABLE, VariantError, check_variants};
 pub use workload::{FolderText, TriedWorkload};

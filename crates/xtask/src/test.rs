@@ -2,7 +2,9 @@
 
 use std::hint::black_box;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -115,7 +117,7 @@ pub fn repeat_tests(words: &[&str]) -> Result<bool> {
         }
     };
     let asked = TestArguments::parse(words);
-    let programs = build_tests(&asked)?;
+    let programs = programs::build_programs(&mut build_command(&asked))?;
     let how =
         ProgramOptions { under: &under, arguments: &asked.tests, at_once: at_once(), ..ProgramOptions::default() };
     let ended = AtomicBool::new(false);
@@ -131,7 +133,7 @@ pub fn repeat_tests(words: &[&str]) -> Result<bool> {
             });
         }
         let repeated =
-            (0..times).try_for_each(|_| programs::run(&programs, &how).map(|found| summary.add_summary(found)));
+            (0..times).try_for_each(|_| programs::run(programs.clone(), &how).map(|found| summary.add_summary(found)));
         ended.store(true, Ordering::Relaxed);
         repeated
     })?;
@@ -182,13 +184,14 @@ impl StepTimes {
             self.run_step("lints of everything", lint_workspace)?;
             self.run_step("lints for Windows", platform_names::lint_windows)?;
         }
-        let programs = self.run_step("build", || build_tests(asked))?;
-        let (mut rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
-            programs.into_iter().partition(|program| program.name == RIG);
         if !asked.boots_machines() {
-            rig.clear();
-            others.retain(|program| program.name != FLEET);
+            let mut summary = self.run_step("build and tests", || test_while_building(asked))?;
+            summary.add_summary(self.run_step("examples of documentation", run_examples)?);
+            return Ok(summary);
         }
+        let programs = self.run_step("build", || programs::build_programs(&mut build_command(asked)))?;
+        let (rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
+            programs.into_iter().partition(|program| program.name == RIG);
         // The longest first: its simulations would be left alone at the end.
         others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment selects others.
@@ -200,7 +203,7 @@ impl StepTimes {
         let (of_rig, took) = thread::scope(|scope| {
             let booted = scope.spawn(|| {
                 let begun = Instant::now();
-                (programs::run(&rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
+                (programs::run(rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
             });
             if asked.selects_none() {
                 summary.add_summary(self.run_step("examples of documentation", run_examples)?);
@@ -212,14 +215,12 @@ impl StepTimes {
             }
             summary.add_summary(
                 self.run_step("tests", || {
-                    programs::run(&others, &ProgramOptions { at_once: at_once(), ..how.clone() })
+                    programs::run(others, &ProgramOptions { at_once: at_once(), ..how.clone() })
                 })?,
             );
             anyhow::Ok(booted.join().expect("the rig's thread does not panic"))
         })?;
-        if asked.boots_machines() {
-            self.0.push(("machines of the rig, beside Arm and tests", took));
-        }
+        self.0.push(("machines of the rig, beside Arm and tests", took));
         summary.add_summary(of_rig?);
         Ok(summary)
     }
@@ -299,13 +300,35 @@ fn test_small_build() -> Result<()> {
     run_command(&mut command)
 }
 
-fn build_tests(asked: &TestArguments<'_>) -> Result<Vec<TestProgram>> {
+/// Runs the tests that boot no machine and start no cluster, each program as soon as it is built: compilers wait for each other, and tests
+/// sleep.
+fn test_while_building(asked: &TestArguments<'_>) -> Result<TestSummary> {
+    let (sender, built) = mpsc::channel();
+    let how = ProgramOptions { at_once: at_once(), ..ProgramOptions::default() };
+    thread::scope(|scope| {
+        let tests = scope.spawn(|| programs::run(built, &how));
+        let pass_on = |program: TestProgram| {
+            if ![RIG, FLEET].contains(&program.name.as_str()) {
+                // Nobody takes it if a program could not be started, which the tests' own error says.
+                let _ = sender.send(program);
+            }
+        };
+        let build = programs::build_each(&mut build_command(asked), pass_on);
+        drop(sender);
+        let summary = tests.join().expect("no test thread panics");
+        build.and(summary)
+    })
+}
+
+/// Returns the command that builds the test programs.
+fn build_command(asked: &TestArguments<'_>) -> Command {
     let mut command = cargo_command();
     command.arg("test");
     if asked.cargo.is_empty() {
         command.arg("--workspace").args(APART);
     }
-    programs::build_programs(command.args(&asked.cargo))
+    command.args(&asked.cargo);
+    command
 }
 
 /// Runs the examples in doc comments, which embedders read in `machine`, `lab` and `keep`. A selection of these packages alone would compile

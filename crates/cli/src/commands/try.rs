@@ -214,7 +214,8 @@ impl TrySessions<'_> {
         let budget = budget.map(|budget| budget.saturating_sub(opening.elapsed()));
         let usual = ExperimentLimits::from_session(begun, budget, self.context.stop);
         let worse = self.task.worse_at_most.or(usual.worse);
-        let limits = ExperimentLimits { reserve, worse, rest: self.task.rest, ..usual };
+        let shortest_trial = self.task.trial_time.unwrap_or(usual.shortest_trial);
+        let limits = ExperimentLimits { reserve, worse, rest: self.task.rest, shortest_trial, ..usual };
         let made = begun.conduct(&mut *runner, limits, &mut session)?;
         session.progress.clear_lines();
         Ok(made)

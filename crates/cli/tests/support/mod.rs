@@ -65,8 +65,9 @@ impl TestPlace {
             // Tests make experiments at the same time, whose times mean nothing.
             .env("COREWISE_LOCK", self.path())
             .env("COREWISE_REST", "0s")
+            .env("COREWISE_TRIAL_TIME", "20ms")
             .current_dir(self.path());
-        command.env("COLUMNS", "80");
+        command.env("COLUMNS", "400");
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }

@@ -192,7 +192,7 @@ impl<'a, W: ExperimentObserver> ExperimentSession<'a, W> {
             None if self.experiment.policy.what == QuestionKind::Tail => 1,
             None => {
                 let latest: Vec<Duration> = arms.iter().filter_map(|arm| self.latest[*arm]).collect();
-                revise_repeats(&latest, self.repeats)
+                revise_repeats(&latest, self.repeats, self.limits.shortest_trial)
             }
         };
         self.repeats = Some(planned);

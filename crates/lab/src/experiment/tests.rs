@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, generate};
 use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, Verdict};
-use corewise_model::trial::{ConfirmationStretch, TrialMetric, experiment_standing};
+use corewise_model::trial::{ConfirmationStretch, SHORTEST_TRIAL, TrialMetric, experiment_standing};
 
 use super::*;
 
@@ -113,6 +113,7 @@ fn session(
         reserve: None,
         worse: None,
         rest: None,
+        shortest_trial: SHORTEST_TRIAL,
         stop: &stop,
     };
     change(&mut runner, &mut limits);
@@ -276,8 +277,16 @@ impl TrialRunner for Changing {
 fn repeats_of_changing(first_s: f64, later_s: f64, earlier: &[Trial]) -> (Vec<u32>, Vec<Trial>) {
     let (stop, mut kept) = (AtomicBool::new(false), KeptTrials::default());
     let blocks = 4 + earlier.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let limits =
-        ExperimentLimits { blocks, least_blocks: 0, budget: None, reserve: None, worse: None, rest: None, stop: &stop };
+    let limits = ExperimentLimits {
+        blocks,
+        least_blocks: 0,
+        budget: None,
+        reserve: None,
+        worse: None,
+        rest: None,
+        shortest_trial: SHORTEST_TRIAL,
+        stop: &stop,
+    };
     let mut runner = Changing { first_s, later_s, asked: Vec::new() };
     let Ok(_) = conduct_experiment(&experiment(7), earlier, &mut runner, limits, &mut kept);
     assert!(runner.asked.iter().all(|request| request.longest.is_some()), "a trial without a limit");
@@ -332,8 +341,16 @@ fn the_budget_ends_a_trial_between_two_runs() {
     let stretch = ConfirmationStretch { runs: u32::MAX, skipped: 0, of: None, won: None };
     let experiment = Experiment { stretch: Some(stretch), ..experiment(7) };
     let budget = Some(Duration::from_millis(200));
-    let limits =
-        ExperimentLimits { blocks: 60, least_blocks: 0, budget, reserve: None, worse: None, rest: None, stop: &stop };
+    let limits = ExperimentLimits {
+        blocks: 60,
+        least_blocks: 0,
+        budget,
+        reserve: None,
+        worse: None,
+        rest: None,
+        shortest_trial: SHORTEST_TRIAL,
+        stop: &stop,
+    };
     let Ok((_, ending)) = conduct_experiment(&experiment, &[], &mut Repeating { runs: 0 }, limits, &mut kept);
     assert_eq!(ending, ExperimentEnd::Budget);
     assert!(kept.trials.iter().all(|trial| trial.block == 0), "a part of a trial is none");
@@ -419,6 +436,7 @@ fn a_simulated_program_is_judged_as_a_real_one() {
             reserve: None,
             worse: None,
             rest: None,
+            shortest_trial: SHORTEST_TRIAL,
             stop: &stop,
         };
         let mut runner = SimulatedRunner::new(&simulation, seed);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Minimum duration of a trial, reached by consecutive runs: the rest before it is then a small part of it.
-const SHORTEST_TRIAL: Duration = Duration::from_millis(200);
+/// Usual minimum duration of a trial, reached by consecutive runs: the rest before it is then a small part of it.
+pub const SHORTEST_TRIAL: Duration = Duration::from_millis(200);
 /// Maximum number of runs in a trial.
 const MOST_REPEATS: u32 = 1_000;
 /// Maximum planned duration of a trial of the slowest placement.
@@ -22,24 +22,29 @@ pub fn usual_rest(run: Duration) -> Duration {
     (run * usual_repeats(run)).mul_f64(REST_SHARE).clamp(LEAST_REST, LONGEST_REST)
 }
 
-/// Returns the number of runs of this length in a trial.
+/// Returns the number of runs of this length in a trial of the usual duration.
 pub fn usual_repeats(run: Duration) -> u32 {
-    if run >= SHORTEST_TRIAL || run.is_zero() {
-        return 1;
-    }
-    ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
+    count_repeats(run, SHORTEST_TRIAL)
 }
 
-/// Returns the number of runs in the next trials, from the latest run of each placement and the present number.
+fn count_repeats(run: Duration, shortest_trial: Duration) -> u32 {
+    if run >= shortest_trial || run.is_zero() {
+        return 1;
+    }
+    ((shortest_trial.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
+}
+
+/// Returns the number of runs in the next trials, from the latest run of each placement, the present number, and the minimum duration of
+/// a trial.
 ///
 /// The present number stays if it is within a factor of two, so that noise does not change it from block to block.
-pub fn revise_repeats(latest: &[Duration], before: Option<u32>) -> u32 {
+pub fn revise_repeats(latest: &[Duration], before: Option<u32>, shortest_trial: Duration) -> u32 {
     let (Some(shortest), Some(longest)) = (latest.iter().min(), latest.iter().max()) else {
         return before.unwrap_or(1);
     };
     let fitting =
         (LONGEST_PLANNED_TRIAL.as_secs_f64() / longest.as_secs_f64()).clamp(1.0, f64::from(MOST_REPEATS)) as u32;
-    let wanted = usual_repeats(*shortest).min(fitting);
+    let wanted = count_repeats(*shortest, shortest_trial).min(fitting);
     before.filter(|before| *before < 2 * wanted && wanted < 2 * before).unwrap_or(wanted)
 }
 
@@ -60,7 +65,7 @@ mod tests {
     fn repeats_follow_the_latest_runs_and_no_trial_is_long() {
         let revised = |latest: &[u64], before| {
             let latest: Vec<Duration> = latest.iter().copied().map(Duration::from_millis).collect();
-            revise_repeats(&latest, before)
+            revise_repeats(&latest, before, SHORTEST_TRIAL)
         };
         assert_eq!(revised(&[20, 25], None), 10);
         assert_eq!([6, 10, 19].map(|before| revised(&[20, 25], Some(before))), [6, 10, 19], "noise changes nothing");
@@ -71,6 +76,8 @@ mod tests {
         assert_eq!(revised(&[5, 5], Some(1)), 40, "the first runs had much to do");
         assert_eq!((revised(&[], None), revised(&[], Some(7))), (1, 7));
         assert_eq!(revised(&[0, 0], None), 1);
+        let [run, trial] = [20, 60].map(Duration::from_millis);
+        assert_eq!(revise_repeats(&[run], Some(10), trial), 3, "a trial of 60 ms was asked for");
     }
 
     /// What a whole experiment takes, against what its program takes, where nothing but rests is added.

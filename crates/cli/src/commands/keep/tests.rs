@@ -378,8 +378,10 @@ fn a_limited_process_is_not_called_unrestricted() {
 
 #[test]
 fn no_process_steers_or_hides() {
+    let mut crowd = crowded("");
     for (number, name) in hostile::names().into_iter().enumerate() {
         let state = held(&name);
+        crowd.status.waiting.to_mut().values_mut().for_each(|waiting| waiting.charged_to.name.clone_from(&name));
         let mut rules = resolved();
         rules[0].problem = Some(name.clone());
         let (planned, unreadable) =
@@ -390,7 +392,7 @@ fn no_process_steers_or_hides() {
             let absent = KeepDocument { place: name.clone(), others: others.clone(), ..listed(&rules, None) };
             hostile::check_screen(&list(&rules, Some(&state), width), width);
             hostile::check_screen(&screen::draw_plan(&planned, &unreadable, width), width);
-            hostile::check_screen(&list(&rules, Some(&crowded(&name)), width), width);
+            hostile::check_screen(&list(&rules, Some(&crowd), width), width);
             if width == 40 && number.is_multiple_of(10) {
                 hostile::check_screen(&screen::draw_list(&absent, width), width);
                 hostile::check_screen(&list(&rules, Some(&refused(&name)), width), width);

@@ -266,6 +266,10 @@ pub struct TryArguments {
     /// Let the machine rest this long before each trial, such as 1s or 0s [default: a tenth of a trial, from 0.02s to 2s]
     #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = duration_between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
+    /// Repeat the command until a trial takes this long, such as 1s or 20ms, and average its runs [default: 0.2s; one
+    /// run if slow runs decide]
+    #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = duration_between("1ms", "1s"), env = "COREWISE_TRIAL_TIME", hide_env = true)]
+    pub trial_time: Option<Duration>,
     /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by
     /// running a 1 ms probe on its cpus from time to time. It costs up to 2 % of a run shorter than 0.2 s, and 0.3 % of
     /// one cpu in longer runs

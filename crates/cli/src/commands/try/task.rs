@@ -41,6 +41,8 @@ pub struct TryTask {
     pub blocks: Option<u32>,
     /// Rest of the machine before each trial; depends on the duration of a run if `None`.
     pub rest: Option<Duration>,
+    /// Minimum duration of a trial of a command; the usual one if `None`.
+    pub trial_time: Option<Duration>,
     /// Maximum time for placements that all look worse.
     pub worse_at_most: Option<Duration>,
     /// True if the clock rate is estimated when cycles cannot be counted.
@@ -210,8 +212,8 @@ impl TryTask {
     /// An expression or a metric cannot be read, or the command is not UTF-8 text.
     pub fn new(typed: TryArguments) -> Result<Self, CommandFailure> {
         let print = TryFormat::new(typed.csv, typed.markdown);
-        let (budget, runs_max, rest, estimates_clock) =
-            (typed.budget, typed.runs_max, typed.rest, typed.estimate_clock);
+        let (budget, runs_max, estimates_clock) = (typed.budget, typed.runs_max, typed.estimate_clock);
+        let (rest, trial_time) = (typed.rest, typed.trial_time);
         let blocks = typed.blocks;
         let (svg, boots) = (typed.svg.clone(), typed.boots);
         let confirmation = match (typed.confirm, typed.no_confirm) {
@@ -258,6 +260,7 @@ impl TryTask {
             runs_max,
             blocks,
             rest,
+            trial_time,
             worse_at_most,
             estimates_clock,
             confirmation,

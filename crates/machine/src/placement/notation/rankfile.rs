@@ -1,8 +1,6 @@
 //! Open MPI's rank files: `rank 0=host slot=0:2`, a socket and its core, both counted as hwloc counts them. `slot=2` is a core of the host,
 //! or with the parameter `rmaps_rank_file_physical` the core that holds cpu 2. Ranks are bound to whole cores.
 
-use std::collections::HashMap;
-
 use super::choices::{NamedReading, agree, one_for_each};
 use super::list::{self, ListSyntax, format_counted};
 use super::text::{TextFault, TextPiece};
@@ -67,19 +65,23 @@ pub(super) struct HostCores {
     /// In the order of the tree.
     cores: Vec<CpuSet>,
     packages: Vec<CpuSet>,
-    core_of_cpu: HashMap<u32, usize>,
+    /// By cpu, up to the highest one that a core has.
+    core_of_cpu: Vec<Option<usize>>,
 }
 
 impl HostCores {
     pub fn new(machine: &Machine) -> Self {
         let cores = tree::sort_by_tree(machine.objects_of(Level::Core), machine);
-        let numbered = cores.iter().enumerate().flat_map(|(index, core)| core.iter().map(move |cpu| (cpu, index)));
-        let core_of_cpu = numbered.collect();
+        let end = cores.iter().filter_map(CpuSet::highest).max().map_or(0, |highest| highest as usize + 1);
+        let mut core_of_cpu = vec![None; end];
+        for (index, core) in cores.iter().enumerate() {
+            core.iter().for_each(|cpu| core_of_cpu[cpu as usize] = Some(index));
+        }
         Self { packages: tree::sort_by_tree(machine.objects_of(Level::Package), machine), core_of_cpu, cores }
     }
 
     fn core_of(&self, cpu: u32) -> Option<&CpuSet> {
-        self.cores.get(*self.core_of_cpu.get(&cpu)?)
+        self.cores.get((*self.core_of_cpu.get(cpu as usize)?)?)
     }
 
     /// Returns the socket of a cpu, and its core's place there.
@@ -92,7 +94,7 @@ impl HostCores {
     /// Returns the numbers of cores as a list, if the cpus are whole cores.
     pub fn numbers_of(&self, cpus: &CpuSet) -> Option<CpuSet> {
         let number = |cpu: u32| {
-            let core = *self.core_of_cpu.get(&cpu)?;
+            let core = (*self.core_of_cpu.get(cpu as usize)?)?;
             self.cores.get(core)?.is_subset(cpus).then_some(core as u32)
         };
         cpus.iter().map(number).collect()

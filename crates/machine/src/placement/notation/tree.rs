@@ -1,6 +1,6 @@
 //! Order of cpus in the machine's tree: package by package, cache by cache, core by core, siblings adjacent.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::{CpuSet, Level, Machine};
 
@@ -10,7 +10,7 @@ use crate::{CpuSet, Level, Machine};
 pub(super) fn tree_order(machine: &Machine) -> Vec<u32> {
     let keys = tree_keys(machine);
     let mut cpus: Vec<u32> = machine.online.iter().collect();
-    cpus.sort_by(|a, b| keys.get(a).cmp(&keys.get(b)));
+    cpus.sort_by(|a, b| keys[*a as usize].cmp(&keys[*b as usize]));
     cpus
 }
 
@@ -25,24 +25,23 @@ pub(super) fn sort_by_cpus<T>(items: &mut [T], cpus: impl Fn(&T) -> &CpuSet, mac
     let keys = tree_keys(machine);
     // An item without cpus has no key, and would come first without the flag.
     items.sort_by_cached_key(|item| {
-        let first = cpus(item).iter().filter_map(|cpu| keys.get(&cpu)).min();
+        let first = cpus(item).iter().filter_map(|cpu| keys.get(cpu as usize)).filter(|key| !key.is_empty()).min();
         (first.is_none(), first)
     });
 }
 
-/// Returns for each online cpu the lowest cpus of the objects that hold it, largest object first, and finally itself.
-fn tree_keys(machine: &Machine) -> HashMap<u32, Vec<u32>> {
+/// Returns for each cpu, by its number, the lowest cpus of the objects that hold it, largest object first.
+fn tree_keys(machine: &Machine) -> Vec<Vec<u32>> {
     // Real caches, not last-level caches, which exist here even if a machine reports none.
     let levels = [Level::Package, Level::Node, Level::Die, Level::Cluster, Level::Core];
     let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects_of(*level)).collect();
     sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
     sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
-    let mut keys: HashMap<u32, Vec<u32>> = machine.online.iter().map(|cpu| (cpu, Vec::new())).collect();
+    let highest = sets.iter().chain([&machine.online]).filter_map(CpuSet::highest).max();
+    let mut keys = vec![Vec::new(); highest.map_or(0, |highest| highest as usize + 1)];
     for set in &sets {
         let Some(lowest) = set.lowest() else { continue };
-        for cpu in set.iter() {
-            keys.entry(cpu).or_default().push(lowest);
-        }
+        set.iter().for_each(|cpu| keys[cpu as usize].push(lowest));
     }
     keys
 }

@@ -82,6 +82,9 @@ pub struct NodeTryArguments {
     /// Let the node rest this long before each trial [default: a tenth of a trial, from 0.02s to 2s]
     #[arg(long, value_name = "DURATION")]
     pub rest: Option<String>,
+    /// Repeat the command until a trial takes this long, and average its runs [default: 0.2s]
+    #[arg(long, value_name = "DURATION")]
+    pub trial_time: Option<String>,
     /// The command and its arguments, as on the nodes
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub command: Vec<OsString>,
@@ -127,6 +130,7 @@ impl NodeTryArguments {
             ("--prepare", &self.prepare),
             ("--ok", &self.ok),
             ("--rest", &self.rest),
+            ("--trial-time", &self.trial_time),
         ];
         let values = several.into_iter().flat_map(|(name, values)| values.iter().map(move |value| (name, value)));
         values.chain(single.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))).collect()
