@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         trial("the_budget_ends_the_first_run_and_no_empty_experiment_is_left", long_run),
         trial("a_program_that_is_not_there_is_never_stored", missing_program),
         trial("each_run_is_prepared_and_other_statuses_may_be_right", prepared),
+        trial("a_trial_is_as_long_as_was_asked_for", asked_trial_time),
         trial("a_terminal_is_given_and_its_colours_are_no_part_of_a_number", on_terminal),
         trial("a_daemon_may_stay", left_running),
         trial("a_metric_is_found_in_megabytes", much_output),
@@ -181,6 +182,22 @@ fn much_output() -> TrialWorkOutcome {
         }
     }
     Ok(Completion::Completed)
+}
+
+fn asked_trial_time() -> TrialWorkOutcome {
+    // Numbers of runs in the trials behind the warm-up.
+    let repeats = |time: &str| {
+        let place = TestPlace::new();
+        let options = ["--trial-time", time, "--runs-max", "6", "--no-confirm", "--json"];
+        let output = try_script(&place, &options, "sleep 0.004")?.output()?;
+        let document: Value = serde_json::from_slice(&output.stdout)?;
+        let trials = document["observed"]["trials"].as_array().ok_or("no trials")?;
+        let behind = trials.iter().filter(|trial| trial["block"] != 0).map(|trial| trial["repeats"].as_u64());
+        behind.collect::<Option<Vec<u64>>>().ok_or_else(|| Failed::from("a trial without a number of runs"))
+    };
+    same("runs in a millisecond", repeats("1ms")?.into_iter().max(), Some(1))?;
+    let long = repeats("1s")?;
+    if long.iter().all(|runs| *runs > 1) { Ok(Completion::Completed) } else { Err(format!("{long:?}").into()) }
 }
 
 fn on_terminal() -> TrialWorkOutcome {

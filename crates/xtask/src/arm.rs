@@ -85,7 +85,7 @@ pub fn run(part: TestSelection, native: &Path) -> Result<TestSummary> {
     let pure: &[&str] = if part == TestSelection::All { &[] } else { &PURE };
     let left_out: Vec<&str> = NOT_EMULATED.iter().chain(pure).flat_map(|name| ["--skip", name]).collect();
     let how = ProgramOptions { under: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2 };
-    let mut summary = programs::run(programs, &how)?;
+    let mut summary = programs::run(&programs, &how)?;
     let program = repository_root().join("target").join(ARM).join(PROFILE).join("corewise");
     match screens::are_same(native, || emulated_command(&program)).and_then(|()| mask_in_force(&program)) {
         Ok(()) => summary.passed += 1,

@@ -31,24 +31,18 @@ pub struct TestProgram {
 
 /// Builds the programs that `cargo test` would run; an error if anything does not compile.
 pub fn build_programs(cargo: &mut Command) -> Result<Vec<TestProgram>> {
-    let mut programs = Vec::new();
-    build_each(cargo, |program| programs.push(program))?;
-    Ok(programs)
-}
-
-/// Builds them and passes each on as soon as it is built.
-pub fn build_each(cargo: &mut Command, mut take: impl FnMut(TestProgram)) -> Result<()> {
     let cargo = cargo.arg("--no-run").arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
     let mut child = cargo.spawn().context("cargo cannot be started")?;
     let messages = BufReader::new(child.stdout.take().context("cargo has no output")?);
+    let mut programs = Vec::new();
     for line in messages.lines() {
         let message: Value = serde_json::from_str(&line.context("cargo's messages cannot be read")?)?;
-        read_program(&message).into_iter().for_each(&mut take);
+        programs.extend(read_program(&message));
     }
     if !child.wait()?.success() {
         bail!("the tests do not build, as said above");
     }
-    Ok(())
+    Ok(programs)
 }
 
 /// Returns the test program in one of cargo's messages.
@@ -79,17 +73,14 @@ pub struct ProgramOptions<'a> {
 }
 
 /// Runs programs in their order, and prints the result of each when it has ended.
-pub fn run(
-    programs: impl IntoIterator<Item = TestProgram, IntoIter: Send>,
-    how: &ProgramOptions<'_>,
-) -> Result<TestSummary> {
-    let (waiting, summary) = (Mutex::new(programs.into_iter()), Mutex::new(TestSummary::default()));
+pub fn run(programs: &[TestProgram], how: &ProgramOptions<'_>) -> Result<TestSummary> {
+    let (waiting, summary) = (Mutex::new(programs.iter()), Mutex::new(TestSummary::default()));
     let next = || waiting.lock().expect("no thread panics with it").next();
     thread::scope(|scope| {
         let work = || -> Result<()> {
             while let Some(program) = next() {
                 let begun = Instant::now();
-                let (status, printed) = run_one(&program, how)?;
+                let (status, printed) = run_one(program, how)?;
                 let of_program = TestSummary::of_program(&program.name, &printed, status.success());
                 // In one piece, since other threads print, too.
                 print!("{}", of_program.of_one(&program.name, &printed, begun.elapsed()));

@@ -2,9 +2,7 @@
 
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -117,7 +115,7 @@ pub fn repeat_tests(words: &[&str]) -> Result<bool> {
         }
     };
     let asked = TestArguments::parse(words);
-    let programs = programs::build_programs(&mut build_command(&asked))?;
+    let programs = build_tests(&asked)?;
     let how =
         ProgramOptions { under: &under, arguments: &asked.tests, at_once: at_once(), ..ProgramOptions::default() };
     let ended = AtomicBool::new(false);
@@ -133,7 +131,7 @@ pub fn repeat_tests(words: &[&str]) -> Result<bool> {
             });
         }
         let repeated =
-            (0..times).try_for_each(|_| programs::run(programs.clone(), &how).map(|found| summary.add_summary(found)));
+            (0..times).try_for_each(|_| programs::run(&programs, &how).map(|found| summary.add_summary(found)));
         ended.store(true, Ordering::Relaxed);
         repeated
     })?;
@@ -184,14 +182,13 @@ impl StepTimes {
             self.run_step("lints of everything", lint_workspace)?;
             self.run_step("lints for Windows", platform_names::lint_windows)?;
         }
-        if !asked.boots_machines() {
-            let mut summary = self.run_step("build and tests", || test_while_building(asked))?;
-            summary.add_summary(self.run_step("examples of documentation", run_examples)?);
-            return Ok(summary);
-        }
-        let programs = self.run_step("build", || programs::build_programs(&mut build_command(asked)))?;
-        let (rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
+        let programs = self.run_step("build", || build_tests(asked))?;
+        let (mut rig, mut others): (Vec<TestProgram>, Vec<TestProgram>) =
             programs.into_iter().partition(|program| program.name == RIG);
+        if !asked.boots_machines() {
+            rig.clear();
+            others.retain(|program| program.name != FLEET);
+        }
         // The longest first: its simulations would be left alone at the end.
         others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment selects others.
@@ -203,7 +200,7 @@ impl StepTimes {
         let (of_rig, took) = thread::scope(|scope| {
             let booted = scope.spawn(|| {
                 let begun = Instant::now();
-                (programs::run(rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
+                (programs::run(&rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
             });
             if asked.selects_none() {
                 summary.add_summary(self.run_step("examples of documentation", run_examples)?);
@@ -215,12 +212,14 @@ impl StepTimes {
             }
             summary.add_summary(
                 self.run_step("tests", || {
-                    programs::run(others, &ProgramOptions { at_once: at_once(), ..how.clone() })
+                    programs::run(&others, &ProgramOptions { at_once: at_once(), ..how.clone() })
                 })?,
             );
             anyhow::Ok(booted.join().expect("the rig's thread does not panic"))
         })?;
-        self.0.push(("machines of the rig, beside Arm and tests", took));
+        if asked.boots_machines() {
+            self.0.push(("machines of the rig, beside Arm and tests", took));
+        }
         summary.add_summary(of_rig?);
         Ok(summary)
     }
@@ -300,35 +299,13 @@ fn test_small_build() -> Result<()> {
     run_command(&mut command)
 }
 
-/// Runs the tests that boot no machine and start no cluster, each program as soon as it is built: compilers wait for each other, and tests
-/// sleep.
-fn test_while_building(asked: &TestArguments<'_>) -> Result<TestSummary> {
-    let (sender, built) = mpsc::channel();
-    let how = ProgramOptions { at_once: at_once(), ..ProgramOptions::default() };
-    thread::scope(|scope| {
-        let tests = scope.spawn(|| programs::run(built, &how));
-        let pass_on = |program: TestProgram| {
-            if ![RIG, FLEET].contains(&program.name.as_str()) {
-                // Nobody takes it if a program could not be started, which the tests' own error says.
-                let _ = sender.send(program);
-            }
-        };
-        let build = programs::build_each(&mut build_command(asked), pass_on);
-        drop(sender);
-        let summary = tests.join().expect("no test thread panics");
-        build.and(summary)
-    })
-}
-
-/// Returns the command that builds the test programs.
-fn build_command(asked: &TestArguments<'_>) -> Command {
+fn build_tests(asked: &TestArguments<'_>) -> Result<Vec<TestProgram>> {
     let mut command = cargo_command();
     command.arg("test");
     if asked.cargo.is_empty() {
         command.arg("--workspace").args(APART);
     }
-    command.args(&asked.cargo);
-    command
+    programs::build_programs(command.args(&asked.cargo))
 }
 
 /// Runs the examples in doc comments, which embedders read in `machine`, `lab` and `keep`. A selection of these packages alone would compile

@@ -78,7 +78,7 @@ pub fn run(prefix: &Path) -> Result<TestSummary> {
         variables: &[("WINEPREFIX", prefix), ("WINEARCH", "win64"), ("WINEDEBUG", "-all")],
         at_once: 2,
     };
-    let mut summary = programs::run(programs, &how)?;
+    let mut summary = programs::run(&programs, &how)?;
     summary.skips.extend(left_out().map(|(name, why)| (name.to_owned(), Some(why.to_owned()))));
     Ok(summary)
 }

@@ -65,7 +65,7 @@ pub(super) struct HostCores {
     /// In the order of the tree.
     cores: Vec<CpuSet>,
     packages: Vec<CpuSet>,
-    /// By cpu, up to the highest one that a core has.
+    /// Index of each cpu in `cores`, by its number.
     core_of_cpu: Vec<Option<usize>>,
 }
 
