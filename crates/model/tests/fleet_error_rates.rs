@@ -103,7 +103,7 @@ fn a_small_fleet_does_not_lie() {
 fn noisy_nodes_are_found_and_kept_apart_from_slow_ones() {
     let noisy = FleetWorld { noisy: 0.03, ..FleetWorld::default() };
     let even = FleetWorld { slow: 0.0, noise: 0.01, spikes: 0.0, ..noisy };
-    for (world, fleets, power) in [(even, 4, 0.3), (noisy, 4, 0.25), (FleetWorld { quantities: 8, ..noisy }, 1, 0.8)] {
+    for (world, fleets, power) in [(even, 6, 0.3), (noisy, 6, 0.25), (FleetWorld { quantities: 8, ..noisy }, 2, 0.8)] {
         let (mut noisy, mut listed, mut found) = (0, 0, 0);
         for seed in 0..fleets {
             let (made, conclusions) = visit_fleet(world, seed);

@@ -98,6 +98,20 @@ impl ExperimentObserver for KeptTrials {
     }
 }
 
+/// Sixty blocks at most, and no other limit.
+fn usual_limits(stop: &AtomicBool) -> ExperimentLimits<'_> {
+    ExperimentLimits {
+        blocks: 60,
+        least_blocks: 0,
+        budget: None,
+        reserve: None,
+        worse: None,
+        rest: None,
+        shortest_trial: SHORTEST_TRIAL,
+        stop,
+    }
+}
+
 /// A session; its standing, how it ended, and what was kept in it.
 fn session(
     experiment: &Experiment,
@@ -106,16 +120,7 @@ fn session(
 ) -> (ExperimentStanding, ExperimentEnd, KeptTrials) {
     let stop = AtomicBool::new(false);
     let mut runner = MadeUp::new(&stop);
-    let mut limits = ExperimentLimits {
-        blocks: 60,
-        least_blocks: 0,
-        budget: None,
-        reserve: None,
-        worse: None,
-        rest: None,
-        shortest_trial: SHORTEST_TRIAL,
-        stop: &stop,
-    };
+    let mut limits = usual_limits(&stop);
     change(&mut runner, &mut limits);
     let mut kept = KeptTrials::default();
     let Ok((design, ending)) = conduct_experiment(experiment, earlier, &mut runner, limits, &mut kept);
@@ -277,16 +282,7 @@ impl TrialRunner for Changing {
 fn repeats_of_changing(first_s: f64, later_s: f64, earlier: &[Trial]) -> (Vec<u32>, Vec<Trial>) {
     let (stop, mut kept) = (AtomicBool::new(false), KeptTrials::default());
     let blocks = 4 + earlier.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let limits = ExperimentLimits {
-        blocks,
-        least_blocks: 0,
-        budget: None,
-        reserve: None,
-        worse: None,
-        rest: None,
-        shortest_trial: SHORTEST_TRIAL,
-        stop: &stop,
-    };
+    let limits = ExperimentLimits { blocks, ..usual_limits(&stop) };
     let mut runner = Changing { first_s, later_s, asked: Vec::new() };
     let Ok(_) = conduct_experiment(&experiment(7), earlier, &mut runner, limits, &mut kept);
     assert!(runner.asked.iter().all(|request| request.longest.is_some()), "a trial without a limit");
@@ -341,16 +337,7 @@ fn the_budget_ends_a_trial_between_two_runs() {
     let stretch = ConfirmationStretch { runs: u32::MAX, skipped: 0, of: None, won: None };
     let experiment = Experiment { stretch: Some(stretch), ..experiment(7) };
     let budget = Some(Duration::from_millis(200));
-    let limits = ExperimentLimits {
-        blocks: 60,
-        least_blocks: 0,
-        budget,
-        reserve: None,
-        worse: None,
-        rest: None,
-        shortest_trial: SHORTEST_TRIAL,
-        stop: &stop,
-    };
+    let limits = ExperimentLimits { budget, ..usual_limits(&stop) };
     let Ok((_, ending)) = conduct_experiment(&experiment, &[], &mut Repeating { runs: 0 }, limits, &mut kept);
     assert_eq!(ending, ExperimentEnd::Budget);
     assert!(kept.trials.iter().all(|trial| trial.block == 0), "a part of a trial is none");
@@ -429,16 +416,7 @@ fn a_simulated_program_is_judged_as_a_real_one() {
     let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[0.0, 0.2]), noise: RunNoise::Typical };
     let verdict = |seed: u64| {
         let stop = AtomicBool::new(false);
-        let limits = ExperimentLimits {
-            blocks: 60,
-            least_blocks: 0,
-            budget: None,
-            reserve: None,
-            worse: None,
-            rest: None,
-            shortest_trial: SHORTEST_TRIAL,
-            stop: &stop,
-        };
+        let limits = usual_limits(&stop);
         let mut runner = SimulatedRunner::new(&simulation, seed);
         let Ok((design, _)) =
             conduct_experiment(&experiment(seed), &[], &mut runner, limits, &mut KeptTrials::default());

@@ -13,9 +13,9 @@ use libtest_mimic::Failed;
 use super::data;
 
 /// How many random sets are tried on each machine, beside its packages, nodes and last-level caches.
-const SETS: usize = 12;
+const SETS: usize = 24;
 /// How many random expressions: thousands on all machines together. Large machines take longer for each.
-const EXPRESSIONS: usize = 40;
+const EXPRESSIONS: usize = 100;
 
 /// Prints and reads sets of one recording's cpus.
 pub fn come_back(folder: &Path, name: &str) -> Result<(), Failed> {

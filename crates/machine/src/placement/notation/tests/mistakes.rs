@@ -206,7 +206,7 @@ const PIECES: [&str; 60] = [
 fn any_text_is_read_or_refused_inside_its_bounds() {
     let mut random = RandomGenerator::new(0xbad);
     let machines = [machines::threadripper(), machines::confined(), machines::wide()];
-    for round in 0..9_000 {
+    for round in 0..30_000 {
         let count = 1 + random.next_below(9);
         let text: String = (0..count).map(|_| PIECES[random.next_below(PIECES.len())]).collect();
         // A third of the notations each time, on each machine in turn.

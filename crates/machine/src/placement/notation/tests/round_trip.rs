@@ -71,7 +71,7 @@ fn random_sets_come_back_from_every_notation() {
     let mut random = RandomGenerator::new(0x5eed);
     for (name, machine) in machines::all() {
         let cpus: Vec<u32> = machine.online.iter().collect();
-        let rounds = if cpus.len() > 200 { 6 } else { 100 };
+        let rounds = if cpus.len() > 200 { 12 } else { 400 };
         for _ in 0..rounds {
             check(name, &machine, &some(&cpus, &mut random));
         }
