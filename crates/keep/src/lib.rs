@@ -40,10 +40,11 @@ use corewise_machine::Machine;
 use corewise_machine::suggested_command;
 use corewise_machine::worth::CpuSpeed;
 use corewise_model::keep::{
-    KeepAction, KeepActionOutcome, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, RuleKeeper,
+    KeepAction, KeepActionOutcome, KeptProcess, MaskAuthor, MatchFit, ObservedProcess, RetryTime, RuleKeeper,
 };
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::process::ProcessIdentity;
+use corewise_sys::thread::process_cpu_time;
 use corewise_sys::{Root, SysError, cpuset, scheduling, task, topology};
 use tracing::{info, warn};
 
@@ -109,7 +110,7 @@ pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap
         room_at_sweep: 0,
         crowding: CrowdingLog::default(),
         loss_logged: None,
-        has_unread: false,
+        unread: BTreeMap::new(),
         has_lost: false,
         is_behind: false,
         status: KeepStatus::default(),
@@ -169,8 +170,8 @@ struct KeepLoop<'a> {
     crowding: CrowdingLog,
     /// Time of the last log line about lost events.
     loss_logged: Option<Instant>,
-    /// True if the system could not read a process: all are looked at again later.
-    has_unread: bool,
+    /// The processes that the system could not read, and when each is looked at again.
+    unread: BTreeMap<u32, RetryTime>,
     /// True if events were lost since the last sweep was requested.
     has_lost: bool,
     /// True if the last report of the status is out of date.
@@ -221,7 +222,9 @@ impl KeepLoop<'_> {
                 if let Some(authors) = &mut self.authors {
                     authors.forget_old();
                 }
-                to_look.extend(self.keeper.processes_to_retry(self.began.elapsed()));
+                let now = self.began.elapsed();
+                to_look.extend(self.keeper.processes_to_retry(now));
+                to_look.extend(self.unread.iter().filter(|(_, retry)| retry.is_due(now)).map(|(process, _)| *process));
                 let ticks_to_masks = if self.authors.is_some() { TICKS_TO_MASKS_WITH_EVENTS } else { TICKS_TO_MASKS };
                 if ticks % TICKS_TO_WHOLE == 0 {
                     to_look.extend(self.held_processes());
@@ -262,13 +265,10 @@ impl KeepLoop<'_> {
         Ok(())
     }
 
-    /// Forgets what is known of processes that no rule matches, and requests a sweep if some could not be read.
+    /// Forgets what is known of processes that no rule matches.
     fn clean_up(&mut self) {
         let Self { keeper, eyes, .. } = self;
         eyes.retain_processes(|id| keeper.processes().contains_key(&id) || keeper.waiting().contains_key(&id));
-        if std::mem::take(&mut self.has_unread) {
-            self.sweeps.request_sweep();
-        }
     }
 
     /// Requests a sweep if events were lost.
@@ -364,7 +364,8 @@ impl KeepLoop<'_> {
     }
 
     fn look_at_all(&mut self) -> io::Result<()> {
-        let start = self.began.elapsed();
+        let computed = || process_cpu_time().unwrap_or_default();
+        let start = computed();
         self.status.unreadable.clear();
         let mut gone: BTreeSet<u32> = self.held_processes();
         gone.extend(self.keeper.waiting().keys());
@@ -372,7 +373,7 @@ impl KeepLoop<'_> {
         gone.difference(&all).for_each(|process| self.forget_process(*process));
         self.look_at_known(all)?;
         self.room_at_sweep = self.keeper.room_taken();
-        self.sweeps.finish_sweep(start, self.began.elapsed());
+        self.sweeps.finish_sweep(computed().saturating_sub(start), self.began.elapsed());
         // A sweep finds only what was there when it began.
         self.note_losses();
         Ok(())
@@ -408,6 +409,7 @@ impl KeepLoop<'_> {
     /// Looks at a process once and acts on it. Returns true if threads were placed and the process has others by now.
     fn look_once(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
+        let unread = self.unread.remove(&id);
         let needs = FactNeeds::of_rules(self.keeper.rules().iter().map(|rule| &rule.rule.matches));
         let keeper = &self.keeper;
         let process = match self.eyes.read_facts(id, needs, |process| keeper.concerns_process(process)) {
@@ -417,7 +419,7 @@ impl KeepLoop<'_> {
                 return false;
             }
             // It may be there.
-            Err(_) => return self.note_unread(),
+            Err(_) => return self.note_unread(id, unread),
         };
         self.status.looks += 1;
         self.note_unreadable(&process);
@@ -430,7 +432,9 @@ impl KeepLoop<'_> {
         if threads.is_some_and(|threads| self.keeper.turns_away(&process, threads, now)) {
             return false;
         }
-        let Some(process) = process_watcher::complete_process(process) else { return self.note_unread() };
+        let Some(process) = process_watcher::complete_process(process) else {
+            return self.note_unread(id, unread);
+        };
         // After the masks were seen: their setters' requests have been reported by now, and are about to be answered.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
             let changed = changed_threads(&process, self.keeper.processes().get(&id));
@@ -455,9 +459,10 @@ impl KeepLoop<'_> {
         !places.is_empty() && task::has_other_than(id, process.threads.len())
     }
 
-    /// Remembers that a process could not be read. Returns false: there is nothing more to do in this look.
-    fn note_unread(&mut self) -> bool {
-        self.has_unread = true;
+    /// Remembers that a process could not be read, again if there was an `earlier` attempt. Returns false: there is nothing more to do in
+    /// this look.
+    fn note_unread(&mut self, id: u32, earlier: Option<RetryTime>) -> bool {
+        self.unread.insert(id, RetryTime::after_failure(earlier, self.began.elapsed()));
         false
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Length of the pause after a sweep, in multiples of the sweep's own time: sweeps take at most a fifth of the time.
+/// Length of the pause after a sweep, in multiples of the sweep's own processor time: sweeps take at most a fifth of a cpu.
 const PAUSE_PER_SWEEP: u32 = 4;
 
 /// Pending sweep and the earliest time at which it may begin; times count from the start of the loop.
@@ -28,9 +28,10 @@ impl SweepSchedule {
         if self.is_wanted { rest.min(self.not_before.saturating_sub(now)) } else { rest }
     }
 
-    /// Records that all processes were looked at between `start` and `end`.
-    pub fn finish_sweep(&mut self, start: Duration, end: Duration) {
-        (self.is_wanted, self.not_before) = (false, end + end.saturating_sub(start) * PAUSE_PER_SWEEP);
+    /// Records that all processes were looked at until now, which took this much processor time. The time in which others had the cpu, or
+    /// the disk, does not count: it may be long.
+    pub fn finish_sweep(&mut self, computed: Duration, now: Duration) {
+        (self.is_wanted, self.not_before) = (false, now + computed * PAUSE_PER_SWEEP);
     }
 }
 
@@ -47,7 +48,7 @@ mod tests {
         while now < 1_000 * second {
             schedule.request_sweep();
             if schedule.is_due(now) {
-                schedule.finish_sweep(now, now + 2 * second);
+                schedule.finish_sweep(2 * second, now + 2 * second);
                 (now, swept) = (now + 2 * second, swept + 2 * second);
             } else {
                 let rest = schedule.shorten_rest(20 * second, now);

@@ -32,4 +32,4 @@ pub use rule::{
     MatchField, MatchFit, Rule, RuleMatch, RuleStrength, RulesError, ThreadRule, UnprovenPolicy, WrittenValue,
     parse_rules,
 };
-pub use thread::{CORRECTIONS, HeldThread, LONGEST_PAUSE, PERIOD};
+pub use thread::{CORRECTIONS, HeldThread, LONGEST_PAUSE, PERIOD, RetryTime};

@@ -1,6 +1,7 @@
 //! Processes that rules hold, whoever else sets their masks, and what they get back.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use corewise_machine::CpuSet;
 use corewise_sys::affinity;
@@ -30,6 +31,28 @@ fn processes_are_held_and_given_back() {
     let log = stage.stop(daemon);
     assert!(log.ends_with(" stopped: 1 thread given back\n"), "{log}");
     assert_eq!(affinity::affinity_of(early.0.id()).unwrap(), stage.all);
+    stage.assert_nothing_left();
+}
+
+#[test]
+fn a_process_that_cannot_be_read_for_a_while_is_held_afterwards() {
+    let Some(stage) = KeepStage::new() else { return };
+    stage.add();
+    let (early, daemon) = (stage.nap(), stage.daemon());
+    stage.wait_for_mask(&early, &stage.one);
+    let open_files = |soft: &str| {
+        let limit = format!("--nofile={soft}:");
+        Command::new("prlimit").args(["--pid", &daemon.0.id().to_string(), &limit]).status()
+    };
+    if !open_files("3").is_ok_and(|status| status.success()) {
+        return println!("skipped: prlimit cannot limit the loop's files");
+    }
+    let late = stage.nap();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(affinity::affinity_of(late.0.id()).unwrap(), stage.all, "without files to spare nothing is read");
+    assert!(open_files("256").unwrap().success());
+    stage.wait_for_mask(&late, &stage.one);
+    stage.stop(daemon);
     stage.assert_nothing_left();
 }
 
@@ -221,7 +244,8 @@ fn a_person_wins() {
     let id = process.0.id().to_string();
     let expected = format!("a person set cpus {other} with taskset (");
     let words = || stage.said(&["why", &id]).split_whitespace().collect::<Vec<_>>().join(" ");
-    wait_for("the release", || words().contains(&expected).then_some(()));
-    stage.stop(daemon);
+    let said = wait_for("the release", || Some(words()).filter(|said| said.contains("released: ")));
+    let log = stage.stop(daemon);
+    assert!(said.contains(&expected), "{said}\n{log}");
     assert_eq!(affinity::affinity_of(process.0.id()).unwrap(), other, "what the person set stays");
 }

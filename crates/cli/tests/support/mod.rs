@@ -41,18 +41,23 @@ impl TestPlace {
     /// The program as a user without privileges: nobody, where the tests run as root. Others may not enter root's
     /// folders, so the program is copied to a place where they may.
     pub fn ordinary_user(&self, arguments: &[&str]) -> Command {
-        let program = self.path().join("corewise");
+        let mut command = self.corewise_named("corewise", arguments);
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    /// A copy of the program under a name, which no process of another test has.
+    pub fn corewise_named(&self, name: &str, arguments: &[&str]) -> Command {
+        let program = self.path().join(name);
         if !program.exists() {
             // By another process: a file that is open for writing here is so in whatever another test starts meanwhile,
             // and cannot be executed then.
             let copied = Command::new("cp").args([Path::new(env!("CARGO_BIN_EXE_corewise")), &program]).status();
             assert!(copied.unwrap().success());
         }
-        let mut command = self.command(&program, arguments);
-        if is_root() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        command
+        self.command(&program, arguments)
     }
 
     fn command(&self, program: &Path, arguments: &[&str]) -> Command {

@@ -166,10 +166,10 @@ impl KeptProcess {
         let Some(thread) = self.threads.get_mut(&action.thread) else { return };
         match outcome {
             KeepActionOutcome::Placed(cpus) => {
-                // A thread that has its previous mask was reset before this was recorded: the next look must notice the
-                // change.
-                let again = action.cpus.clone().filter(|_| cpus == action.seen);
-                let cpus = again.unwrap_or(cpus);
+                // The kernel grants a part of what was asked. Another mask, or the previous one, was set by somebody before
+                // this was recorded: the next look must notice the change.
+                let is_others = |asked: &CpuSet| cpus == action.seen || !cpus.is_subset(asked);
+                let cpus = action.cpus.clone().filter(is_others).unwrap_or(cpus);
                 thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
                 thread.seen = cpus;
                 thread.retry = None;

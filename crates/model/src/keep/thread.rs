@@ -27,7 +27,7 @@ use super::rule::RuleStrength;
 pub const CORRECTIONS: usize = 10;
 /// The time over which corrections count.
 pub const PERIOD: Duration = Duration::from_secs(3600);
-/// Pause before the first attempt to place a thread again.
+/// Pause before the first repeated attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause between attempts.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -49,7 +49,7 @@ pub struct HeldThread {
     pub refused: Option<String>,
     /// The next attempt to place it after a refusal.
     #[serde(skip)]
-    pub(super) retry: Option<PlacementRetry>,
+    pub(super) retry: Option<RetryTime>,
     /// True if there was no cpu for it: a mask that the kernel then sets has no author.
     #[serde(skip)]
     pub(super) is_waiting: bool,
@@ -63,21 +63,25 @@ pub struct HeldThread {
     pub(super) rival: Option<MaskAuthor>,
 }
 
-/// Next attempt to place a thread.
+/// Time of the next attempt to place a thread, or to read a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PlacementRetry {
-    /// Its time since the keeper began.
-    pub at: Duration,
-    /// The pause before it.
-    pub pause: Duration,
+pub struct RetryTime {
+    /// Time since the keeper began.
+    pub(super) at: Duration,
+    pub(super) pause: Duration,
 }
 
-impl PlacementRetry {
-    /// Returns the attempt after a refusal at `now`, with twice the pause of the one before. Most refusals are of the
-    /// moment, as of a full disk; the longest pause makes the others cheap.
-    fn after_refusal(earlier: Option<Self>, now: Duration) -> Self {
+impl RetryTime {
+    /// Returns the time of the next attempt after a failure at `now`: twice the pause of the one before, at most [`LONGEST_PAUSE`]. Most
+    /// failures are of the moment, as of a full disk; the longest pause makes the others cheap.
+    pub fn after_failure(earlier: Option<Self>, now: Duration) -> Self {
         let pause = earlier.map_or(FIRST_PAUSE, |earlier| (2 * earlier.pause).min(LONGEST_PAUSE));
         Self { at: now + pause, pause }
+    }
+
+    /// Returns true once it has come.
+    pub fn is_due(&self, now: Duration) -> bool {
+        self.at <= now
     }
 }
 
@@ -202,13 +206,13 @@ impl HeldThread {
     pub(super) fn note_refusal(&mut self, action: &KeepAction, why: &str, now: Duration) -> bool {
         (self.given, self.asked) = (None, action.cpus.clone());
         self.seen.clone_from(&action.seen);
-        self.retry = Some(PlacementRetry::after_refusal(self.retry, now));
+        self.retry = Some(RetryTime::after_failure(self.retry, now));
         self.refused.replace(why.to_owned()).as_deref() != Some(why)
     }
 
     /// Returns true if it was refused, and the pause since then is over.
     pub(super) fn is_retry_due(&self, now: Duration) -> bool {
-        self.retry.is_some_and(|retry| retry.at <= now)
+        self.retry.is_some_and(|retry| retry.is_due(now))
     }
 
     /// Returns true if its mask was changed since the last look by neither the kernel nor a rule.

@@ -18,11 +18,11 @@ use super::thread::{monotonic_raw_ns, own_number};
 pub use crate::values::affinity_events::{AffinityEvent, MaskCaller};
 
 const INTERESTS: [EventInterest; 2] = [EventInterest::Affinities, EventInterest::Tasks];
-/// Buffer of all cpus' events between two reads, in bytes, and the limits for one cpu: some forty to some three hundred events. 512 cpus
-/// take 6 MiB, with a page each for the kernel's part.
+/// Buffer of all cpus' events between two reads, in bytes, and the limits for one cpu: some forty to some 2,500 events, where a program may
+/// start thousands of threads at once. 512 cpus take 6 MiB, with a page each for the kernel's part.
 const ALL_BUFFERS_BYTES: usize = 4 << 20;
 const SMALLEST_BUFFER_BYTES: usize = 8 << 10;
-const LARGEST_BUFFER_BYTES: usize = 64 << 10;
+const LARGEST_BUFFER_BYTES: usize = 512 << 10;
 /// Maximum number of ended tasks that are remembered.
 const MOST_ENDED: usize = 4_096;
 
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn rooms_together_are_bounded() {
-        assert_eq!([1, 2, 64, 65, 512, 8_192].map(buffer_bytes), [64, 64, 64, 32, 8, 8].map(|kib| kib << 10));
+        assert_eq!([1, 2, 64, 65, 512, 8_192].map(buffer_bytes), [512, 512, 64, 32, 8, 8].map(|kib| kib << 10));
     }
 
     #[test]

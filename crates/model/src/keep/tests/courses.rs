@@ -88,6 +88,22 @@ fn who_answers_a_correction_at_once_is_corrected_ten_times_and_named() {
     assert_eq!(system.said(10), said);
 }
 
+/// Between the request for a mask and the look at what came of it, a busy machine may let others run for long.
+#[test]
+fn a_person_who_answers_a_placement_at_once_wins() {
+    let mut system = TestSystem::new(RULE);
+    system.author = MaskAuthor::Person { program: "taskset (7)".into() };
+    system.start(10, "game", 1, None);
+    system.chosen_at_once = Some(set("5"));
+    assert_eq!(system.look(10).len(), 1);
+    system.chosen_at_once = None;
+    system.look(10);
+    assert_eq!(
+        (system.cpus(10), system.said(10)),
+        ("5".into(), "released: a person set cpus 5 with taskset (7)".into())
+    );
+}
+
 #[test]
 fn corrections_of_an_hour_ago_do_not_count() {
     let mut system = held(&exact());
