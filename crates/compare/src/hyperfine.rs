@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use corewise_model::stats::student::welch_deviate;
+use corewise_statistics::student::welch_deviate;
 use serde_json::Value;
 
 use xtask::{cargo_command, read_output, repository_root, run_command};

@@ -13,7 +13,7 @@ use corewise_lab::probe::links::ClockWarmth;
 use corewise_lab::probe::memory::{PointerChain, StreamRequest, measure_latency, measure_stream};
 use corewise_machine::CpuSet;
 use corewise_model::memory::StreamOperation;
-use corewise_model::stats::order::{median, value_range};
+use corewise_statistics::order::{median, value_range};
 use corewise_sys::affinity;
 use corewise_sys::clock::TickClock;
 use corewise_sys::memory::{PageMemory, PageSize};

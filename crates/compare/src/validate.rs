@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use anyhow::{Result, ensure};
-use corewise_model::experiment::{ExperimentStanding, Verdict};
-use corewise_model::simulate::noise::RunNoise;
+use corewise_statistics::experiment::{ExperimentStanding, Verdict};
+use corewise_statistics::simulate::noise::RunNoise;
 
 /// Runs all simulations, or the one of that name, each with a share of its repetitions; returns false if a bound is broken.
 ///
@@ -139,7 +139,7 @@ fn percent_of<T>(items: &[T], holds: impl Fn(&T) -> bool) -> f64 {
 /// Returns mean and median of the runs that experiments took.
 fn run_counts(standings: &[ExperimentStanding]) -> (f64, f64) {
     let runs: Vec<f64> = standings.iter().map(|standing| f64::from(standing.runs)).collect();
-    (runs.iter().sum::<f64>() / runs.len() as f64, corewise_model::stats::order::median(&runs))
+    (runs.iter().sum::<f64>() / runs.len() as f64, corewise_statistics::order::median(&runs))
 }
 
 fn is_no_difference(standing: &ExperimentStanding) -> bool {

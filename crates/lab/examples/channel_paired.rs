@@ -13,7 +13,7 @@ use corewise_lab::probe::links::{self, ClockWarmth, LIMIT, LinkVisit, MemoryHome
 use corewise_machine::Gap;
 use corewise_machine::random::RandomGenerator;
 use corewise_model::links::TalkWay;
-use corewise_model::stats::order::{median, median_interval, quantile};
+use corewise_statistics::order::{median, median_interval, quantile};
 use corewise_sys::affinity;
 use corewise_sys::clock::TickClock;
 use crossbeam_channel::{bounded, unbounded};

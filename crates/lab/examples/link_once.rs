@@ -9,7 +9,7 @@ use corewise_lab::probe::links::{self, ClockWarmth, LIMIT, LinkVisit, MemoryHome
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::ring::RingSlots;
 use corewise_model::links::TalkWay;
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 use corewise_sys::affinity;
 use corewise_sys::clock::TickClock;
 

@@ -9,7 +9,7 @@ use corewise_lab::probe::stalls::VisitStalls;
 use corewise_lab::probe::tail::time_pieces;
 use corewise_lab::probe::work::SpinWork;
 use corewise_model::histogram::TickHistogram;
-use corewise_model::stats::order::quantile;
+use corewise_statistics::order::quantile;
 use corewise_sys::affinity;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 

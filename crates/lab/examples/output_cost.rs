@@ -12,8 +12,8 @@ use std::time::Instant;
 use corewise_lab::experiment::process::ProcessRunner;
 use corewise_lab::experiment::{TrialRequest, TrialRunner as _};
 use corewise_model::metric_line;
-use corewise_model::stats::order::{median, quantile};
 use corewise_model::trial::{PlacementArm, TrialMetric, TrialOutcome, TriedWorkload};
+use corewise_statistics::order::{median, quantile};
 use corewise_sys::affinity;
 
 /// Largest allowed ratio of a trial's time to the drained pipe's.

@@ -20,12 +20,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_machine::Machine;
-use corewise_model::experiment::{JudgingPolicy, QuestionKind};
 use corewise_model::sample::MetricReading;
 use corewise_model::trial::{
     Experiment, PlacementArm, SHORTEST_TRIAL, Trial, TrialDesign, TrialObservations, TrialOutcome, TriedWorkload,
     usual_rest,
 };
+use corewise_statistics::experiment::{JudgingPolicy, QuestionKind};
 
 use crate::session::{seed_from_clock, unix_ms};
 pub use builder::ExperimentBuilder;

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_machine::Machine;
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::suite::results::RowResult;
 use corewise_model::suite::{BUILT_IN, BenchmarkSuite, SuiteBenchmark, SuitePart};
 use corewise_model::trial::{self, Experiment, PlacementArm, Trial, TrialOutcome, TriedWorkload, race_of_trials};
+use corewise_statistics::experiment::JudgingPolicy;
 use corewise_sys::file_place::FileOrigin;
 use corewise_sys::input::{InputFile, InputKind};
 use corewise_sys::installed::is_installed;

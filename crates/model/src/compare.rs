@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::links::CpuRelation;
 #[cfg(doc)]
-use crate::stats::session::SessionLevel;
+use corewise_statistics::session::SessionLevel;
 pub(crate) use cpus::value_of;
 pub use surveys::compare_surveys;
 

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, ArtifactSummary, check_numbers};
 use crate::credentials::join_words;
-use crate::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKind};
-use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trend::TrendValue;
 use crate::trial::{
     Experiment, GateVerdict, ThreadsReport, Trial, TrialDesign, TriedWorkload, VARIANT_PLACE, count_boots,
     experiment_standing, judge_gate, metric_units, threads_report,
 };
+use corewise_statistics::experiment::{ArmStanding, ArmVerdict, ExperimentStanding, QuestionKind};
+use corewise_statistics::quantity::{QuantityUnit, QuotedQuantity};
 
 /// Upper limit on the number of trials times the largest number of trials of one placement: judging takes time in
 /// proportion.

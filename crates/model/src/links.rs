@@ -22,7 +22,7 @@ use corewise_machine::{CpuSet, Gap, Level, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 pub use map::LinkMap;
 pub use matrix::CostMatrix;
 pub use modes::modes_finding;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::quantity::{QuantityUnit, is_time_word};
+use corewise_statistics::quantity::{QuantityUnit, is_time_word};
 
 /// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and ends in its unit; the value is a decimal
 /// number. It stands on a line of its own. The name's words decide whether more is better ([`more_is_better`]); without
@@ -207,8 +207,8 @@ impl fmt::Display for MetricLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::MeasuredQuantity;
     use crate::sample::QuantityFinder;
+    use corewise_statistics::quantity::MeasuredQuantity;
 
     #[test]
     fn names_and_units_say_whether_more_is_better() {

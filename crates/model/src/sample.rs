@@ -21,7 +21,7 @@ pub use search::{LineSearch, OutputSearch, SearchEndedError};
 
 use prometheus::{HistogramBuckets, SeriesSelector};
 
-use crate::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity, UnitChange};
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity, UnitChange};
 
 vocabulary! {
     /// A word of metrics of running processes.
@@ -391,5 +391,7 @@ impl MetricMeter {
     }
 }
 
+#[cfg(test)]
+mod quantity_tests;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,7 @@
 //! Surveys of machines with known properties, to check conclusions.
 
-mod experiment;
 mod fleet;
 pub mod layout;
-pub mod noise;
 mod session;
 mod slots;
 
@@ -15,7 +13,6 @@ use corewise_machine::thread::ThreadUse;
 use crate::Survey;
 use crate::artifact::ArtifactOrigin;
 use crate::clock::ClockRecord;
-use crate::experiment::ExperimentStanding;
 use crate::histogram::TickHistogram;
 use crate::links::{CpuRelation, LinkFindings, LinkMap, LinkPair};
 use crate::survey::{
@@ -23,7 +20,7 @@ use crate::survey::{
     WorkKind,
 };
 use crate::trial::{Experiment, Trial, TrialDesign};
-pub use experiment::{CarryOverVictims, ProgramEffects, SimulatedTrials, run_experiment};
+use corewise_statistics::experiment::ExperimentStanding;
 pub use fleet::{FleetWorld, SimulatedFleet};
 pub use session::{SimulatedSession, simulate_session};
 pub use slots::{SimulatedLoad, SimulatedSlots, SlotsWorld, simulate_slots};

@@ -16,7 +16,7 @@ use crate::attribution::{CpuStalls, RecordingPerturbation, divide_stalls, measur
 use crate::clock::ClockRecord;
 use crate::histogram::TickHistogram;
 use crate::links::LinkFindings;
-use crate::period;
+use corewise_statistics::period;
 use crate::stall::{CauseSurroundings, Stall, StallVisit};
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.

@@ -9,10 +9,10 @@ use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{BlockRun, JudgingPolicy, PlacementRace, RunBlock, split_values};
-use crate::quantity::QuantityUnit;
-use crate::stats::order::{median, median_deviation, median_interval};
 use crate::trial::trend_probability;
+use corewise_statistics::experiment::{BlockRun, JudgingPolicy, PlacementRace, RunBlock, split_values};
+use corewise_statistics::order::{median, median_deviation, median_interval};
+use corewise_statistics::quantity::QuantityUnit;
 pub use formats::{TimingError, TimingFile, TimingFormat, join_files, read_timings};
 
 /// Experiments that are drawn for a forecast.

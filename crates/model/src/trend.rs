@@ -24,12 +24,12 @@ impl TrendValue {
 #[cfg(test)]
 mod tests {
     use crate::Artifact as _;
-    use crate::experiment::JudgingPolicy;
     use crate::experiment_record::ExperimentRecord;
     use crate::simulate::{CpuTruth, MachineNoise, simulate_survey};
     use crate::trial::{Experiment, PlacementArm, Trial, TrialMetric, TrialOutcome, TriedWorkload};
     use corewise_machine::CpuSet;
     use corewise_machine::generate::one_package_machine;
+    use corewise_statistics::experiment::JudgingPolicy;
 
     #[test]
     fn a_survey_is_followed_by_its_worst_cpu_and_its_median_cpu() {

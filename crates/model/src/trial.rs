@@ -27,10 +27,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::artifact::{ArtifactOrigin, read_origin};
-use crate::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, QuestionKind, RunBlock};
-use crate::quantity::QuantityUnit;
 use crate::sample::{MetricReading, MetricSource};
 pub use arm::{ArmMemory, MEMORY_SIGN, PlacementArm, RolePlace, WITHOUT_ECO_QOS};
+use corewise_statistics::experiment::{
+    BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, QuestionKind, RunBlock,
+};
+use corewise_statistics::quantity::QuantityUnit;
 pub use design::{TrialDesign, experiment_standing};
 pub use first_run::{FirstRun, compare_first_run};
 pub use gate::{GateVerdict, judge_arm, judge_gate};
@@ -71,7 +73,7 @@ pub struct Experiment {
     /// The command, and its metrics.
     pub workload: TriedWorkload,
     /// The placements: the operating system's choice first, the others from the least to the most restrictive; numbers
-    /// of threads in the order of [`crate::experiment::arrange`].
+    /// of threads in the order of [`corewise_statistics::experiment::arrange`].
     pub arms: Vec<PlacementArm>,
     /// Rules by which it is judged.
     pub policy: JudgingPolicy,

@@ -4,7 +4,7 @@ use corewise_machine::Machine;
 use corewise_machine::worth::{CpuSpeed, relative_speeds};
 
 use crate::Survey;
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Returns the speeds of a machine's cpus, by their numbers: measured by a survey, or else by the rank of their kinds
 /// of core.

@@ -4,16 +4,15 @@
 //! The seeds are fixed: the same numbers come out every time.
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{
+use corewise_model::simulate::{SimulatedLoad, SlotsWorld, simulate_slots};
+use corewise_model::trial::policy_of_slots;
+use corewise_statistics::experiment::{
     ArmVerdict, BlockOutcome, BlockRun, EffectEvidence, ExpectedNoise, ExperimentStanding, JudgingPolicy,
     PlacementRace, RunBlock, Verdict,
 };
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{
-    ProgramEffects, SimulatedLoad, SimulatedTrials, SlotsWorld, run_experiment, simulate_slots,
-};
-use corewise_model::stats::order::median;
-use corewise_model::trial::policy_of_slots;
+use corewise_statistics::order::median;
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials, run_experiment};
 
 fn experiments(count: u64, gains: &[f64], noise: &RunNoise, most_runs: u32) -> Vec<ExperimentStanding> {
     let policy = JudgingPolicy { most_runs: Some(most_runs), ..JudgingPolicy::default() };

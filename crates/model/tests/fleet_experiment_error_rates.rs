@@ -5,13 +5,13 @@
 
 use corewise_machine::random::RandomGenerator;
 use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
-use corewise_model::experiment::{JudgingPolicy, Verdict};
 use corewise_model::fleet::experiment::{
     FleetArm, FleetExperiment, FleetExperimentConclusions, FleetVerdict, TriedNode, conclude_fleet_experiment,
 };
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{TrialMetric, TriedWorkload};
+use corewise_statistics::experiment::{JudgingPolicy, Verdict};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 
 /// A fleet, and what it takes until the plan is over.
 struct VisitedFleet {

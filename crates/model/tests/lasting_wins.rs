@@ -1,11 +1,10 @@
 //! Winners that are tried again, by simulation: a small seeded version of `cargo xtask validate 1 lasting`.
 
-use corewise_model::experiment::{JudgingPolicy, Verdict};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{
-    CarryOverVictims, ProgramEffects, SimulatedLoad, SimulatedSession, SlotsWorld, simulate_session, simulate_slots,
-};
+use corewise_model::simulate::{SimulatedLoad, SimulatedSession, SlotsWorld, simulate_session, simulate_slots};
 use corewise_model::trial::{ConfirmationStretch, StretchLength, policy_of_slots};
+use corewise_statistics::experiment::{JudgingPolicy, Verdict};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{CarryOverVictims, ProgramEffects};
 
 /// Length of a run in seconds: experiments of it take more than a minute, so that only the checks protect.
 const LONG_RUN_S: f64 = 10.0;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use corewise_model::links::import::{ImportError, ImportedLinks, LinkFileFormat, read_links};
-use corewise_model::stats::order::quantile;
+use corewise_statistics::order::quantile;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// The only file of the data that is none.

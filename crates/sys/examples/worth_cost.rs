@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::worth::{CpuSpeed, SpeedSource, WorthHeader, WorthRecord, WorthTable};
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::stats::order::quantile;
+use corewise_statistics::order::quantile;
 use corewise_sys::affinity::{self, running_on};
 use corewise_sys::worth::{ProcessorTime, WorthReader, WorthWriter};
 

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use corewise_model::stats::order::{median, quantile};
+use corewise_statistics::order::{median, quantile};
 use corewise_work::pipeline::{self, PipelineInput, straight};
 use corewise_work::raymesh::{self, reference::ReferenceMesh};
 use corewise_work::{

@@ -73,7 +73,7 @@ pub fn run(part: TestSelection, native: &Path) -> Result<TestSummary> {
     let mut selected = vec!["test", "--lib", "--bins"];
     for package in ["corewise-sys", "corewise-store", "corewise-cli"]
         .iter()
-        .chain(select_tests(part, &["corewise-machine", "corewise-model", "corewise-lab"]))
+        .chain(select_tests(part, &["corewise-machine", "corewise-statistics", "corewise-model", "corewise-lab"]))
     {
         selected.extend(["--package", package]);
     }

@@ -15,7 +15,7 @@ const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "
 /// Forbidden beginnings of strings that are paths, which are strings without white space.
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
 /// Packages that are compiled for Windows.
-const SHIPPED: [&str; 10] = [
+const SHIPPED: [&str; 11] = [
     "corewise",
     "corewise-c",
     "corewise-cli",
@@ -24,6 +24,7 @@ const SHIPPED: [&str; 10] = [
     "corewise-lab",
     "corewise-machine",
     "corewise-model",
+    "corewise-statistics",
     "corewise-store",
     "corewise-work",
 ];

@@ -15,7 +15,8 @@ const MAKER: &str = "machine/src/suggested_command.rs";
 /// Constants with help texts: a test of the program parses their examples.
 const HELP: [&str; 3] = ["AFTER", "EXAMPLES", "USAGE"];
 /// Crates that print, or that provide printed texts.
-const CRATES: [&str; 10] = ["cli", "keep", "lab", "library", "library-c", "machine", "model", "store", "sys", "work"];
+const CRATES: [&str; 11] =
+    ["cli", "keep", "lab", "library", "library-c", "machine", "model", "statistics", "store", "sys", "work"];
 
 /// Checks the product's texts; returns false if one names a command, after printing it.
 pub fn check_suggestions() -> Result<bool> {

@@ -5,11 +5,11 @@ pub use corewise_lab::placement::reachable_here;
 use corewise_lab::placement::{self, PlacingError};
 use corewise_machine::placement::{PlacementExpression, ResolveContext, ResolvedExpression};
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::experiment::ExpectedNoise;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::finding::{Finding, FindingTopic};
 use corewise_model::links::LinkMap;
 use corewise_model::trial::Experiment;
+use corewise_statistics::experiment::ExpectedNoise;
 
 use super::failure::{CommandExit, CommandFailure};
 use super::placement::{explain_placement_error, latest_conclusions};

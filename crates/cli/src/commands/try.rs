@@ -23,9 +23,9 @@ use corewise_lab::experiment::{
 };
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
 use corewise_model::experiment_record::{ExperimentConclusions, ExperimentRecord};
 use corewise_model::trial::{Experiment, GateVerdict, Trial, TrialDesign, TrialOutcome, judge_gate};
+use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
 use corewise_store::ArtifactStore;
 use jiff::tz::TimeZone;
 

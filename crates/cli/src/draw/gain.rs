@@ -1,6 +1,6 @@
 //! Effects as text: "2.4x", "+4.6 %".
 
-use corewise_model::experiment::{BaselineEffect, QuestionKind};
+use corewise_statistics::experiment::{BaselineEffect, QuestionKind};
 
 use crate::draw::number::format_decimal;
 

@@ -7,9 +7,9 @@ use corewise_machine::{CpuSet, Level};
 
 use corewise_model::Survey;
 use corewise_model::finding::FindingTopic;
-use corewise_model::stats::order::{half_range, median};
 use corewise_model::survey::conclude::{SurveyConclusions, interrupts_per_second};
 use corewise_model::survey::{CpuObservation, CpuRound, FrequencySource, TailSummary};
+use corewise_statistics::order::{half_range, median};
 
 /// Maximum number of surveyed cpus with a row for each.
 const FEW_CPUS: usize = 16;

@@ -7,7 +7,6 @@ use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine, generate, machine_file};
 use corewise_model::Survey;
 use corewise_model::artifact::ArtifactOrigin;
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
@@ -17,6 +16,7 @@ use corewise_model::trial::{
     ArmMemory, LiveSource, LiveWorkload, PlacementArm, RolePlace, ServiceParts, SuitePart, ThreadRole, Trial,
     TrialMetric, TrialObservations, TrialOutcome, TriedWorkload, WorkloadService, policy_of_slots,
 };
+use corewise_statistics::experiment::JudgingPolicy;
 use corewise_store::ArtifactStore;
 
 use crate::support::TestPlace;

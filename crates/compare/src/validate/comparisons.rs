@@ -53,7 +53,7 @@ fn print_row(shape: SurveyShape, noise: MachineNoise, count: u64, bounds: &mut E
     println!(
         "| {} | {noise:?} | {claims:.1} | {named:.1} | {said:.1} | {:.1} | {much_named:.1} | {holds:.1} |",
         shape.describe(),
-        (corewise_model::stats::order::median(&beyond) - 1.0) * 100.0
+        (corewise_statistics::order::median(&beyond) - 1.0) * 100.0
     );
     let what = |what: &str| format!("{what}: {}, {noise:?}", shape.describe());
     bounds.at_most(&what("an unchanged machine is called changed"), claims, 5.0);

@@ -4,9 +4,9 @@
 use corewise_lab::experiment::create_experiment;
 use corewise_machine::generate::one_package_machine;
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy};
 use corewise_model::simulate;
 use corewise_model::trial::{Experiment, PlacementArm, Trial, TrialMetric, TrialOutcome, TriedWorkload};
+use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_undecided, is_unsound, percent_of,

@@ -1,9 +1,10 @@
 //! Winners that are tried again: worlds in which a placement wins that is no better, and true gains.
 
-use corewise_model::experiment::JudgingPolicy;
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{CarryOverVictims, ProgramEffects, SimulatedSession, simulate_session};
-use corewise_model::stats::order::median;
+use corewise_model::simulate::{SimulatedSession, simulate_session};
+use corewise_statistics::experiment::JudgingPolicy;
+use corewise_statistics::order::median;
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{CarryOverVictims, ProgramEffects};
 
 use super::{ErrorBounds, count_repetitions, find_winner, is_unsound, log_gains, percent_of, repeat_simulation};
 

@@ -1,9 +1,10 @@
 //! One candidate: how frequently effects of several sizes are found, the number of runs, and the coverage of the interval.
 
-use corewise_model::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{self, ProgramEffects, SimulatedTrials};
+use corewise_model::simulate;
 use corewise_model::trial::{ConfirmationStretch, StretchLength};
+use corewise_statistics::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_small, is_undecided, is_unsound,
@@ -62,7 +63,7 @@ fn print_row(count: u64, noise: &RunNoise, size: f64, bounds: &mut ErrorBounds) 
 }
 
 fn interval_holds(standing: &ExperimentStanding, truth: f64, lower: bool) -> bool {
-    let end_holds = |effect: corewise_model::experiment::BaselineEffect| match lower {
+    let end_holds = |effect: corewise_statistics::experiment::BaselineEffect| match lower {
         true => effect.low.is_none_or(|low| low <= truth),
         false => effect.high.is_none_or(|high| truth <= high),
     };

@@ -1,8 +1,10 @@
 //! The three questions: programs with a typical run, a mean and slow runs that lead to different answers.
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, QuestionKind, RunBlock};
 use corewise_model::trial::TrialMetric;
+use corewise_statistics::experiment::{
+    BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, QuestionKind, RunBlock,
+};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_no_difference, is_undecided, percent_of, repeat_simulation,

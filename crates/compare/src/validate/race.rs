@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{self, ProgramEffects, SimulatedTrials};
+use corewise_model::simulate;
+use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_no_difference, is_undecided, is_unsound, log_gains, noise_models,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{usual_repeats, usual_rest};
+use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_no_difference, is_unsound, percent_of, repeat_simulation,

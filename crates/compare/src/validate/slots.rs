@@ -1,9 +1,10 @@
 //! Slots of running processes: equal placements under every load, true gains, and effects of one slot on the next.
 
-use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, JudgingPolicy};
-use corewise_model::simulate::{CarryOverVictims, SimulatedLoad, SlotsWorld, simulate_slots};
-use corewise_model::stats::order::median;
+use corewise_model::simulate::{SimulatedLoad, SlotsWorld, simulate_slots};
 use corewise_model::trial::{ConfirmationStretch, StretchLength, policy_of_slots};
+use corewise_statistics::experiment::{ExpectedNoise, ExperimentStanding, JudgingPolicy};
+use corewise_statistics::order::median;
+use corewise_statistics::simulate::CarryOverVictims;
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_no_difference, is_undecided, is_unsound, log_gains, percent_of,

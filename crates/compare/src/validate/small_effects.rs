@@ -2,9 +2,10 @@
 //! takes, next to a bettor who knows the effect and the noise.
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{BlockOutcome, EffectEvidence, ExpectedNoise, JudgingPolicy};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{self, ProgramEffects};
+use corewise_model::simulate;
+use corewise_statistics::experiment::{BlockOutcome, EffectEvidence, ExpectedNoise, JudgingPolicy};
+use corewise_statistics::simulate::ProgramEffects;
+use corewise_statistics::simulate::noise::RunNoise;
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_small, is_undecided, is_wrong,

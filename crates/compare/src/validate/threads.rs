@@ -1,13 +1,13 @@
 //! Numbers of threads: equal cells, and a program that follows the law of scalability, with one number at which pinning is better.
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{
+use corewise_statistics::experiment::{
     ArmVerdict, JudgingPolicy, LawFit, ScalingLaw, ThreadsCell, ThreadsRace, ThreadsStanding, ValueInterval, Verdict,
     arrange_cells,
 };
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 
 use super::{ErrorBounds, count_repetitions, noise_models, percent_of, repeat_simulation};
 
@@ -55,7 +55,7 @@ fn lawful_gain(cell: ThreadsCell) -> f64 {
 fn claims_difference(made: &ThreadsOutcome, at: impl Fn(u32) -> bool) -> bool {
     let proven = |verdict| matches!(verdict, ArmVerdict::Wins | ArmVerdict::RealButBelowMargin | ArmVerdict::Worse);
     let is_claimed =
-        |standing: &corewise_model::experiment::ExperimentStanding| standing.arms[1].verdict.is_some_and(proven);
+        |standing: &corewise_statistics::experiment::ExperimentStanding| standing.arms[1].verdict.is_some_and(proven);
     made.standing.pinned.iter().any(|pinned| at(pinned.threads) && is_claimed(&pinned.standing))
 }
 
@@ -65,7 +65,7 @@ fn count_wins(made: &ThreadsOutcome) -> bool {
 
 fn interval_holds(
     made: &ThreadsOutcome,
-    of: fn(&corewise_model::experiment::ScalingLaw) -> ValueInterval,
+    of: fn(&corewise_statistics::experiment::ScalingLaw) -> ValueInterval,
     truth: f64,
 ) -> bool {
     matches!(&made.law, Some(LawFit::Fitted(law)) if of(law).low <= truth && truth <= of(law).high)

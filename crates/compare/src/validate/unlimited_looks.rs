@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{BlockOutcome, EffectEvidence, ExpectedNoise, JudgingPolicy, PlacementRace};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
+use corewise_statistics::experiment::{BlockOutcome, EffectEvidence, ExpectedNoise, JudgingPolicy, PlacementRace};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 
 use super::{ErrorBounds, count_repetitions, noise_models, percent_of, repeat_simulation};
 

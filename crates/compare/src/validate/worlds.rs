@@ -1,7 +1,7 @@
 //! Worlds in which a plausible rule is wrong: arms that only vary more, gains behind many slow runs, guards that get worse.
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::experiment::{
+use corewise_statistics::experiment::{
     ArmStanding, ArmVerdict, BlockOutcome, BlockRun, EffectEvidence, ExperimentStanding, JudgingPolicy, PlacementRace,
     RunBlock, excluded_failure_rate,
 };

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use corewise_machine::Machine;
 use corewise_machine::placement::memory::MemoryPolicy;
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{Experiment, PlacementArm, StretchLength, Trial, TrialDesign, TrialMetric};
+use corewise_statistics::experiment::JudgingPolicy;
 
 use super::candidates::{CandidatePlanner, CandidateRequest, refuse_memory_of_others};
 use super::choice::PlacementChoice;

@@ -11,9 +11,9 @@ use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::placement::plan::{USUAL_MOST, plan_placements};
 use corewise_machine::placement::{MachineKnowledge, PlacementExpression, parse};
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::experiment::ExpectedNoise;
 use corewise_model::links::LinkMap;
 use corewise_model::trial::{Experiment, PlacementArm, RolePlace, WITHOUT_ECO_QOS};
+use corewise_statistics::experiment::ExpectedNoise;
 use corewise_sys::spawn::{self, MannerEffect};
 
 use super::choice::PlacementChoice;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use corewise_model::experiment::{ArmStanding, ArmState, QuestionKind};
 use corewise_model::trial::{Experiment, LONGEST_TRIAL, Trial, TrialDesign, TrialOutcome, UnitLedger, revise_repeats};
+use corewise_statistics::experiment::{ArmStanding, ArmState, QuestionKind};
 use corewise_sys::process::boot_id;
 
 use super::{

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_model::experiment::{JudgingPolicy, QuestionKind, Verdict};
 use corewise_model::experiment_record::ExperimentRecord;
-use corewise_model::stats::order::median;
 use corewise_model::trial::{
     ConfirmationStretch, Experiment, FirstWin, LEAST_SPAN_S, StretchLength, experiment_standing, span_of_trials,
 };
+use corewise_statistics::experiment::{JudgingPolicy, QuestionKind, Verdict};
+use corewise_statistics::order::median;
 
 use super::{ExperimentSubject, PAUSE_STEP, create_experiment};
 use crate::session::unix_ms;
@@ -133,9 +133,9 @@ impl<'a> WinnerConfirmation<'a> {
 mod tests {
     use corewise_machine::{CpuSet, generate};
     use corewise_model::Artifact as _;
-    use corewise_model::simulate::ProgramEffects;
-    use corewise_model::simulate::noise::RunNoise;
     use corewise_model::trial::{PlacementArm, Trial, TrialMetric, TrialOutcome, TriedWorkload};
+    use corewise_statistics::simulate::ProgramEffects;
+    use corewise_statistics::simulate::noise::RunNoise;
 
     use super::*;
     use crate::experiment::simulated::SimulatedTruth;
@@ -229,7 +229,7 @@ mod tests {
         assert!(confirmed(ProgramEffects::from_gains(&[0.0, 0.2])));
         let spoils = ProgramEffects {
             carry_over: 0.1,
-            carry_over_hits: corewise_model::simulate::CarryOverVictims::Baseline,
+            carry_over_hits: corewise_statistics::simulate::CarryOverVictims::Baseline,
             ..ProgramEffects::from_gains(&[0.0])
         };
         assert!(!confirmed(spoils));

@@ -7,12 +7,12 @@ mod source;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{MetricKind, MetricMeter, MetricSample, SampleError};
 use corewise_model::trial::{
     FEWEST_VALUES, LiveWorkload, MetricLimit, PlacementArm, REST, RareMetric, SlotLength, TrialMetric,
     TrialObservations, TrialOutcome, TriedWorkload, count_values, shortest_slot, slot_length,
 };
+use corewise_statistics::quantity::MeasuredQuantity;
 use corewise_sys::accounts::has_waiting_time;
 use corewise_sys::change::ChangeJournal;
 use corewise_sys::process::ProcessIdentity;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{PlacementArm, TrialObservations, TrialOutcome};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 use serde::Deserialize;
 
 use super::{RunnerEnd, TrialRequest, TrialResult, TrialRunner};

@@ -7,8 +7,8 @@ mod services;
 mod simulated;
 mod threads;
 
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::trial::{Experiment, PlacementArm, TrialMetric, TriedWorkload};
+use corewise_statistics::experiment::JudgingPolicy;
 
 use super::TrialRunner;
 use super::candidates::{CandidatePlanner, CandidateRequest};

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use corewise_machine::Machine;
 use corewise_machine::placement::roles::placed_roles;
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::talk::TalkGraph;
 use corewise_model::talk::conclude::TalkConclusions;
 use corewise_model::talk::plan::TalkProposal;
 use corewise_model::trial::{ThreadRole, TrialMetric};
+use corewise_statistics::experiment::JudgingPolicy;
 use corewise_sys::execution::{CommandExecution, ExecutionResult};
 
 use super::candidates::{ExperimentKnowledge, baseline_arm};

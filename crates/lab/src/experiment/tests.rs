@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, generate};
-use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, Verdict};
 use corewise_model::trial::{ConfirmationStretch, SHORTEST_TRIAL, TrialMetric, experiment_standing};
+use corewise_statistics::experiment::{ExpectedNoise, ExperimentStanding, Verdict};
 
 use super::*;
 
@@ -383,8 +383,8 @@ impl ExperimentKnowledge for NoiseOfMadeUp {
 
 #[test]
 fn an_experiment_is_composed_for_the_noise_that_is_known() {
-    use corewise_model::simulate::ProgramEffects;
-    use corewise_model::simulate::noise::RunNoise;
+    use corewise_statistics::simulate::ProgramEffects;
+    use corewise_statistics::simulate::noise::RunNoise;
     use simulated::SimulatedTruth;
     let (stop, machine) = (AtomicBool::new(false), experiment(1).machine);
     let of = |name: &str, knowledge: &dyn ExperimentKnowledge| {
@@ -410,8 +410,8 @@ fn an_experiment_is_composed_for_the_noise_that_is_known() {
 
 #[test]
 fn a_simulated_program_is_judged_as_a_real_one() {
-    use corewise_model::simulate::ProgramEffects;
-    use corewise_model::simulate::noise::RunNoise;
+    use corewise_statistics::simulate::ProgramEffects;
+    use corewise_statistics::simulate::noise::RunNoise;
     use simulated::{SimulatedRunner, SimulatedTruth};
     let simulation = SimulatedTruth { effects: ProgramEffects::from_gains(&[0.0, 0.2]), noise: RunNoise::Typical };
     let verdict = |seed: u64| {

@@ -9,7 +9,7 @@ use corewise_model::links::explore::WantedPair;
 use corewise_model::links::map::{CostUnit, CpuClock, LinkMap, LinkSeries, SpoiledSamples};
 use corewise_model::links::structure::CpuStructure;
 use corewise_model::links::{CostMatrix, LinkFindings, LinkPair, TalkWay};
-use corewise_model::stats::order::{median, median_deviation, value_range};
+use corewise_statistics::order::{median, median_deviation, value_range};
 
 use super::{LinksPlan, VisitOrder, VisitedPair};
 

@@ -3,7 +3,7 @@
 use corewise_machine::random::RandomGenerator;
 use corewise_model::links::map::ParallelCheck;
 use corewise_model::links::structure::CpuStructure;
-use corewise_model::stats::order::{median, median_interval, value_range};
+use corewise_statistics::order::{median, median_interval, value_range};
 
 use super::LinkVisitOutcome;
 

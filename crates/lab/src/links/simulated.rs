@@ -7,7 +7,7 @@ use corewise_machine::random::RandomGenerator;
 use corewise_model::artifact::ArtifactOrigin;
 use corewise_model::clock::ClockRecord;
 use corewise_model::links::CostMatrix;
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 
 use super::{LinkVisitOutcome, PairVisitor, VisitOrder, VisitedPair};
 

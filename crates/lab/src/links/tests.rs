@@ -324,7 +324,7 @@ fn intervals_hold_what_all_pairs_cost() {
         let truth = |wanted: [CpuRelation; 2]| {
             let of = |a, b| wanted.contains(&CpuRelation::between_cpus(&machine, a as u32, b as u32).unwrap());
             let costs = matrix.known_pairs().filter(|&(i, j, _)| of(i, j)).map(|(_, _, cost)| cost);
-            corewise_model::stats::order::median(&costs.collect::<Vec<f64>>())
+            corewise_statistics::order::median(&costs.collect::<Vec<f64>>())
         };
         let inside = truth([CpuRelation::SameLlc, CpuRelation::SameCluster]);
         let tiers = [truth([CpuRelation::OtherLlc, CpuRelation::OtherDie]), truth([CpuRelation::OtherPackage; 2])];

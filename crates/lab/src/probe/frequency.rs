@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_model::stats::order::median;
 use corewise_model::survey::{CoreFrequency, FrequencySource};
+use corewise_statistics::order::median;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 use corewise_sys::execution::ClockProbe;
 use corewise_sys::work::dependent_additions;

@@ -22,7 +22,7 @@ pub fn overhead_per_piece_ns(clock: &TickClock, work: WorkKind) -> f64 {
     }
     let differences: Vec<f64> =
         (0..REPEATS).map(|_| 2.0 * piece_ns(clock, ADDITIONS) - piece_ns(clock, ADDITIONS * 2)).collect();
-    corewise_model::stats::order::median(&differences).max(0.0)
+    corewise_statistics::order::median(&differences).max(0.0)
 }
 
 /// Returns the overhead without work: all of a piece.

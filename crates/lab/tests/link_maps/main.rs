@@ -20,7 +20,7 @@ use corewise_model::links::explore::ExploreLimits;
 use corewise_model::links::import::read_links;
 use corewise_model::links::map::LinkMap;
 use corewise_model::links::{CostMatrix, TalkWay};
-use corewise_model::stats::order::{median, quantile};
+use corewise_statistics::order::{median, quantile};
 use libtest_mimic::{Arguments, Failed, Trial};
 use machines::{ExpectedGroups, MACHINES, RealMachine};
 

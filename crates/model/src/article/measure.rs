@@ -10,18 +10,18 @@ use serde_json::Value;
 
 use super::ArticleLine;
 use crate::Survey;
-use crate::experiment::{
-    BlockRun, JudgingPolicy, MeanEffect, PlacementRace, RunBlock, ThreadsCell, Verdict, mean_effect,
-};
 use crate::experiment_record::ExperimentRecord;
 use crate::finding::CONFIDENCE;
 use crate::links::conclude::series_ratios;
 use crate::links::map::{LinkMap, LinkSeries};
 use crate::links::{LinkPair, TalkWay};
-use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;
 use crate::survey::conclude::interrupts_per_second;
 use crate::trial::{experiment_standing, trial_blocks};
+use corewise_statistics::experiment::{
+    BlockRun, JudgingPolicy, MeanEffect, PlacementRace, RunBlock, ThreadsCell, Verdict, mean_effect,
+};
+use corewise_statistics::order::{median, median_interval};
 
 /// A ratio found here.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::comparison::{ComparedRow, ReproducedAnswer, StepOutcome};
 use super::{Article, ArticleLine, BUILT_IN};
 use crate::artifact::ArtifactOrigin;
-use crate::experiment::JudgingPolicy;
 use crate::experiment_record::ExperimentRecord;
 use crate::links::map::LinkSeries;
 use crate::links::{CpuRelation, TalkWay};
 use crate::simulate::layout::MachineLayout;
 use crate::simulate::{CpuTruth, MachineNoise, simulate_link_map, simulate_links, simulate_survey};
 use crate::trial::{Experiment, PlacementArm, Trial, TrialMetric, TrialOutcome, TriedWorkload};
+use corewise_statistics::experiment::JudgingPolicy;
 
 fn held(name: &str) -> Article {
     Article::parse(BUILT_IN.iter().find(|(held, _)| *held == name).unwrap().1).unwrap()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use corewise_machine::event::InterruptSource;
 
 use super::{CausePhase, DividedVisit, StallCause, StallPart};
-use crate::stats::order::quantile;
+use corewise_statistics::order::quantile;
 
 /// Minimum number of parts of a kind for a fence.
 const FEWEST: usize = 20;

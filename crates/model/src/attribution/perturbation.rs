@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DividedVisit;
-use crate::stats::order::{median, median_interval};
+use corewise_statistics::order::{median, median_interval};
 
 /// Ratio of the timer's stall lengths with and without recording of the kernel's events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

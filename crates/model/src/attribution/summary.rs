@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::senders::InterruptSender;
 use super::{CausePhase, DividedStall, DividedVisit, StallCause, StallPart};
 use crate::histogram::TickHistogram;
-use crate::period;
+use corewise_statistics::period;
 
 /// Stalls of one cpu.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

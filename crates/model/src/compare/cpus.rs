@@ -7,9 +7,9 @@ use corewise_machine::{CpuSet, Gap};
 
 use super::{ComparedNumber, ComparedQuantity, ComparedSubject, ERROR_RATE, MedianEstimate, SurveyComparison};
 use crate::Survey;
-use crate::stats::order::median;
-use crate::stats::session::{ROUNDS_ENOUGH, SessionLevel};
 use crate::survey::{CpuObservation, CpuRound, FrequencySource};
+use corewise_statistics::order::median;
+use corewise_statistics::session::{ROUNDS_ENOUGH, SessionLevel};
 
 const OF_A_CPU: [ComparedQuantity; 5] = [
     ComparedQuantity::P50,

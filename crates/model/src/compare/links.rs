@@ -12,7 +12,7 @@ use super::{ComparedNumber, ComparedQuantity, ComparedSubject, ERROR_RATE, Media
 use crate::Survey;
 use crate::links::pair_spread::PairSpread;
 use crate::links::{CpuRelation, LinkPair, in_both};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Minimum number of visits to a relation's pairs in each survey.
 const VISITS_ENOUGH: usize = 8;

@@ -8,7 +8,7 @@ use crate::Artifact as _;
 use crate::memory::conclude::MemoryNodeCost;
 use crate::memory::levels::MemoryLevel;
 use crate::memory::{MemoryMap, StreamOperation};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Maximum number of levels: three caches, a fourth, and memory.
 const MOST_LEVELS: usize = 8;

@@ -10,8 +10,8 @@ use super::{fits_digest, round_value, shorten_text};
 use crate::Survey;
 use crate::compare::{ComparedQuantity, value_of};
 use crate::links::{LinkClass, link_classes};
-use crate::stats::order::median;
 use crate::survey::CpuObservation;
+use corewise_statistics::order::median;
 
 /// Quantities of each cpu. The clock rate is not among them: the p50 of a fixed number of cycles shows it.
 const QUANTITIES: [ComparedQuantity; 4] =

@@ -60,7 +60,7 @@ fn values_are_those_of_the_survey() {
     assert_eq!((speed.quantity, digest.level), (ComparedQuantity::P50, Level::Cpu));
     for (seen, value) in survey.cpus.iter().zip(speed.values()) {
         let rounds: Vec<f64> = seen.rounds.iter().map(|round| round.tail.p50_ns).collect();
-        let ratio = value.unwrap() / crate::stats::order::median(&rounds);
+        let ratio = value.unwrap() / corewise_statistics::order::median(&rounds);
         assert!((ratio - 1.0).abs() < 0.003, "cpu {}: {ratio}", seen.cpu);
     }
     let highest = |quantity| digest.quantities.iter().find(|one| one.quantity == quantity).unwrap().highest;

@@ -1,8 +1,8 @@
 //! Experiments that come from files.
 
 use super::*;
-use crate::experiment::{ExpectedNoise, JudgingPolicy};
 use crate::trial::{ConfirmationStretch, PlacementArm, StretchLength, TrialMetric, TrialOutcome};
+use corewise_statistics::experiment::{ExpectedNoise, JudgingPolicy};
 
 fn conducted() -> ExperimentRecord {
     let experiment = Experiment {

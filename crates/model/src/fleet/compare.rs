@@ -10,7 +10,7 @@ use super::outliers::{ListedEvidence, ProvenDeviation};
 use super::outlook::ProofOutlook;
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetQuantity};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Maximum number of unproven nodes that are named in each direction.
 const MOST_CLOSEST: usize = 3;

@@ -16,7 +16,7 @@ use super::peer_evidence::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetQuantity, ProblemKind};
 use crate::artifact::format_count;
-use crate::stats::discoveries::log_needed;
+use corewise_statistics::discoveries::log_needed;
 
 /// Unproven nodes are named from this evidence on, the logarithm of an e-value.
 const LEAST_LOG_SUSPECT: f64 = 1.0;

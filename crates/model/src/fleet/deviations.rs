@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetNode, FleetQuantity, NodeConfiguration, NodeVisit};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Minimum number of nodes of a model for any judgement of it.
 pub const LEAST_OF_MODEL: usize = 8;

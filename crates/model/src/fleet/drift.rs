@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::causes::list_facts;
 use super::deviations::{FleetDeviations, MachineModel, group_configurations};
 use super::{Fleet, FleetQuantity};
-use crate::stats::normal::two_sided_deviate;
-use crate::stats::order::median;
+use corewise_statistics::normal::two_sided_deviate;
+use corewise_statistics::order::median;
 
 /// Share of wrong claims about settings and speed, over all settings of all models.
 const ERROR_RATE: f64 = 0.05;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::deviations::{LEAST_OF_RACK, MachineModel, counted_visits, median_of};
 use super::{Fleet, FleetQuantity};
-use crate::stats::order::quantile;
+use corewise_statistics::order::quantile;
 
 /// A rack is named if its typical node differs from its model's by this share or more.
 const LEAST_RACK_CHANGE: f64 = 0.02;

@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 
 use super::NodeProblem;
 use crate::artifact::ArtifactProvenance;
-use crate::experiment::{BlockRun, GuardVerdict, JudgingPolicy, RunBlock};
 use crate::experiment_record::ExperimentRecord;
 use crate::trial::{Experiment, PlacementArm, TriedWorkload, experiment_standing, trial_blocks};
 pub use conclude::{
     FIRST_BLOCKS, FleetArmConclusion, FleetExperimentConclusions, FleetVerdict, NodeArmConclusion, NodeConclusion,
     conclude_fleet_experiment,
 };
+use corewise_statistics::experiment::{BlockRun, GuardVerdict, JudgingPolicy, RunBlock};
 pub use differences::EffectSpread;
 pub use plan::PlannedVisit;
 pub use settings::{SettingGroup, SettingSplit};

@@ -4,8 +4,8 @@ use super::FleetQuantity;
 use super::deviations::{FleetDeviations, QuantityDeviations};
 use super::peer_evidence::{ComparedVisits, FALSE_SHARE, PeerEvidence, PeerSide, log_mean, typical_distance};
 use super::visit_policy::VisitPolicy;
-use crate::stats::discoveries::{count_discoveries, log_needed};
-use crate::stats::order::quantile;
+use corewise_statistics::discoveries::{count_discoveries, log_needed};
+use corewise_statistics::order::quantile;
 
 /// Share of the margin that scales of deviations never fall below: values that are all equal have no scale.
 const LEAST_SCALE: f64 = 0.05;

@@ -8,7 +8,7 @@ use super::outliers::ListedEvidence;
 use super::peer_evidence::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetNode};
-use crate::stats::discoveries::log_needed;
+use corewise_statistics::discoveries::log_needed;
 
 /// How much slower a node is that surely matters: 0.05 is 5 %.
 pub const CLEARLY_SLOW: f64 = 0.05;

@@ -9,7 +9,7 @@
 //! the node's own centre. That centre is not known: the e-value is the smallest over the midpoints of all pairs of the node's visits.
 
 use super::deviations::{LEAST_OF_MODEL, MachineModel};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Exponent of a bet: a small one bets on small p-values.
 const KAPPA: f64 = 0.35;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Artifact as _;
 use crate::artifact::ArtifactOrigin;
-use crate::experiment::Verdict;
 use crate::experiment_record::ExperimentRecord;
 use crate::trial::PlacementArm;
+use corewise_statistics::experiment::Verdict;
 
 /// The experiment that proved a placement, and the conditions of the proof.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

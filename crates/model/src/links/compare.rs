@@ -14,7 +14,7 @@ use super::map::{LinkMap, LinkSeries};
 use super::pair_spread::PairSpread;
 use super::{LinkPair, TalkWay, in_both};
 use crate::finding::{self, FindingEffect};
-use crate::stats::order::{median, median_interval};
+use corewise_statistics::order::{median, median_interval};
 
 /// Assumed relative uncertainty of a cost without an interval: pairs with fewer than eight visits, or imported without
 /// visits. The cost of one pair of cores through other siblings differs by as much in published matrices.

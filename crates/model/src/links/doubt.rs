@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CostMatrix, format_cost};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Cpus up to this ratio beyond the nearest one count as equally near.
 const AS_NEAR: f64 = 1.25;

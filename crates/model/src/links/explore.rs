@@ -13,9 +13,9 @@ use super::groups::hidden_groups;
 use super::predict::{CostPredictor, MeasuredPair};
 use super::structure::{CoreBlock, CpuStructure, PairNearness};
 use super::{CostMatrix, CpuRelation};
-use crate::stats::order::{median, quantile};
 use corewise_machine::CpuSet;
 use corewise_machine::random::RandomGenerator;
+use corewise_statistics::order::{median, quantile};
 use search::GroupSearch;
 
 /// Maximum number of cores of which all pairs are measured.

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::CostMatrix;
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
 use linkage::ClusterMerge;
 pub use resemblance::lack_pattern;

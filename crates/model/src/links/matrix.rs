@@ -114,7 +114,8 @@ impl CostMatrix {
         costs.sort_by(f64::total_cmp);
         costs.dedup_by(|one, other| (*one - *other).abs() < SAME_COST_NS);
         let steps: Vec<f64> = costs.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        (!steps.is_empty() && costs.len() * PAIRS_OF_A_STEP <= count).then(|| crate::stats::order::median(&steps))
+        (!steps.is_empty() && costs.len() * PAIRS_OF_A_STEP <= count)
+            .then(|| corewise_statistics::order::median(&steps))
     }
 
     /// Iterates over all pairs `i < j` of known cost: their places, and the cost.

@@ -4,8 +4,8 @@ use corewise_machine::CpuSet;
 
 use super::LinkPair;
 use crate::finding::{Finding, FindingTopic};
-use crate::stats::order::{median, quantile};
 use corewise_machine::suggested_command;
+use corewise_statistics::order::{median, quantile};
 
 /// Minimum ratio of the gap between two modes, as opposed to noise.
 const MODES_APART: f64 = 1.5;

@@ -1,6 +1,6 @@
 //! A pair of cpus and its visits: mostly few, often one on each side. Large maps have millions of pairs.
 
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Ratio of a pair's directions beyond which they are two different costs.
 pub(super) const APART: f64 = 2.0;

@@ -3,9 +3,9 @@
 //! All visits of a measurement share a pair's pages, so a pair's cost differs between measurements by more than its
 //! visits do. How much, the pairs show together: by the spread of their ratios around the median of their class.
 
-use crate::stats::normal::two_sided_deviate;
-use crate::stats::order::median;
-use crate::stats::student::t_value;
+use corewise_statistics::normal::two_sided_deviate;
+use corewise_statistics::order::median;
+use corewise_statistics::student::t_value;
 
 /// Standard deviations of a normal distribution in one median absolute deviation.
 const NORMAL: f64 = 1.4826;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::structure::{BlockFamily, CoreBlock, CpuStructure};
 use super::{CostMatrix, CpuRelation};
-use crate::stats::order::{median, median_deviation};
+use corewise_statistics::order::{median, median_deviation};
 
 /// Alternations of fitting blocks and cores; the changes fall below a tenth of a percent long before.
 const TURNS: usize = 12;

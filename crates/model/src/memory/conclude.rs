@@ -14,7 +14,7 @@ use super::plan::{MemoryInitiator, MemoryPlan, node_distance};
 use super::{LoadedLatency, MemoryMap, NodeBandwidth, NodeCost, StreamOperation};
 use crate::finding::Finding;
 use crate::links::conclude::PredictionError;
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Ratio of a load's cost under load to that without at the knee.
 const KNEE: f64 = 1.5;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{CONFIDENCE, FindingEffect};
-use crate::stats::order::{median, median_interval, value_range};
+use corewise_statistics::order::{median, median_interval, value_range};
 
 /// A median with its interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

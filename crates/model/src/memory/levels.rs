@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::estimate::VisitEstimate;
 use super::{LatencyStaircase, StaircaseStep};
-use crate::stats::order::{are_apart, median};
+use corewise_statistics::order::{are_apart, median};
 
 /// Maximum ratio between the medians of one level's sizes.
 const ALIKE: f64 = 1.12;

@@ -6,8 +6,8 @@ mod json;
 mod table;
 
 use crate::metric_line::{ColumnSummary, parse_summary, split_summary, text_pattern};
-use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
-use crate::stats::order::quantile;
+use corewise_statistics::order::quantile;
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
 
 /// Maximum number of names listed where one is missing.
 const MOST_LISTED: usize = 12;

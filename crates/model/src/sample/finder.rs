@@ -2,7 +2,7 @@
 
 use regex_lite::{Captures, Regex, RegexBuilder};
 
-use crate::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity};
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity};
 
 /// Upper limit on the size of a compiled expression. The time that it takes grows with this and with the length of a line.
 const LARGEST_PATTERN_BYTES: usize = 16 << 10;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::quantity::{QuantityUnit, QuotedQuantity};
+use corewise_statistics::quantity::{QuantityUnit, QuotedQuantity};
 
 /// The unit of a metric in a trial, and the lines of its least and its greatest run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,14 +3,15 @@
 use corewise_machine::CpuSet;
 use corewise_machine::generate::one_package_machine;
 
-use super::noise::RunNoise;
-use super::{MODEL, ProgramEffects, SimulatedTrials, simulate_experiment};
+use super::{MODEL, simulate_experiment};
 use crate::artifact::ArtifactOrigin;
-use crate::experiment::{ExperimentStanding, JudgingPolicy, Verdict};
 use crate::trial::{
     ConfirmationStretch, Experiment, FirstWin, LEAST_SPAN_S, PlacementArm, StretchLength, Trial, TrialMetric,
     TrialObservations, TrialOutcome, TriedWorkload,
 };
+use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy, Verdict};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 
 /// Maximum blocks of an experiment.
 const MOST_BLOCKS: u32 = 60;

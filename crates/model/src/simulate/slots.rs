@@ -5,14 +5,15 @@ use corewise_machine::CpuSet;
 use corewise_machine::generate::one_package_machine;
 use corewise_machine::random::RandomGenerator;
 
-use super::{CarryOverVictims, MODEL, simulate_experiment};
+use super::{MODEL, simulate_experiment};
 use crate::artifact::ArtifactOrigin;
-use crate::experiment::{ExperimentStanding, JudgingPolicy};
 use crate::sample::{MetricKind, MetricSource};
 use crate::trial::{
     ConfirmationStretch, Experiment, LiveSource, LiveWorkload, PlacementArm, Trial, TrialMetric, TrialObservations,
     TrialOutcome, TriedWorkload,
 };
+use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy};
+use corewise_statistics::simulate::CarryOverVictims;
 
 /// Variation of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{BenchmarkSuite, SuiteBenchmark};
-use crate::experiment::{
+use crate::trial::{Experiment, PlacementArm, Trial, TrialOutcome, experiment_standing, race_of_trials};
+use corewise_statistics::experiment::{
     ArmVerdict, BaselineEffect, ExperimentStanding, JudgingPolicy, MeanEffect, PlacementRace, Verdict, mean_effect,
 };
-use crate::stats::order::{are_apart, median, median_interval};
-use crate::trial::{Experiment, PlacementArm, Trial, TrialOutcome, experiment_standing, race_of_trials};
+use corewise_statistics::order::{are_apart, median, median_interval};
 
 /// Results of a suite.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::links::{CostMatrix, CpuRelation, LinkMap, TalkWay};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Share of the cheapest pair's cost that a message between two threads on one cpu has.
 const ON_ONE_CPU: f64 = 0.5;

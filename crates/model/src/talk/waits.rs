@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::signs::sign_test;
+use corewise_statistics::signs::sign_test;
 
 /// Greatest probability by chance of a difference that is stated.
 const ERROR_RATE: f64 = 0.01;

@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::TimingSeries;
-use crate::quantity::QuantityUnit;
+use corewise_statistics::quantity::QuantityUnit;
 
 /// Maximum number of series, and of values together.
 const MOST_SERIES: usize = 1_000;

@@ -1,8 +1,10 @@
 //! Coarseness of a metric's values, and results that coarse values cannot prove.
 
 use super::value_groups::find_jittered_step;
-use crate::experiment::{ArmVerdict, ExperimentDoubt, ExperimentStanding, JudgingPolicy, QuestionKind, Verdict};
-use crate::stats::order::median;
+use corewise_statistics::experiment::{
+    ArmVerdict, ExperimentDoubt, ExperimentStanding, JudgingPolicy, QuestionKind, Verdict,
+};
+use corewise_statistics::order::median;
 
 /// Retracts results that values in steps of half the margin or more cannot prove: that a candidate differs by less than
 /// the margin. Proof that it is worse stays. For slow runs, which are counted, nothing is retracted. `values` are those of

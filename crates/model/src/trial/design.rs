@@ -6,7 +6,7 @@ use super::guards::GuardRecords;
 use super::measurement::MeasurementCheck;
 use super::open_points::RunSpan;
 use super::{Experiment, Trial, TrialMetric, TrialOutcome, block_of, in_blocks};
-use crate::experiment::{
+use corewise_statistics::experiment::{
     ArmState, ArmVerdict, ExperimentDoubt, ExperimentStanding, GuardStanding, GuardVerdict, JudgingPolicy, OutReason,
     PlacementRace, SlotBlocks, ThreadsCell, ThreadsRace, ThreadsStanding, Verdict,
 };

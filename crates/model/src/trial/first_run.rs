@@ -1,7 +1,7 @@
 //! Comparison of a program's first run with the later ones: did it do the same work.
 
 use super::{Trial, TrialOutcome};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Smallest ratio of an unusual first run's time to the later ones', or the inverse.
 const UNUSUAL_RATIO: f64 = 10.0;

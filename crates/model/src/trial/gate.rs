@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Experiment;
-use crate::experiment::{
+use corewise_statistics::experiment::{
     ArmStanding, ArmState, ArmVerdict, ExperimentGate, ExperimentStanding, GateRule, JudgingPolicy, OutReason, Verdict,
 };
 
@@ -67,8 +67,8 @@ pub fn judge_arm(gate: &ExperimentGate, arm: &ArmStanding, policy: &JudgingPolic
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::noise::RunNoise;
-    use crate::simulate::{ProgramEffects, run_experiment};
+    use corewise_statistics::simulate::noise::RunNoise;
+    use corewise_statistics::simulate::{ProgramEffects, run_experiment};
 
     /// The shares of simulated gates against candidates that are 3 % worse which pass and fail, with this true gain.
     fn shares(gain: f64) -> [f64; 2] {

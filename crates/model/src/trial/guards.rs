@@ -3,7 +3,7 @@
 //! worse by it.
 
 use super::{Trial, TrialMetric, block_of};
-use crate::experiment::{
+use corewise_statistics::experiment::{
     BlockOutcome, BlockRun, EffectEstimate, EffectEvidence, GuardAnswer, GuardStanding, GuardVerdict, JudgingPolicy,
     QuestionKind, RunBlock, closed_test, estimate_effect, find_usual,
 };

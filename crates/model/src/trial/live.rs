@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TrialMetric;
-use crate::experiment::JudgingPolicy;
-use crate::quantity::MeasuredQuantity;
+use corewise_statistics::experiment::JudgingPolicy;
+use corewise_statistics::quantity::MeasuredQuantity;
 
 /// The shortest and the longest slot, in seconds.
 pub const SLOTS_S: (f64, f64) = (0.1, 60.0);

@@ -2,8 +2,8 @@
 //! misread.
 
 use super::{Experiment, Trial, TrialOutcome, TriedWorkload};
-use crate::experiment::{ExperimentDoubt, QuestionKind};
-use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
+use corewise_statistics::experiment::{ExperimentDoubt, QuestionKind};
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
 
 /// Minimum number of equal runs for a constant metric.
 const LEAST_RUNS: usize = 4;
@@ -130,10 +130,10 @@ impl MeasurementCheck {
 mod tests {
     use super::*;
     use crate::Artifact as _;
-    use crate::experiment::{ArmVerdict, JudgingPolicy, Verdict};
     use crate::experiment_record::ExperimentRecord;
     use crate::sample::MetricReading;
     use crate::trial::{PlacementArm, TrialMetric, TrialObservations, UnitLedger};
+    use corewise_statistics::experiment::{ArmVerdict, JudgingPolicy, Verdict};
 
     fn experiment(name: &str) -> Experiment {
         let pattern = Some(crate::metric_line::metric_pattern(name));

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{ConfirmationStretch, Trial};
-use crate::experiment::{CarryOverCheck, ExperimentStanding, JudgingPolicy, OpenPoint, QuestionKind, Verdict};
+use corewise_statistics::experiment::{
+    CarryOverCheck, ExperimentStanding, JudgingPolicy, OpenPoint, QuestionKind, Verdict,
+};
 
 /// Time over which a winner's runs must be spread, in seconds: a machine's state at one moment is no property of it.
 pub const LEAST_SPAN_S: f64 = 60.0;

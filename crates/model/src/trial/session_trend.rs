@@ -1,8 +1,8 @@
 //! A trend over a session: a program that leaves more to do for each of its next runs.
 
 use super::{Trial, TrialMetric, TrialOutcome};
-use crate::stats::normal::upper_tail;
-use crate::stats::order::median;
+use corewise_statistics::normal::upper_tail;
+use corewise_statistics::order::median;
 
 /// Fewest runs for a trend.
 const FEWEST_RUNS: usize = 9;

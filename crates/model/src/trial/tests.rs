@@ -6,8 +6,10 @@ use corewise_machine::facts::CoreType;
 use corewise_machine::machine::{CoreKind, ProcessorGroup};
 
 use super::*;
-use crate::experiment::{ArmState, ArmVerdict, ExperimentDoubt, ExperimentStanding, GuardVerdict, OutReason, Verdict};
 use crate::sample::QuantityFinder;
+use corewise_statistics::experiment::{
+    ArmState, ArmVerdict, ExperimentDoubt, ExperimentStanding, GuardVerdict, OutReason, Verdict,
+};
 
 fn metric(pattern: Option<&str>, higher_is_better: bool) -> TrialMetric {
     TrialMetric { name: "rate".to_owned(), pattern: pattern.map(str::to_owned), higher_is_better, reading: None }

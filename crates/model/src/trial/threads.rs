@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::design::TrialDesign;
 use super::{Experiment, Trial, TrialOutcome};
-use crate::experiment::{LawFit, ThreadsStanding};
-use crate::stats::order::median;
+use corewise_statistics::experiment::{LawFit, ThreadsStanding};
+use corewise_statistics::order::median;
 
 /// Report on an experiment with numbers of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,8 +1,8 @@
 //! A common unit for all values of a metric.
 
 use super::{Experiment, Trial, TrialOutcome, TriedWorkload};
-use crate::quantity::{QuantityUnit, UnitChange};
 use crate::sample::MetricReading;
+use corewise_statistics::quantity::{QuantityUnit, UnitChange};
 
 /// The units of an experiment's metric and of its guards: the units of the first values.
 #[derive(Clone, Debug)]

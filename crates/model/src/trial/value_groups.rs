@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Minimum number of values.
 const FEWEST_VALUES: usize = 10;

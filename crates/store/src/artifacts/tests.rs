@@ -7,7 +7,6 @@ use std::fs;
 use corewise_machine::{CpuSet, generate};
 use corewise_model::Survey;
 use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::links::map::{CostUnit, LinkMap, LinkSeries, SpoiledSamples};
 use corewise_model::links::{LinkFindings, LinkPair, TalkWay};
@@ -16,6 +15,7 @@ use corewise_model::survey::SurveyScope;
 use corewise_model::trial::{
     Experiment, PlacementArm, Trial, TrialMetric, TrialObservations, TrialOutcome, TriedWorkload,
 };
+use corewise_statistics::experiment::JudgingPolicy;
 use rusqlite::Connection;
 
 use super::*;

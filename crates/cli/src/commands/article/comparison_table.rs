@@ -1,7 +1,7 @@
 //! The table at an article's end: published, here, and whether it is reproduced.
 
 use corewise_model::article::comparison::{ComparedRow, FoundRatio, ReproducedAnswer};
-use corewise_model::experiment::BaselineEffect;
+use corewise_statistics::experiment::BaselineEffect;
 
 use crate::draw::gain::{format_gain, format_interval};
 use crate::draw::text::{StyledLine, TextTone};

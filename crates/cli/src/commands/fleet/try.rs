@@ -16,12 +16,12 @@ use corewise_machine::random::RandomGenerator;
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
 use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
-use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::fleet::experiment::{
     FIRST_BLOCKS, FleetExperiment, FleetExperimentConclusions, FleetVerdict, ForeignRecord, PlannedVisit,
 };
 use corewise_model::fleet::{NodeProblem, ProblemKind};
+use corewise_statistics::experiment::Verdict;
 use corewise_sys::input::{self, InputKind};
 use corewise_sys::output::replace_file;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! `corewise history import` of timings that another program has measured: described, and not stored.
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::QuestionKind;
 use corewise_model::timings::{SeriesDescription, TimingFile, describe_series};
+use corewise_statistics::experiment::QuestionKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 

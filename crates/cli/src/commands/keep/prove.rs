@@ -6,9 +6,9 @@ use corewise_keep::RuleFiles;
 use corewise_machine::evidence::is_proof_name;
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
-use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::keep::{ResolvedRule, Rule, RuleEvidence, UnprovenPolicy, set_disabled, set_evidence};
+use corewise_statistics::experiment::Verdict;
 
 use super::arguments::KeepProveArguments;
 use super::document::{EvidenceFate, KeepProveDocument};

@@ -11,7 +11,7 @@ use corewise_model::artifact::{ArtifactOrigin, ArtifactProvenance};
 use corewise_model::links::import::{ImportedLinks, read_links};
 use corewise_model::links::map::{CostUnit, LinkMap, LinkSeries, SpoiledSamples};
 use corewise_model::links::{CostMatrix, LinkPair, TalkWay};
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 use corewise_sys::input::{self, InputFile, InputKind};
 use serde::Deserialize;
 

@@ -6,8 +6,8 @@ use corewise_model::Survey;
 use corewise_model::compare::{
     ComparedQuantity, ComparedSubject, ExcludedChange, FactChange, NumberChange, SurveyComparison, compare_surveys,
 };
-use corewise_model::stats::order::median;
 use corewise_model::survey::WorkKind;
+use corewise_statistics::order::median;
 use schemars::JsonSchema;
 use serde::Serialize;
 

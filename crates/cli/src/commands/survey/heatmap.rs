@@ -3,7 +3,7 @@
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::Survey;
 use corewise_model::links::{self, LinkClass, LinkFindings, measured_cpus};
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 
 use crate::draw::heat::{HeatMap, HeatSide, SvgText};
 use crate::draw::machine::model_name;

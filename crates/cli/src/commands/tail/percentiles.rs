@@ -2,7 +2,7 @@
 
 use corewise_machine::CpuSet;
 use corewise_model::histogram::TickHistogram;
-use corewise_model::stats::order;
+use corewise_statistics::order;
 
 use crate::draw::latency::cpu_label;
 use crate::draw::number::{format_count, format_duration};

@@ -9,10 +9,10 @@ use corewise_lab::experiment::ThreadPinning;
 use corewise_machine::evidence::is_proof_name;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::vocabulary::one_of;
-use corewise_model::experiment::LARGEST_TIMES;
-use corewise_model::experiment::{ExperimentGate, GateRule, QuestionKind};
 use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
+use corewise_statistics::experiment::LARGEST_TIMES;
+use corewise_statistics::experiment::{ExperimentGate, GateRule, QuestionKind};
 
 use crate::app::option_values::{duration_between, parse_budget, parse_unit};
 

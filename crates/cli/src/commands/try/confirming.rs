@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use corewise_lab::experiment::{ExperimentEnd, ExperimentSubject, OpenExperiment, WinnerConfirmation};
 use corewise_lab::session::StepProgress;
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{ExperimentStanding, GateRule, OpenPoint, Verdict};
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{LEAST_SPAN_S, StretchLength, TrialDesign, TrialOutcome, experiment_standing};
+use corewise_statistics::experiment::{ExperimentStanding, GateRule, OpenPoint, Verdict};
 
 use super::task::{ConfirmationChoice, TryFormat, TryTask};
 use super::{TrySessions, beginning, exit_of_standing, no_value_failure, print_experiment};

@@ -2,9 +2,9 @@
 
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
-use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::trial::{Trial, experiment_standing};
+use corewise_statistics::experiment::Verdict;
 use corewise_store::StoredEntry;
 
 use crate::app::settings::ProgramSettings;

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use corewise_lab::experiment::{ExperimentTime, SessionForecast};
-use corewise_model::experiment::ExperimentStanding;
 use corewise_model::forecast;
 use corewise_model::trial::{Experiment, Trial, TrialDesign, TrialOutcome};
+use corewise_statistics::experiment::ExperimentStanding;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::screen::{ShownExperiment, draw_answer, draw_standings, draw_table};
@@ -183,8 +183,8 @@ fn format_clock(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use corewise_model::experiment_record::ExperimentRecord;
-    use corewise_model::simulate::noise::RunNoise;
     use corewise_model::trial::SuitePart;
+    use corewise_statistics::simulate::noise::RunNoise;
 
     use super::*;
     use crate::app::settings::ProgramEnvironment;
@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn no_benchmark_steers_the_line_that_is_drawn_while_it_runs() {
-        let policy = corewise_model::experiment::JudgingPolicy::default();
-        let effects = corewise_model::simulate::ProgramEffects::from_gains(&[0.0, 0.1]);
+        let policy = corewise_statistics::experiment::JudgingPolicy::default();
+        let effects = corewise_statistics::simulate::ProgramEffects::from_gains(&[0.0, 0.1]);
         let MadeExperiment { mut experiment, trials, .. } = made_by(policy.clone(), &effects, &RunNoise::Quiet, 1, 1);
         experiment.suite = Some(SuitePart {
             suite: "a".into(),

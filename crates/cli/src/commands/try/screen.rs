@@ -19,13 +19,13 @@ mod threads;
 mod winner;
 mod wording;
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, ExperimentStanding, QuestionKind, Verdict};
-use corewise_model::quantity::QuantityUnit;
 use corewise_model::suite::results::TriedBenchmark;
 use corewise_model::trial::{
     CommandVariant, Experiment, LiveSource, LiveWorkload, PlacementArm, ThreadsReport, Trial, TriedWorkload,
     VARIANT_PLACE, count_boots, metric_unit,
 };
+use corewise_statistics::experiment::{ArmStanding, ArmState, ArmVerdict, ExperimentStanding, QuestionKind, Verdict};
+use corewise_statistics::quantity::QuantityUnit;
 use jiff::tz::TimeZone;
 
 use crate::draw::machine::compose_headline;

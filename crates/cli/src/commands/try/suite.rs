@@ -9,11 +9,11 @@ use corewise_lab::session::SessionBudget;
 use corewise_lab::suite::{self, BudgetShare, SuiteHost, SuitePlan, SuiteSource, missing_programs};
 use corewise_machine::Machine;
 use corewise_model::credentials::join_words;
-use corewise_model::experiment::Verdict;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::results::{RowResult, SuiteResults, SuiteRow, TriedBenchmark};
 use corewise_model::suite::{BUILT_IN, BenchmarkSuite, SuiteBenchmark};
 use corewise_model::trial::{Experiment, Trial};
+use corewise_statistics::experiment::Verdict;
 use corewise_sys::installed::distribution_names;
 
 use super::screen::suite::{compose_story, write_csv};

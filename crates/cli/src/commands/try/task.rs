@@ -15,8 +15,8 @@ use corewise_lab::experiment::{
     ThreadCounts, ThreadsSubject,
 };
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{JudgingPolicy, QuestionKind};
 use corewise_model::trial::{CommandVariant, TrialMetric, VARIANT_PLACE, VariantError, check_variants};
+use corewise_statistics::experiment::{JudgingPolicy, QuestionKind};
 
 use super::arguments::TryArguments;
 use crate::app::failure::CommandFailure;

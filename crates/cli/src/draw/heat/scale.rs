@@ -1,6 +1,6 @@
 //! Colour scale of heat maps: the position of a cost on it, and the colour of a position.
 
-use corewise_model::stats::order::quantile;
+use corewise_statistics::order::quantile;
 
 use crate::draw::number::format_brief;
 use crate::draw::shades::FLAT;

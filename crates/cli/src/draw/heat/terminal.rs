@@ -6,7 +6,7 @@ mod legend;
 
 use std::ops::Range;
 
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 
 use super::HeatMap;
 use super::depth::ColourDepth;

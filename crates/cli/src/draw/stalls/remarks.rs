@@ -6,8 +6,8 @@ use corewise_machine::event::EventSource;
 use corewise_machine::suggested_command;
 use corewise_model::Survey;
 use corewise_model::attribution::{CpuStalls, InterruptSender, StallCause};
-use corewise_model::period::describe_source;
 use corewise_model::survey::{CpuObservation, StallWatch};
+use corewise_statistics::period::describe_source;
 
 use crate::draw::number::{format_count, format_decimal, format_duration, format_whole};
 use crate::draw::printable::printable_name;

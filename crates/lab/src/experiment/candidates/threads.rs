@@ -2,8 +2,8 @@
 
 use corewise_machine::placement::plan::spread_out;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::experiment::{ThreadsCell, arrange_cells};
 use corewise_model::trial::{PlacementArm, RolePlace};
+use corewise_statistics::experiment::{ThreadsCell, arrange_cells};
 
 use super::CandidatePlanner;
 use super::roles::join_places;

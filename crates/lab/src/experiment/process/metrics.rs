@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use corewise_model::quantity::{QuantityError, QuotedQuantity};
 use corewise_model::sample::{
     DocumentError, LineSearch, OutputSearch, SearchEndedError, find_in_document, list_numbers,
 };
+use corewise_statistics::quantity::{QuantityError, QuotedQuantity};
 
 /// Maximum time for searching the output of one run.
 pub const LONGEST_SEARCH: Duration = Duration::from_secs(10);

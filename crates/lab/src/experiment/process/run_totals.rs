@@ -1,8 +1,8 @@
 //! The runs of a trial, added up.
 
-use corewise_model::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
 use corewise_model::sample::MetricReading;
 use corewise_model::trial::{TrialObservations, TrialOutcome};
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
 use corewise_sys::execution::ExecutionResult;
 
 use super::super::TrialResult;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use corewise_machine::CpuSet;
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::keep::ObservedProcess;
 use corewise_model::trial::{
     Experiment, LiveWorkload, PlacementArm, REST, ThreadRole, TrialMetric, TriedWorkload, policy_of_slots,
 };
+use corewise_statistics::experiment::JudgingPolicy;
 use corewise_sys::process;
 
 use super::{CommandSubject, ExperimentSubject};

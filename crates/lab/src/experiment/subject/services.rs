@@ -1,9 +1,9 @@
 //! Services that are started for a command, which is their load.
 
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::trial::{
     Experiment, LOAD, PlacementArm, ServiceParts, ThreadRole, TrialMetric, TriedWorkload, policy_of_kept,
 };
+use corewise_statistics::experiment::JudgingPolicy;
 
 use super::command::open_process_runner;
 use super::{CommandSubject, ExperimentSubject};

@@ -16,8 +16,8 @@ use crate::experiment::simulated::{SimulatedRunner, SimulatedTruth};
 /// ```
 /// use corewise_lab::experiment::simulated::SimulatedTruth;
 /// use corewise_lab::experiment::{ExperimentBuilder, SimulatedSubject};
-/// use corewise_model::experiment::Verdict;
-/// use corewise_model::simulate::{ProgramEffects, noise::RunNoise};
+/// use corewise_statistics::experiment::Verdict;
+/// use corewise_statistics::simulate::{ProgramEffects, noise::RunNoise};
 /// use corewise_model::Artifact as _;
 ///
 /// // Candidate 1 equals the OS default; candidate 2 is 20 % faster.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 use corewise_sys::clock::{TickClock, TickSource};
 use corewise_sys::memory::{LINE_BYTES, PageMemory};
 

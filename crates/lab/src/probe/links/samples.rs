@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use corewise_model::links::map::SpoiledSamples;
-use corewise_model::stats::order::{median, quantile};
+use corewise_statistics::order::{median, quantile};
 use corewise_sys::clock::TickSource;
 use corewise_sys::thread::SwitchCounts;
 

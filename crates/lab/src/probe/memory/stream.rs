@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::CpuSet;
 use corewise_model::memory::StreamOperation;
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 use corewise_sys::affinity;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 use corewise_sys::stream::{copy, read, write, write_past_caches};

@@ -62,7 +62,7 @@ impl Artifact for FleetExperiment {
     fn trend_values(&self) -> Vec<TrendValue> {
         let quantity = format!("{}: better on the typical node, %", self.workload.metric.name);
         let percent = |effect: f64| 100.0 * effect.exp_m1();
-        let of_arm = |arm: crate::experiment::UnitArmStanding| {
+        let of_arm = |arm: corewise_statistics::experiment::UnitArmStanding| {
             let effect = arm.effect?;
             Some(TrendValue {
                 quantity: quantity.clone(),
@@ -96,7 +96,7 @@ impl FleetExperiment {
         if !has_cpus || !guards_fit || !runs.all(|run| run.arm < self.arms.len()) {
             return Err(format!("a run of {} is none of its placements", node.name));
         }
-        let is_twice = |block: &crate::experiment::RunBlock| {
+        let is_twice = |block: &corewise_statistics::experiment::RunBlock| {
             let mut arms: Vec<usize> = block.runs.iter().map(|run| run.arm).collect();
             arms.sort_unstable();
             arms.windows(2).any(|pair| pair[0] == pair[1])

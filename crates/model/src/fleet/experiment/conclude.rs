@@ -7,7 +7,7 @@ use super::differences::{EffectSpread, NodeGains};
 use super::proofs::{judge_node, node_evidence, smallest_proof};
 use super::settings::{SettingSplit, find_splits};
 use super::{FleetExperiment, TriedNode, WorseGuard};
-use crate::experiment::{
+use corewise_statistics::experiment::{
     ArmVerdict, BaselineEffect, ExperimentDoubt, JudgingPolicy, NodeRuns, QuestionKind, UnitGain, UnitJudgement,
     Verdict, find_pooled_carry_over, judge_runs, judge_units,
 };
@@ -274,13 +274,6 @@ pub(super) fn is_better(verdict: ArmVerdict) -> bool {
 
 pub(super) fn is_not_better(verdict: ArmVerdict) -> bool {
     matches!(verdict, ArmVerdict::NotBetterByMargin | ArmVerdict::Worse | ArmVerdict::Failed)
-}
-
-impl ArmVerdict {
-    /// Returns true if something is proven.
-    pub(super) fn is_proven(self) -> bool {
-        self != Self::Undecided
-    }
 }
 
 fn conclude_node(node: &TriedNode, judged: Option<&JudgedNode>, proof: f64) -> NodeConclusion {

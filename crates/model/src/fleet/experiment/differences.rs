@@ -4,9 +4,9 @@ use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{NodeRuns, estimate_gain};
-use crate::stats::normal::two_sided_deviate;
-use crate::stats::order::{median, median_deviation};
+use corewise_statistics::experiment::{NodeRuns, estimate_gain};
+use corewise_statistics::normal::two_sided_deviate;
+use corewise_statistics::order::{median, median_deviation};
 
 /// Number of draws of the test.
 const DRAWS: usize = 1_999;

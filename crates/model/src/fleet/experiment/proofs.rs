@@ -1,8 +1,8 @@
 //! Proofs about single nodes, by one error rate over all of them ([`count_discoveries`]). E-values of a node hold whenever the experiment ends,
 //! so they may be looked at after each wave.
 
-use crate::experiment::{ArmVerdict, NodeRuns};
-use crate::stats::discoveries::count_discoveries;
+use corewise_statistics::discoveries::count_discoveries;
+use corewise_statistics::experiment::{ArmVerdict, NodeRuns};
 
 /// Returns the smallest e-value that counts as proof, or infinity if none does.
 pub(super) fn smallest_proof(evidence: &[f64], error_rate: f64) -> f64 {

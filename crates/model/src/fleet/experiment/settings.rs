@@ -6,7 +6,7 @@ use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Number of draws of the test.
 const DRAWS: usize = 1_999;

@@ -5,9 +5,9 @@ use corewise_machine::Machine;
 use super::*;
 use crate::Artifact as _;
 use crate::artifact::ArtifactOrigin;
-use crate::experiment::{ArmVerdict, BlockRun};
 use crate::fleet::ProblemKind;
 use crate::trial::{FolderText, Trial, TrialMetric, TrialOutcome};
+use corewise_statistics::experiment::{ArmVerdict, BlockRun};
 
 /// A node's experiment with these placements and four blocks, in which the last placement takes `slower` times as long.
 fn record(arms: &[&str], slower: f64) -> ExperimentRecord {

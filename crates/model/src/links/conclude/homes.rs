@@ -8,8 +8,8 @@ use super::LinkConclusions;
 use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
 use crate::links::TalkWay;
 use crate::links::map::{LinkMap, LinkSeries};
-use crate::stats::order::{median, median_interval};
 use corewise_machine::suggested_command;
+use corewise_statistics::order::{median, median_interval};
 
 /// Smallest ratio of costs at which homes differ.
 const HOME_MARGIN: f64 = 1.1;

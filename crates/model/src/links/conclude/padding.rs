@@ -9,7 +9,7 @@ use super::{FilledSeries, LinkConclusions, PairTiers};
 use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
 use crate::links::map::{LinkMap, LinkSeries};
 use crate::links::{LinkPair, TalkWay};
-use crate::stats::order::{median, median_interval};
+use corewise_statistics::order::{median, median_interval};
 
 /// Smallest ratio of costs at which padding matters.
 const PADDING_MARGIN: f64 = 1.1;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::tiers::PairTiers;
 use super::{CostClass, FilledSeries, PredictionError};
 use crate::links::structure::{BlockFamily, CoreBlock};
-use crate::stats::order::{median, quantile, weighted_quantile};
+use corewise_statistics::order::{median, quantile, weighted_quantile};
 
 /// Number of values that represent a predicted pair, spread like the errors of predictions.
 const PARTS: usize = 5;

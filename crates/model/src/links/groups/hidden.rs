@@ -5,7 +5,7 @@ use corewise_machine::CpuSet;
 use super::GroupHierarchy;
 use crate::links::CostMatrix;
 use crate::links::structure::CpuStructure;
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Returns costs between cores: one cpu of each represents its core.
 pub(in crate::links) fn between_cores(structure: &CpuStructure, costs_of: &CostMatrix) -> CostMatrix {

@@ -4,7 +4,7 @@ use corewise_machine::CpuSet;
 
 use super::{CHEAPER, CheaperPart, MISPLACED, cost_inside, is_part};
 use crate::links::CostMatrix;
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Minimum ratio of the mean costs of two cpus between which a part ends.
 const PART_STEP: f64 = 1.08;

@@ -8,8 +8,8 @@ use super::super::plan::one_of_each_core;
 use super::super::{LatencyStaircase, MemoryMap};
 use super::{MemoryConclusions, MemoryNodeCost, StreamOperation, StreamRate};
 use crate::finding::{Finding, FindingEffect, FindingTopic};
-use crate::stats::order::median;
 use corewise_machine::suggested_command::{SuggestedCommand, try_on, try_threads};
+use corewise_statistics::order::median;
 
 /// Smallest ratio of latencies or bandwidths that counts as a difference.
 const MARGIN: f64 = 1.1;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{DocumentError, TextCell, take_numbers};
-use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
 
 /// Maximum number of paths listed.
 const MOST_PATHS: usize = 200;

@@ -1,7 +1,7 @@
 //! Numbers of tables: CSV, columns of tabs or spaces, and the tables of Markdown.
 
 use super::{DocumentError, TextCell, take_numbers};
-use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
 
 /// Separators of cells, the least ambiguous first; `None` is any number of spaces. By the end of the line a table has one column.
 const SEPARATORS: [Option<char>; 6] = [Some('|'), Some('\t'), Some(';'), Some(','), None, Some(END)];

@@ -3,11 +3,11 @@
 use super::{SurveyConclusions, conclude};
 use crate::artifact::{Artifact, ArtifactCircumstances, ArtifactOrigin, check_numbers, format_count};
 use crate::finding::CONFIDENCE;
-use crate::stats::order::median;
-use crate::stats::session::SessionLevel;
 use crate::survey::{CpuObservation, SurveyProvenance};
 use crate::trend::TrendValue;
 use crate::{Survey, links};
+use corewise_statistics::order::median;
+use corewise_statistics::session::SessionLevel;
 
 impl Artifact for Survey {
     const KIND: &'static str = "survey";

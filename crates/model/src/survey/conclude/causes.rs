@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::attribution::InterruptSender;
     use crate::histogram::TickHistogram;
-    use crate::period;
+    use corewise_statistics::period;
     use crate::simulate::{self, CpuTruth, MachineNoise};
     use crate::survey::StallWatch;
     use corewise_machine::generate;

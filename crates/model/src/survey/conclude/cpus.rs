@@ -10,8 +10,8 @@ use super::first_cpu::{self, QuantityAnswer};
 use super::formats;
 use super::quantity::{self, CpuQuantity, ROUNDS_ENOUGH};
 use crate::finding::{Finding, FindingEffect, FindingTopic};
-use crate::stats::order::median;
 use corewise_machine::suggested_command;
+use corewise_statistics::order::median;
 
 use crate::Survey;
 

@@ -3,8 +3,8 @@
 use corewise_machine::CpuSet;
 
 use crate::finding::FindingEffect;
-use crate::stats::order::{median, quantile};
-use crate::stats::runs::bunching_probability;
+use corewise_statistics::order::{median, quantile};
+use corewise_statistics::runs::bunching_probability;
 
 /// The probability that rounds in random order are called an episode.
 const ERROR_RATE: f64 = 0.05;

@@ -7,7 +7,7 @@ use corewise_machine::{CpuSet, Level};
 use super::quantity::{self, CpuQuantity, QuantityTable, QuantityTest};
 use super::{ERROR_RATE, formats};
 use crate::Survey;
-use crate::stats::blocks::{RoundTable, differing_columns};
+use corewise_statistics::blocks::{RoundTable, differing_columns};
 
 /// The test of a quantity within one group of peers.
 pub struct PeerTest {

@@ -8,7 +8,7 @@ use super::formats;
 use super::quantity::CpuQuantity;
 use crate::Survey;
 use crate::finding::{Finding, FindingEffect, FindingTopic};
-use crate::stats::order::median;
+use corewise_statistics::order::median;
 
 /// Adds findings about groups of cpus.
 pub fn conclude_groups(survey: &Survey, tests: &SurveyTests, conclusions: &mut SurveyConclusions) {

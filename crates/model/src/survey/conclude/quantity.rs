@@ -10,9 +10,9 @@ use super::episode::RoundEpisode;
 use super::formats;
 use crate::Survey;
 use crate::finding::{CONFIDENCE, FindingEffect};
-use crate::stats::blocks::{DifferingColumn, RoundTable, column_ratios};
-use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;
+use corewise_statistics::blocks::{DifferingColumn, RoundTable, column_ratios};
+use corewise_statistics::order::{median, median_interval};
 
 /// A number that each visit to a cpu yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use corewise_machine::CpuSet;
 use super::SurveyConclusions;
 use crate::Survey;
 use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
-use crate::stats::order::{median, median_interval};
+use corewise_statistics::order::{median, median_interval};
 
 /// Minimum share of time for a finding; /proc/stat counts in hundredths of a second.
 const MARGIN: f64 = 0.005;

@@ -7,7 +7,7 @@ use super::formats;
 use crate::Survey;
 use crate::finding::{CONFIDENCE, Finding, FindingEffect, FindingTopic};
 use crate::links::{self, CpuRelation, CpuRelationTable, LinkClass, LinkPair};
-use crate::stats::order::{median, median_interval};
+use corewise_statistics::order::{median, median_interval};
 
 /// Smallest ratio of classes' costs for a finding.
 const MARGIN: f64 = 1.25;

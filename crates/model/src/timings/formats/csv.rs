@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{SeriesAndNotes, TimingError, TimingFile, TimingFormat, unusable};
 use crate::metric_line::more_is_better;
-use crate::quantity::{MeasuredQuantity, QuantityUnit};
 use crate::timings::TimingSeries;
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityUnit};
 
 /// Headings of a first column that counts or dates the runs, in lower case.
 const COUNTING: [&str; 12] =

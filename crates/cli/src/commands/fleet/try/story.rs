@@ -9,10 +9,10 @@ use std::time::Duration;
 use corewise_machine::placement::notation::{Notation, print_notation};
 use corewise_machine::{CpuSet, Machine, suggested_command};
 use corewise_model::artifact::ArtifactOrigin;
-use corewise_model::experiment::{ExperimentDoubt, UnitArmStanding, UnitJudgement, Verdict};
 use corewise_model::fleet::experiment::{
     FleetArmConclusion, FleetExperiment, FleetExperimentConclusions, FleetVerdict, SettingSplit,
 };
+use corewise_statistics::experiment::{ExperimentDoubt, UnitArmStanding, UnitJudgement, Verdict};
 use jiff::tz::TimeZone;
 
 use crate::draw::gain::{

@@ -7,12 +7,12 @@ use corewise_lab::experiment::create_experiment;
 use corewise_lab::memory::{DescribedMemory, MemoryRequest, map_memory};
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::artifact::{Artifact, ArtifactOrigin};
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::fleet::experiment::FleetExperiment;
 use corewise_model::talk::TalkGraph;
 use corewise_model::talk::import::read_talk;
 use corewise_model::trial::{PlacementArm, TrialMetric, TriedWorkload};
+use corewise_statistics::experiment::JudgingPolicy;
 use corewise_store::ArtifactStore;
 
 use super::*;

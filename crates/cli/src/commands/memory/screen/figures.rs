@@ -3,7 +3,7 @@
 use corewise_model::Artifact as _;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::{LatencyUnderLoad, MemoryConclusions};
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 
 use super::heat;
 use super::heat::group_rows;

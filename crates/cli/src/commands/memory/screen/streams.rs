@@ -3,7 +3,7 @@
 use corewise_machine::{CpuSet, Level};
 use corewise_model::memory::conclude::{MemoryConclusions, MemoryNodeCost, StreamRate};
 use corewise_model::memory::{MemoryMap, StreamOperation};
-use corewise_model::stats::order::median;
+use corewise_statistics::order::median;
 
 use crate::draw::grid::{GridColumn, TextGrid};
 use crate::draw::number::format_brief;

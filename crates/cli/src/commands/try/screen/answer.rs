@@ -5,12 +5,12 @@ use corewise_machine::placement::CpuSetName;
 use corewise_machine::placement::memory::MemoryMode;
 use corewise_machine::placement::notation::{Notation, print_notation};
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{
+use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm, TrialOutcome};
+use corewise_statistics::experiment::{
     ArmStanding, ArmState, ArmVerdict, BaselineEffect, ExperimentDoubt, GuardStanding, GuardVerdict, OutReason,
     QuestionKind, Verdict,
 };
-use corewise_model::quantity::QuotedQuantity;
-use corewise_model::trial::{ArmMemory, LiveWorkload, PlacementArm, TrialOutcome};
+use corewise_statistics::quantity::QuotedQuantity;
 
 use super::questions::{describe_doubts, describe_slow_run, place_of};
 use super::standings::format_significant;

@@ -1,6 +1,6 @@
 //! The checks on the experiment itself, and its number in the store.
 
-use corewise_model::experiment::{
+use corewise_statistics::experiment::{
     CarryOverCheck, CarryOverEffect, ExpectedNoise, ExperimentDoubt, Verdict, excluded_failure_rate,
 };
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use corewise_model::quantity::{MeasuredQuantity, QuantityUnit};
 use corewise_model::trial::{Trial, TrialMetric, TrialOutcome, metric_units};
+use corewise_statistics::quantity::{MeasuredQuantity, QuantityUnit};
 
 use super::ShownExperiment;
 use crate::draw::csv as comma;

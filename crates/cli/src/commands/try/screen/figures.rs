@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::experiment::{ArmStanding, QuestionKind};
 use corewise_model::trial::{Trial, TrialOutcome};
+use corewise_statistics::experiment::{ArmStanding, QuestionKind};
 
 use super::ShownExperiment;
 use crate::draw::number::format_brief;
@@ -39,7 +39,7 @@ pub fn effects_figure(shown: ShownExperiment<'_>) -> Option<StoryFigure> {
     let value = |effect: f64| if what == QuestionKind::Tail { 100.0 * effect } else { 100.0 * (effect.exp() - 1.0) };
     let rows: Vec<(f64, &ArmStanding)> = arms.iter().rev().enumerate().map(|(row, arm)| (row as f64, *arm)).collect();
     let margin = shown.experiment.policy.margin_of(what);
-    let marks = |of: &dyn Fn(f64, corewise_model::experiment::BaselineEffect) -> PlotMark| -> Vec<PlotMark> {
+    let marks = |of: &dyn Fn(f64, corewise_statistics::experiment::BaselineEffect) -> PlotMark| -> Vec<PlotMark> {
         rows.iter().filter_map(|(row, arm)| Some(of(*row, arm.effect?))).collect()
     };
     let plot = FigurePlot {

@@ -1,12 +1,12 @@
 //! Further differences between the winner and the OS default, and warnings about the runs.
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{GuardStanding, GuardVerdict, QuestionKind, Verdict};
-use corewise_model::stats::order::{are_apart, median, median_interval};
 use corewise_model::trial::{
     ConfirmationStretch, FirstRun, LiveWorkload, SessionTrend, StretchLength, Trial, TrialMetric, TrialObservations,
     TrialOutcome, compare_first_run, find_trend, worse_s,
 };
+use corewise_statistics::experiment::{GuardStanding, GuardVerdict, QuestionKind, Verdict};
+use corewise_statistics::order::{are_apart, median, median_interval};
 
 use super::ShownExperiment;
 use super::answer::list_questions;

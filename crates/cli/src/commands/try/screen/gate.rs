@@ -1,7 +1,7 @@
 //! The answer of a gate, for scripts that read the exit status.
 
-use corewise_model::experiment::{ExperimentGate, GateRule};
 use corewise_model::trial::{GateVerdict, judge_arm, judge_gate};
+use corewise_statistics::experiment::{ExperimentGate, GateRule};
 
 use super::ShownExperiment;
 use crate::draw::gain::{format_gain_in, format_percent, format_size_in, interval_words};

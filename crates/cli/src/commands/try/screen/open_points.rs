@@ -1,8 +1,8 @@
 //! Sentences about winners that are not confirmed, and about their confirmation.
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{OpenPoint, Verdict};
 use corewise_model::trial::ConfirmationStretch;
+use corewise_statistics::experiment::{OpenPoint, Verdict};
 
 use super::ShownExperiment;
 use crate::draw::gain::format_size;

@@ -1,6 +1,6 @@
 //! A difference that sits in a part of the runs.
 
-use corewise_model::experiment::{PartialGain, QuestionKind, RunPart};
+use corewise_statistics::experiment::{PartialGain, QuestionKind, RunPart};
 
 use super::ShownExperiment;
 use crate::draw::gain::EffectScale;

@@ -1,6 +1,6 @@
 //! The answers to the other questions: the mean and slow runs, if the typical run decided.
 
-use corewise_model::experiment::{AnswerVerdict, ArmStanding, QuestionAnswer, QuestionKind};
+use corewise_statistics::experiment::{AnswerVerdict, ArmStanding, QuestionAnswer, QuestionKind};
 
 use super::ShownExperiment;
 use crate::draw::gain::{format_gain_in, format_interval_in, format_percent};

@@ -1,8 +1,8 @@
 //! The command that repeats an experiment, complete if possible, so that it works without the history.
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{ExperimentGate, GateRule, JudgingPolicy, QuestionKind};
 use corewise_model::trial::{Experiment, TrialMetric, VARIANT_PLACE};
+use corewise_statistics::experiment::{ExperimentGate, GateRule, JudgingPolicy, QuestionKind};
 
 use super::ShownExperiment;
 use crate::draw::gain::format_percent;

@@ -1,10 +1,10 @@
 //! The table of the placements: runs, median, effect, interval, verdict.
 
-use corewise_model::experiment::{
+use corewise_model::trial::TrialMetric;
+use corewise_statistics::experiment::{
     ArmStanding, ArmState, ArmVerdict, ExperimentDoubt, JudgingPolicy, OutReason, QuestionKind, Verdict,
 };
-use corewise_model::quantity::QuantityUnit;
-use corewise_model::trial::TrialMetric;
+use corewise_statistics::quantity::QuantityUnit;
 
 use super::ShownExperiment;
 use crate::draw::gain::{format_gain_in, format_interval_in, format_percent};

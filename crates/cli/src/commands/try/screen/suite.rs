@@ -7,11 +7,11 @@ mod tests;
 use std::fmt::Write as _;
 
 use corewise_machine::suggested_command;
-use corewise_model::experiment::{ArmVerdict, MeanEffect, OpenPoint};
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::BenchmarkSuite;
 use corewise_model::suite::results::{DecidedCounts, ProvenEffect, RowResult, SuiteResults, SuiteRow};
 use corewise_model::trial::Experiment;
+use corewise_statistics::experiment::{ArmVerdict, MeanEffect, OpenPoint};
 use jiff::tz::TimeZone;
 
 use super::open_points;

@@ -6,13 +6,13 @@ mod proven;
 mod wording;
 
 use corewise_machine::CpuSet;
-use corewise_model::experiment::{ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace};
 use corewise_model::experiment_record::ExperimentRecord;
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{
     Experiment, PlacementArm, Trial, TrialMetric, TrialObservations, TrialOutcome, TriedWorkload, experiment_standing,
 };
+use corewise_statistics::experiment::{ExpectedNoise, ExperimentStanding, JudgingPolicy, PlacementRace};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 use insta::assert_snapshot;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! The head of a winner's sentence, and the sums over its pairs of runs.
 
-use corewise_model::experiment::{ArmStanding, PairedRuns, QuestionKind};
+use corewise_statistics::experiment::{ArmStanding, PairedRuns, QuestionKind};
 
 use super::ShownExperiment;
 use super::open_points;
@@ -116,9 +116,9 @@ fn describe_sums(shown: ShownExperiment<'_>, paired: &PairedRuns, baseline: &str
 mod tests {
     use super::*;
     use crate::commands::r#try::screen::tests::made_by;
-    use corewise_model::experiment::{BaselineEffect, JudgingPolicy};
-    use corewise_model::simulate::ProgramEffects;
-    use corewise_model::simulate::noise::RunNoise;
+    use corewise_statistics::experiment::{BaselineEffect, JudgingPolicy};
+    use corewise_statistics::simulate::ProgramEffects;
+    use corewise_statistics::simulate::noise::RunNoise;
 
     /// The head of a winner with this proven bound, this estimate, and this gain of all runs together.
     fn heading(what: QuestionKind, low: Option<f64>, estimate: f64, total: f64) -> String {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use corewise_model::Artifact as _;
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::experiment_record::ExperimentRecord;
 use corewise_model::suite::results::{CategoryMean, RowResult, SuiteResults, SuiteRow, TriedBenchmark};
 use corewise_model::trial::PlacementArm;
+use corewise_statistics::experiment::JudgingPolicy;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use corewise_model::keep::RuleMatch;
 use corewise_model::metric_line;
-use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{MetricKind, MetricMeter, MetricSource};
 use corewise_model::trial::{LiveSource, MetricLimit, ThreadRole, TrialMetric};
+use corewise_statistics::quantity::MeasuredQuantity;
 
 use super::super::arguments::TryArguments;
 use super::named_metric::{DirectionQuestion, NamedMetric};

@@ -1,7 +1,7 @@
 //! The nodes of an experiment over many machines, those to look at first.
 
-use corewise_model::experiment::ArmVerdict;
 use corewise_model::fleet::experiment::{NodeArmConclusion, NodeConclusion};
+use corewise_statistics::experiment::ArmVerdict;
 
 use super::ShownFleet;
 use crate::draw::gain::{format_gain_in, format_interval_in};

@@ -3,12 +3,12 @@
 use corewise_machine::random::RandomGenerator;
 use corewise_model::Artifact as _;
 use corewise_model::artifact::ArtifactProvenance;
-use corewise_model::experiment::JudgingPolicy;
 use corewise_model::fleet::experiment::{FleetArm, TriedNode};
 use corewise_model::fleet::{NodeProblem, ProblemKind};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{TrialMetric, TriedWorkload};
+use corewise_statistics::experiment::JudgingPolicy;
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 use insta::assert_snapshot;
 
 use super::*;

@@ -1,11 +1,11 @@
 //! A suite whose truth is known.
 
-use corewise_model::experiment::{ExperimentDoubt, JudgingPolicy, Verdict};
-use corewise_model::simulate::ProgramEffects;
-use corewise_model::simulate::noise::RunNoise;
 use corewise_model::suite::BenchmarkSuite;
 use corewise_model::suite::results::TriedBenchmark;
 use corewise_model::trial;
+use corewise_statistics::experiment::{ExperimentDoubt, JudgingPolicy, Verdict};
+use corewise_statistics::simulate::ProgramEffects;
+use corewise_statistics::simulate::noise::RunNoise;
 use insta::assert_snapshot;
 
 use super::*;

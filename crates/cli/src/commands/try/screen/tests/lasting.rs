@@ -1,8 +1,8 @@
 //! Winners so far, and winners that were tried again.
 
-use corewise_model::experiment::CarryOverCheck;
-use corewise_model::simulate::CarryOverVictims;
 use corewise_model::trial::{ConfirmationStretch, FirstWin, StretchLength};
+use corewise_statistics::experiment::CarryOverCheck;
+use corewise_statistics::simulate::CarryOverVictims;
 
 use super::*;
 

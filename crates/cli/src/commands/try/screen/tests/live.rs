@@ -1,8 +1,8 @@
 //! Screens of running processes.
 
-use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{MetricKind, MetricSource};
 use corewise_model::trial::{LiveProcess, LiveSource, LiveWorkload, MetricLimit};
+use corewise_statistics::quantity::MeasuredQuantity;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Sentences in which an estimate must not read as a proof, nor a bound as an estimate.
 
-use corewise_model::experiment::{BaselineEffect, QuestionKind, Verdict};
+use corewise_statistics::experiment::{BaselineEffect, QuestionKind, Verdict};
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! The answers in words: the number of threads, pinned or not, and the commands that apply them.
 
-use corewise_model::experiment::{
+use corewise_model::trial::ThreadsReport;
+use corewise_statistics::experiment::{
     ArmState, ArmVerdict, BaselineEffect, ExperimentDoubt, ExperimentStanding, QuestionKind, ThreadsCell, Verdict,
 };
-use corewise_model::trial::ThreadsReport;
 
 use super::pinned::{describe_pinning, is_better};
 use super::{format_counts, format_threads};

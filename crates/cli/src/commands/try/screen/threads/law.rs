@@ -1,8 +1,10 @@
 //! The scaling of a program: the law in two lines, the load of one thread, and remarks on untested pairs.
 
-use corewise_model::experiment::{CellStanding, LawFit, OpenInterval, RunBlock, ScalingLaw, ValueInterval, Verdict};
-use corewise_model::stats::order::median;
 use corewise_model::trial::{ThreadOccupancy, ThreadsReport, trial_blocks};
+use corewise_statistics::experiment::{
+    CellStanding, LawFit, OpenInterval, RunBlock, ScalingLaw, ValueInterval, Verdict,
+};
+use corewise_statistics::order::median;
 
 use super::answer::{choose_cell, is_pinned, threads_of_arm};
 use super::{format_list, format_threads};

@@ -1,7 +1,9 @@
 //! The effect of pinning at each number of threads, in sentences.
 
-use corewise_model::experiment::{ArmVerdict, BaselineEffect, ExperimentDoubt, PinnedStanding, QuestionKind, Verdict};
 use corewise_model::trial::ThreadsReport;
+use corewise_statistics::experiment::{
+    ArmVerdict, BaselineEffect, ExperimentDoubt, PinnedStanding, QuestionKind, Verdict,
+};
 
 use super::{format_counts, format_threads};
 use crate::commands::r#try::screen::ShownExperiment;

@@ -1,8 +1,8 @@
 //! The data of the charts of an experiment with numbers of threads: speed-ups on one scale, the ideal, and the law.
 
-use corewise_model::experiment::{CellStanding, LawFit, MOST_FAILURES, ScalingLaw, ThreadsCell};
-use corewise_model::stats::order::{median, quantile};
 use corewise_model::trial::{ThreadsReport, trial_blocks};
+use corewise_statistics::experiment::{CellStanding, LawFit, MOST_FAILURES, ScalingLaw, ThreadsCell};
+use corewise_statistics::order::{median, quantile};
 
 use super::answer::is_pinned;
 use super::format_threads;

@@ -1,7 +1,7 @@
 //! The table: a row for each number of threads, a column for the OS default and for pinned.
 
-use corewise_model::experiment::{ArmStanding, CellStanding, ThreadsCell, ThreadsStanding, Verdict};
 use corewise_model::trial::Experiment;
+use corewise_statistics::experiment::{ArmStanding, CellStanding, ThreadsCell, ThreadsStanding, Verdict};
 
 use crate::commands::r#try::screen::ShownExperiment;
 use crate::commands::r#try::screen::standings::{draw_arrow, format_value};

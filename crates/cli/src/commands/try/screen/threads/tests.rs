@@ -4,13 +4,13 @@ mod chart;
 mod svg;
 
 use corewise_machine::CpuSet;
-use corewise_model::experiment::{ExperimentStanding, JudgingPolicy, ThreadsCell, ThreadsRace, arrange_cells};
-use corewise_model::simulate::noise::RunNoise;
-use corewise_model::simulate::{ProgramEffects, SimulatedTrials};
 use corewise_model::trial::{
     Experiment, PlacementArm, ThreadsReport, Trial, TrialMetric, TrialObservations, TrialOutcome, TriedWorkload,
     experiment_standing, threads_report,
 };
+use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy, ThreadsCell, ThreadsRace, arrange_cells};
+use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
 use insta::assert_snapshot;
 
 use crate::commands::r#try::screen::{ShownExperiment, compose_story, draw_answer};

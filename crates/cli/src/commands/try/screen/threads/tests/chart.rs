@@ -1,8 +1,8 @@
 //! That bars tell at once which number of threads does most, whatever the metric, and fit.
 
-use corewise_model::experiment::ThreadsCell;
-use corewise_model::simulate::noise::RunNoise;
 use corewise_model::trial::{TrialMetric, TrialOutcome, experiment_standing, threads_report};
+use corewise_statistics::experiment::ThreadsCell;
+use corewise_statistics::simulate::noise::RunNoise;
 use insta::assert_snapshot;
 
 use super::{BOTH, MadeThreadsExperiment, ProgramTruth, USUAL, cells, lawful, made};

@@ -1,9 +1,9 @@
 //! That pictures are XML and tell what was measured.
 
-use corewise_model::experiment::ThreadsCell;
 use corewise_model::experiment_record::ExperimentRecord;
-use corewise_model::simulate::noise::RunNoise;
 use corewise_model::trial::TrialMetric;
+use corewise_statistics::experiment::ThreadsCell;
+use corewise_statistics::simulate::noise::RunNoise;
 
 use super::chart::{COUNTS, NEAR};
 use super::{BOTH, MadeThreadsExperiment, ProgramTruth, USUAL, cells, made};

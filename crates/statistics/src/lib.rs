@@ -1,0 +1,17 @@
+//! Statistics of experiments: what blocks of runs prove, how often that is wrong, and simulations with known truths.
+//!
+//! Pure functions of numbers: no artifact, no machine. Small, and optimised where tests are not, since simulations wait for it.
+#![forbid(unsafe_code)]
+
+pub mod blocks;
+pub mod discoveries;
+pub mod experiment;
+pub mod normal;
+pub mod order;
+pub mod period;
+pub mod quantity;
+pub mod runs;
+pub mod session;
+pub mod signs;
+pub mod simulate;
+pub mod student;
