@@ -16,8 +16,8 @@ use crate::attribution::{CpuStalls, RecordingPerturbation, divide_stalls, measur
 use crate::clock::ClockRecord;
 use crate::histogram::TickHistogram;
 use crate::links::LinkFindings;
-use corewise_statistics::period;
 use crate::stall::{CauseSurroundings, Stall, StallVisit};
+use corewise_statistics::period;
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

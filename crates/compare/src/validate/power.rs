@@ -1,10 +1,9 @@
 //! One candidate: how frequently effects of several sizes are found, the number of runs, and the coverage of the interval.
 
-use corewise_model::simulate;
 use corewise_model::trial::{ConfirmationStretch, StretchLength};
 use corewise_statistics::experiment::{BlockRun, ExperimentStanding, JudgingPolicy, PlacementRace, RunBlock};
 use corewise_statistics::simulate::noise::RunNoise;
-use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials, run_experiment};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_small, is_undecided, is_unsound,
@@ -30,9 +29,8 @@ pub fn print_table(share: f64, trace: &[f64], bounds: &mut ErrorBounds) {
 fn print_row(count: u64, noise: &RunNoise, size: f64, bounds: &mut ErrorBounds) {
     let truth = log_gains(&[size])[0];
     let policy = JudgingPolicy { most_runs: Some(MOST_RUNS), ..JudgingPolicy::default() };
-    let standings = repeat_simulation(count, |seed| {
-        simulate::run_experiment(&ProgramEffects::from_gains(&[truth]), noise, seed, &policy)
-    });
+    let standings =
+        repeat_simulation(count, |seed| run_experiment(&ProgramEffects::from_gains(&[truth]), noise, seed, &policy));
     let wins = percent_of(&standings, |standing| find_winner(standing).is_some());
     let same = percent_of(&standings, is_no_difference);
     let wrong = percent_of(&standings, |standing| is_wrong(standing, truth, policy.margin_ln()));
@@ -85,8 +83,7 @@ pub fn carry_over(share: f64) {
             carry_over: f64::ln(1.0 + size / 100.0),
             ..ProgramEffects::from_gains(&vec![0.0; candidates])
         };
-        let standings =
-            repeat_simulation(count, |seed| simulate::run_experiment(&effects, &RunNoise::Typical, seed, &policy));
+        let standings = repeat_simulation(count, |seed| run_experiment(&effects, &RunNoise::Typical, seed, &policy));
         println!(
             "| {candidates} | {size} % | {limit} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} |",
             percent_of(&standings, |standing| find_winner(standing).is_some()),
@@ -115,7 +112,7 @@ pub fn check_confirmation(share: f64, bounds: &mut ErrorBounds) {
             ProgramEffects { carry_over, carry_over_left: left, ..ProgramEffects::from_gains(&log_gains(&[gain])) };
         let policy = JudgingPolicy { most_runs: Some(MOST_RUNS), ..JudgingPolicy::default() };
         let found = repeat_simulation(count, |seed| {
-            let wins = find_winner(&simulate::run_experiment(&effects, &RunNoise::Typical, seed, &policy)).is_some();
+            let wins = find_winner(&run_experiment(&effects, &RunNoise::Typical, seed, &policy)).is_some();
             [wins, wins && is_confirmed(&effects, !seed)]
         });
         let [wins, confirmed] = [0, 1].map(|place| percent_of(&found, |found: &[bool; 2]| found[place]));

@@ -3,10 +3,9 @@
 use std::time::Instant;
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::simulate;
 use corewise_statistics::experiment::{ExperimentStanding, JudgingPolicy, PlacementRace};
 use corewise_statistics::simulate::noise::RunNoise;
-use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
+use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials, run_experiment};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_no_difference, is_undecided, is_unsound, log_gains, noise_models,
@@ -20,7 +19,7 @@ fn race_policy(candidates: usize) -> JudgingPolicy {
 
 fn simulate_experiments(count: u64, percent: &[f64], noise: &RunNoise) -> Vec<ExperimentStanding> {
     let (effects, policy) = (ProgramEffects::from_gains(&log_gains(percent)), race_policy(percent.len()));
-    repeat_simulation(count, |seed| simulate::run_experiment(&effects, noise, seed, &policy))
+    repeat_simulation(count, |seed| run_experiment(&effects, noise, seed, &policy))
 }
 
 /// Simulates eight equal arms (the baseline and seven candidates) under every noise.

@@ -2,10 +2,9 @@
 //! takes, next to a bettor who knows the effect and the noise.
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::simulate;
 use corewise_statistics::experiment::{BlockOutcome, EffectEvidence, ExpectedNoise, JudgingPolicy};
-use corewise_statistics::simulate::ProgramEffects;
 use corewise_statistics::simulate::noise::RunNoise;
+use corewise_statistics::simulate::{ProgramEffects, run_experiment};
 
 use super::{
     ErrorBounds, count_repetitions, find_winner, is_better, is_no_difference, is_small, is_undecided, is_wrong,
@@ -103,9 +102,8 @@ fn print_verdict(row: EffectRow, (word, policy): (&str, &JudgingPolicy), count: 
     let policy = JudgingPolicy { most_runs, ..policy.clone() };
     let gains = row.true_gains();
     let effects = ProgramEffects::from_gains(&gains);
-    let standings = repeat_simulation(count, |seed| {
-        simulate::run_experiment(&effects, &white_noise(row.noise, seed), seed, &policy)
-    });
+    let standings =
+        repeat_simulation(count, |seed| run_experiment(&effects, &white_noise(row.noise, seed), seed, &policy));
     let (mean, median) = run_counts(&standings);
     let wrong = percent_of(&standings, |standing| {
         find_winner(standing).is_some_and(|arm| arm > 1) || is_wrong(standing, gains[0], policy.margin_ln())

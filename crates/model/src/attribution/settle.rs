@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::divide::OFF_CPU_AT_LEAST_NS;
 use super::fence::CauseFences;
 use super::{CausePhase, CpuStalls, DividedStall, DividedVisit, StallCause, StallPart, summary};
-use corewise_statistics::period;
 use crate::stall::CauseSurroundings;
 use corewise_statistics::order::median;
+use corewise_statistics::period;
 
 /// Seed for drawing the stalls to analyse if there are too many.
 const SEED: u64 = 1;

@@ -201,10 +201,10 @@ mod tests {
     use super::*;
     use crate::attribution::InterruptSender;
     use crate::histogram::TickHistogram;
-    use corewise_statistics::period;
     use crate::simulate::{self, CpuTruth, MachineNoise};
     use crate::survey::StallWatch;
     use corewise_machine::generate;
+    use corewise_statistics::period;
 
     fn cause(cause: StallCause, share: f64, took_part: u64) -> CauseSummary {
         let (count, time_s) = (took_part / 2, share * 0.1);
