@@ -15,7 +15,6 @@ mod mixed_names;
 pub mod node_list;
 mod outliers;
 pub mod outlook;
-mod peer_evidence;
 pub mod quantity;
 pub mod visit_plan;
 pub mod visit_policy;

@@ -8,6 +8,7 @@ pub mod discoveries;
 pub mod experiment;
 pub mod normal;
 pub mod order;
+pub mod peers;
 pub mod period;
 pub mod quantity;
 pub mod runs;

@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::causes::{NodeCause, UsualSettings};
-use super::deviations::{FleetDeviations, LEAST_OF_MODEL, last_configuration};
+use super::deviations::{FleetDeviations, last_configuration};
 use super::drift::{SettingDrift, find_drift};
 use super::evenness::{ModelSummary, summarize_model};
 use super::mixed_names::describe_mixed_names;
 use super::outliers::{ListedEvidence, ProvenDeviation};
 use super::outlook::ProofOutlook;
-use super::peer_evidence::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetQuantity, ProblemKind};
 use crate::artifact::format_count;
 use corewise_statistics::discoveries::log_needed;
+use corewise_statistics::peers::{FALSE_SHARE, LEAST_OF_MODEL, LEAST_OF_POOL, log_bet};
 
 /// Unproven nodes are named from this evidence on, the logarithm of an e-value.
 const LEAST_LOG_SUSPECT: f64 = 1.0;

@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetNode, FleetQuantity, NodeConfiguration, NodeVisit};
 use corewise_statistics::order::median;
+use corewise_statistics::peers::LEAST_OF_MODEL;
 
-/// Minimum number of nodes of a model for any judgement of it.
-pub const LEAST_OF_MODEL: usize = 8;
 /// Minimum number of nodes of a rack for a level of its own; nodes of smaller racks are compared with all of their model.
 pub const LEAST_OF_RACK: usize = 5;
 

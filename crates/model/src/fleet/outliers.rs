@@ -2,10 +2,10 @@
 
 use super::FleetQuantity;
 use super::deviations::{FleetDeviations, QuantityDeviations};
-use super::peer_evidence::{ComparedVisits, FALSE_SHARE, PeerEvidence, PeerSide, log_mean, typical_distance};
 use super::visit_policy::VisitPolicy;
 use corewise_statistics::discoveries::{count_discoveries, log_needed};
 use corewise_statistics::order::quantile;
+use corewise_statistics::peers::{ComparedVisits, FALSE_SHARE, PeerEvidence, PeerSide, log_mean, typical_distance};
 
 /// Share of the margin that scales of deviations never fall below: values that are all equal have no scale.
 const LEAST_SCALE: f64 = 0.05;
@@ -118,12 +118,12 @@ impl<'a> ListedEvidence<'a> {
     fn compare_peers(&self, values: &'a QuantityDeviations) -> PeerEvidence<'_> {
         let visits = ComparedVisits {
             nodes: &values.nodes,
-            models: &self.deviations.models,
             model_of: &self.deviations.model_of,
             pooled: self.policy.first_visits,
             least_scale: LEAST_SCALE * values.quantity.least_deviation(self.policy.margin),
         };
-        PeerEvidence::new(visits, &self.is_peer)
+        let nodes_of_models = self.deviations.models.iter().map(|model| model.nodes.as_slice());
+        PeerEvidence::new(visits, nodes_of_models, &self.is_peer)
     }
 
     /// Returns the logarithm of the mean factor by which a visit raises the e-value of a node that is slower by this, in the largest model;

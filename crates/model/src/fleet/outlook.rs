@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::deviations::FleetDeviations;
 use super::outliers::ListedEvidence;
-use super::peer_evidence::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetNode};
 use corewise_statistics::discoveries::log_needed;
+use corewise_statistics::peers::{FALSE_SHARE, LEAST_OF_POOL, log_bet};
 
 /// How much slower a node is that surely matters: 0.05 is 5 %.
 pub const CLEARLY_SLOW: f64 = 0.05;

@@ -2,9 +2,9 @@
 
 use super::deviations::FleetDeviations;
 use super::outliers::ListedEvidence;
-use super::peer_evidence::LEAST_OF_POOL;
 use super::visit_policy::VisitPolicy;
 use super::{Fleet, FleetNode};
+use corewise_statistics::peers::LEAST_OF_POOL;
 
 /// Share of the nodes that are visited again at most, and the least logarithm of an e-value for that: nodes that may be slow, with the
 /// strongest evidence first.

@@ -1,4 +1,5 @@
-//! Evidence that a node is worse than its peers: a bet on the rank of each of its visits, multiplied over the visits.
+//! Evidence that one of many alike is worse than its peers, such as a node of a fleet: a bet on the rank of each of its visits, multiplied over
+//! the visits.
 //!
 //! Each visit has a conformal p-value `p`: its rank among visits of its peers. A bet pays κ p^(κ − 1) on it, which has a mean of at most 1 if
 //! the node is like them (Vovk and Wang, "E-values: calibration, combination and applications", 2021). The product over visits is the node's
@@ -8,8 +9,7 @@
 //! Whether a node's visits differ more among themselves than those of its peers is the same bet on how extreme each visit is on either side of
 //! the node's own centre. That centre is not known: the e-value is the smallest over the midpoints of all pairs of the node's visits.
 
-use super::deviations::{LEAST_OF_MODEL, MachineModel};
-use corewise_statistics::order::median;
+use crate::order::median;
 
 /// Exponent of a bet: a small one bets on small p-values.
 const KAPPA: f64 = 0.35;
@@ -17,15 +17,17 @@ const KAPPA: f64 = 0.35;
 const KAPPA_OF_NOISE: f64 = 0.5;
 /// Share of false discoveries among those listed.
 pub const FALSE_SHARE: f64 = 0.05;
+/// Minimum number of nodes of a model for any judgement of it.
+pub const LEAST_OF_MODEL: usize = 8;
 /// Models of fewer nodes are compared visit by visit: the n-th visit of each node with the n-th visit of the others. That is exact for any
 /// number of nodes, while the pool of a small model would be the same few visits each time.
-pub(super) const LEAST_OF_POOL: usize = 60;
+pub const LEAST_OF_POOL: usize = 60;
 /// Largest logarithm of an e-value: those beyond it would overflow.
 const MOST_LOG: f64 = 600.0;
 
 /// Side on which a visit is extreme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PeerSide {
+pub enum PeerSide {
     /// Worse than its peers.
     Worse,
     /// Better than its peers.
@@ -34,13 +36,11 @@ pub(super) enum PeerSide {
     Either,
 }
 
-/// Visits of nodes, and the models that they are compared within.
+/// Visits of nodes, and the models that they are compared within: nodes of one model should be alike.
 #[derive(Clone, Copy)]
-pub(super) struct ComparedVisits<'a> {
+pub struct ComparedVisits<'a> {
     /// For each node its deviations, below zero if worse.
     pub nodes: &'a [Vec<f64>],
-    /// The models.
-    pub models: &'a [MachineModel],
     /// The place of each node's model.
     pub model_of: &'a [Option<usize>],
     /// Number of visits of each node that make up the pool.
@@ -50,7 +50,7 @@ pub(super) struct ComparedVisits<'a> {
 }
 
 /// Visits of peers, sorted, with which visits of nodes are compared.
-pub(super) struct PeerEvidence<'a> {
+pub struct PeerEvidence<'a> {
     visits: ComparedVisits<'a>,
     is_peer: &'a [bool],
     /// First visits of the nodes of all large models, each divided by its model's scale.
@@ -67,14 +67,17 @@ enum ModelReference {
 }
 
 impl<'a> PeerEvidence<'a> {
-    /// Sorts the visits of the nodes that are examples of healthy ones.
-    pub fn new(visits: ComparedVisits<'a>, is_peer: &'a [bool]) -> Self {
-        let mut pool = Vec::new();
-        let mut models = Vec::with_capacity(visits.models.len());
-        for model in visits.models {
-            let peers = model.nodes.iter().filter(|node| is_peer[**node]);
+    /// Sorts the visits of the nodes that are examples of healthy ones, given the nodes of each model.
+    pub fn new(
+        visits: ComparedVisits<'a>,
+        nodes_of_models: impl Iterator<Item = &'a [usize]>,
+        is_peer: &'a [bool],
+    ) -> Self {
+        let (mut pool, mut models) = (Vec::new(), Vec::new());
+        for nodes in nodes_of_models {
+            let peers = nodes.iter().filter(|node| is_peer[**node]);
             let peers: Vec<&[f64]> = peers.map(|node| visits.nodes[*node].as_slice()).collect();
-            if model.nodes.len() < LEAST_OF_POOL {
+            if nodes.len() < LEAST_OF_POOL {
                 models.push(ModelReference::Rounds(sort_rounds(&peers)));
                 continue;
             }
@@ -227,7 +230,7 @@ fn probability_among(sorted: &[f64], own: Option<f64>, value: f64, margin: f64, 
 }
 
 /// Returns the median distance of values from their median.
-pub(super) fn typical_distance(values: &[f64]) -> f64 {
+pub fn typical_distance(values: &[f64]) -> f64 {
     let middle = median(values);
     median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
 }
@@ -241,7 +244,7 @@ impl PeerSide {
 }
 
 /// Returns the logarithm of what a bet on a worse visit pays.
-pub(super) fn log_bet(probability: f64) -> f64 {
+pub fn log_bet(probability: f64) -> f64 {
     PeerSide::Worse.log_bet(probability)
 }
 
@@ -264,7 +267,7 @@ fn sort_rounds(peers: &[&[f64]]) -> Vec<Vec<f64>> {
 }
 
 /// Returns the logarithm of the mean of e-values, which is an e-value of all of them together.
-pub(super) fn log_mean(logs: &[f64]) -> f64 {
+pub fn log_mean(logs: &[f64]) -> f64 {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if logs.is_empty() || !most.is_finite() {
         return if logs.is_empty() { 0.0 } else { most };
