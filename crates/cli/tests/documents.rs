@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use corewise_model::Survey;
 use serde_json::Value;
-use support::{TestPlace, text};
+use support::{TestPlace, said, text};
 
 /// Documents without an example, and the reason: a line prints each only after minutes, or into a file.
 const WITHOUT_EXAMPLE: [(&str, &str); 7] = [
@@ -25,7 +25,7 @@ const MORE_EXAMPLES: [(&str, &str); 1] = [("try-plan", "try --pid PID --metric r
 
 fn printed(place: &TestPlace, arguments: &[&str]) -> Value {
     let run = place.corewise(arguments).output().unwrap();
-    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
+    assert_eq!((run.status.code(), said(&run.stderr)), (Some(0), String::new()), "{arguments:?}");
     serde_json::from_slice(&run.stdout).unwrap()
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use corewise_machine::CpuSet;
 use corewise_sys::affinity;
-use support::{TestPlace, ended, text};
+use support::{TestPlace, ended, said, text};
 
 /// Longer than any test waits: a survey that ends before was ended.
 const ENDLESS: &str = "1h";
@@ -138,10 +138,10 @@ fn nothing_is_wider_than_forty_columns() {
 }
 
 #[test]
-fn without_a_terminal_there_is_no_colour_and_no_progress() {
+fn without_a_terminal_there_is_no_colour_and_no_bar() {
     let place = TestPlace::new();
     let run = place.corewise(&["--budget", "1s"]).output().unwrap();
-    assert_eq!(text(&run.stderr), "");
+    assert_eq!(said(&run.stderr), "");
     assert!(!text(&run.stdout).contains('\u{1b}'));
     let run = place.corewise(&["topology", "--color", "always"]).output().unwrap();
     assert!(text(&run.stdout).contains("\u{1b}[1m"), "{}", text(&run.stdout));
