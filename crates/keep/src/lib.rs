@@ -448,15 +448,26 @@ impl KeepLoop<'_> {
         // Restoring may take long, so it comes last if the journal has room for both.
         let comes_last = places.len() <= mask_journal::MAX_CHANGES_AT_ONCE;
         self.hands.restore_masks(if comes_last { &[] } else { &back });
-        for (action, outcome) in places.iter().zip(self.hands.place_threads(&process, &places)) {
-            if let Some(outcome) = outcome {
-                self.status.placed += u64::from(matches!(outcome, KeepActionOutcome::Placed(_)));
-                self.keeper.settle_action(action, outcome, now);
-            }
-        }
+        self.place_threads(&process, &places, now);
         self.hands.restore_masks(if comes_last { &back } else { &[] });
         self.log_news(&process, now);
         !places.is_empty() && task::has_other_than(id, process.threads.len())
+    }
+
+    /// Places threads of a process, and records what came of it.
+    fn place_threads(&mut self, process: &ObservedProcess, places: &[KeepAction], now: Duration) {
+        for places in places.chunks(mask_journal::MAX_CHANGES_AT_ONCE) {
+            for (action, outcome) in places.iter().zip(self.hands.place_threads(process, places)) {
+                if let Some(outcome) = outcome {
+                    self.status.placed += u64::from(matches!(outcome, KeepActionOutcome::Placed(_)));
+                    self.keeper.settle_action(action, outcome, now);
+                }
+            }
+            // The kernel reports these requests too: those of a large process would leave no room for others'.
+            if let Some(authors) = &mut self.authors {
+                authors.take_requests(|thread| self.keeper.holds_thread(thread));
+            }
+        }
     }
 
     /// Remembers that a process could not be read, again if there was an `earlier` attempt. Returns false: there is nothing more to do in

@@ -74,18 +74,13 @@ impl MaskJournal {
         self.undo_threads(others.into_iter());
     }
 
-    /// Places threads of a process; journals the changes together. The outcome is `None` for a thread with another mask than the one seen:
-    /// the next look handles it.
+    /// Places threads of a process, at most [`MAX_CHANGES_AT_ONCE`]; journals the changes together. The outcome is `None` for a thread with
+    /// another mask than the one seen: the next look handles it.
     pub fn place_threads(
         &mut self,
         process: &ObservedProcess,
         actions: &[KeepAction],
     ) -> Vec<Option<KeepActionOutcome>> {
-        let parts = actions.chunks(MAX_CHANGES_AT_ONCE);
-        parts.flat_map(|actions| self.place_at_once(process, actions)).collect()
-    }
-
-    fn place_at_once(&mut self, process: &ObservedProcess, actions: &[KeepAction]) -> Vec<Option<KeepActionOutcome>> {
         let mut outcomes = vec![None; actions.len()];
         let mut changes = Vec::new();
         for (index, action) in actions.iter().enumerate() {

@@ -7,6 +7,7 @@ use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::process::ProcessIdentity;
+use serde_json::Value;
 
 use crate::stage::{KeepStage, RunningActor};
 use crate::support::{text, wait_for};
@@ -214,20 +215,31 @@ fn stage_with_authors() -> Option<(KeepStage, CpuSet)> {
     Some((stage, other))
 }
 
+/// A process whose mask another program set, and what `keep why` says of it once the loop has answered. Events are lost on a busy machine, and
+/// then the author is not known: so it is for a second and a third process.
+fn set_and_answered(stage: &KeepStage, cpus: &CpuSet, has_terminal: bool) -> Option<(RunningActor, Value)> {
+    let known = (0..3).find_map(|_| {
+        let process = stage.nap();
+        stage.wait_for_mask(&process, &stage.one);
+        let Some(_shell) = set_by_another(&process, cpus, has_terminal) else { return Some(None) };
+        let held = wait_for("an answer", || {
+            let why = stage.said(&["--json", "why", &process.0.id().to_string()]);
+            let held = serde_json::from_str::<Value>(&why).unwrap()["held"].take();
+            (held["corrections"] == 1 || held["standing"]["kind"] == "left").then_some(held)
+        });
+        (held["standing"]["author"]["kind"] != "unknown").then_some(Some((process, held)))
+    });
+    known.expect("a known author of one mask in three")
+}
+
 #[test]
 fn another_program_is_corrected() {
     let Some((stage, other)) = stage_with_authors() else { return };
-    let process = stage.nap();
     let daemon = stage.daemon();
-    stage.wait_for_mask(&process, &stage.one);
-    let Some(_shell) = set_by_another(&process, &other, false) else { return println!("skipped: there is no setsid") };
-    let id = process.0.id().to_string();
-    let corrections = || {
-        let why: serde_json::Value = serde_json::from_str(&stage.said(&["--json", "why", &id])).unwrap();
-        why["held"]["corrections"].as_u64()
+    let Some((process, held)) = set_and_answered(&stage, &other, false) else {
+        return println!("skipped: there is no setsid");
     };
-    // One whose author were not known would be released.
-    wait_for("a correction", || (corrections() == Some(1)).then_some(()));
+    assert_eq!(held["standing"]["kind"], "held", "{held}");
     stage.wait_for_mask(&process, &stage.one);
     stage.stop(daemon);
     assert_eq!(affinity::affinity_of(process.0.id()).unwrap(), stage.all);
@@ -237,15 +249,13 @@ fn another_program_is_corrected() {
 #[test]
 fn a_person_wins() {
     let Some((stage, other)) = stage_with_authors() else { return };
-    let process = stage.nap();
     let daemon = stage.daemon();
-    stage.wait_for_mask(&process, &stage.one);
-    let Some(_shell) = set_by_another(&process, &other, true) else { return println!("skipped: there is no script") };
-    let id = process.0.id().to_string();
-    let expected = format!("a person set cpus {other} with taskset (");
-    let words = || stage.said(&["why", &id]).split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = wait_for("the release", || Some(words()).filter(|said| said.contains("released: ")));
-    let log = stage.stop(daemon);
-    assert!(said.contains(&expected), "{said}\n{log}");
+    let Some((process, held)) = set_and_answered(&stage, &other, true) else {
+        return println!("skipped: there is no script");
+    };
+    let standing = &held["standing"];
+    assert_eq!((&standing["because"], &standing["cpus"]), (&"person".into(), &other.to_string().into()), "{held}");
+    assert!(standing["program"].as_str().unwrap().starts_with("taskset ("), "{held}");
+    stage.stop(daemon);
     assert_eq!(affinity::affinity_of(process.0.id()).unwrap(), other, "what the person set stays");
 }
