@@ -463,7 +463,7 @@ impl KeepLoop<'_> {
                     self.keeper.settle_action(action, outcome, now);
                 }
             }
-            // The kernel reports these requests too: those of a large process would leave no room for others'.
+            // The kernel reports these requests too. A large process's would leave no room for others'.
             if let Some(authors) = &mut self.authors {
                 authors.take_requests(|thread| self.keeper.holds_thread(thread));
             }

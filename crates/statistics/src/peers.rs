@@ -1,4 +1,4 @@
-//! Evidence that one of many alike is worse than its peers, such as a node of a fleet: a bet on the rank of each of its visits, multiplied over
+//! Evidence that one of many is worse than its peers, such as a node of a fleet: a bet on the rank of each of its visits, multiplied over
 //! the visits.
 //!
 //! Each visit has a conformal p-value `p`: its rank among visits of its peers. A bet pays κ p^(κ − 1) on it, which has a mean of at most 1 if
