@@ -86,7 +86,7 @@ fn a_decided_experiment_says_what_resuming_does_and_goes_on_over_boots() {
     let said = words(&more.stdout);
     assert_eq!(more.status.code(), Some(1), "{said}");
     assert!(words(&more.stderr).contains("it goes on in this boot, for runs over 2 boots"), "{}", text(&more.stderr));
-    assert!(said.starts_with("So far, in ") && said.contains(" s, over 1 of 2 boots: "), "{said}");
+    assert!(said.starts_with("So far, in ") && said.contains("s, over 1 of 2 boots: "), "{said}");
     assert!(stage.runs() >= before + 10, "{} after {before}: five blocks of two runs", stage.runs());
 }
 
