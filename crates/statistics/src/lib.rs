@@ -1,6 +1,6 @@
 //! Statistics of experiments: what blocks of runs prove, how often that is wrong, and simulations with known truths.
 //!
-//! Pure functions of numbers: no artifact, no machine. Small, and optimised where tests are not, since simulations wait for it.
+//! Pure functions of numbers: no artifact, no machine. Small, and optimised more than other crates for tests, whose simulations wait for it.
 #![forbid(unsafe_code)]
 
 pub mod blocks;
