@@ -19,9 +19,9 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("library", &["machine", "sys"]),
     ("library-c", &["library"]),
     ("lab", &["machine", "model", "statistics", "sys"]),
-    ("keep", &["machine", "model", "statistics", "sys"]),
-    ("work", &["machine", "model", "statistics", "sys"]),
-    ("store", &["machine", "model", "statistics", "sys"]),
+    ("keep", &["machine", "model", "sys"]),
+    ("work", &["machine", "model", "sys"]),
+    ("store", &["machine", "model", "sys"]),
     ("cli", &["entry", "machine", "model", "statistics", "sys", "lab", "keep", "work", "store"]),
 ];
 /// Crates that are not shipped and may use all others.
