@@ -102,7 +102,7 @@ impl<'a> FleetRun<'a> {
         let last = self.engine.collect_outcomes();
         self.engine.end_jobs(&running.keys().cloned().collect::<Vec<_>>());
         for (name, job) in &running {
-            // Problems are those of being ended.
+            // Problems come of being ended.
             let last = last.iter().find(|(known, outcome)| known == name && outcome.is_ok());
             let came = last.map(|(_, outcome)| outcome.clone()).or_else(|| self.folder.read_result(job));
             if let Some(Ok(bytes)) = came {

@@ -45,7 +45,7 @@ pub struct SuiteBenchmark {
     pub category: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Its own texts of the variants; those of the suite by default.
+    /// Its own texts of the variants; the suite's by default.
     #[serde(default, deserialize_with = "read_variants")]
     pub variants: Vec<CommandVariant>,
     /// The programs that must be installed; empty for the command alone.

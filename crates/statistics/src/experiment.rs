@@ -105,7 +105,7 @@ pub struct JudgingPolicy {
     /// Condition on the candidates, by the margin; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<ExperimentGate>,
-    /// A winner is one only so far before it has runs in this many boots of the machine; absent: one is enough.
+    /// A winner is provisional before it has runs in this many boots of the machine; absent: one is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boots: Option<u32>,
 }

@@ -340,7 +340,7 @@ fn print_experiment(
     Ok(std::iter::once(standing).chain(pinned.map(|pinned| pinned.standing)).collect())
 }
 
-/// Returns the exit status of an answer. A winner that is one only so far counts as undecided, unless it is a number of
+/// Returns the exit status of an answer. A provisional winner counts as undecided, unless it is a number of
 /// threads, which is not tried again.
 fn exit_of_standing(experiment: &Experiment, standing: &ExperimentStanding, ending: &ExperimentEnd) -> CommandExit {
     let is_so_far = !standing.open_points.is_empty() && experiment.thread_cells().is_none();

@@ -13,7 +13,7 @@ use corewise_statistics::order::median;
 use super::{ExperimentSubject, PAUSE_STEP, create_experiment};
 use crate::session::unix_ms;
 
-/// A winner that is to be tried again. [`Self::begin`] gives the experiment; its runs are made as those of any other.
+/// A winner that is to be tried again. [`Self::begin`] gives the experiment; its runs are made as any other's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WinnerConfirmation<'a> {
     first: &'a ExperimentRecord,

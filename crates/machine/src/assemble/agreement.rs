@@ -109,7 +109,7 @@ impl SortedReadings {
         best
     }
 
-    /// Returns the cpus whose sources differ, whose set not all its cpus give, or whose set shares a cpu without readings with another set.
+    /// Returns the cpus with sources that differ, with a set that not all its cpus give, or that shares a cpu without readings with another set.
     fn contradicting_cpus(&self, best: &BTreeMap<u32, &CpuSet>) -> CpuSet {
         let mut silent: BTreeMap<u32, &CpuSet> = BTreeMap::new();
         let mut fine: BTreeMap<&CpuSet, bool> = BTreeMap::new();

@@ -94,7 +94,7 @@ fn shared_last_level<'a>(cpu: &'a CpuFacts, private: &CpuSet) -> Option<&'a Cach
     last_level_cache(cpu).filter(|_| !private.contains(cpu.number))
 }
 
-/// Returns the cpus of the packages of several cores whose last caches are all L2s private to a core.
+/// Returns the cpus of the packages of several cores if their last caches are all L2s private to a core.
 fn private_packages(facts: &MachineFacts, packages: &[MachineObject], cores: &[MachineObject]) -> CpuSet {
     let core_of: BTreeMap<u32, &CpuSet> =
         cores.iter().flat_map(|core| core.cpus.iter().map(|cpu| (cpu, &core.cpus))).collect();

@@ -166,7 +166,7 @@ impl CpuValues {
         Self(survey.cpus.iter().filter_map(value).collect())
     }
 
-    /// Returns the median over those of some cpus that have a value.
+    /// Returns the median over the cpus that have a value.
     fn median_of(&self, cpus: &CpuSet) -> Option<f64> {
         let values: Vec<f64> = cpus.iter().filter_map(|cpu| self.0.get(&cpu).copied()).collect();
         (!values.is_empty()).then(|| median(&values))

@@ -26,7 +26,7 @@ pub struct RuleEvidence {
     pub interval: [f64; 2],
     /// The false-positive rate.
     pub error_rate: f64,
-    /// True if it was a winner only so far: its runs are of less than a minute, or may affect each other.
+    /// True if it was a provisional winner: its runs are of less than a minute, or may affect each other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub so_far: bool,
     /// The machine ([`Machine::identity`]).

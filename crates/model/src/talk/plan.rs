@@ -18,7 +18,7 @@ const LEAST_SAVED: f64 = 0.01;
 const MOST_ROLES: usize = 32;
 /// Number of threads that may share a cpu if there are cpus for all.
 const SEATS: usize = 2;
-/// Levels whose objects hold a group, in the order of preference: the first is taken that restricts anything.
+/// Levels with objects for a group, in the order of preference: the first is taken that restricts anything.
 const LEVELS: [Level; 5] = [Level::Llc, Level::Cluster, Level::Die, Level::Node, Level::Package];
 
 /// Where the threads would go, and the placements to try. Nothing of it is proven.

@@ -7,8 +7,8 @@ use corewise_statistics::experiment::{
 use corewise_statistics::order::median;
 
 /// Retracts results that values in steps of half the margin or more cannot prove: that a candidate differs by less than
-/// the margin. Proof that it is worse stays. For slow runs, which are counted, nothing is retracted. `values` are those of
-/// the runs, with their arms. Returns the doubt if the verdict rests on a retracted result.
+/// the margin. Proof that it is worse stays. For slow runs, which are counted, nothing is retracted. `values` are the
+/// runs', with their arms. Returns the doubt if the verdict rests on a retracted result.
 pub(super) fn take_back(
     standing: &mut ExperimentStanding,
     values: &[(usize, f64)],

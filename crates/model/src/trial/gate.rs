@@ -28,7 +28,7 @@ impl Experiment {
     }
 }
 
-/// Judges the gate of an experiment; `None` without one. A candidate that fails its runs does not pass, and a winner only so far is not
+/// Judges the gate of an experiment; `None` without one. A candidate that fails its runs does not pass, and a provisional winner is not
 /// proven.
 pub fn judge_gate(experiment: &Experiment, standing: &ExperimentStanding) -> Option<GateVerdict> {
     let gate = experiment.policy.gate.as_ref()?;

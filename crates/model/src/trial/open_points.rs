@@ -1,4 +1,4 @@
-//! Reasons why a winner is one only so far.
+//! Reasons why a winner is provisional.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ impl RunSpan {
         self.clock_ms.map_or(0.0, |[first, last]| (last - first) / 1e3).max(self.runs_s)
     }
 
-    /// Returns the reasons why the winner of a standing is one only so far.
+    /// Returns the reasons why the winner of a standing is provisional.
     pub(super) fn list_open_points(
         &self,
         standing: &ExperimentStanding,

@@ -77,7 +77,7 @@ pub struct TriedWorkload {
     /// random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<String>,
-    /// A shell script that is run before each run, and whose time does not count.
+    /// A shell script that is run before each run; its time does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare: Option<String>,
     /// Exit statuses of a run that has not failed; 0 alone if empty.

@@ -19,7 +19,7 @@ pub struct ExperimentStanding {
     /// The questions with answers that contradict the winner: people must weigh them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicted_by: Vec<QuestionKind>,
-    /// The reasons why a winner is one only so far; empty without a winner, and once it is proven to last.
+    /// The reasons why a winner is provisional; empty without a winner, and once it is proven to last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_points: Vec<OpenPoint>,
     /// All arms; the baseline is the first.
@@ -182,7 +182,7 @@ pub enum GuardVerdict {
     Open,
 }
 
-/// A reason why a winner is one only so far.
+/// A reason why a winner is provisional.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OpenPoint {

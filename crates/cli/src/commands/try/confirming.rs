@@ -155,7 +155,7 @@ impl TrySessions<'_> {
     }
 }
 
-/// Returns true if an experiment has a winner that is one only so far, and that can be tried again: not one of a suite,
+/// Returns true if an experiment has a provisional winner that can be tried again: not one of a suite,
 /// not a number of threads, and no confirmation itself.
 fn is_tried_again(made: &ExperimentRecord, standing: &ExperimentStanding) -> bool {
     let experiment = &made.experiment;

@@ -36,7 +36,7 @@ pub struct ThreadCounts {
 }
 
 impl CandidatePlanner<'_> {
-    /// Returns the arms in the order that [`arrange_cells`] gives. `roles` are those of a workload with services.
+    /// Returns the arms in the order that [`arrange_cells`] gives. `roles` belong to a workload with services.
     ///
     /// # Errors
     /// [`ExperimentError::OneArm`].

@@ -112,8 +112,8 @@ fn without_braces(list: TextPiece<'_>) -> TextPiece<'_> {
     list.strip_prefix("{").and_then(|inner| inner.strip_suffix("}")).unwrap_or(list)
 }
 
-/// Reads `socket 0[core 0[hwt 0-1]], socket 0[core 1[hwt 0-1]]` of Open MPI 4, whose cores are counted over the machine, and
-/// `package[0][core:0-1]` of Open MPI 5, whose cores are counted in the package.
+/// Reads `socket 0[core 0[hwt 0-1]], socket 0[core 1[hwt 0-1]]` of Open MPI 4, with cores counted over the machine, and
+/// `package[0][core:0-1]` of Open MPI 5, with cores counted in the package.
 fn read_cores(words: TextPiece<'_>, machine: &Machine) -> Result<CpuSet, TextFault> {
     let host = rankfile::HostCores::new(machine);
     let mut cpus = CpuSet::new();

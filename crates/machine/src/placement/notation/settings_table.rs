@@ -4,7 +4,7 @@ use super::setting_value::SettingValue;
 
 /// A setting with its keys.
 pub(super) struct SettingRow {
-    /// Program whose setting it is; empty for files of the kernel, whose names say it.
+    /// Program that has the setting; empty for files of the kernel: their names say it.
     pub program: &'static str,
     /// Keys, as [`find_values`](super::keyed::find_values) takes them.
     pub keys: &'static [&'static str],

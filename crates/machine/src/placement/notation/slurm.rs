@@ -35,7 +35,7 @@ pub(super) const KEYS: [&str; 9] = [
     "CPUSpecList",
 ];
 
-/// Keys whose numbers are Slurm's own ("abstract CPU IDs" in slurm.conf(5)).
+/// Keys with Slurm's own numbers ("abstract CPU IDs" in slurm.conf(5)).
 const ABSTRACT_KEYS: [&str; 3] = ["CPU_IDs", "CpuSpecList", "CPUSpecList"];
 
 /// Kinds of binding that name cpus or nodes.

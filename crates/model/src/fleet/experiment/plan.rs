@@ -123,7 +123,7 @@ fn growth_of_wealth(signal: f64) -> f64 {
     sum / total
 }
 
-/// Returns the nodes whose further blocks may change an answer.
+/// Returns the nodes with answers that further blocks may change.
 fn open_nodes<'a>(experiment: &'a FleetExperiment, found: &'a FleetExperimentConclusions) -> Vec<&'a str> {
     if matches!(found.verdict, FleetVerdict::Unsound { .. }) {
         return Vec::new();

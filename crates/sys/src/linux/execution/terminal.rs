@@ -45,7 +45,7 @@ fn owned_file(number: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { File::from_raw_fd(number) }.into())
 }
 
-/// Makes the calling process the leader of a session whose terminal is its standard output. Safe to call between fork(2) and execve(2), by
+/// Makes the calling process the leader of a session with its standard output as terminal. Safe to call between fork(2) and execve(2), by
 /// a process that leads no group.
 ///
 /// # Errors

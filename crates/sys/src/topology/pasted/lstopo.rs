@@ -98,7 +98,7 @@ fn read_object(object: &str, place: &mut PastedCpu) -> Option<DrawnObject> {
     None
 }
 
-/// Gives each node the cpus whose place names it; one node for all cpus if none does.
+/// Gives each node the cpus with a place that names it; one node for all cpus if none does.
 fn place_nodes(tree: &mut DrawnTree) {
     let DrawnTree { cpus, nodes } = tree;
     nodes.sort_by_key(|node| node.number);

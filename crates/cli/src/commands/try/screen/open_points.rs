@@ -71,7 +71,7 @@ pub fn describe_loss(shown: ShownExperiment<'_>, stretch: ConfirmationStretch) -
     })
 }
 
-/// Returns the command that tries a winner again that is one only so far.
+/// Returns the command that tries a provisional winner again.
 pub fn draw_next_command(shown: ShownExperiment<'_>) -> Option<StyledLine> {
     let number = shown.resumable().filter(|_| !shown.standing.open_points.is_empty())?;
     if shown.experiment.suite.is_some() || shown.experiment.stretch.is_some() {
