@@ -4,6 +4,8 @@ use crate::normal::two_sided_deviate;
 
 /// Standard deviations of a normal distribution in one median absolute deviation.
 const NORMAL: f64 = 1.4826;
+/// Variance of a median over that of a mean, for many normal values.
+pub const VARIANCE_OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
 /// Returns the median; the mean of the middle two for an even count; NaN without values. NaN values are left out.
 pub fn median(values: &[f64]) -> f64 {

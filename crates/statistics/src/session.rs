@@ -12,7 +12,7 @@
 //! A drift that no session shows within itself, such as that of the room's temperature over the day, is a change.
 
 use crate::normal::two_sided_deviate;
-use crate::order::{median, median_deviation};
+use crate::order::{VARIANCE_OF_MEDIAN, median, median_deviation};
 use crate::student::t_value;
 
 /// Number of parts of a session.
@@ -25,8 +25,6 @@ const DRIFT_FREEDOM: f64 = 2.0;
 const DRIFT_GROWTH: f64 = 2.0;
 /// Smallest share of the quarters' variance that counts as drift: chance may hide the rest.
 const LEAST_DRIFT: f64 = 0.25;
-/// Variance of a median over that of a mean, for normal values.
-const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
 /// The uncertainty of a number's median over a session's rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +60,7 @@ impl SessionLevel {
         let of_parts = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (PARTS - 1) as f64;
         // Successive rounds differ by twice the variance of one, and hardly by the drift.
         let steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let of_round = OF_MEDIAN * median_deviation(&steps).powi(2) / 2.0;
+        let of_round = VARIANCE_OF_MEDIAN * median_deviation(&steps).powi(2) / 2.0;
         let by_chance = of_round * PARTS as f64 / count as f64;
         Some(Self {
             rounds_variance: of_round / count as f64,

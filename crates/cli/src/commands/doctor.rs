@@ -67,6 +67,7 @@ impl RunnableCommand for DoctorArguments {
             reachable: cpuset::reachable_cpus().unwrap_or_else(|_| machine.online.clone()),
             limit: cpuset::limiting_group(std::process::id()),
             first_class: scheduling::may_run_first().map_err(|error| error.to_string()),
+            may_lower_nice: scheduling::may_lower_nice(),
         };
         let checks = make_checks(&Root::this_machine(), &machine, &found);
         show_result(settings, || DoctorDocument::new(&checks), || draw_screen(&checks, settings.width))?;
@@ -96,6 +97,8 @@ struct DoctorFindings {
     limit: Option<LimitingGroup>,
     /// The system's refusal to let a thread run before all others, if it refuses.
     first_class: Result<(), String>,
+    /// True if this user may lower nice values, which takes the same right.
+    may_lower_nice: bool,
 }
 
 fn make_checks(root: &Root, machine: &Machine, found: &DoctorFindings) -> Vec<DoctorCheck> {
@@ -257,6 +260,13 @@ fn check_first_class(found: &DoctorFindings) -> DoctorCheck {
     const WHAT: &str = "tail --fifo";
     match &found.first_class {
         Ok(()) => new_check(WHAT, CheckState::Good, "this user may run before all other tasks (SCHED_FIFO)"),
+        Err(why) if found.may_lower_nice => {
+            let group = "the control group of this process has no time for real-time tasks (CONFIG_RT_GROUP_SCHED)";
+            let why = format!("{group}, so it may not run before all others (SCHED_FIFO): {why}");
+            let cure = "start it in the root control group, give its group time (cpu.rt_runtime_us of cgroup v1), or boot with \
+                        rt_group_sched=0";
+            new_check(WHAT, CheckState::Note, why).with_cure(cure)
+        }
         Err(why) => new_check(
             WHAT,
             CheckState::Note,

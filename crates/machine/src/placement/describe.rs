@@ -2,7 +2,8 @@
 
 use crate::{CpuSet, Level, Machine};
 
-/// Returns the shortest expression for these cpus: a kind of core, one object of a level, or else a list.
+/// Returns the plainest expression for these cpus: a kind of core, one object of a level, or else a list. A single cpu is its number, even if
+/// it is also the whole of some level's object.
 pub fn describe_cpus(cpus: &CpuSet, machine: &Machine) -> String {
     let kind = machine.kinds.iter().find(|kind| kind.cpus == *cpus).map(|kind| kind.core_type.word().to_owned());
     let object = || {
@@ -13,7 +14,7 @@ pub fn describe_cpus(cpus: &CpuSet, machine: &Machine) -> String {
             Some(format!("{level}:{index}"))
         })
     };
-    kind.or_else(object).unwrap_or_else(|| cpus.to_string())
+    kind.or_else(|| object().filter(|_| cpus.len() > 1)).unwrap_or_else(|| cpus.to_string())
 }
 
 #[cfg(test)]
@@ -35,5 +36,8 @@ mod tests {
             "the whole of a machine has no name of a part"
         );
         assert_eq!(describe_cpus(&parse_set("1-31"), &stacked()), "1-31");
+        let alone = Machine { clusters: bulldozer().cores, ..bulldozer() };
+        assert!(alone.clusters.len() > 1 && alone.clusters.iter().all(|cluster| cluster.cpus.len() == 1));
+        assert_eq!(describe_cpus(&parse_set("1"), &alone), "1", "not \"cluster:1\"");
     }
 }

@@ -4,7 +4,7 @@
 //! visits do. How much, the pairs show together: by the spread of their ratios around the median of their class.
 
 use corewise_statistics::normal::two_sided_deviate;
-use corewise_statistics::order::median;
+use corewise_statistics::order::{VARIANCE_OF_MEDIAN, median};
 use corewise_statistics::student::t_value;
 
 /// Standard deviations of a normal distribution in one median absolute deviation.
@@ -13,10 +13,8 @@ const NORMAL: f64 = 1.4826;
 const EFFICIENCY: f64 = 0.37;
 /// Minimum number of ratios beyond their classes' medians to know their spread.
 const FEWEST: usize = 5;
-/// Assumed spread of fewer ratios: two measurements of a pair come out up to 15 % apart.
-const ASSUMED: f64 = 0.07;
-/// Variance of a median over that of a mean, for normal values.
-const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+/// Spread of the logarithms of a pair's costs in several measurements, if it is not known: two come out up to 15 % apart.
+pub const PAIR_LUCK: f64 = 0.07;
 
 /// Spread of the logarithms of pairs' ratios around their class.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +37,7 @@ impl PairSpread {
         let unbiased = (sizes.len() as f64 / beyond.max(1) as f64).sqrt();
         let deviation = NORMAL * median(&sizes) * unbiased;
         if beyond < FEWEST {
-            return Self { deviation: deviation.max(ASSUMED), free: None };
+            return Self { deviation: deviation.max(PAIR_LUCK), free: None };
         }
         Self { deviation, free: Some(EFFICIENCY * beyond as f64) }
     }
@@ -52,7 +50,7 @@ impl PairSpread {
 
     /// Returns how far the median ratio of the pairs deviates by chance.
     pub fn reach_of_median(self, pairs: usize, alpha: f64) -> f64 {
-        self.deviate(alpha) * self.deviation * (OF_MEDIAN / pairs.max(1) as f64).sqrt()
+        self.deviate(alpha) * self.deviation * (VARIANCE_OF_MEDIAN / pairs.max(1) as f64).sqrt()
     }
 
     fn deviate(self, alpha: f64) -> f64 {
@@ -80,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_spread_of_few_pairs_is_assumed() {
-        assert_eq!(PairSpread::from_classes([&[0.3][..], &[0.1, 0.1]].into_iter()).deviation, ASSUMED);
-        assert_eq!(PairSpread::from_classes([].into_iter()).deviation, ASSUMED);
+        assert_eq!(PairSpread::from_classes([&[0.3][..], &[0.1, 0.1]].into_iter()).deviation, PAIR_LUCK);
+        assert_eq!(PairSpread::from_classes([].into_iter()).deviation, PAIR_LUCK);
     }
 }

@@ -1,11 +1,14 @@
 //! Costs of messages between cpus, by a map of links or by the topology.
 
+use std::collections::BTreeMap;
+
 use corewise_machine::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::links::{CostMatrix, CpuRelation, LinkMap, TalkWay};
-use corewise_statistics::order::median;
+use crate::links::pair_spread::PAIR_LUCK;
+use crate::links::{CostMatrix, CpuRelation, CpuRelationTable, LinkMap, LinkPair, TalkWay};
+use corewise_statistics::order::{VARIANCE_OF_MEDIAN, median};
 
 /// Share of the cheapest pair's cost that a message between two threads on one cpu has.
 const ON_ONE_CPU: f64 = 0.5;
@@ -36,7 +39,9 @@ pub struct MessageCosts {
 }
 
 impl MessageCosts {
-    /// Returns the costs between some cpus, by a map of links if there is one. Pairs that it lacks cost as much as others of their relation.
+    /// Returns the costs between some cpus, by a map of links if there is one. A pair counts with its cost as far as
+    /// pairs of its relation differ by more than chance, so that no thread is placed by a pair's luck. Pairs that the map lacks cost as
+    /// much as others of their relation.
     pub fn new(machine: &Machine, usable: &CpuSet, map: Option<&LinkMap>) -> Self {
         let cpus: Vec<u32> = usable.iter().collect();
         let wakeup = |map: &&LinkMap| map.series.iter().position(|series| series.what == TalkWay::Wakeup);
@@ -48,7 +53,7 @@ impl MessageCosts {
             Some(series) if matrix.is_some() => CostSource::Map { way: series.what },
             _ => CostSource::Topology,
         };
-        let usual = UsualCosts::new(machine, matrix.as_ref());
+        let usual = UsualCosts::new(machine, series.map_or(&[], |series| &series.links.pairs));
         let size = cpus.len();
         let mut ns = vec![0.0; size * size];
         let mut least = f64::INFINITY;
@@ -56,7 +61,7 @@ impl MessageCosts {
             for (j, &b) in cpus[..i].iter().enumerate() {
                 let measured =
                     matrix.as_ref().and_then(|matrix| Some(matrix.pair_cost(matrix.place_of(a)?, matrix.place_of(b)?)));
-                let cost = measured.filter(|cost| cost.is_finite()).unwrap_or_else(|| usual.cost_of(machine, a, b));
+                let cost = usual.cost_of(a, b, measured.filter(|cost| cost.is_finite()));
                 ns[i * size + j] = cost;
                 ns[j * size + i] = cost;
                 least = least.min(cost);
@@ -95,41 +100,83 @@ impl MessageCosts {
     }
 }
 
-/// Costs of pairs by their relation: medians of a map's pairs, or assumed ones.
+/// Costs of pairs by their relation: those of a map's pairs, or assumed ones.
 struct UsualCosts {
-    relations: crate::links::CpuRelationTable,
-    measured: Vec<(CpuRelation, f64)>,
+    relations: CpuRelationTable,
+    measured: Vec<(CpuRelation, RelationCosts)>,
 }
 
 impl UsualCosts {
-    fn new(machine: &Machine, matrix: Option<&CostMatrix>) -> Self {
-        let relations = crate::links::CpuRelationTable::new(machine, &machine.online);
-        let mut by_relation: std::collections::BTreeMap<CpuRelation, Vec<f64>> = std::collections::BTreeMap::new();
-        for (i, j, cost) in matrix
-            .iter()
-            .flat_map(|matrix| matrix.known_pairs().map(|(i, j, cost)| (matrix.cpus()[i], matrix.cpus()[j], cost)))
-        {
-            if let Some(relation) = relations.relation_between(i, j) {
-                by_relation.entry(relation).or_default().push(cost);
+    fn new(machine: &Machine, pairs: &[LinkPair]) -> Self {
+        let relations = CpuRelationTable::new(machine, &machine.online);
+        let mut by_relation: BTreeMap<CpuRelation, Vec<&LinkPair>> = BTreeMap::new();
+        for pair in pairs.iter().filter(|pair| pair.one_way_ns().is_finite()) {
+            if let Some(relation) = relations.relation_between(pair.a, pair.b) {
+                by_relation.entry(relation).or_default().push(pair);
             }
         }
-        Self {
-            relations,
-            measured: by_relation.into_iter().map(|(relation, costs)| (relation, median(&costs))).collect(),
-        }
+        let measured = by_relation.into_iter().map(|(relation, pairs)| (relation, RelationCosts::new(&pairs)));
+        Self { relations, measured: measured.collect() }
     }
 
-    fn cost_of(&self, _machine: &Machine, a: u32, b: u32) -> f64 {
-        let Some(relation) = self.relations.relation_between(a, b) else { return UNKNOWN_NS };
+    /// Returns the cost of a pair, which may be measured.
+    fn cost_of(&self, a: u32, b: u32, measured: Option<f64>) -> f64 {
+        let Some(relation) = self.relations.relation_between(a, b) else { return measured.unwrap_or(UNKNOWN_NS) };
         let own = self.measured.iter().find(|(known, _)| *known == relation);
         // Of a relation without a measurement, scaled by the nearest measured one.
         let nearest = self.measured.iter().min_by_key(|(known, _)| (*known as usize).abs_diff(relation as usize));
         match (own, nearest) {
-            (Some((_, cost)), _) => *cost,
-            (None, Some((known, cost))) => cost * assumed_ns(relation) / assumed_ns(*known),
+            (Some((_, costs)), _) => costs.believe(measured),
+            (None, Some((known, costs))) => costs.median_ns * assumed_ns(relation) / assumed_ns(*known),
             (None, None) => assumed_ns(relation),
         }
     }
+}
+
+/// Measured costs of the pairs of one relation.
+struct RelationCosts {
+    median_ns: f64,
+    /// Share of the variance between pairs that is not chance.
+    lasting: f64,
+}
+
+impl RelationCosts {
+    /// Computes the costs from pairs with visits. The variance of the logarithms of their costs is that of the pairs, of their visits, and
+    /// of the luck that all visits of a pair share (James and Stein 1961, with the variances estimated: Efron and Morris 1973).
+    fn new(pairs: &[&LinkPair]) -> Self {
+        let costs: Vec<f64> = pairs.iter().map(|pair| pair.one_way_ns()).collect();
+        let logarithms: Vec<f64> = costs.iter().map(|cost| cost.ln()).collect();
+        let visits: Vec<f64> = pairs.iter().filter_map(|pair| visit_variance(pair)).collect();
+        let chance = PAIR_LUCK.powi(2) + visits.iter().sum::<f64>() / visits.len().max(1) as f64;
+        let lasting = variance(&logarithms).map_or(0.0, |all| (1.0 - chance / all).max(0.0));
+        Self { median_ns: median(&costs), lasting }
+    }
+
+    /// Returns what to expect of a pair the next time: its measured cost, drawn to the median as far as the difference is chance.
+    fn believe(&self, measured: Option<f64>) -> f64 {
+        let beyond = measured.map_or(0.0, |cost| (cost / self.median_ns).ln());
+        self.median_ns * (self.lasting * beyond).exp()
+    }
+}
+
+/// Returns the variance of the logarithm of a pair's cost by its visits; `None` with less than two each way.
+fn visit_variance(pair: &LinkPair) -> Option<f64> {
+    let ways = [pair.visits_ns(), pair.back_ns()];
+    let of_way = |visits: &[f64]| {
+        let logarithms: Vec<f64> = visits.iter().map(|visit| visit.ln()).collect();
+        Some(VARIANCE_OF_MEDIAN * variance(&logarithms)? / visits.len() as f64)
+    };
+    let known: Vec<f64> = ways.into_iter().filter_map(of_way).collect();
+    // The cost is the mean of both ways.
+    let used = ways.iter().filter(|way| !way.is_empty()).count();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / (known.len() * used) as f64)
+}
+
+/// Returns the variance of a sample; `None` of less than two values.
+fn variance(values: &[f64]) -> Option<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let sum: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| sum / (values.len() - 1) as f64)
 }
 
 /// Returns the cost that is assumed for a relation, in nanoseconds: that of a line between caches on recent processors.

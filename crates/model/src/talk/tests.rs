@@ -197,7 +197,7 @@ fn measured_costs_decide_where_topology_does_not() {
     let plan = TalkConclusions::new(&trio, Some(&machine), Some(&map)).plan.unwrap();
     assert!(matches!(plan.costs, CostSource::Map { .. }));
     assert_eq!(plan.proposals.iter().find_map(|proposal| proposal.on.clone()).unwrap(), "llc:7");
-    assert!((plan.message_ns - 20.0).abs() < 0.1, "{plan:?}");
+    assert!((plan.message_ns - 20.0).abs() < 0.5, "{plan:?}");
 }
 
 #[test]
@@ -371,4 +371,32 @@ fn a_placement_that_saves_nothing_is_not_proposed() {
     let two = TalkGraph { source: TalkSource::File, ..graph(&["a", "b"], &[("a", "b", 1e3)]) };
     let plan = TalkConclusions::new(&two, Some(&machine), None).plan.unwrap();
     assert!(plan.proposals.is_empty(), "{} instead of {} ns: {:?}", plan.message_ns, plan.random_ns, plan.proposals);
+}
+
+/// A machine of one last-level cache; the costs of pairs vary by a fifth from visit to visit, as those of channels do.
+#[test]
+fn threads_are_placed_by_costs_that_last_and_not_by_the_luck_of_pairs() {
+    let text = "name = \"x\"\ncpus = \"0-15\"\ncores = \"0 x16\"\npackages = \"0-15\"\nnodes = [{ cpus = \"0-15\" }]\n\
+                caches = [{ cache = \"L3\", size = \"300 MiB\", per = \"package\" }]\n";
+    let machine = corewise_machine::machine_file::parse(text).unwrap().machine;
+    let pipelines =
+        graph(&["a", "b", "c", "d", "e", "f"], &[("a", "b", 1e5), ("b", "c", 1e5), ("d", "e", 1e5), ("e", "f", 1e5)]);
+    let pipelines = TalkGraph { source: TalkSource::File, ..pipelines };
+    let plan = |seed: u64, cost: &dyn Fn(u32, u32) -> f64| {
+        let mut random = RandomGenerator::new(seed);
+        let mut visits =
+            |cost: f64| vec![cost * (0.2 * random.next_normal()).exp(), cost * (0.2 * random.next_normal()).exp()];
+        let all: Vec<(u32, u32)> = (0..16).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+        let pairs =
+            all.into_iter().map(|(a, b)| LinkPair::of_both(a, b, visits(cost(a, b)), visits(cost(a, b)))).collect();
+        let map = LinkMap::of_pairs(machine.clone(), pairs);
+        TalkConclusions::new(&pipelines, Some(&machine), Some(&map)).plan.unwrap()
+    };
+    for seed in 0..20 {
+        let even = plan(seed, &|_, _| 60.0);
+        assert!(even.proposals.is_empty(), "{} instead of {} ns", even.message_ns, even.random_ns);
+        let grouped = plan(seed, &|a, b| if a / 4 == b / 4 { 30.0 } else { 120.0 });
+        assert!(!grouped.proposals.is_empty(), "{} instead of {} ns", grouped.message_ns, grouped.random_ns);
+        assert!(grouped.message_ns < 45.0 && grouped.random_ns > 90.0, "{grouped:?}");
+    }
 }

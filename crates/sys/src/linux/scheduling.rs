@@ -20,6 +20,13 @@ pub fn may_run_first() -> io::Result<()> {
     asked.unwrap_or_else(|_| Err(io::Error::other("the thread that asked ended without an answer")))
 }
 
+/// Checks on a thread of its own whether this user may lower a nice value, which mostly takes the right that [`run_first`] takes. If so, and
+/// [`may_run_first`] is refused, the control group has no time for real-time tasks (CONFIG_RT_GROUP_SCHED).
+pub fn may_lower_nice() -> bool {
+    let lower = || set_attributes(SOON_NICE).is_ok();
+    std::thread::Builder::new().spawn(lower).is_ok_and(|thread| thread.join().unwrap_or(false))
+}
+
 /// Returns a thread of this process to the default class: SCHED_OTHER. Its new threads still do not inherit the class, since clearing that
 /// flag takes CAP_SYS_NICE.
 ///

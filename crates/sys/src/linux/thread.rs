@@ -30,13 +30,16 @@ impl ThreadMoment {
     /// # Errors
     /// The kernel's error; none is known.
     pub fn read_now() -> io::Result<Self> {
+        // The clock first: it brings the running thread's time up to date (task_sched_runtime), which getrusage(2) else has from the last
+        // tick of the scheduler, or from the thread's beginning.
+        let on_cpu = cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)?;
         let usage = thread_usage()?;
         let duration = |time: libc::timeval| {
             Duration::from_secs(time.tv_sec.max(0) as u64) + Duration::from_micros(time.tv_usec.max(0) as u64)
         };
         Ok(Self {
             at: Instant::now(),
-            on_cpu: cpu_time(libc::CLOCK_THREAD_CPUTIME_ID)?,
+            on_cpu,
             user: duration(usage.ru_utime),
             system: duration(usage.ru_stime),
             voluntary_switches: usage.ru_nvcsw,
@@ -186,6 +189,23 @@ mod tests {
             involuntary_switches: 0,
         };
         assert_eq!(after.use_since(&before), used);
+    }
+
+    /// New threads that computed for less than a tick: their times in user and kernel mode are those on the cpu.
+    #[test]
+    fn times_do_not_wait_for_the_scheduler_s_tick() {
+        for _ in 0..20 {
+            let beyond = std::thread::spawn(|| {
+                let compute = |from: Instant| while from.elapsed() < Duration::from_micros(900) {};
+                compute(Instant::now());
+                let before = ThreadMoment::read_now().unwrap();
+                compute(before.at);
+                let after = ThreadMoment::read_now().unwrap();
+                let used = after.use_since(&before);
+                (used.user_s + used.system_s - (after.on_cpu - before.on_cpu).as_secs_f64()).abs()
+            });
+            assert!(beyond.join().unwrap() < 200e-6);
+        }
     }
 
     #[test]

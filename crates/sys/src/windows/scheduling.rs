@@ -7,6 +7,7 @@ use super::missing::{answers, missing_result};
 answers! {
     fn run_first() -> io::Result<()> = missing_result();
     fn may_run_first() -> io::Result<()> = missing_result();
+    fn may_lower_nice() -> bool = false;
     fn run_as_others(u32) -> io::Result<()> = missing_result();
 }
 

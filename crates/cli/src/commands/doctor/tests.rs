@@ -20,6 +20,7 @@ fn found(counters: Result<bool, Gap>, clock: &'static str) -> DoctorFindings {
         reachable: CpuSet::first_cpus(32),
         limit: None,
         first_class: Ok(()),
+        may_lower_nice: false,
     }
 }
 
@@ -44,6 +45,9 @@ fn the_right_to_run_first_is_checked() {
     let check = check_first_class(&denied);
     assert_eq!((check.state, check.what.as_str()), (CheckState::Note, "tail --fifo"));
     assert!(check.why.ends_with("(SCHED_FIFO): not permitted") && check.cure.unwrap().contains("CAP_SYS_NICE"));
+    let of_group = check_first_class(&DoctorFindings { may_lower_nice: true, ..denied });
+    assert!(of_group.why.starts_with("the control group of this process has no time for real-time tasks"));
+    assert!(!of_group.cure.unwrap().contains("root, or"), "root is refused, too");
 }
 
 #[test]

@@ -17,7 +17,7 @@ const MARGIN: f64 = 1.1;
 const LOPSIDED: f64 = 0.75;
 /// Smallest ratio of small pages' to huge pages' latency that is reported.
 const PAGES: f64 = 1.2;
-/// Share of the full bandwidth from which more threads gain nothing.
+/// Share of the full bandwidth from which more threads gain little.
 const SATURATED: f64 = 0.95;
 
 /// Adds the findings, most important first, and tests without one.
@@ -261,7 +261,8 @@ fn reported_cache_findings(map: &MemoryMap, conclusions: &MemoryConclusions) -> 
     conclusions.levels.iter().filter_map(one).collect()
 }
 
-/// Returns the number of cores that saturate a node, if it is less than all.
+/// Returns the number of cores that saturate a node, if it is at most half of them: with more, the cores share the bandwidth nearly evenly,
+/// and how many suffice was not measured.
 fn saturation_finding(map: &MemoryMap, costs: &[MemoryNodeCost]) -> Option<Finding> {
     let mut best: Option<(usize, Finding)> = None;
     for cost in costs.iter().filter(|cost| cost.is_nearest) {
@@ -274,13 +275,13 @@ fn saturation_finding(map: &MemoryMap, costs: &[MemoryNodeCost]) -> Option<Findi
         let cores = one_of_each_core(&map.machine, &all.cpus).len();
         let effect = one.gb_s.ratio_against(&all.gb_s, "bandwidth", "all cores together");
         let enough = (SATURATED / effect.low).ceil() as usize;
-        if cores < 2 || enough >= cores || best.as_ref().is_some_and(|(known, _)| *known <= enough) {
+        if cores < 2 || 2 * enough > cores || best.as_ref().is_some_and(|(known, _)| *known <= enough) {
             continue;
         }
         let threads = if enough == 1 { "1 thread".to_owned() } else { format!("{enough} threads") };
         let statement = format!(
             "One core streams {:.0} GB/s from node {}, {} the bandwidth of its {cores} cores together. More than {threads} of a \
-             streaming program gain nothing there.",
+             streaming program may gain little there.",
             one.gb_s.median,
             cost.node,
             effect.format_times()

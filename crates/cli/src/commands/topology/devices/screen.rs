@@ -1,6 +1,7 @@
 //! The screen of `corewise topology --devices`: devices by the part of the machine that they are attached to.
 
 use corewise_machine::facts::PcieLink;
+use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::placement::describe_cpus;
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Level, Machine};
@@ -78,12 +79,16 @@ fn draw_table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> 
     lines
 }
 
-fn draw_row(place: String, placed: &PlacedDevice<'_>) -> Vec<StyledLine> {
+pub(super) fn draw_row(place: String, placed: &PlacedDevice<'_>) -> Vec<StyledLine> {
     let PlacedDevice { device, interrupts, .. } = placed;
     let mut names: Vec<&str> = device.names.iter().take(MOST_NAMES).map(String::as_str).collect();
     names.extend((device.names.len() > MOST_NAMES).then_some("…"));
     let title = if names.is_empty() { device.title() } else { names.join(", ") };
-    let go = interrupts.iter().filter_map(|interrupt| interrupt.struck_cpus().or_else(|| interrupt.allowed.clone()));
+    // Interrupts that never came, as of errors and changes of settings, say nothing beside others that did.
+    let has_come = |interrupt: &&DeviceInterrupt| interrupt.total_count() > 0;
+    let some_came = interrupts.iter().copied().any(|interrupt| has_come(&interrupt));
+    let shown = interrupts.iter().copied().filter(|interrupt| !some_came || has_come(interrupt));
+    let go = shown.filter_map(|interrupt| interrupt.struck_cpus().or_else(|| interrupt.allowed.clone()));
     let go = go.fold(CpuSet::new(), |all, cpus| all.union(&cpus));
     let absent = || ABSENT.to_owned();
     let cells = [

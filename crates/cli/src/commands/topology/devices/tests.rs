@@ -2,12 +2,12 @@
 
 use corewise_machine::Machine;
 use corewise_machine::facts::{DeviceKind, PciDevice, PcieLink};
-use corewise_machine::interrupt::device::{DeviceInterrupt, InterruptMobility};
+use corewise_machine::interrupt::device::{CpuCount, DeviceInterrupt, InterruptMobility};
 use corewise_model::device_findings::list_device_findings;
 use insta::assert_snapshot;
 
 use super::document::PlacedDevice;
-use super::screen::draw_screen;
+use super::screen::{draw_row, draw_screen};
 use crate::draw::fixtures::fabricated::{list, ryzen_9950x3d};
 use crate::draw::fixtures::hostile;
 
@@ -178,4 +178,21 @@ fn no_name_steers_the_terminal_or_takes_the_screen() {
         }
         hostile::check_json(&super::document::DevicesDocument::new(&machine, &placed, &findings));
     }
+}
+
+#[test]
+fn interrupts_that_never_came_do_not_say_where_those_of_a_device_go() {
+    let with = |number, effective: &str, since_boot| DeviceInterrupt {
+        effective: Some(list(effective)),
+        counts: vec![CpuCount { cpu: list(effective).lowest().unwrap(), since_boot, per_second: None }],
+        ..interrupt(number, "virtio0", "0000:00:01.0", "0-15")
+    };
+    let disk = device(DeviceKind::Storage, &["vda"], "0000:00:01.0");
+    let machine = machine(vec![disk]);
+    let shown = |interrupts: &[DeviceInterrupt]| {
+        let placed = PlacedDevice::new(&machine.devices[0], &machine, interrupts);
+        draw_row(String::new(), &placed).pop().unwrap().to_plain()
+    };
+    assert_eq!(shown(&[with(30, "4", 0), with(31, "15", 1129)]), "15");
+    assert_eq!(shown(&[with(30, "4", 0), with(31, "15", 0)]), "4,15", "none came yet: where they would go");
 }
