@@ -6,6 +6,8 @@ use clap::ValueEnum;
 use corewise_machine::ring::RingSlots;
 use jiff::{Span, SpanRelativeTo};
 
+use crate::draw::suggestion::quote_words;
+
 /// Returns a parser for a duration within [least, most]: with a unit (500ms, 1m30s), or a bare number of seconds.
 pub fn duration_between(least: &'static str, most: &'static str) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| {
@@ -29,6 +31,15 @@ fn parse_duration(text: &str) -> Option<Duration> {
             Duration::try_from(text.parse::<Span>().ok()?.to_duration(days).ok()?).ok()
         }
     }
+}
+
+/// Parses the number of a process.
+pub fn process_number(text: &str) -> Result<u32, String> {
+    let name = quote_words([text]);
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("expected the number of a process; `pgrep {name}` has those with this name"))
 }
 
 /// Parses a size of memory in bytes: with a unit (512KiB, 256MiB, 2G), or a bare number of bytes.
@@ -94,6 +105,16 @@ mod tests {
         );
         for text in ["", "MiB", "4", "-5M", "1.5G", "99999999999G", "2TiB", "5 MiB", "5X"] {
             assert!(size_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_process_is_not_its_name() {
+        assert_eq!(process_number("4711"), Ok(4711));
+        let by_name = "expected the number of a process; `pgrep 'my app'` has those with this name";
+        assert_eq!(process_number("my app"), Err(by_name.to_owned()));
+        for text in ["", "0", "-1", "4294967296", "1.5"] {
+            assert!(process_number(text).is_err(), "{text}");
         }
     }
 

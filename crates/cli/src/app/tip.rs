@@ -24,7 +24,7 @@ pub fn with_whole_line(mut error: clap::Error, words: &[OsString], place: &clap:
 }
 
 /// Other words for what a command does, and the command.
-const OTHER_NAMES: [(&str, &[&str]); 14] = [
+const OTHER_NAMES: [(&str, &[&str]); 15] = [
     ("watch", &["top", "htop", "monitor", "live", "ps"]),
     ("run", &["pin", "bind", "exec", "launch", "start", "taskset", "numactl", "affinity"]),
     ("try", &["bench", "benchmark", "compare", "test", "perf", "measure", "ab"]),
@@ -39,6 +39,7 @@ const OTHER_NAMES: [(&str, &[&str]); 14] = [
     ("memory", &["bandwidth", "numa", "mem"]),
     ("history", &["results", "log", "logs"]),
     ("record", &["dump", "snapshot", "save"]),
+    ("--version", &["version"]),
 ];
 
 /// Adds the command that does what an unknown one seems to mean. `below` is the command behind which it was typed.
@@ -138,7 +139,8 @@ mod tests {
 
     #[test]
     fn other_names_lead_to_one_command_each() {
-        let expected = [("top", "watch"), ("pin", "run"), ("bench", "try"), ("interrupts", "irq")];
+        let expected =
+            [("top", "watch"), ("pin", "run"), ("bench", "try"), ("interrupts", "irq"), ("version", "--version")];
         expected.into_iter().for_each(|(typed, command)| assert_eq!(find_other_name(typed), Some(command)));
         let mut names: Vec<&str> = OTHER_NAMES.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         let count = names.len();

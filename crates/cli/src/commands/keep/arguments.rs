@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use corewise_machine::vocabulary::one_of;
 use corewise_model::keep::MatchField;
 
-use crate::app::option_values::{duration_between, parse_budget};
+use crate::app::option_values::{duration_between, parse_budget, process_number};
 
 const AFTER: &str = "Examples:
   corewise keep add redis --match 'exe=*/redis-server' --on 'vcache - 0'
@@ -52,7 +52,7 @@ pub enum KeepCommand {
     /// Explain why a process runs where it does: its rule, the evidence, each change and its time
     Why {
         /// Number of the process
-        #[arg(value_name = "PID")]
+        #[arg(value_name = "PID", value_parser = process_number)]
         process: u32,
     },
     /// Repeat a rule's experiment here and now, and renew or withdraw the rule's evidence
@@ -61,7 +61,7 @@ pub enum KeepCommand {
     /// Leave a process alone until it ends, and give it back its old cpus
     Release {
         /// Number of the process
-        #[arg(value_name = "PID")]
+        #[arg(value_name = "PID", value_parser = process_number)]
         process: u32,
         /// Hold the process again
         #[arg(long)]

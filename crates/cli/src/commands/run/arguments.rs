@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, ValueEnum};
 use corewise_machine::placement::memory::MemoryPolicy;
 
+use crate::app::option_values::process_number;
 use crate::app::ranks::TypedRank;
 
 /// The `--` is needed only if the command begins with a hyphen, and is always allowed.
@@ -85,7 +86,7 @@ pub struct RunArguments {
     #[arg(help_heading = "How", short, long)]
     pub verbose: bool,
     /// Place a running process, with all its threads, instead of starting a command
-    #[arg(help_heading = "How", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
+    #[arg(help_heading = "How", long, value_name = "PID", value_parser = process_number,
         conflicts_with_all = ["memory", "one_per_thread", "roles", "enforce", "soft", "full_speed", "cgroup", "verbose", "command"])]
     pub pid: Option<u32>,
     /// The command and its arguments

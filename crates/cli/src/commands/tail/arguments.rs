@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_model::survey::WorkKind;
 
-use crate::app::option_values::{duration_between, parse_budget};
+use crate::app::option_values::{duration_between, parse_budget, process_number};
 
 /// The command line of `tail`.
 pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside [OPTIONS] -- <COMMAND>...\n       corewise tail --beside --pid <PID>";
@@ -76,7 +76,7 @@ pub struct TailArguments {
     #[arg(help_heading = "Measurement", long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "watched")]
     pub beside: bool,
     /// Watch this process and its descendants, until it ends, the budget is spent, or Ctrl-C
-    #[arg(help_heading = "Measurement", long, value_name = "PID", requires = "beside", conflicts_with_all = ["command", "cpus"], value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Measurement", long, value_name = "PID", requires = "beside", conflicts_with_all = ["command", "cpus"], value_parser = process_number)]
     pub pid: Option<u32>,
     /// The command that --beside watches
     #[arg(value_name = "COMMAND", last = true, requires = "beside")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::app::option_values::{duration_between, parse_unit};
+use crate::app::option_values::{duration_between, parse_unit, process_number};
 
 /// The end of `talk --help`.
 const AFTER: &str = "Examples:
@@ -34,7 +34,7 @@ corewise talk [OPTIONS] -- <COMMAND>...
 #[command(after_help = AFTER, override_usage = USAGE)]
 pub struct TalkArguments {
     /// Watch this process and its descendants; may be repeated
-    #[arg(help_heading = "What is watched", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "What is watched", long, value_name = "PID", value_parser = process_number)]
     pub pid: Vec<u32>,
     /// Watch the processes of this systemd unit
     #[arg(help_heading = "What is watched", long, value_name = "UNIT", value_parser = parse_unit, conflicts_with = "pid")]

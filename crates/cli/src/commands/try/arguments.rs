@@ -14,7 +14,7 @@ use corewise_model::suite::BUILT_IN;
 use corewise_statistics::experiment::LARGEST_TIMES;
 use corewise_statistics::experiment::{ExperimentGate, GateRule, QuestionKind};
 
-use crate::app::option_values::{duration_between, parse_budget, parse_unit};
+use crate::app::option_values::{duration_between, parse_budget, parse_unit, process_number};
 
 /// Usage lines. COMMAND is required unless an option supplies it.
 pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --variant <NAME=COMMAND> --variant <NAME=COMMAND>... [OPTIONS]\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]\n       corewise try --again <N> [OPTIONS]";
@@ -151,7 +151,7 @@ pub struct TryArguments {
     pub follow: Option<String>,
     /// Place this running process and its descendants instead of running a command; may be repeated. A trial is then a
     /// slot in which all threads are placed on one placement. All masks are restored at the end
-    #[arg(help_heading = "Running processes", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = "Running processes", long, value_name = "PID", value_parser = process_number)]
     pub pid: Vec<u32>,
     /// Place the processes of this systemd unit, as with --pid
     #[arg(help_heading = "Running processes", long, value_name = "UNIT", value_parser = parse_unit)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::app::option_values::duration_between;
+use crate::app::option_values::{duration_between, process_number};
 
 const AFTER: &str = "Examples:
   corewise watch                              the cpus, in the machine's levels
@@ -27,7 +27,7 @@ thread is sampled once a moment, and the screen says so. docs/watch.md explains 
 #[command(after_help = AFTER)]
 pub struct WatchArguments {
     /// Watch the threads of this process and its descendants; may be repeated
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "PID", value_parser = process_number)]
     pub pid: Vec<u32>,
     /// Watch the threads of matching processes, as in rules of `corewise keep`: 'exe=*/postgres'. All given patterns must
     /// match
