@@ -116,7 +116,9 @@ impl MaskAuthor {
     /// Returns the author as the subject of a sentence.
     pub fn describe_author(&self) -> &str {
         match self {
-            Self::Unknown => "an unknown author (the kernel reports it to privileged users only)",
+            Self::Unknown => {
+                "an unknown author (the kernel reports authors to privileged users only, and loses some if it is busy)"
+            }
             Self::Itself => "the program itself",
             Self::Person { program } | Self::Program { program } => program,
         }

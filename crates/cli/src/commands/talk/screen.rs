@@ -259,27 +259,29 @@ fn compose_edges(graph: &TalkGraph, conclusions: &TalkConclusions, most: usize) 
     parts
 }
 
-/// Composes the groups with the machine under them: a row for each group, with the object of the machine that holds its cpus.
+/// Composes the groups with the machine under them: a row for each group, with the object of the machine that holds its cpus; without that
+/// if no place is better than another.
 fn compose_groups(conclusions: &TalkConclusions, machine: Option<&Machine>) -> Vec<StoryPart> {
     let (Some(plan), Some(machine)) = (&conclusions.plan, machine) else { return Vec::new() };
-    let mut grid = TextGrid::new(vec![
-        GridColumn::text("group", 0),
-        GridColumn::text("threads", 0).shrinking_to(16),
-        GridColumn::text("proposed place", 0),
-        GridColumn::text("cpus", 1).shrinking_to(8),
-    ]);
+    let mut columns = vec![GridColumn::text("group", 0), GridColumn::text("threads", 0).shrinking_to(16)];
+    if !plan.proposals.is_empty() {
+        columns.extend([GridColumn::text("proposed place", 0), GridColumn::text("cpus", 1).shrinking_to(8)]);
+    }
+    let shown = columns.len();
+    let mut grid = TextGrid::new(columns);
     for (number, group) in conclusions.groups.groups.iter().enumerate() {
         let of_group = plan.places.iter().filter(|place| group.contains(&place.vertex));
         let cpus = of_group.fold(CpuSet::new(), |all, place| all.union(&place.cpus));
         let names: Vec<String> =
             group.iter().map(|vertex| describe_vertex(&conclusions.folded.vertices[*vertex])).collect();
         let names = count_alike(&names);
-        grid.add_row(vec![
+        let cells = [
             StyledLine::new().plain((number + 1).to_string()),
             StyledLine::new().plain(printable_prefix(&names.join(", "), LONGEST_SENTENCE)),
             StyledLine::new().strong(describe_shared(&cpus, machine)),
             StyledLine::new().plain(cpus.to_string()),
-        ]);
+        ];
+        grid.add_row(cells.into_iter().take(shown).collect());
     }
     if conclusions.groups.groups.is_empty() { Vec::new() } else { vec![grid.into()] }
 }
