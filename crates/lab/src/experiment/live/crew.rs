@@ -323,6 +323,9 @@ mod tests {
             std::thread::spawn(|| {
                 loop {
                     drop(std::thread::spawn(|| std::thread::sleep(Duration::from_millis(2))));
+                    // Whoever looks a thread up in /proc while it ends waits busily for its end (shrink_dcache_parent): for minutes, if as
+                    // many threads as possible compete for two cpus with those that end.
+                    std::thread::sleep(Duration::from_micros(20));
                 }
             });
         }
