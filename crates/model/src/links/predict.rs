@@ -2,20 +2,17 @@
 //!
 //! The logarithm of a cost is that of its block (pairs of cores that are equal in the topology) plus an offset for each
 //! of the two cores. The offset is the core's distance from its cache's way out. Both are shrunk: the block towards the
-//! others of its relation in its packages, the core towards zero. Fewer measurements and a smaller variation shrink
-//! more, as in Searle, Casella and McCulloch, "Variance Components" (1992), chapter 7. Outliers count as much as values
-//! three deviations away (Huber 1964).
+//! others of its relation in its packages, the core towards zero ([`super::shrinkage`]).
 
 use std::collections::BTreeMap;
 
+use super::shrinkage::{FAR_OUT, MeanShrinkage};
 use super::structure::{BlockFamily, CoreBlock, CpuStructure};
 use super::{CostMatrix, CpuRelation};
 use corewise_statistics::order::{median, median_deviation};
 
 /// Alternations of fitting blocks and cores; the changes fall below a tenth of a percent long before.
 const TURNS: usize = 12;
-/// Number of deviations at which outliers are clamped.
-const FAR_OUT: f64 = 3.0;
 
 /// Minimum share of a block's pairs in which the same way is the dearer one; otherwise the dearer way is unknown.
 const ONE_WAY: f64 = 0.9;
@@ -113,7 +110,7 @@ impl<'a> CostPredictor<'a> {
             alike.entry(block.block_family()).or_default().push(rests);
         }
         let families: BTreeMap<BlockFamily, MeanShrinkage> =
-            alike.into_iter().map(|(family, blocks)| (family, MeanShrinkage::from_groups(&blocks))).collect();
+            alike.into_iter().map(|(family, blocks)| (family, MeanShrinkage::from_groups(&blocks, 0.0))).collect();
         self.blocks =
             rests.iter().map(|(block, rests)| (*block, families[&block.block_family()].shrink_mean(rests))).collect();
         self.families = families.into_iter().map(|(family, shrinkage)| (family, shrinkage.mean)).collect();
@@ -134,7 +131,7 @@ impl<'a> CostPredictor<'a> {
             }
         }
         let seen: Vec<&Vec<f64>> = of_core.iter().filter(|rests| !rests.is_empty()).collect();
-        let shrinkage = MeanShrinkage { mean: 0.0, ..MeanShrinkage::from_groups(&seen) };
+        let shrinkage = MeanShrinkage::from_groups(&seen, 0.0).towards_zero();
         let of = |rests: &Vec<f64>| if rests.is_empty() { 0.0 } else { shrinkage.shrink_mean(rests) };
         self.cores = of_core.iter().map(of).collect();
     }
@@ -178,52 +175,6 @@ pub(super) fn by_way(structure: &CpuStructure, measured: &CostMatrix, mut filled
         }
     }
     filled
-}
-
-/// Shrinkage of means of few values towards the mean of all.
-#[derive(Clone, Copy, Debug)]
-struct MeanShrinkage {
-    mean: f64,
-    /// Weight of the overall mean, in values: the variance within over that between.
-    weight: f64,
-}
-
-impl MeanShrinkage {
-    fn from_groups(groups: &[&Vec<f64>]) -> Self {
-        let means: Vec<f64> = groups.iter().map(|values| robust_mean(values)).collect();
-        let mean = median(&means);
-        let within: Vec<f64> = groups
-            .iter()
-            .zip(&means)
-            .filter(|(values, _)| values.len() > 1)
-            .map(|(values, mean)| {
-                let sum: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-                sum / (values.len() - 1) as f64
-            })
-            .collect();
-        // Both are mean squares: if a few blocks differ much, there is no shrinkage.
-        let within = if within.is_empty() { 0.0 } else { within.iter().sum::<f64>() / within.len() as f64 };
-        let count = means.len() as f64;
-        let spread = means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        let typical = groups.iter().map(|values| 1.0 / values.len() as f64).sum::<f64>() / count;
-        let between = spread - within * typical;
-        // If the means differ by no more than chance, they are all one.
-        let weight = if between > 0.0 { within / between } else { f64::MAX };
-        Self { mean, weight }
-    }
-
-    fn shrink_mean(&self, values: &[f64]) -> f64 {
-        let count = values.len() as f64;
-        let share = count / (count + self.weight);
-        self.mean + share * (robust_mean(values) - self.mean)
-    }
-}
-
-/// Returns the mean with outliers clamped.
-fn robust_mean(values: &[f64]) -> f64 {
-    let middle = median(values);
-    let limit = FAR_OUT * median_deviation(values);
-    values.iter().map(|value| middle + (value - middle).clamp(-limit, limit)).sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

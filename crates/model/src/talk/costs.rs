@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::links::pair_spread::PAIR_LUCK;
-use crate::links::{CostMatrix, CpuRelation, CpuRelationTable, LinkMap, LinkPair, TalkWay};
-use corewise_statistics::order::{VARIANCE_OF_MEDIAN, median};
+use crate::links::shrinkage::MeanShrinkage;
+use crate::links::{CpuRelation, CpuRelationTable, LinkMap, LinkPair, TalkWay};
 
 /// Share of the cheapest pair's cost that a message between two threads on one cpu has.
 const ON_ONE_CPU: f64 = 0.5;
@@ -46,22 +46,17 @@ impl MessageCosts {
         let cpus: Vec<u32> = usable.iter().collect();
         let wakeup = |map: &&LinkMap| map.series.iter().position(|series| series.what == TalkWay::Wakeup);
         let series = map.and_then(|map| map.series.get(wakeup(&map).unwrap_or(0)));
-        let matrix = series
-            .map(|series| CostMatrix::from_links(&series.links))
-            .filter(|matrix| matrix.known_pairs().next().is_some());
+        let usual = UsualCosts::new(machine, series.map_or(&[], |series| &series.links.pairs));
         let source = match series {
-            Some(series) if matrix.is_some() => CostSource::Map { way: series.what },
+            Some(series) if !usual.pairs.is_empty() => CostSource::Map { way: series.what },
             _ => CostSource::Topology,
         };
-        let usual = UsualCosts::new(machine, series.map_or(&[], |series| &series.links.pairs));
         let size = cpus.len();
         let mut ns = vec![0.0; size * size];
         let mut least = f64::INFINITY;
         for (i, &a) in cpus.iter().enumerate() {
             for (j, &b) in cpus[..i].iter().enumerate() {
-                let measured =
-                    matrix.as_ref().and_then(|matrix| Some(matrix.pair_cost(matrix.place_of(a)?, matrix.place_of(b)?)));
-                let cost = usual.cost_of(a, b, measured.filter(|cost| cost.is_finite()));
+                let cost = usual.cost_of(a, b);
                 ns[i * size + j] = cost;
                 ns[j * size + i] = cost;
                 least = least.min(cost);
@@ -100,83 +95,67 @@ impl MessageCosts {
     }
 }
 
-/// Costs of pairs by their relation: those of a map's pairs, or assumed ones.
+/// A pair of a map.
+struct SeenPair {
+    /// The lower cpu first.
+    cpus: (u32, u32),
+    /// Logarithms of its costs.
+    logarithms: Vec<f64>,
+}
+
+/// Costs of pairs: those of a map, or usual ones of their relation.
 struct UsualCosts {
     relations: CpuRelationTable,
-    measured: Vec<(CpuRelation, RelationCosts)>,
+    /// What to expect of each pair of the map the next time, the lower cpu first.
+    pairs: BTreeMap<(u32, u32), f64>,
+    /// The same of the map's relations.
+    of_relations: Vec<(CpuRelation, f64)>,
 }
 
 impl UsualCosts {
     fn new(machine: &Machine, pairs: &[LinkPair]) -> Self {
         let relations = CpuRelationTable::new(machine, &machine.online);
-        let mut by_relation: BTreeMap<CpuRelation, Vec<&LinkPair>> = BTreeMap::new();
-        for pair in pairs.iter().filter(|pair| pair.one_way_ns().is_finite()) {
-            if let Some(relation) = relations.relation_between(pair.a, pair.b) {
-                by_relation.entry(relation).or_default().push(pair);
+        let mut by_relation: BTreeMap<Option<CpuRelation>, Vec<SeenPair>> = BTreeMap::new();
+        for pair in pairs {
+            let logarithms = list_logarithms(pair);
+            if !logarithms.is_empty() {
+                let cpus = (pair.a.min(pair.b), pair.a.max(pair.b));
+                let alike = by_relation.entry(relations.relation_between(pair.a, pair.b)).or_default();
+                alike.push(SeenPair { cpus, logarithms });
             }
         }
-        let measured = by_relation.into_iter().map(|(relation, pairs)| (relation, RelationCosts::new(&pairs)));
-        Self { relations, measured: measured.collect() }
+        let mut usual = Self { relations, pairs: BTreeMap::new(), of_relations: Vec::new() };
+        for (relation, alike) in by_relation {
+            let values: Vec<&Vec<f64>> = alike.iter().map(|pair| &pair.logarithms).collect();
+            let shrinkage = MeanShrinkage::from_groups(&values, PAIR_LUCK.powi(2));
+            usual.of_relations.extend(relation.map(|relation| (relation, shrinkage.mean.exp())));
+            let believed = |pair: &SeenPair| (pair.cpus, shrinkage.shrink_mean(&pair.logarithms).exp());
+            usual.pairs.extend(alike.iter().map(believed));
+        }
+        usual
     }
 
-    /// Returns the cost of a pair, which may be measured.
-    fn cost_of(&self, a: u32, b: u32, measured: Option<f64>) -> f64 {
-        let Some(relation) = self.relations.relation_between(a, b) else { return measured.unwrap_or(UNKNOWN_NS) };
-        let own = self.measured.iter().find(|(known, _)| *known == relation);
+    fn cost_of(&self, a: u32, b: u32) -> f64 {
+        if let Some(cost) = self.pairs.get(&(a.min(b), a.max(b))) {
+            return *cost;
+        }
+        let Some(relation) = self.relations.relation_between(a, b) else { return UNKNOWN_NS };
+        let own = self.of_relations.iter().find(|(known, _)| *known == relation);
         // Of a relation without a measurement, scaled by the nearest measured one.
-        let nearest = self.measured.iter().min_by_key(|(known, _)| (*known as usize).abs_diff(relation as usize));
+        let nearest = self.of_relations.iter().min_by_key(|(known, _)| (*known as usize).abs_diff(relation as usize));
         match (own, nearest) {
-            (Some((_, costs)), _) => costs.believe(measured),
-            (None, Some((known, costs))) => costs.median_ns * assumed_ns(relation) / assumed_ns(*known),
+            (Some((_, cost)), _) => *cost,
+            (None, Some((known, cost))) => cost * assumed_ns(relation) / assumed_ns(*known),
             (None, None) => assumed_ns(relation),
         }
     }
 }
 
-/// Measured costs of the pairs of one relation.
-struct RelationCosts {
-    median_ns: f64,
-    /// Share of the variance between pairs that is not chance.
-    lasting: f64,
-}
-
-impl RelationCosts {
-    /// Computes the costs from pairs with visits. The variance of the logarithms of their costs is that of the pairs, of their visits, and
-    /// of the luck that all visits of a pair share (James and Stein 1961, with the variances estimated: Efron and Morris 1973).
-    fn new(pairs: &[&LinkPair]) -> Self {
-        let costs: Vec<f64> = pairs.iter().map(|pair| pair.one_way_ns()).collect();
-        let logarithms: Vec<f64> = costs.iter().map(|cost| cost.ln()).collect();
-        let visits: Vec<f64> = pairs.iter().filter_map(|pair| visit_variance(pair)).collect();
-        let chance = PAIR_LUCK.powi(2) + visits.iter().sum::<f64>() / visits.len().max(1) as f64;
-        let lasting = variance(&logarithms).map_or(0.0, |all| (1.0 - chance / all).max(0.0));
-        Self { median_ns: median(&costs), lasting }
-    }
-
-    /// Returns what to expect of a pair the next time: its measured cost, drawn to the median as far as the difference is chance.
-    fn believe(&self, measured: Option<f64>) -> f64 {
-        let beyond = measured.map_or(0.0, |cost| (cost / self.median_ns).ln());
-        self.median_ns * (self.lasting * beyond).exp()
-    }
-}
-
-/// Returns the variance of the logarithm of a pair's cost by its visits; `None` with less than two each way.
-fn visit_variance(pair: &LinkPair) -> Option<f64> {
-    let ways = [pair.visits_ns(), pair.back_ns()];
-    let of_way = |visits: &[f64]| {
-        let logarithms: Vec<f64> = visits.iter().map(|visit| visit.ln()).collect();
-        Some(VARIANCE_OF_MEDIAN * variance(&logarithms)? / visits.len() as f64)
-    };
-    let known: Vec<f64> = ways.into_iter().filter_map(of_way).collect();
-    // The cost is the mean of both ways.
-    let used = ways.iter().filter(|way| !way.is_empty()).count();
-    (!known.is_empty()).then(|| known.iter().sum::<f64>() / (known.len() * used) as f64)
-}
-
-/// Returns the variance of a sample; `None` of less than two values.
-fn variance(values: &[f64]) -> Option<f64> {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let sum: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| sum / (values.len() - 1) as f64)
+/// Returns the logarithms of a pair's costs, turn by turn if both sides took turns. Costs of 0, which some files have, are unknown.
+fn list_logarithms(pair: &LinkPair) -> Vec<f64> {
+    let in_turn = pair.in_turn_ns();
+    let costs = if in_turn.is_empty() { pair.all_visits_ns() } else { in_turn };
+    costs.into_iter().filter(|cost| *cost > 0.0 && cost.is_finite()).map(f64::ln).collect()
 }
 
 /// Returns the cost that is assumed for a relation, in nanoseconds: that of a line between caches on recent processors.

@@ -12,8 +12,9 @@ use super::fold::{FoldedTalk, MOST_THREADS, NUMBER_SIGN};
 use super::mapping::MappingProblem;
 use super::{TalkGraph, TalkSource, VertexKind};
 
-/// Smallest share of a message's cost on random cpus that a placement has to save.
-const LEAST_SAVED: f64 = 0.01;
+/// Smallest share of a message's cost on random cpus that a placement has to save: the margin of `try`, which a program that only talks would
+/// not reach with less.
+const LEAST_SAVED: f64 = 0.03;
 /// Maximum number of roles of a placement.
 const MOST_ROLES: usize = 32;
 /// Number of threads that may share a cpu if there are cpus for all.

@@ -392,6 +392,8 @@ fn threads_are_placed_by_costs_that_last_and_not_by_the_luck_of_pairs() {
         let map = LinkMap::of_pairs(machine.clone(), pairs);
         TalkConclusions::new(&pipelines, Some(&machine), Some(&map)).plan.unwrap()
     };
+    let unknown = plan(0, &|a, b| if (a, b) == (0, 1) { 0.0 } else { 60.0 });
+    assert!(unknown.proposals.is_empty() && unknown.message_ns.is_finite(), "a cost of 0 is unknown: {unknown:?}");
     for seed in 0..20 {
         let even = plan(seed, &|_, _| 60.0);
         assert!(even.proposals.is_empty(), "{} instead of {} ns", even.message_ns, even.random_ns);
