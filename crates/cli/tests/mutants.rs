@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use corewise_machine::random::RandomGenerator;
+use corewise_testing::count_cases;
 use serde_json::{Value, json};
 use support::{TestPlace, text};
 
@@ -45,7 +46,7 @@ const TEXTS: [&str; 14] = [
 ];
 
 fn mutants() -> usize {
-    std::env::var("COREWISE_MUTANTS").map_or(FEW, |count| count.parse().unwrap())
+    std::env::var("COREWISE_MUTANTS").map_or_else(|_| count_cases(FEW), |count| count.parse().unwrap())
 }
 
 fn choose<'a, T>(random: &mut RandomGenerator, all: &'a [T]) -> &'a T {

@@ -11,6 +11,7 @@ use corewise_machine::generate::random_expression;
 use corewise_machine::machine_file::BUILT_IN;
 use corewise_machine::placement::{self, ResolveContext, ResolvedExpression};
 use corewise_machine::random::RandomGenerator;
+use corewise_testing::{count_cases, find_test_data};
 
 /// Expressions that most machines know.
 const EXPRESSIONS: [&str; 14] = [
@@ -39,7 +40,7 @@ fn for_each_machine(test: impl Fn(&str, &corewise_machine::Machine)) {
     for built_in in BUILT_IN {
         test(built_in.name, &built_in.read_machine().unwrap().machine);
     }
-    let folder = match data::folder() {
+    let folder = match find_test_data("topology", "recorded machines") {
         Ok(folder) => folder,
         Err(why) => return println!("skipped: {why}"),
     };
@@ -61,7 +62,8 @@ fn the_library_selects_what_place_shows() {
     for_each_machine(|name, facts| {
         let machine = Machine::elsewhere(facts.clone());
         let mut random = RandomGenerator::new(46);
-        let made = (0..RANDOM.min(10_000 / facts.online.len())).map(|_| random_expression(&mut random, facts, 2));
+        let made =
+            (0..count_cases(RANDOM.min(10_000 / facts.online.len()))).map(|_| random_expression(&mut random, facts, 2));
         for text in EXPRESSIONS.into_iter().map(str::to_owned).chain(made) {
             match (machine.place(&text), shown_by_place(facts, &text)) {
                 (Ok(placement), Some(shown)) => assert_eq!(placement.order(), shown.order, "{name}: {text}"),

@@ -214,7 +214,7 @@ impl CpuSet {
 
     /// Returns true if every cpu of this set is in the other.
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.difference(other).is_empty()
+        self == other || self.shared_runs(other).eq(self.runs.iter().copied())
     }
 
     /// Returns true if the sets have no cpu in common.

@@ -4,6 +4,7 @@ use corewise_model::fleet::VisitPolicy;
 use corewise_model::fleet::compare::compare_fleets;
 use corewise_model::fleet::conclude::{DeviatingNode, FleetConclusions};
 use corewise_model::simulate::{FleetWorld, SimulatedFleet};
+use corewise_testing::count_cases;
 
 /// Nodes at or below this deviation are to be found: 5 % slower.
 const CLEARLY_SLOW: f64 = -0.048;
@@ -58,7 +59,9 @@ fn count_fleets(world: FleetWorld, fleets: usize) -> FleetCounts {
 #[test]
 fn slow_nodes_are_found_and_healthy_ones_are_not() {
     // Eight quantities take eight times as long.
-    for (noise, quantities, fleets, power) in [(0.01, 1, 6, 0.99), (0.02, 1, 6, 0.95), (0.02, 8, 4, 0.93)] {
+    for (noise, quantities, fleets, power) in
+        [(0.01, 1, 6, 0.99), (0.02, 1, 6, 0.95), (0.02, 8, count_cases(4).max(2), 0.93)]
+    {
         let counts = count_fleets(FleetWorld { noise, quantities, ..FleetWorld::default() }, fleets);
         let found = counts.found as f64 / counts.slow as f64;
         assert!(found >= power, "noise {noise}, {quantities} quantities: {found:.3} of {} found", counts.slow);
@@ -73,7 +76,7 @@ fn slow_nodes_are_found_and_healthy_ones_are_not() {
 fn an_even_fleet_has_no_list() {
     for (world, fleets) in [
         (FleetWorld { slow: 0.0, ..FleetWorld::default() }, 12),
-        (FleetWorld { slow: 0.0, noise: 0.01, quantities: 8, ..FleetWorld::default() }, 3),
+        (FleetWorld { slow: 0.0, noise: 0.01, quantities: 8, ..FleetWorld::default() }, count_cases(3)),
     ] {
         let counts = count_fleets(world, fleets);
         assert_eq!(counts.listing, 0, "of {} fleets", counts.fleets);
@@ -105,7 +108,7 @@ fn noisy_nodes_are_found_and_kept_apart_from_slow_ones() {
     let even = FleetWorld { slow: 0.0, noise: 0.01, spikes: 0.0, ..noisy };
     for (world, fleets, power) in [(even, 6, 0.3), (noisy, 6, 0.25), (FleetWorld { quantities: 8, ..noisy }, 2, 0.8)] {
         let (mut noisy, mut listed, mut found) = (0, 0, 0);
-        for seed in 0..fleets {
+        for seed in 0..count_cases(fleets) as u64 {
             let (made, conclusions) = visit_fleet(world, seed);
             assert!(world.slow > 0.0 || conclusions.outliers.len() <= 1, "{:?}", conclusions.outliers);
             noisy += made.noisy.iter().filter(|is_noisy| **is_noisy).count();

@@ -12,6 +12,7 @@ use corewise_model::trial::{TrialMetric, TriedWorkload};
 use corewise_statistics::experiment::{JudgingPolicy, Verdict};
 use corewise_statistics::simulate::noise::RunNoise;
 use corewise_statistics::simulate::{ProgramEffects, SimulatedTrials};
+use corewise_testing::count_cases;
 
 /// A fleet, and what it takes until the plan is over.
 struct VisitedFleet {
@@ -73,11 +74,11 @@ fn visit_fleet(gains: &[Vec<f64>], noises: &[RunNoise], seed: u64) -> VisitedFle
 }
 
 fn visit_fleets(
-    count: u64,
+    count: usize,
     noises: &[RunNoise],
     gains: impl Fn(&mut RandomGenerator) -> Vec<Vec<f64>>,
 ) -> Vec<VisitedFleet> {
-    (0..count).map(|seed| visit_fleet(&gains(&mut RandomGenerator::new(seed ^ 0xf1ee7)), noises, seed)).collect()
+    (0..count as u64).map(|seed| visit_fleet(&gains(&mut RandomGenerator::new(seed ^ 0xf1ee7)), noises, seed)).collect()
 }
 
 fn share(fleets: &[VisitedFleet], holds: impl Fn(&VisitedFleet) -> bool) -> f64 {
@@ -100,7 +101,7 @@ fn mixed_noise() -> Vec<RunNoise> {
 #[test]
 fn equal_placements_are_seldom_called_better_by_any_sentence() {
     for (nodes, candidates) in [(3, 1), (8, 1), (16, 3)] {
-        let fleets = visit_fleets(200, &mixed_noise(), |_| vec![vec![0.0; candidates]; nodes]);
+        let fleets = visit_fleets(count_cases(200), &mixed_noise(), |_| vec![vec![0.0; candidates]; nodes]);
         let is_claimed = |fleet: &VisitedFleet| {
             let found = &fleet.found;
             says_better(&found.this_kind.verdict)
@@ -109,7 +110,7 @@ fn equal_placements_are_seldom_called_better_by_any_sentence() {
         };
         let claimed = share(&fleets, is_claimed);
         println!("A/A, {nodes} nodes, {candidates} candidates: {claimed}; {} blocks", mean_blocks(&fleets));
-        assert!(claimed <= 0.05 + 3.0 * (0.05 * 0.95 / 200.0_f64).sqrt(), "{claimed} with {nodes} nodes");
+        assert!(claimed <= 0.05 + 3.0 * (0.05 * 0.95 / fleets.len() as f64).sqrt(), "{claimed} with {nodes} nodes");
     }
 }
 
@@ -122,7 +123,7 @@ fn effects_of_single_nodes_are_seldom_called_those_of_their_kind() {
         });
         let claimed = share(&fleets, |fleet| says_better(&fleet.found.this_kind.verdict));
         println!("effects of single nodes, {nodes} nodes: {claimed}; {} blocks", mean_blocks(&fleets));
-        assert!(claimed <= 0.05 + 3.0 * (0.05 * 0.95 / count as f64).sqrt(), "{claimed} with {nodes} nodes");
+        assert!(claimed <= 0.05 + 3.0 * (0.05 * 0.95 / fleets.len() as f64).sqrt(), "{claimed} with {nodes} nodes");
     }
 }
 

@@ -5,11 +5,12 @@
 //! ignored, with the reason; with `COREWISE_REQUIRE_TESTDATA=1` its absence is a failure.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use corewise_model::links::import::{ImportError, ImportedLinks, LinkFileFormat, read_links};
 use corewise_statistics::order::quantile;
+use corewise_testing::{find_test_data, requires_test_data};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// The only file of the data that is none.
@@ -17,28 +18,17 @@ const PASTED: &str = "ibm-ppc970-2-2-1-8ghz-x2-by-nviennot.csv";
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = match folder() {
+    let trials = match find_test_data("links", "files of other tools") {
         Ok(folder) => trials(&folder),
         Err(why) => vec![absent(why)],
     };
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The folder with the files, or why there is none.
-fn folder() -> Result<PathBuf, String> {
-    let data = match std::env::var_os("COREWISE_TESTDATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let folder = data.join("links");
-    let missing = || "no files of other tools; set COREWISE_TESTDATA to the folder that holds links/".to_owned();
-    if folder.is_dir() { Ok(folder) } else { Err(missing()) }
-}
-
 fn absent(why: String) -> Trial {
-    let failing = std::env::var("COREWISE_REQUIRE_TESTDATA").is_ok_and(|value| value == "1");
     let message = why.clone();
-    Trial::test(format!("links::import::files skipped: {why}"), move || Err(message.into())).with_ignored_flag(!failing)
+    Trial::test(format!("links::import::files skipped: {why}"), move || Err(message.into()))
+        .with_ignored_flag(!requires_test_data())
 }
 
 fn trials(folder: &Path) -> Vec<Trial> {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use corewise_testing::TEST_DATA;
+
 /// The results of test programs.
 #[derive(Debug, Default, PartialEq)]
 pub struct TestSummary {
@@ -15,8 +17,6 @@ pub struct TestSummary {
     pub skips: Vec<(String, Option<String>)>,
 }
 
-/// Part of a reason that means missing test data: the name of the variable that points to it.
-const TEST_DATA: &str = "COREWISE_TESTDATA";
 /// Prefix of the reason in the output of a test that skips itself at run time. Rust's own harness has no such outcome, and counts it as
 /// passed.
 const SKIPPED: &str = "skipped: ";
@@ -72,8 +72,8 @@ impl TestSummary {
         self.skips.extend(other.skips);
     }
 
-    /// Returns the number of tests skipped for lack of test data. Some have the reason in their name, because a test program prints only
-    /// the name of a test skipped by an option.
+    /// Returns the number of tests skipped for lack of test data, by the variable in their reason. Some have the reason in their name, because
+    /// a test program prints only the name of a test skipped by an option.
     pub fn without_data(&self) -> usize {
         let says = |text: &str| text.contains(TEST_DATA);
         self.skips.iter().filter(|(name, reason)| says(name) || reason.as_deref().is_some_and(says)).count()

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use corewise_rig::RigUse;
+use corewise_testing::{ALL_CASES, requires_test_data};
 use xtask::{cargo_command, parse_number, repository_root, run_command};
 
 use crate::arm::{self, TestSelection};
@@ -79,7 +80,7 @@ pub fn run(words: &[&str]) -> Result<bool> {
         Ok(summary) => (summary, None),
         Err(error) => (TestSummary::default(), Some(error)),
     };
-    if requires_test_data(std::env::var("COREWISE_REQUIRE_TESTDATA").ok().as_deref()) && summary.without_data() > 0 {
+    if requires_test_data() && summary.without_data() > 0 {
         summary.add_failure(format!(
             "{} tests had no test data, which COREWISE_REQUIRE_TESTDATA asks for",
             summary.without_data()
@@ -93,11 +94,6 @@ pub fn run(words: &[&str]) -> Result<bool> {
             Ok(summary.failed == 0)
         }
     }
-}
-
-/// Returns true if missing test data is a failure, by the value of `COREWISE_REQUIRE_TESTDATA`.
-fn requires_test_data(value: Option<&str>) -> bool {
-    value == Some("1")
 }
 
 /// Repeats some tests, beside two busy loops or under a command if requested; returns false if one ever failed.
@@ -193,7 +189,10 @@ impl StepTimes {
         others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment selects others.
         let machines = std::env::var(RigUse::VARIABLE).unwrap_or_else(|_| "change".into());
-        let variables = [(RigUse::VARIABLE, machines.as_str())];
+        let mut variables = vec![(RigUse::VARIABLE, machines.as_str())];
+        if asked.full {
+            variables.push(ALL_CASES);
+        }
         let how = ProgramOptions { arguments: &asked.tests, variables: &variables, ..ProgramOptions::default() };
         // Machines compute beside all later steps: processes that wait or sleep leave the processors to them.
         let mut summary = TestSummary::default();
@@ -323,12 +322,6 @@ fn native_program() -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn test_data_is_required_by_its_own_variable() {
-        assert!(requires_test_data(Some("1")));
-        assert!(!requires_test_data(Some("0")) && !requires_test_data(None));
-    }
 
     #[test]
     fn what_is_asked_for_is_divided() {

@@ -8,6 +8,7 @@ use corewise_model::links::CpuRelation;
 use corewise_model::links::conclude::conclude_map;
 use corewise_model::links::map::LinkMap;
 use corewise_model::simulate::layout::{MachineLayout, relation_costs};
+use corewise_testing::count_cases;
 
 use super::simulated::SimulatedLinks;
 use super::*;
@@ -316,7 +317,7 @@ fn intervals_hold_what_all_pairs_cost() {
     let samples: Vec<Vec<f64>> =
         (0..40).map(|_| (0..60).map(|_| 100.0 * (0.03 * noise.next_normal()).exp()).collect()).collect();
     let (mut held, mut all) = ([0, 0], 0);
-    for seed in 0..100 {
+    for seed in 0..count_cases(100) as u64 {
         let matrix = relation_costs(&machine, seed, chiplet_costs);
         let mut talk = SimulatedLinks::new("test", matrix.clone(), &samples, seed);
         let plan = LinksPlan { seed, choices: seed, ..plan(&machine.allowed) };

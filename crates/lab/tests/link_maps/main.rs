@@ -7,7 +7,7 @@
 mod machines;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use corewise_model::links::import::read_links;
 use corewise_model::links::map::LinkMap;
 use corewise_model::links::{CostMatrix, TalkWay};
 use corewise_statistics::order::{median, quantile};
+use corewise_testing::{find_test_data, requires_test_data};
 use libtest_mimic::{Arguments, Failed, Trial};
 use machines::{ExpectedGroups, MACHINES, RealMachine};
 
@@ -33,28 +34,17 @@ const LARGE: u32 = 32;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trials = match folder() {
+    let trials = match find_test_data("links", "published matrices") {
         Ok(folder) => trials(&folder),
         Err(why) => vec![absent(why)],
     };
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// The folder with the matrices, or why there is none.
-fn folder() -> Result<PathBuf, String> {
-    let data = match std::env::var_os("COREWISE_TESTDATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let folder = data.join("links");
-    let missing = || "no published matrices; set COREWISE_TESTDATA to the folder that holds links/".to_owned();
-    if folder.is_dir() { Ok(folder) } else { Err(missing()) }
-}
-
 fn absent(why: String) -> Trial {
-    let failing = std::env::var("COREWISE_REQUIRE_TESTDATA").is_ok_and(|value| value == "1");
     let message = why.clone();
-    Trial::test(format!("link_maps skipped: {why}"), move || Err(message.into())).with_ignored_flag(!failing)
+    Trial::test(format!("link_maps skipped: {why}"), move || Err(message.into()))
+        .with_ignored_flag(!requires_test_data())
 }
 
 fn trials(folder: &Path) -> Vec<Trial> {

@@ -30,7 +30,10 @@ pub fn by_sharing<'a>(cpus: &'a [CpuFacts], set: impl Fn(&'a CpuFacts) -> Option
         for other in shared.iter() {
             forest.join_cpu(index, other);
         }
-        previous = Some(shared);
+        // Cpus that share with nobody may lie between them.
+        if shared.lowest() != shared.highest() {
+            previous = Some(shared);
+        }
     }
     forest.into_groups(cpus)
 }

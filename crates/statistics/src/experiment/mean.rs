@@ -53,6 +53,7 @@ mod tests {
     use super::*;
     use crate::experiment::{BlockRun, JudgingPolicy, RunBlock};
     use corewise_machine::random::RandomGenerator;
+    use corewise_testing::count_cases;
 
     /// A race with this gain in each block, exactly or with normal noise of this size.
     fn race(gain: f64, noise: f64, blocks: usize, candidates: usize, random: &mut RandomGenerator) -> PlacementRace {
@@ -102,11 +103,11 @@ mod tests {
     /// the mean width. The expected share is at most 5 %.
     #[test]
     fn the_interval_holds_the_mean_of_different_effects() {
-        const SUITES: usize = 400;
+        let suites = count_cases(400);
         let random = &mut RandomGenerator::new(4);
         for candidates in [1, 3] {
             let (mut missed, mut width) = (0, 0.0);
-            for _ in 0..SUITES {
+            for _ in 0..suites {
                 let truths: Vec<f64> = (0..10).map(|_| 0.05 * random.next_normal()).collect();
                 let mean = truths.iter().sum::<f64>() / 10.0;
                 let races: Vec<PlacementRace> = truths
@@ -119,9 +120,9 @@ mod tests {
                 let found = mean_effect(&races.iter().collect::<Vec<_>>(), 1, 0.05).unwrap().effect;
                 let (low, high) = (found.low.unwrap_or(f64::NEG_INFINITY), found.high.unwrap_or(f64::INFINITY));
                 missed += usize::from(!(low..=high).contains(&mean));
-                width += (high - low) / SUITES as f64;
+                width += (high - low) / suites as f64;
             }
-            assert!(missed <= SUITES / 20, "{missed} of {SUITES} with {candidates} candidates");
+            assert!(missed <= suites / 20, "{missed} of {suites} with {candidates} candidates");
             // One benchmark alone has an interval of 0.06 or so; ten have a third of it.
             assert!(width < 0.04, "{width} with {candidates} candidates");
         }

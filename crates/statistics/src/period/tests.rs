@@ -1,9 +1,11 @@
 //! The period test on simulated cpus: how often it is wrong where nothing is periodic, and what it finds where something is.
 
+use corewise_testing::count_cases;
+
 use super::*;
 
 /// How many cpus are simulated of each kind.
-const CPUS: u64 = 500;
+const CPUS: usize = 500;
 
 /// When visits begin and how long they are, as the probe makes them: a visit in turn, with others' visits in between.
 fn visits(count: usize, length_s: f64, mut times: impl FnMut(f64) -> Vec<f64>) -> Vec<WatchedStretch> {
@@ -51,14 +53,15 @@ impl Pulses {
 /// What share of simulated cpus is called periodic; the plan of visits varies from cpu to cpu.
 fn false_alarms(seed: u64, mut times: impl FnMut(&mut RandomGenerator, f64, f64) -> Vec<f64>) -> f64 {
     let mut random = RandomGenerator::new(seed);
-    let called = (0..CPUS).filter(|_| {
+    let cpus = count_cases(CPUS);
+    let called = (0..cpus).filter(|_| {
         let count = [8, 12, 20][random.next_below(3)];
         let length_s = [0.1, 0.2, 0.3][random.next_below(3)];
         let per_second = [30.0, 80.0, 200.0][random.next_below(3)];
         let simulated = visits(count, length_s, |_| times(&mut random, per_second, length_s));
         !find_periods(&simulated, 1).sources.is_empty()
     });
-    called.count() as f64 / CPUS as f64
+    called.count() as f64 / cpus as f64
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn a_clock_with_long_steps_is_not_a_source() {
 
 /// What the test says of simulated cpus with the host's tick and noise.
 fn found(
-    cpus: u64,
+    cpus: usize,
     seed: u64,
     count: usize,
     length_s: f64,
@@ -155,7 +158,7 @@ fn found(
         });
         find_periods(&simulated, 1)
     };
-    (0..cpus).map(|_| cpu()).collect()
+    (0..count_cases(cpus)).map(|_| cpu()).collect()
 }
 
 fn share_right(periods: &[PeriodFindings], hertz: f64, within: f64) -> f64 {
@@ -171,7 +174,7 @@ fn the_host_s_tick_is_found_with_pulses_missing_and_noise() {
     let sources: Vec<&PeriodicSource> = periods.iter().filter_map(|periods| periods.sources.first()).collect();
     assert!(sources.iter().all(|source| !source.coherent));
     let narrow = sources.iter().filter(|source| source.window < 0.1).count();
-    assert!(narrow as f64 >= 0.98 * CPUS as f64, "{narrow}");
+    assert!(narrow as f64 >= 0.98 * periods.len() as f64, "{narrow}");
 }
 
 /// The vector strength is about 0.2 then: what is far off the phase does not make what is on it less plain.

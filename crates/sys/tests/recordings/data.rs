@@ -1,7 +1,8 @@
 //! Where the recorded machines are, and which files beside them are none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use corewise_machine::Machine;
 use corewise_sys::{Root, topology};
@@ -15,17 +16,6 @@ const NOT_RECORDINGS: [(&str, &str); 5] = [
     ("expected-hwloc-2.9.0.tsv", "what hwloc counts; read by these tests"),
     (".console", "the output of lstopo for the archive of the same name"),
 ];
-
-/// The folder with the recordings, or why there is none.
-pub fn folder() -> Result<PathBuf, String> {
-    let data = match std::env::var_os("COREWISE_TESTDATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let folder = data.join("topology");
-    let missing = || "no recorded machines; set COREWISE_TESTDATA to the folder that holds topology/".to_owned();
-    if folder.is_dir() { Ok(folder) } else { Err(missing()) }
-}
 
 /// All files below the folder, as paths relative to it, sorted.
 pub fn files(folder: &Path) -> Vec<String> {
@@ -50,9 +40,18 @@ pub fn not_a_recording(name: &str) -> Option<&'static str> {
     NOT_RECORDINGS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, why)| *why)
 }
 
+/// Machines of recordings that were read: most tests of one take less time than unpacking it.
+static READ: Mutex<BTreeMap<PathBuf, Machine>> = Mutex::new(BTreeMap::new());
+
 /// The machine of a recording.
 pub fn machine(folder: &Path, name: &str) -> Result<Machine, Failed> {
-    Ok(topology::read_machine(&Root::open(folder.join(name))?)?)
+    let path = folder.join(name);
+    if let Some(machine) = READ.lock().expect("no thread panics with it").get(&path) {
+        return Ok(machine.clone());
+    }
+    let machine = topology::read_machine(&Root::open(&path)?)?;
+    READ.lock().expect("no thread panics with it").insert(path, machine.clone());
+    Ok(machine)
 }
 
 /// A name in the list that fits no file would hide a mistake in it.

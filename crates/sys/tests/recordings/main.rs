@@ -20,11 +20,12 @@ mod windows;
 use std::path::Path;
 use std::process::ExitCode;
 
+use corewise_testing::{find_test_data, requires_test_data};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let mut trials = match data::folder() {
+    let mut trials = match find_test_data("topology", "recorded machines") {
         Ok(folder) => trials(&folder),
         Err(why) => vec![absent(why)],
     };
@@ -66,7 +67,7 @@ fn trials_of(folder: &Path, name: &str) -> Vec<Trial> {
 }
 
 fn absent(why: String) -> Trial {
-    let failing = std::env::var("COREWISE_REQUIRE_TESTDATA").is_ok_and(|value| value == "1");
     let message = why.clone();
-    Trial::test(format!("recordings skipped: {why}"), move || Err(message.into())).with_ignored_flag(!failing)
+    Trial::test(format!("recordings skipped: {why}"), move || Err(message.into()))
+        .with_ignored_flag(!requires_test_data())
 }

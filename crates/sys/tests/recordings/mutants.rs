@@ -14,6 +14,7 @@ use std::path::Path;
 use corewise_machine::{CpuSet, Machine};
 use corewise_sys::record::{RecordingPacking, record_machine};
 use corewise_sys::{Root, topology};
+use corewise_testing::count_cases;
 use libtest_mimic::Failed;
 
 use super::invariants;
@@ -425,7 +426,7 @@ pub fn of_made_up() -> Result<(), Failed> {
         let files = recording.files();
         let gaps = topology::read_machine(&Root::from_files(files.clone()))?.gaps;
         assert_eq!(gaps, [], "the original has no gap");
-        MutantOutcome::of(&files, mutant_count().unwrap_or(250), &mut numbers)?.check()?;
+        MutantOutcome::of(&files, mutant_count().unwrap_or_else(|| count_cases(250)), &mut numbers)?.check()?;
     }
     Ok(())
 }
@@ -453,7 +454,7 @@ pub fn of_recorded(folder: &Path, name: &str) -> Result<(), Failed> {
     if !files.keys().any(|path| path.contains("/topology/") || path.contains("/cache/")) {
         return Ok(());
     }
-    let count = mutant_count().unwrap_or_else(|| (MOST_FILES / files.len()).clamp(2, 40));
+    let count = mutant_count().unwrap_or_else(|| count_cases((MOST_FILES / files.len()).clamp(2, 40)));
     MutantOutcome::of(&files, count, &mut MutantNumbers(name.len() as u64))?.check()
 }
 

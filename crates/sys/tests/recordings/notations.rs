@@ -8,6 +8,7 @@ use corewise_machine::placement::notation::{Notation, print_notation, read_notat
 use corewise_machine::placement::{ResolveContext, parse};
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Level, Machine};
+use corewise_testing::count_cases;
 use libtest_mimic::Failed;
 
 use super::data;
@@ -33,12 +34,12 @@ pub fn come_back_on_built_in() -> Result<(), Failed> {
 pub fn come_back_on(machine: &Machine) -> Result<(), Failed> {
     let online: Vec<u32> = machine.online.iter().collect();
     let mut random = RandomGenerator::new(0xc0de);
-    let mut sets: Vec<Vec<u32>> = (0..SETS).map(|_| some(&online, &mut random)).collect();
+    let mut sets: Vec<Vec<u32>> = (0..count_cases(SETS)).map(|_| some(&online, &mut random)).collect();
     for level in [Level::Package, Level::Node, Level::Llc] {
         sets.extend(machine.objects_of(level).iter().take(4).map(|cpus| cpus.iter().collect()));
     }
     let expressions = EXPRESSIONS.min(40_000 / online.len());
-    for _ in 0..expressions {
+    for _ in 0..count_cases(expressions) {
         sets.push(resolved(&random_expression(&mut random, machine, 2), machine)?);
     }
     for order in sets.iter().filter(|order| !order.is_empty()) {

@@ -6,6 +6,7 @@ use corewise_machine::generate::random_expression;
 use corewise_machine::placement::{ResolveContext, parse};
 use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
+use corewise_testing::count_cases;
 use libtest_mimic::Failed;
 
 use crate::data;
@@ -33,7 +34,7 @@ pub fn check_built_in() -> Result<(), Failed> {
 
 fn check_machine(machine: &Machine, expressions: usize) -> Result<(), Failed> {
     let mut random = RandomGenerator::new(20);
-    for _ in 0..expressions {
+    for _ in 0..count_cases(expressions) {
         let [a, b] = [2, 2].map(|depth| random_expression(&mut random, machine, depth));
         laws(machine, &a, &b)?;
     }

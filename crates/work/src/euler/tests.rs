@@ -65,6 +65,7 @@ fn spoiled_results_are_found() {
 /// The gas of a box turned so that y is x, z is y and x is z moves as the gas does.
 #[test]
 fn no_direction_is_another() {
+    let x = solved(&sod_problem(0), 2);
     for direction in 0..3 {
         let tubes = solved(&sod_problem(direction), 1);
         let gas = |place: usize| {
@@ -72,7 +73,7 @@ fn no_direction_is_another() {
             cell[direction] = place;
             gas_along(&tubes, cell, direction)
         };
-        let ([a, b], x) = ([gas(TUBE - 20), gas(TUBE + 19)], solved(&sod_problem(0), 2));
+        let [a, b] = [gas(TUBE - 20), gas(TUBE + 19)];
         assert_eq!(gas(150), gas_along(&x, [150, 2, 1], 0));
         assert!((a[0] - b[0]).abs() < 1e-12 && (a[1] + b[1]).abs() < 1e-12, "{a:?} {b:?}");
     }

@@ -1,5 +1,7 @@
 //! The law on blocks whose truth is known.
 
+use corewise_testing::count_cases;
+
 use super::*;
 
 /// What is true of a made-up program, and how its machine disturbs it.
@@ -99,10 +101,10 @@ fn trying_everything_finds_the_same() {
 
 /// How often the intervals of both parameters hold the truth, where each count is off the law by luck of its own.
 fn coverage(counts: &[u32], blocks: usize, luck: f64) -> [f64; 2] {
-    const EXPERIMENTS: u64 = 100;
+    let experiments = count_cases(100);
     let truth = LawTruth { noise: 0.02, ..TRUTH };
     let mut held = [0.0; 2];
-    for seed in 0..EXPERIMENTS {
+    for seed in 0..experiments as u64 {
         let mut rows = rows(truth, counts, blocks, 1_000 + seed);
         let mut random = RandomGenerator::new(seed);
         for count in 0..counts.len() {
@@ -113,7 +115,7 @@ fn coverage(counts: &[u32], blocks: usize, luck: f64) -> [f64; 2] {
         held[0] += f64::from(u8::from(holds(&law.contention, truth.contention)));
         held[1] += f64::from(u8::from(holds(&law.coherency, truth.coherency)));
     }
-    held.map(|held| held / EXPERIMENTS as f64)
+    held.map(|held| held / experiments as f64)
 }
 
 /// Of 100 experiments 95 are 95 %, and two standard errors 4.

@@ -1,5 +1,7 @@
 //! Texts that cannot be read: what is said, and which character is pointed at.
 
+use corewise_testing::count_cases;
+
 use super::super::Notation;
 use super::{machines, mistake};
 use crate::generate;
@@ -206,7 +208,7 @@ const PIECES: [&str; 60] = [
 fn any_text_is_read_or_refused_inside_its_bounds() {
     let mut random = RandomGenerator::new(0xbad);
     let machines = [machines::threadripper(), machines::confined(), machines::wide()];
-    for round in 0..30_000 {
+    for round in 0..count_cases(30_000) {
         let count = 1 + random.next_below(9);
         let text: String = (0..count).map(|_| PIECES[random.next_below(PIECES.len())]).collect();
         // A third of the notations each time, on each machine in turn.

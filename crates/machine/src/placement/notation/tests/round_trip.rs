@@ -1,5 +1,7 @@
 //! What is printed in a notation reads back as the same set, in every notation that has a reading.
 
+use corewise_testing::count_cases;
+
 use super::super::{Notation, NotationLine, print_notation};
 use super::{machines, read};
 use crate::random::RandomGenerator;
@@ -72,7 +74,7 @@ fn random_sets_come_back_from_every_notation() {
     for (name, machine) in machines::all() {
         let cpus: Vec<u32> = machine.online.iter().collect();
         let rounds = if cpus.len() > 200 { 12 } else { 400 };
-        for _ in 0..rounds {
+        for _ in 0..count_cases(rounds) {
             check(name, &machine, &some(&cpus, &mut random));
         }
     }

@@ -1,9 +1,8 @@
 //! That pictures are XML, small, and tell what they show.
 
-use std::path::{Path, PathBuf};
-
 use corewise_machine::random::RandomGenerator;
 use corewise_model::links::CostMatrix;
+use corewise_testing::find_test_data;
 
 use super::{any, matrix, six};
 use crate::commands::links::pictures::MatrixLayout;
@@ -36,21 +35,19 @@ fn a_small_picture_tells_every_cost() {
 }
 
 /// A recorded lower triangle without names.
-fn recorded(file: &str) -> Option<CostMatrix> {
-    let data = match std::env::var_os("COREWISE_TESTDATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let text = std::fs::read_to_string(data.join("links").join(file)).ok()?;
+fn read_recorded(file: &str) -> Result<CostMatrix, String> {
+    let folder = find_test_data("links", "recorded links")?;
+    let text = std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string())?;
     let costs = |line: &str| line.split(',').map_while(|cell| cell.trim().parse().ok()).collect();
     let rows: Vec<Vec<f64>> = text.lines().map(costs).collect();
-    Some(matrix(rows.len() as u32, |a, b| rows[a.max(b) as usize][a.min(b) as usize]))
+    Ok(matrix(rows.len() as u32, |a, b| rows[a.max(b) as usize][a.min(b) as usize]))
 }
 
 #[test]
 fn a_recorded_map_of_512_cpus_is_a_small_picture() {
-    let Some(matrix) = recorded("kcores/dual-amd-epyc-9754-128-core-processor-by-fwyzard.csv") else {
-        return println!("skipped: no recorded links; set COREWISE_TESTDATA to the folder that holds links/");
+    let matrix = match read_recorded("kcores/dual-amd-epyc-9754-128-core-processor-by-fwyzard.csv") {
+        Ok(matrix) => matrix,
+        Err(why) => return println!("skipped: {why}"),
     };
     let picture = MatrixLayout::from_numbers(&matrix).heat_map(&matrix).to_svg(&SvgText::default());
     assert!(roxmltree::Document::parse(&picture).is_ok());
