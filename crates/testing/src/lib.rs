@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Variable, and its value, by which tests run all of their random cases.
-pub const ALL_CASES: (&str, &str) = ("COREWISE_CASES", "all");
+/// Variable by which tests run all of their random cases: "all".
+const CASES: &str = "COREWISE_CASES";
 /// Variable with the folder of test data.
 pub const TEST_DATA: &str = "COREWISE_TESTDATA";
 /// Variable that says whether missing test data is a failure.
@@ -11,11 +11,14 @@ const REQUIRE_TEST_DATA: &str = "COREWISE_REQUIRE_TESTDATA";
 /// Divisor of the number of random cases in the quick tests.
 const QUICK_SHARE: usize = 5;
 
-/// Returns how many of a test's random cases to run: all of them with [`ALL_CASES`], which `cargo xtask test --full` sets, otherwise a fifth,
-/// at least one.
+/// Returns how many of a test's random cases to run: all of them with `COREWISE_CASES=all`, which `.ci/run` sets, otherwise a fifth, at least
+/// one.
 pub fn count_cases(all: usize) -> usize {
-    let runs_all = std::env::var(ALL_CASES.0).is_ok_and(|value| value == ALL_CASES.1);
-    if runs_all { all } else { all.div_ceil(QUICK_SHARE) }
+    share_cases(all, std::env::var(CASES).ok().as_deref())
+}
+
+fn share_cases(all: usize, cases: Option<&str>) -> usize {
+    if cases == Some("all") { all } else { all.div_ceil(QUICK_SHARE) }
 }
 
 /// Returns a folder of the test data, looked for in `COREWISE_TESTDATA`, or in `../shared/data` beside the repository; an error says what is
@@ -35,12 +38,28 @@ pub fn find_test_data(folder: &str, content: &str) -> Result<PathBuf, String> {
 
 /// Returns true if missing test data is a failure: `COREWISE_REQUIRE_TESTDATA` is 1.
 pub fn requires_test_data() -> bool {
-    std::env::var(REQUIRE_TEST_DATA).is_ok_and(|value| value == "1")
+    is_required(std::env::var(REQUIRE_TEST_DATA).ok().as_deref())
+}
+
+fn is_required(value: Option<&str>) -> bool {
+    value == Some("1")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_cases_are_run_if_all_are_asked_for() {
+        assert_eq!([1, 2, 100].map(|all| share_cases(all, Some("all"))), [1, 2, 100]);
+        assert_eq!([0, 1, 2, 100].map(|all| share_cases(all, None)), [0, 1, 1, 20]);
+    }
+
+    #[test]
+    fn test_data_is_required_by_its_own_variable() {
+        assert!(is_required(Some("1")));
+        assert!(!is_required(Some("0")) && !is_required(None));
+    }
 
     #[test]
     fn missing_data_is_named_with_its_variable() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use corewise_rig::RigUse;
-use corewise_testing::{ALL_CASES, requires_test_data};
+use corewise_testing::requires_test_data;
 use xtask::{cargo_command, parse_number, repository_root, run_command};
 
 use crate::arm::{self, TestSelection};
@@ -189,10 +189,7 @@ impl StepTimes {
         others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment selects others.
         let machines = std::env::var(RigUse::VARIABLE).unwrap_or_else(|_| "change".into());
-        let mut variables = vec![(RigUse::VARIABLE, machines.as_str())];
-        if asked.full {
-            variables.push(ALL_CASES);
-        }
+        let variables = [(RigUse::VARIABLE, machines.as_str())];
         let how = ProgramOptions { arguments: &asked.tests, variables: &variables, ..ProgramOptions::default() };
         // Machines compute beside all later steps: processes that wait or sleep leave the processors to them.
         let mut summary = TestSummary::default();
