@@ -50,8 +50,8 @@ fn run_tests() -> ExitCode {
 }
 
 fn itself(part: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(PART, part);
+    let mut command = Command::new("nice");
+    command.arg("-n19").arg(std::env::current_exe().unwrap()).env(PART, part);
     command
 }
 
@@ -99,7 +99,7 @@ fn count_timed(graph: &TalkGraph) -> usize {
 fn planted_by(best: TalkWay, source: TalkSource) -> Result<TalkGraph, Completion> {
     // Noise: the same program, not watched.
     let noise = OwnChild(itself("planted").spawn().unwrap());
-    let watch = || watch_command(itself("planted"), best, Duration::from_secs(3));
+    let watch = || watch_command(itself("planted"), best, Duration::from_secs(1));
     let graph = watch_until(watch, |graph| graph.source != source || has_enough(graph));
     drop(noise);
     if graph.source == source {
@@ -162,7 +162,7 @@ fn guessed_edges_are_right() -> Outcome {
 
 /// Runs as a user without rights: prints the source, the right share and the reasons.
 fn print_seen_as_user() {
-    let watch = || watch_command(itself("planted"), TalkWay::Counted, Duration::from_secs(2));
+    let watch = || watch_command(itself("planted"), TalkWay::Counted, Duration::from_secs(1));
     let graph = watch_until(watch, has_enough);
     let [right, _] = right_shares(&graph);
     let cures: Vec<String> = graph.gaps.iter().filter_map(|gap| gap.cure.clone()).collect();
@@ -277,7 +277,7 @@ fn running_programs_are_seen() -> Outcome {
         let child = OwnChild(itself("planted").spawn().unwrap());
         ended.set(child.0.id());
         std::thread::sleep(Duration::from_millis(500));
-        watch_process(child.0.id(), 2)
+        watch_process(child.0.id(), 1)
     };
     let graph = watch_until(watch, has_enough);
     let [right, _] = right_shares(&graph);
