@@ -9,8 +9,6 @@ pub mod costs;
 pub mod fold;
 pub mod groups;
 pub mod import;
-pub mod infer;
-pub mod mapping;
 pub mod plan;
 pub mod waits;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::Gap;
-use corewise_model::talk::infer::{ThreadStep, ThreadSwitch, guess_wakers};
 use corewise_model::talk::{TalkSource, WakeMeans};
+use corewise_statistics::wakers::{ThreadStep, ThreadSwitch, guess_wakers};
 use corewise_sys::open_files::OpenFiles;
 use corewise_sys::switches::{OwnSwitch, SwitchChange, SwitchFollower};
 use corewise_sys::wakes::{WakeOrigin, WakeTask, waiting_call};
@@ -104,7 +104,7 @@ impl GuessedTalk {
         let nameless = nameless.into_iter().map(|(thread, process)| WakeTask { thread, process, name: String::new() });
         roster.add_tasks(nameless);
         let (switches, threads) = number_threads(&mut self.switches);
-        let seen = |guessed: corewise_model::talk::infer::GuessedWakes| {
+        let seen = |guessed: corewise_statistics::wakers::GuessedWakes| {
             let (waker, wakee) = (threads[guessed.waker], threads[guessed.wakee]);
             SeenWakes { origin: WakeOrigin::Task(waker), wakee, means: self.usual_means(wakee), wakes: guessed.wakes }
         };

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use corewise_machine::placement::describe_cpus;
 use corewise_machine::{CpuSet, Level, Machine};
+use corewise_statistics::mapping::MappingProblem;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::costs::{CostSource, MessageCosts};
 use super::fold::{FoldedTalk, MOST_THREADS, NUMBER_SIGN};
-use super::mapping::MappingProblem;
 use super::{TalkGraph, TalkSource, VertexKind};
 
 /// Smallest share of a message's cost on random cpus that a placement has to save: the margin of `try`, which a program that only talks would

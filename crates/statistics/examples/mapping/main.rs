@@ -1,6 +1,6 @@
 //! Measures how good and how fast the mapping of threads onto cpus is: against the best of long annealing.
 //!
-//! cargo run --release -p corewise-model --example talk_mapping [MOVES OF ANNEALING [FIRST SEED]]
+//! cargo run --release -p corewise-statistics --example mapping [MOVES OF ANNEALING [FIRST SEED]]
 
 mod quality;
 

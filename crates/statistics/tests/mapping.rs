@@ -1,10 +1,10 @@
 //! How good the mapping of threads onto cpus is: the optimum of small problems, and close to the best that is known of larger ones.
 
-#[path = "../examples/talk_mapping/quality.rs"]
+#[path = "../examples/mapping/quality.rs"]
 #[allow(dead_code, reason = "the example uses all of it")]
 mod quality;
 
-use corewise_model::talk::mapping::MappingProblem;
+use corewise_statistics::mapping::MappingProblem;
 use corewise_testing::count_cases;
 use quality::{TalkShape, build_problem};
 

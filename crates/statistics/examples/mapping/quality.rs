@@ -2,7 +2,7 @@
 
 use corewise_machine::random::RandomGenerator;
 
-use corewise_model::talk::mapping::MappingProblem;
+use corewise_statistics::mapping::MappingProblem;
 
 /// Kinds of graphs that programs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
