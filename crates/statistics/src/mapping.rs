@@ -8,10 +8,11 @@ use corewise_machine::random::RandomGenerator;
 
 /// Seed of the search.
 const SEED: u64 = 0x7a1c;
-/// Number of table cells that the search may touch for each thread, up to [`FEW_THREADS`]: about 20 ms for these. More threads get more.
+/// Number of table cells that the search may touch for each thread, up to [`FEW_THREADS`]: 20 ms for these if no load is
+/// known, and 150 ms if it is. More threads get more.
 const STEPS: u64 = 400_000;
 const FEW_THREADS: usize = 64;
-/// Largest number of table cells: about 0.2 s.
+/// Largest number of table cells: about 2 s.
 const MOST_STEPS: u64 = 200_000_000;
 /// A greedy start that leaves out weak talk: less than this share of the strongest of either thread. Otherwise it puts groups beside each other
 /// that hardly talk, though there is room.

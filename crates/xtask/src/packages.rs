@@ -10,8 +10,9 @@ use xtask::{cargo_command, read_output, repository_root};
 use crate::setup::WINDOWS;
 
 /// Each shipped crate, and our crates that it may use.
-const MAY_USE: [(&str, &[&str]); 12] = [
+const MAY_USE: [(&str, &[&str]); 13] = [
     ("entry", &[]),
+    ("fourier", &[]),
     ("machine", &[]),
     ("statistics", &["machine"]),
     ("model", &["machine", "statistics"]),
@@ -20,7 +21,7 @@ const MAY_USE: [(&str, &[&str]); 12] = [
     ("library-c", &["library"]),
     ("lab", &["machine", "model", "statistics", "sys"]),
     ("keep", &["machine", "model", "sys"]),
-    ("work", &["machine", "model", "sys"]),
+    ("work", &["fourier", "machine", "model", "sys"]),
     ("store", &["machine", "model", "sys"]),
     ("cli", &["entry", "machine", "model", "statistics", "sys", "lab", "keep", "work", "store"]),
 ];

@@ -2,8 +2,7 @@
 
 use std::f32::consts::PI;
 
-use rustfft::Fft;
-use rustfft::num_complex::Complex;
+use corewise_fourier::{Complex, Fft};
 
 use super::plane::BandedPlane;
 use super::planes::{ImagePlanes, TeamMember};

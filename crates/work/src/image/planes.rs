@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftPlanner};
+use corewise_fourier::{Complex, Fft, plan_transforms};
 
 use super::picture::GreyPicture;
 use super::plane::BandedPlane;
@@ -61,9 +60,7 @@ pub struct ImageTransforms {
 impl ImageTransforms {
     /// Plans the transforms for images of a size.
     pub fn new(width: usize, height: usize) -> Self {
-        let mut planner = FftPlanner::new();
-        let mut both = |length| [planner.plan_fft_forward(length), planner.plan_fft_inverse(length)];
-        Self { rows: both(width), columns: both(height) }
+        Self { rows: plan_transforms(width), columns: plan_transforms(height) }
     }
 }
 

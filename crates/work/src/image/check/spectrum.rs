@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use rustfft::num_complex::Complex;
+use corewise_fourier::Complex;
 
 use super::super::fourier::{LOW_PASS_SIGMA, through_spectrum};
 use super::super::picture::GreyPicture;
