@@ -1,5 +1,5 @@
-//! Fourier transforms of single precision: rustfft's, which are generic and large, so that they are compiled in a crate that asks for them by
-//! type. This is that crate, once for all that use it.
+//! Fourier transforms of single precision, by rustfft. Its transforms are generic, and many: they are compiled in the crate that asks for a type,
+//! which takes longer than all else in `work`. This crate asks once.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Statistics of experiments: what blocks of runs prove, how often that is wrong, and simulations with known truths.
 //!
-//! Pure functions of numbers: no artifact, no machine. Two more that compute for long are here: who woke whom, and where threads should be.
-//! Small, and optimised more than other crates for tests, which wait for it.
+//! Pure functions of numbers: no artifact, no machine. [`wakers`] and [`mapping`] are here because they compute for long: this crate is small,
+//! and optimised more than others for tests, which wait for it.
 #![forbid(unsafe_code)]
 
 pub mod blocks;

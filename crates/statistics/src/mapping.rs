@@ -8,8 +8,8 @@ use corewise_machine::random::RandomGenerator;
 
 /// Seed of the search.
 const SEED: u64 = 0x7a1c;
-/// Number of table cells that the search may touch for each thread, up to [`FEW_THREADS`]: 20 ms for these if no load is
-/// known, and 150 ms if it is. More threads get more.
+/// Number of table cells that the search may touch for each thread, up to [`FEW_THREADS`]: 30 to 150 ms for these. More threads
+/// get more.
 const STEPS: u64 = 400_000;
 const FEW_THREADS: usize = 64;
 /// Largest number of table cells: about 2 s.

@@ -34,6 +34,15 @@ const MAX_LIBRARY_PACKAGES: usize = 12;
 /// The systems for which the packages are counted.
 const LIBRARY_TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", WINDOWS];
 
+/// Returns the names of the shipped packages.
+pub fn shipped_names() -> impl Iterator<Item = String> {
+    MAY_USE.iter().map(|(folder, _)| match *folder {
+        "library" => LIBRARY.to_owned(),
+        "library-c" => format!("{LIBRARY}-c"),
+        folder => format!("{LIBRARY}-{folder}"),
+    })
+}
+
 /// Checks the manifests of all crates; returns false if an arrow points up or the library has grown, after printing it.
 pub fn check_manifests() -> Result<bool> {
     let mut faults = Vec::new();

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use xtask::{cargo_command, read_output, repository_root, run_command};
 
+use crate::packages;
 use crate::setup::WINDOWS;
 
 /// `sys`, the first instructions, and crates that are not shipped.
@@ -14,21 +15,6 @@ const MAY: [&str; 5] = ["crates/entry/", "crates/sys/", "crates/compare/", "crat
 const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "cfg(unix", "cfg(windows"];
 /// Forbidden beginnings of strings that are paths, which are strings without white space.
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
-/// Packages that are compiled for Windows.
-const SHIPPED: [&str; 11] = [
-    "corewise",
-    "corewise-c",
-    "corewise-cli",
-    "corewise-entry",
-    "corewise-keep",
-    "corewise-lab",
-    "corewise-machine",
-    "corewise-model",
-    "corewise-statistics",
-    "corewise-store",
-    "corewise-work",
-];
-
 /// Checks all shipped files; returns false if one names a system, after printing it.
 pub fn check_platform_names() -> Result<bool> {
     let files = read_output(
@@ -52,10 +38,10 @@ pub fn check_platform_names() -> Result<bool> {
 
 /// Lints the shipped packages as they are compiled for Windows, and their unit tests.
 pub fn lint_windows() -> Result<()> {
-    let packages = SHIPPED.iter().flat_map(|name| ["--package", name]);
+    let packages: Vec<String> = packages::shipped_names().flat_map(|name| ["--package".to_owned(), name]).collect();
     for profile in ["dev", "test"] {
         let mut clippy = cargo_command();
-        clippy.args(["clippy", "--lib", "--bins", "--profile", profile, "--target", WINDOWS]).args(packages.clone());
+        clippy.args(["clippy", "--lib", "--bins", "--profile", profile, "--target", WINDOWS]).args(&packages);
         run_command(clippy.args(["--", "-D", "warnings"]))?;
     }
     // As for a library that only places threads.

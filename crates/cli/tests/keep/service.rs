@@ -14,7 +14,7 @@ fn a_service_manager_gets_every_state() {
     stage.add();
     let path = stage.place.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
-    let mut daemon = RunningActor(stage.command(&["run"]).env("NOTIFY_SOCKET", &path).spawn().unwrap());
+    let mut daemon = stage.begin_loop(stage.command(&["run"]).env("NOTIFY_SOCKET", &path));
     let next = |expected: &str| loop {
         let mut buffer = [0; 128];
         let length = socket.recv(&mut buffer).unwrap();

@@ -1,5 +1,6 @@
 //! A place with rules and a program of its own, and the loop that runs there.
 
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -17,6 +18,8 @@ pub struct KeepStage {
     pub rules: PathBuf,
     pub all: CpuSet,
     pub one: CpuSet,
+    /// Numbers of the processes of its loops.
+    loops: RefCell<Vec<u32>>,
 }
 
 /// A process that ends with the test.
@@ -45,7 +48,7 @@ impl KeepStage {
         let copied = Command::new("cp").args([text(&sleep.stdout).trim(), program.to_str().unwrap()]).status();
         assert!(copied.unwrap().success());
         let one = CpuSet::from_cpu(all.highest().unwrap());
-        Some(Self { place, program, rules, all, one })
+        Some(Self { place, program, rules, all, one, loops: RefCell::default() })
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
@@ -88,9 +91,15 @@ impl KeepStage {
         self.daemon_with(&[])
     }
 
+    /// Starts a loop; what it leaves is this stage's.
+    pub fn begin_loop(&self, command: &mut Command) -> RunningActor {
+        let child = command.spawn().unwrap();
+        self.loops.borrow_mut().push(child.id());
+        RunningActor(child)
+    }
+
     pub fn daemon_with(&self, options: &[&str]) -> RunningActor {
-        let child = self.command(&[&["run"], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
-        let daemon = RunningActor(child);
+        let daemon = self.begin_loop(self.command(&[&["run"], options].concat()).stderr(Stdio::piped()));
         wait_for("the loop", || self.said(&[]).contains("processes are seen").then_some(()));
         daemon
     }
@@ -115,7 +124,7 @@ impl KeepStage {
         for (name, value) in daemon.get_envs() {
             value.map(|value| command.env(name, value));
         }
-        let running = RunningActor(command.stderr(Stdio::piped()).spawn().unwrap());
+        let running = self.begin_loop(command.stderr(Stdio::piped()));
         wait_for("the loop", || self.said(&[]).contains("processes are seen").then_some(()));
         Some(running)
     }
@@ -133,13 +142,15 @@ impl KeepStage {
         log
     }
 
-    /// Nothing is left to undo. Instances of ftrace are the whole machine's: one may be of another test, which killed its loop.
+    /// Nothing of this stage is left to undo. Instances of ftrace are the whole machine's: another test may just have killed its loop.
     pub fn assert_nothing_left(&self) {
         let undo = self.corewise(&["undo"]).output().unwrap();
-        let said = text(&undo.stdout);
-        let mut changes = said.lines().filter(|line| line.starts_with(' ')).peekable();
-        let is_of_others =
-            changes.peek().is_some() && changes.all(|line| line.contains("the ftrace instance corewise-"));
-        assert!(said.starts_with("Nothing to undo") || is_of_others, "{said}");
+        let (said, loops) = (text(&undo.stdout), self.loops.borrow());
+        let is_of_others = |line: &str| {
+            line.contains("the ftrace instance corewise-") && !loops.iter().any(|id| line.contains(&format!("-{id}-")))
+        };
+        let mut changes = said.lines().filter(|line| line.starts_with("  ")).peekable();
+        let are_of_others = changes.peek().is_some() && changes.all(is_of_others);
+        assert!(said.starts_with("Nothing to undo") || are_of_others, "{said}");
     }
 }
