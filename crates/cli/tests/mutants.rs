@@ -346,9 +346,11 @@ fn a_page_is_unpacked_and_looked_through_within_limits() {
 #[test]
 fn mutated_recordings_of_stalls_are_replayed_or_refused() {
     use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+    use std::io::{BufReader, Write as _};
     let place = TestPlace::new();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/stalls-fx-8150.json.gz");
-    let mut document: Value = serde_json::from_reader(GzDecoder::new(fs::File::open(file).unwrap())).unwrap();
+    let mut document: Value =
+        serde_json::from_reader(BufReader::new(GzDecoder::new(fs::File::open(file).unwrap()))).unwrap();
     shorten(&mut document);
     let shapes = pointers(&document);
     let mut random = RandomGenerator::new(3);
@@ -356,7 +358,7 @@ fn mutated_recordings_of_stalls_are_replayed_or_refused() {
     for _ in 0..mutants() / 2 {
         let mutant = mutated(&document, &shapes, &mut random);
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        serde_json::to_writer(&mut packed, &mutant).unwrap();
+        packed.write_all(&serde_json::to_vec(&mutant).unwrap()).unwrap();
         fs::write(place.path().join("mutant.json.gz"), packed.finish().unwrap()).unwrap();
         let (status, output) = run(&place, &["tail", "--replay", "mutant.json.gz"]);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -117,7 +117,7 @@ fn replayed(change: impl Fn(&mut Value)) -> Vec<u8> {
     let mut document = serde_json::from_str(&json).unwrap();
     change(&mut document);
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    serde_json::to_writer(&mut packed, &document).unwrap();
+    packed.write_all(&serde_json::to_vec(&document).unwrap()).unwrap();
     packed.finish().unwrap()
 }
 

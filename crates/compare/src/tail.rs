@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use corewise_model::Survey;
-use corewise_model::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_sys::affinity;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 use serde_json::Value;

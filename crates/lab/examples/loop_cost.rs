@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use corewise_lab::probe::stalls::VisitStalls;
 use corewise_lab::probe::tail::time_pieces;
 use corewise_lab::probe::work::SpinWork;
-use corewise_model::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_statistics::order::quantile;
 use corewise_sys::affinity;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};

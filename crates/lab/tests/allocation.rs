@@ -6,7 +6,7 @@ use allocation_counter::measure;
 use corewise_lab::probe::stalls::VisitStalls;
 use corewise_lab::probe::tail::time_pieces;
 use corewise_lab::probe::work::{ComputeWork, MemoryWork, SpinWork, SyscallWork, WorkPiece};
-use corewise_model::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 
 /// How long each kind of work is timed, in ticks of some clock: a few milliseconds.

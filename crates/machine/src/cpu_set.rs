@@ -214,7 +214,11 @@ impl CpuSet {
 
     /// Returns true if every cpu of this set is in the other.
     pub fn is_subset(&self, other: &Self) -> bool {
-        self == other || self.shared_runs(other).eq(self.runs.iter().copied())
+        let holds = |(first, last): &(u32, u32)| {
+            let at = other.runs.partition_point(|(_, end)| end < first);
+            other.runs.get(at).is_some_and(|(begin, end)| begin <= first && last <= end)
+        };
+        self == other || self.runs.iter().all(holds)
     }
 
     /// Returns true if the sets have no cpu in common.
@@ -320,13 +324,13 @@ impl CpuSet {
                 nibbles.push(digit.to_digit(16).ok_or(CpuSetError::NotHexadecimal { found: digit })?);
             }
         }
-        let bits =
-            nibbles.iter().rev().zip((0_u64..).step_by(4)).flat_map(|(nibble, place)| {
-                (0..4).filter(move |bit| nibble & (1 << bit) != 0).map(move |bit| place + bit)
-            });
-        let number =
-            |cpu| if cpu > u64::from(MAXIMUM_CPU) { Err(CpuSetError::TooLarge { cpu }) } else { Ok(cpu as u32) };
-        bits.map(number).collect()
+        let too_high = nibbles.len().saturating_sub(MAXIMUM_CPU as usize / 4 + 1);
+        if let Some(lowest) = nibbles[..too_high].iter().rposition(|nibble| *nibble != 0) {
+            let cpu = (nibbles.len() - 1 - lowest) as u64 * 4 + u64::from(nibbles[lowest].trailing_zeros());
+            return Err(CpuSetError::TooLarge { cpu });
+        }
+        let word = |nibbles: &[u32]| nibbles.iter().fold(0, |word, nibble| word << 4 | u64::from(*nibble));
+        Ok(Self::from_words(&nibbles[too_high..].rchunks(16).map(word).collect::<Vec<_>>()))
     }
 
     /// Formats the mask in hexadecimal without prefix or commas, as `taskset` and `start /affinity` take it; "0" if empty.
@@ -401,9 +405,14 @@ impl FromIterator<u32> for CpuSet {
 
 impl Extend<u32> for CpuSet {
     fn extend<I: IntoIterator<Item = u32>>(&mut self, cpus: I) {
+        let mut runs = self.runs.to_vec();
         for cpu in cpus {
-            self.insert(cpu);
+            match runs.last_mut() {
+                Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+                _ => runs.push((cpu, cpu)),
+            }
         }
+        *self = Self::from_runs(runs);
     }
 }
 

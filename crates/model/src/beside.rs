@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use follower::ProgramFollower;
 
 use crate::attribution::{StallCause, StallPart};
-use crate::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 
 /// Interruptions of a program, by the kernel's events.
 ///

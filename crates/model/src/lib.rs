@@ -18,7 +18,6 @@ pub mod experiment_record;
 pub mod finding;
 pub mod fleet;
 pub mod forecast;
-pub mod histogram;
 pub mod interrupt_findings;
 pub mod keep;
 pub mod links;

@@ -13,7 +13,6 @@ mod pair;
 pub mod pair_spread;
 pub mod predict;
 mod rows;
-pub mod shrinkage;
 pub mod structure;
 mod talk_way;
 

@@ -13,7 +13,6 @@ use corewise_machine::thread::ThreadUse;
 use crate::Survey;
 use crate::artifact::ArtifactOrigin;
 use crate::clock::ClockRecord;
-use crate::histogram::TickHistogram;
 use crate::links::{CpuRelation, LinkFindings, LinkMap, LinkPair};
 use crate::survey::{
     CoreFrequency, CpuObservation, CpuRound, FrequencySource, ProbeWork, SurveyProvenance, SurveyScope, TailSummary,
@@ -21,6 +20,7 @@ use crate::survey::{
 };
 use crate::trial::{Experiment, Trial, TrialDesign};
 use corewise_statistics::experiment::ExperimentStanding;
+use corewise_statistics::histogram::TickHistogram;
 pub use fleet::{FleetWorld, SimulatedFleet};
 pub use session::{SimulatedSession, simulate_session};
 pub use slots::{SimulatedLoad, SimulatedSlots, SlotsWorld, simulate_slots};

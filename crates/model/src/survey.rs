@@ -14,9 +14,9 @@ pub mod devices;
 use crate::artifact::{Artifact as _, ArtifactOrigin, check_numbers};
 use crate::attribution::{CpuStalls, RecordingPerturbation, divide_stalls, measure_perturbation, settle_visits};
 use crate::clock::ClockRecord;
-use crate::histogram::TickHistogram;
 use crate::links::LinkFindings;
 use crate::stall::{CauseSurroundings, Stall, StallVisit};
+use corewise_statistics::histogram::TickHistogram;
 use corewise_statistics::period;
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.

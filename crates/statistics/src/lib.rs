@@ -4,9 +4,11 @@
 //! and optimised more than others for tests, which wait for it.
 #![forbid(unsafe_code)]
 
+pub mod additive;
 pub mod blocks;
 pub mod discoveries;
 pub mod experiment;
+pub mod histogram;
 pub mod mapping;
 pub mod normal;
 pub mod order;
@@ -15,6 +17,7 @@ pub mod period;
 pub mod quantity;
 pub mod runs;
 pub mod session;
+pub mod shrinkage;
 pub mod signs;
 pub mod simulate;
 pub mod student;

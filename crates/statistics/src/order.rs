@@ -19,12 +19,15 @@ pub fn median(values: &[f64]) -> f64 {
 /// Returns the quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996); NaN without
 /// values. NaN values are left out.
 pub fn quantile(values: &[f64], at: f64) -> f64 {
-    let sorted = sort_values(values);
-    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let mut known = list_known(values);
+    let Some(last) = known.len().checked_sub(1) else { return f64::NAN };
     let place = at.clamp(0.0, 1.0) * last as f64;
-    let (low, share) = (place.floor() as usize, place.fract());
-    let high = (low + 1).min(last);
-    sorted[low] + (sorted[high] - sorted[low]) * share
+    let (place, share) = (place.floor() as usize, place.fract());
+    let (_, low, above) = known.select_nth_unstable_by(place, f64::total_cmp);
+    match above.iter().copied().min_by(f64::total_cmp) {
+        Some(high) if share > 0.0 => *low + (high - *low) * share,
+        _ => *low,
+    }
 }
 
 /// Returns the quantile of rising values with weights, each value in the middle of its weight, by linear interpolation
@@ -101,9 +104,13 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
 const EXACT: usize = 500;
 
 fn sort_values(values: &[f64]) -> Vec<f64> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    let mut sorted = list_known(values);
     sorted.sort_by(f64::total_cmp);
     sorted
+}
+
+fn list_known(values: &[f64]) -> Vec<f64> {
+    values.iter().copied().filter(|value| !value.is_nan()).collect()
 }
 
 /// Returns true if two intervals are disjoint.
@@ -126,6 +133,7 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
         assert_eq!(quantile(&[10.0, 20.0, 30.0, 40.0, 50.0], 0.9), 46.0);
+        assert_eq!(median(&[f64::INFINITY, 2.0, 1.0]), 2.0, "no value is between it and the next");
         assert!(median(&[]).is_nan());
         assert_eq!(median(&[f64::NAN, 7.0]), 7.0);
     }

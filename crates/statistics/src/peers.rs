@@ -219,13 +219,19 @@ fn round_probability(sorted: &[f64], own: Option<f64>, value: f64, margin: f64, 
 /// is compared with the same one of its peers, since disturbances are on one side.
 fn probability_among(sorted: &[f64], own: Option<f64>, value: f64, margin: f64, side: PeerSide) -> f64 {
     let own = own.as_slice();
-    let share = |side: PeerSide| {
-        let extreme = count_extreme(sorted, value, margin, side) - count_extreme(own, value, margin, side);
-        (1 + extreme) as f64 / (1 + sorted.len() - own.len()) as f64
-    };
+    let count = |side: PeerSide| count_extreme(sorted, value, margin, side) - count_extreme(own, value, margin, side);
+    let others = sorted.len() - own.len();
+    let share = |extreme: usize| (1 + extreme) as f64 / (1 + others) as f64;
     match side {
-        PeerSide::Worse | PeerSide::Better => share(side),
-        PeerSide::Either => (2.0 * share(PeerSide::Worse).min(share(PeerSide::Better))).min(1.0),
+        PeerSide::Worse | PeerSide::Better => share(count(side)),
+        PeerSide::Either => {
+            let is_below = sorted.get(sorted.len() / 2).is_some_and(|middle| value < *middle);
+            let sides = [PeerSide::Worse, PeerSide::Better];
+            let (near, far) = (count(sides[usize::from(!is_below)]), || count(sides[usize::from(is_below)]));
+            // Each peer is on one side at least, unless the margin is negative, so a side with half of them or fewer is the smaller.
+            let smaller = if margin >= 0.0 && 2 * near <= others { near } else { near.min(far()) };
+            (2.0 * share(smaller)).min(1.0)
+        }
     }
 }
 
@@ -273,4 +279,28 @@ pub fn log_mean(logs: &[f64]) -> f64 {
         return if logs.is_empty() { 0.0 } else { most };
     }
     most + (logs.iter().map(|log| (log - most).exp()).sum::<f64>() / logs.len() as f64).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_machine::random::RandomGenerator;
+
+    use super::*;
+
+    /// Values of few digits, so that many are equal.
+    #[test]
+    fn of_either_side_it_is_twice_the_smaller_one() {
+        let mut random = RandomGenerator::new(3);
+        for _ in 0..2_000 {
+            let mut draw = || random.next_below(12) as f64 - 4.0;
+            let mut sorted: Vec<f64> = (0..9).map(|_| draw()).collect();
+            sorted.sort_by(f64::total_cmp);
+            let (value, margin) = (draw(), draw() / 4.0);
+            for own in [None, Some(sorted[4])] {
+                let probability = |side| probability_among(&sorted, own, value, margin, side);
+                let smaller = probability(PeerSide::Worse).min(probability(PeerSide::Better));
+                assert_eq!(probability(PeerSide::Either), (2.0 * smaller).min(1.0), "{sorted:?} {value} {margin}");
+            }
+        }
+    }
 }

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use corewise_machine::random::RandomGenerator;
-use corewise_model::histogram::TickHistogram;
 use corewise_model::metric_line::MetricLine;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 use corewise_sys::open_files::OpenFiles;
 

@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_model::histogram::TickHistogram;
 use corewise_model::metric_line::MetricLine;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 use corewise_sys::work::{ADDITIONS_PER_TURN, dependent_additions};
 

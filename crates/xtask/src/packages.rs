@@ -21,7 +21,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("library-c", &["library"]),
     ("lab", &["machine", "model", "statistics", "sys"]),
     ("keep", &["machine", "model", "sys"]),
-    ("work", &["fourier", "machine", "model", "sys"]),
+    ("work", &["fourier", "machine", "model", "statistics", "sys"]),
     ("store", &["machine", "model", "sys"]),
     ("cli", &["entry", "machine", "model", "statistics", "sys", "lab", "keep", "work", "store"]),
 ];

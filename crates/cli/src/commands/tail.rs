@@ -12,9 +12,9 @@ use std::path::Path;
 
 use corewise_lab::session::seed_from_clock;
 use corewise_lab::survey::{SurveyPlan, SurveyResult, TailPlan, survey_stalls};
-use corewise_model::histogram::{LogInterval, format_hlog};
 use corewise_model::survey::SurveyRecording;
 use corewise_model::{Artifact as _, Survey};
+use corewise_statistics::histogram::{LogInterval, format_hlog};
 use corewise_sys::output;
 
 use crate::app::artifact;

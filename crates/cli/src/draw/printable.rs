@@ -17,6 +17,10 @@ const MOST_MARKS: usize = 4;
 /// Unicode 17 gives no glyph (Default_Ignorable_Code_Point, among them variation selectors and fillers),
 /// noncharacters, and planes without characters.
 pub fn is_hidden(character: char) -> bool {
+    // Most are of ASCII.
+    if character.is_ascii() {
+        return character.is_ascii_control();
+    }
     character.is_control()
         || character as u32 & 0xfffe == 0xfffe
         || matches!(character,

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use corewise_model::histogram::TickHistogram;
 use corewise_model::survey::WorkKind;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 
 use super::stalls::VisitStalls;

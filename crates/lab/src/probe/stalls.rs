@@ -1,7 +1,7 @@
 //! Stalls recorded by the timing loop in preallocated memory, with the thread's own accounting.
 
-use corewise_model::histogram::TickHistogram;
 use corewise_model::stall::Stall;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_sys::clock::{ClockTranslation, TickSource};
 use corewise_sys::thread::ThreadGlance;
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use corewise_machine::Gap;
-use corewise_model::histogram::TickHistogram;
 use corewise_model::stall;
 use corewise_model::survey::{CoreFrequency, CpuRound, FrequencySource, TailSummary, WorkKind};
+use corewise_statistics::histogram::TickHistogram;
 use corewise_sys::affinity;
 use corewise_sys::clock::{ClockSource, ClockTranslation, TickClock, TickSource};
 use corewise_sys::counters::CycleCounter;

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use corewise_machine::{CpuSet, Gap, Machine};
-use corewise_model::histogram::TickHistogram;
 use corewise_model::stall::{CauseSurroundings, StallVisit};
 use corewise_model::survey::{CpuObservation, ProbeWork, StallWatch, SurveyScope, WorkKind};
+use corewise_statistics::histogram::TickHistogram;
 use corewise_statistics::order::median;
 use corewise_sys::clock::TickClock;
 use corewise_sys::counts::{CountKind, KernelCounts};

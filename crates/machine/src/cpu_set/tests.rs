@@ -41,6 +41,10 @@ fn masks_of_kernel_and_people_are_read() {
     assert_eq!(mask("1,00000000,00000003"), list("0,1,64"));
     assert_eq!(mask("1,3"), list("0,1,32"));
     assert!(CpuSet::parse_mask("0xg").is_err());
+    let zeros = "0".repeat(MAXIMUM_CPU as usize / 4);
+    assert_eq!(mask(&format!("00008{zeros}")), CpuSet::from_cpu(MAXIMUM_CPU));
+    let too_large = CpuSetError::TooLarge { cpu: u64::from(MAXIMUM_CPU) + 2 };
+    assert_eq!(CpuSet::parse_mask(&format!("1620{zeros}")), Err(too_large));
 }
 
 #[test]
@@ -79,5 +83,6 @@ proptest! {
         prop_assert_eq!(x.union(&y), a.union(&b).copied().collect());
         prop_assert_eq!(x.intersection(&y), a.intersection(&b).copied().collect());
         prop_assert_eq!(x.is_subset(&y), a.is_subset(&b));
+        prop_assert!(x.intersection(&y).is_subset(&y) && x.is_subset(&x.union(&y)));
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::senders::InterruptSender;
 use super::{CausePhase, DividedStall, DividedVisit, StallCause, StallPart};
-use crate::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_statistics::period;
 
 /// Stalls of one cpu.

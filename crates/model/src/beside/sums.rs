@@ -10,7 +10,7 @@ use super::{
     ProgramInterruption, WatchCost,
 };
 use crate::attribution::StallCause;
-use crate::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 
 /// Number of longest interruptions to keep.
 const WORST: usize = 10;

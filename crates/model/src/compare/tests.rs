@@ -9,10 +9,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Survey;
-use crate::histogram::TickHistogram;
 use crate::links::{LinkFindings, LinkPair};
 use crate::simulate::{self, CpuTruth, MachineNoise};
 use crate::survey::{CoreFrequency, CpuObservation, CpuRound, FrequencySource, TailSummary};
+use corewise_statistics::histogram::TickHistogram;
 
 /// What one round of one cpu shows.
 #[derive(Clone, Copy, Debug)]

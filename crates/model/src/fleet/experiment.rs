@@ -5,7 +5,6 @@
 
 mod artifact;
 mod conclude;
-mod differences;
 mod plan;
 mod proofs;
 mod settings;
@@ -27,7 +26,6 @@ pub use conclude::{
     conclude_fleet_experiment,
 };
 use corewise_statistics::experiment::{BlockRun, GuardVerdict, JudgingPolicy, RunBlock};
-pub use differences::EffectSpread;
 pub use plan::PlannedVisit;
 pub use settings::{SettingGroup, SettingSplit};
 

@@ -2,17 +2,14 @@
 //!
 //! The logarithm of a cost is that of its block (pairs of cores that are equal in the topology) plus an offset for each
 //! of the two cores. The offset is the core's distance from its cache's way out. Both are shrunk: the block towards the
-//! others of its relation in its packages, the core towards zero ([`super::shrinkage`]).
+//! others of its relation in its packages, the core towards zero ([`AdditiveFit`]).
 
 use std::collections::BTreeMap;
 
-use super::shrinkage::{FAR_OUT, MeanShrinkage};
 use super::structure::{BlockFamily, CoreBlock, CpuStructure};
 use super::{CostMatrix, CpuRelation};
-use corewise_statistics::order::{median, median_deviation};
-
-/// Alternations of fitting blocks and cores; the changes fall below a tenth of a percent long before.
-const TURNS: usize = 12;
+use corewise_statistics::additive::{AdditiveFit, PairValue};
+use corewise_statistics::order::median;
 
 /// Minimum share of a block's pairs in which the same way is the dearer one; otherwise the dearer way is unknown.
 const ONE_WAY: f64 = 0.9;
@@ -31,13 +28,6 @@ pub struct CostPredictor<'a> {
 /// A measured pair: two places, and its cost in nanoseconds.
 pub type MeasuredPair = (usize, usize, f64);
 
-/// A measured pair for the fit: its cores, its block, and the logarithm of the cost.
-struct PairPoint {
-    cores: [usize; 2],
-    block: CoreBlock,
-    log: f64,
-}
-
 impl<'a> CostPredictor<'a> {
     /// Fits measured pairs: places and costs in nanoseconds.
     pub fn fit_pairs(structure: &'a CpuStructure, seen: &[MeasuredPair]) -> Self {
@@ -46,20 +36,27 @@ impl<'a> CostPredictor<'a> {
         for &(i, j, cost) in seen.iter().filter(|(_, _, cost)| *cost > 0.0) {
             let (a, b) = (structure.core_at(i), structure.core_at(j));
             measured.entry((a.min(b), a.max(b))).or_default().push(cost);
-            points.push(PairPoint { cores: [a, b], block: structure.block_between(i, j), log: cost.ln() });
+            points.push((structure.block_between(i, j), (a != b).then_some([a, b]), cost.ln()));
         }
-        let mut fit = Self {
+        let blocks = sort_distinct(points.iter().map(|(block, _, _)| *block));
+        let families = sort_distinct(blocks.iter().map(CoreBlock::block_family));
+        let number = |block| blocks.binary_search(block).expect("it is one of the blocks of these points");
+        let values = points.iter().map(|(block, members, value)| PairValue {
+            block: number(block),
+            members: *members,
+            value: *value,
+        });
+        let family =
+            |block: &CoreBlock| families.binary_search(&block.block_family()).expect("it is one of their families");
+        let family_of: Vec<usize> = blocks.iter().map(family).collect();
+        let fit = AdditiveFit::fit_values(&values.collect::<Vec<_>>(), &family_of, structure.cores.len());
+        Self {
             structure,
-            blocks: BTreeMap::new(),
-            families: BTreeMap::new(),
-            cores: vec![0.0; structure.cores.len()],
+            blocks: blocks.into_iter().zip(fit.blocks).collect(),
+            families: families.into_iter().zip(fit.families).collect(),
+            cores: fit.members,
             measured: measured.into_iter().map(|(cores, costs)| (cores, median(&costs))).collect(),
-        };
-        for _ in 0..TURNS {
-            fit.fit_blocks(&points);
-            fit.fit_cores(&points);
         }
-        fit
     }
 
     /// Returns the cost of a pair of places in nanoseconds; NaN if nothing like it was measured.
@@ -98,43 +95,14 @@ impl<'a> CostPredictor<'a> {
     fn of_cores(&self, relation: CpuRelation, a: usize, b: usize) -> f64 {
         if relation == CpuRelation::SameCore { 0.0 } else { self.cores[a] + self.cores[b] }
     }
+}
 
-    fn fit_blocks(&mut self, points: &[PairPoint]) {
-        let mut rests = BTreeMap::<CoreBlock, Vec<f64>>::new();
-        for point in points {
-            let rest = point.log - self.of_cores(point.block.relation, point.cores[0], point.cores[1]);
-            rests.entry(point.block).or_default().push(rest);
-        }
-        let mut alike = BTreeMap::<_, Vec<&Vec<f64>>>::new();
-        for (block, rests) in &rests {
-            alike.entry(block.block_family()).or_default().push(rests);
-        }
-        let families: BTreeMap<BlockFamily, MeanShrinkage> =
-            alike.into_iter().map(|(family, blocks)| (family, MeanShrinkage::from_groups(&blocks, 0.0))).collect();
-        self.blocks =
-            rests.iter().map(|(block, rests)| (*block, families[&block.block_family()].shrink_mean(rests))).collect();
-        self.families = families.into_iter().map(|(family, shrinkage)| (family, shrinkage.mean)).collect();
-    }
-
-    fn fit_cores(&mut self, points: &[PairPoint]) {
-        let between: Vec<&PairPoint> = points.iter().filter(|point| point.cores[0] != point.cores[1]).collect();
-        let rest = |point: &&PairPoint| {
-            let [a, b] = point.cores;
-            point.log - self.blocks[&point.block] - self.of_cores(point.block.relation, a, b)
-        };
-        let rests: Vec<f64> = between.iter().map(rest).collect();
-        let limit = FAR_OUT * median_deviation(&rests);
-        let mut of_core = vec![Vec::new(); self.cores.len()];
-        for (point, rest) in between.iter().zip(&rests) {
-            for core in point.cores {
-                of_core[core].push(rest.clamp(-limit, limit) + self.cores[core]);
-            }
-        }
-        let seen: Vec<&Vec<f64>> = of_core.iter().filter(|rests| !rests.is_empty()).collect();
-        let shrinkage = MeanShrinkage::from_groups(&seen, 0.0).towards_zero();
-        let of = |rests: &Vec<f64>| if rests.is_empty() { 0.0 } else { shrinkage.shrink_mean(rests) };
-        self.cores = of_core.iter().map(of).collect();
-    }
+/// Returns the values sorted, each once.
+fn sort_distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut sorted: Vec<T> = values.collect();
+    sorted.sort();
+    sorted.dedup();
+    sorted
 }
 
 /// Splits predictions by way in blocks with two costs, since the mean of 20 and 200 is the cost of neither way. If most

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::{CpuSet, Machine};
+use corewise_statistics::shrinkage::MeanShrinkage;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::links::pair_spread::PAIR_LUCK;
-use crate::links::shrinkage::MeanShrinkage;
 use crate::links::{CpuRelation, CpuRelationTable, LinkMap, LinkPair, TalkWay};
 
 /// Share of the cheapest pair's cost that a message between two threads on one cpu has.

@@ -1,7 +1,7 @@
 //! Percentiles of all cpus in one picture: the duration of pieces, by the share of pieces that took no longer.
 
 use corewise_machine::CpuSet;
-use corewise_model::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 use corewise_statistics::order;
 
 use crate::draw::latency::cpu_label;

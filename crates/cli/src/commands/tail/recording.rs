@@ -1,7 +1,7 @@
 //! Recordings of stalls with the kernel's events: JSON, packed by gzip.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
+use std::io::{self, BufReader, BufWriter, ErrorKind, IntoInnerError, Write as _};
 use std::path::Path;
 
 use corewise_machine::suggested_command;
@@ -50,8 +50,13 @@ pub fn write_recording(file: File, recording: &SurveyRecording) -> Result<(), Co
     let failed = |error: &dyn std::fmt::Display| {
         CommandFailure::unavailable_error(format!("cannot write the recording: {error}"))
     };
-    let mut packed = WeighedJson::new(GzEncoder::new(BufWriter::new(file), Compression::fast()));
-    serde_json::to_writer(&mut packed, &WrittenRecording { schema: SCHEMA, recording }).map_err(|error| {
+    // The packer takes a microsecond for each write, however short, and JSON is written word by word.
+    let packer = GzEncoder::new(BufWriter::new(file), Compression::fast());
+    let mut buffer = BufWriter::new(WeighedJson::new(packer));
+    let written = serde_json::to_writer(&mut buffer, &WrittenRecording { schema: SCHEMA, recording });
+    let packed =
+        written.map_err(io::Error::from).and_then(|()| buffer.into_inner().map_err(IntoInnerError::into_error));
+    let packed = packed.map_err(|error| {
         failed(&error).with_hint("A shorter --budget, fewer --cpus or a higher --threshold makes a smaller recording.")
     })?;
     packed.into_inner().finish().and_then(|mut file| file.flush()).map_err(|error| failed(&error))

@@ -2,8 +2,8 @@
 
 use corewise_machine::CpuSet;
 use corewise_model::Survey;
-use corewise_model::histogram::TickHistogram;
 use corewise_model::survey::conclude::SurveyConclusions;
+use corewise_statistics::histogram::TickHistogram;
 
 use super::percentiles::draw_percentiles;
 use crate::draw::findings::compose_findings;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 use corewise_model::Survey;
 use corewise_model::attribution::{CauseSummary, CpuStalls, StallCause};
-use corewise_model::histogram::TickHistogram;
 use corewise_model::survey::StallWatch;
+use corewise_statistics::histogram::TickHistogram;
 
 use super::remarks::{describe_event_source, format_threshold};
 use crate::draw::grid::{GridColumn, TextGrid};

@@ -3,13 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::differences::{EffectSpread, NodeGains};
 use super::proofs::{judge_node, node_evidence, smallest_proof};
 use super::settings::{SettingSplit, find_splits};
 use super::{FleetExperiment, TriedNode, WorseGuard};
 use corewise_statistics::experiment::{
-    ArmVerdict, BaselineEffect, ExperimentDoubt, JudgingPolicy, NodeRuns, QuestionKind, UnitGain, UnitJudgement,
-    Verdict, find_pooled_carry_over, judge_runs, judge_units,
+    ArmVerdict, BaselineEffect, EffectSpread, ExperimentDoubt, JudgingPolicy, NodeGains, NodeRuns, QuestionKind,
+    UnitGain, UnitJudgement, Verdict, find_pooled_carry_over, judge_runs, judge_units,
 };
 
 /// Number of blocks of a node's first visit: enough to see the noise.

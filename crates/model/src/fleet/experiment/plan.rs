@@ -6,9 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::conclude::{FleetExperimentConclusions, conclude_fleet_experiment, judge_nodes};
-use super::differences::robust_noise;
 use super::{FIRST_BLOCKS, FleetExperiment, FleetVerdict, NodeArmConclusion, NodeConclusion, TriedNode};
-use corewise_statistics::experiment::{JudgingPolicy, NodeRuns, Verdict, fewest_units};
+use corewise_statistics::experiment::{JudgingPolicy, NodeRuns, Verdict, fewest_units, robust_noise};
 use corewise_statistics::order::median;
 
 /// Maximum number of blocks of a node.

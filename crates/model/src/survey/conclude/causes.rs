@@ -200,10 +200,10 @@ pub fn by_whom(survey: &Survey, cpu: u32) -> Option<String> {
 mod tests {
     use super::*;
     use crate::attribution::InterruptSender;
-    use crate::histogram::TickHistogram;
     use crate::simulate::{self, CpuTruth, MachineNoise};
     use crate::survey::StallWatch;
     use corewise_machine::generate;
+    use corewise_statistics::histogram::TickHistogram;
     use corewise_statistics::period;
 
     fn cause(cause: StallCause, share: f64, took_part: u64) -> CauseSummary {

@@ -8,7 +8,7 @@ use corewise_model::beside::{
     BesideOutcome, BesideReport, CpuBesideReport, CpuHandledCause, CpuInterrupts, HandledCause, PreemptedBy,
     PreemptingTask, ProgramAccounts, ProgramInterruptSender, ProgramInterruption, WatchCost,
 };
-use corewise_model::histogram::TickHistogram;
+use corewise_statistics::histogram::TickHistogram;
 use insta::assert_snapshot;
 
 use super::super::document::BesideDocument;

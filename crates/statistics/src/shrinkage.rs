@@ -3,7 +3,7 @@
 //! Fewer values and a smaller variation between groups shrink more, as in Searle, Casella and McCulloch, "Variance Components" (1992),
 //! chapter 7. Outliers count as much as values three deviations away (Huber 1964).
 
-use corewise_statistics::order::{median, median_deviation};
+use crate::order::{median, median_deviation};
 
 /// Number of deviations at which outliers are clamped.
 pub const FAR_OUT: f64 = 3.0;

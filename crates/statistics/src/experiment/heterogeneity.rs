@@ -4,9 +4,9 @@ use corewise_machine::random::RandomGenerator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use corewise_statistics::experiment::{NodeRuns, estimate_gain};
-use corewise_statistics::normal::two_sided_deviate;
-use corewise_statistics::order::{median, median_deviation};
+use super::{NodeRuns, estimate_gain};
+use crate::normal::two_sided_deviate;
+use crate::order::{median, median_deviation};
 
 /// Number of draws of the test.
 const DRAWS: usize = 1_999;
@@ -29,13 +29,14 @@ pub struct EffectSpread {
     pub high: f64,
 }
 
-/// The blocks' gains of one candidate on the nodes that have two or more.
-pub(super) struct NodeGains {
+/// Gains of one candidate, by node.
+pub struct NodeGains {
     nodes: Vec<Vec<f64>>,
 }
 
 impl NodeGains {
-    pub(super) fn new<'a>(nodes: impl Iterator<Item = &'a NodeRuns>) -> Self {
+    /// Takes the gains of the nodes that have two or more.
+    pub fn new<'a>(nodes: impl Iterator<Item = &'a NodeRuns>) -> Self {
         let gains = nodes.map(NodeRuns::finished_gains).filter(|gains| gains.len() > 1);
         Self { nodes: gains.collect() }
     }
@@ -45,7 +46,7 @@ impl NodeGains {
     /// If the effect is the same everywhere, each gain is equally likely above and below it, since the order of each block was drawn. So the
     /// signs are drawn anew. The statistic is the sum over nodes of the square of the sum of a node's deviations over the sum of their
     /// squares: a noisy node counts no more than others.
-    pub(super) fn test_equality(&self, seed: u64) -> Option<f64> {
+    pub fn test_equality(&self, seed: u64) -> Option<f64> {
         if self.nodes.len() < 2 {
             return None;
         }
@@ -73,7 +74,7 @@ impl NodeGains {
 
     /// Returns the spread with its interval at the error rate: the deviations that a chi-squared test of the nodes' means does not exclude
     /// (Viechtbauer, "Confidence intervals for the amount of heterogeneity in meta-analysis", 2007). `None` for fewer than three nodes.
-    pub(super) fn estimate_spread(&self, error_rate: f64) -> Option<EffectSpread> {
+    pub fn estimate_spread(&self, error_rate: f64) -> Option<EffectSpread> {
         if self.nodes.len() < 3 {
             return None;
         }
@@ -106,7 +107,7 @@ impl NodeGains {
 }
 
 /// Returns the robust standard deviation of a node's gains; few values vary too little.
-pub(super) fn robust_noise(gains: &[f64]) -> f64 {
+pub fn robust_noise(gains: &[f64]) -> f64 {
     median_deviation(gains) * (1.0 + 1.0 / gains.len() as f64)
 }
 
