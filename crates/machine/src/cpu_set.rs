@@ -346,6 +346,14 @@ impl CpuSet {
     }
 }
 
+/// Appends a cpu to runs in any order.
+fn add_cpu(runs: &mut Vec<(u32, u32)>, cpu: u32) {
+    match runs.last_mut() {
+        Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
+        _ => runs.push((cpu, cpu)),
+    }
+}
+
 /// Appends the runs of one piece of a list, at least one.
 fn add_piece(runs: &mut Vec<(u32, u32)>, piece: &str, at: usize) -> Result<(), CpuSetError> {
     let stride_error = || CpuSetError::Stride { found: piece.to_owned() };
@@ -406,12 +414,7 @@ impl FromIterator<u32> for CpuSet {
 impl Extend<u32> for CpuSet {
     fn extend<I: IntoIterator<Item = u32>>(&mut self, cpus: I) {
         let mut runs = self.runs.to_vec();
-        for cpu in cpus {
-            match runs.last_mut() {
-                Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
-                _ => runs.push((cpu, cpu)),
-            }
-        }
+        cpus.into_iter().for_each(|cpu| add_cpu(&mut runs, cpu));
         *self = Self::from_runs(runs);
     }
 }

@@ -22,6 +22,7 @@ impl RandomGenerator {
     }
 
     /// Returns the next 64 random bits.
+    #[inline]
     pub fn next_bits(&mut self) -> u64 {
         let [s0, s1, s2, s3] = &mut self.state;
         let result = s0.wrapping_add(*s3).rotate_left(23).wrapping_add(*s0);
@@ -39,6 +40,7 @@ impl RandomGenerator {
     ///
     /// # Panics
     /// If `bound` is zero.
+    #[inline]
     pub fn next_below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "no number is below zero");
         let bound = bound as u64;
@@ -52,6 +54,7 @@ impl RandomGenerator {
     }
 
     /// Returns a number in `[0, 1)`.
+    #[inline]
     pub fn next_unit(&mut self) -> f64 {
         (self.next_bits() >> 11) as f64 / (1_u64 << 53) as f64
     }

@@ -75,12 +75,16 @@ impl StyledLine {
 
     /// Adds text at the end, made [`printable`].
     #[must_use]
-    pub fn with(mut self, tone: TextTone, text: impl AsRef<str>) -> Self {
-        let text = make_printable(text.as_ref());
+    pub fn with(self, tone: TextTone, text: impl AsRef<str>) -> Self {
+        self.add_printable(tone, &make_printable(text.as_ref()))
+    }
+
+    /// Adds text that is part of another line.
+    fn add_printable(mut self, tone: TextTone, text: &str) -> Self {
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
-            Some((last, own)) if *last == tone => own.push_str(&text),
-            _ => self.spans.push((tone, text)),
+            Some((last, own)) if *last == tone => own.push_str(text),
+            _ => self.spans.push((tone, text.to_owned())),
         }
         self
     }
@@ -106,7 +110,7 @@ impl StyledLine {
     /// Adds another line at the end.
     #[must_use]
     pub fn then(self, other: Self) -> Self {
-        other.spans.into_iter().fold(self, |line, (tone, text)| line.with(tone, text))
+        other.spans.iter().fold(self, |line, (tone, text)| line.add_printable(*tone, text))
     }
 
     /// Indents the line by this many spaces.
@@ -160,7 +164,7 @@ impl StyledLine {
                     _ => {}
                 }
                 if let Some((_, last)) = words.last_mut() {
-                    *last = std::mem::take(last).with(*tone, piece);
+                    *last = std::mem::take(last).add_printable(*tone, piece);
                 }
             }
         }
@@ -184,8 +188,8 @@ impl StyledLine {
         for (tone, text) in self.spans {
             let left = if rest.is_empty() { width - head.width() } else { 0 };
             let (own, others) = split_at_width(&text, left);
-            head = head.with(tone, own);
-            rest = rest.with(tone, others);
+            head = head.add_printable(tone, own);
+            rest = rest.add_printable(tone, others);
         }
         (head, rest)
     }

@@ -44,8 +44,10 @@ impl<'a> RecordBytes<'a> {
 
 /// Parses hexadecimal digits, which may be separated by white space.
 pub fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).map(digit).collect::<Option<_>>()?;
+    let mut digits = Vec::with_capacity(text.len());
+    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        digits.push(char::from(byte).to_digit(16)? as u8);
+    }
     let (pairs, rest) = digits.as_chunks::<2>();
     rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }

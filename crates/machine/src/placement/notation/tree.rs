@@ -36,7 +36,7 @@ fn tree_keys(machine: &Machine) -> Vec<Vec<u32>> {
     let levels = [Level::Package, Level::Node, Level::Die, Level::Cluster, Level::Core];
     let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects_of(*level)).collect();
     sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
-    sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
+    sets.sort_by_cached_key(|set| std::cmp::Reverse(set.len()));
     let highest = sets.iter().chain([&machine.online]).filter_map(CpuSet::highest).max();
     let mut keys = vec![Vec::new(); highest.map_or(0, |highest| highest as usize + 1)];
     for set in &sets {

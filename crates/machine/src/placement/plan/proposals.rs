@@ -121,7 +121,7 @@ fn propose_packages(scene: &PlannerMachine<'_>, size: Option<usize>) -> Vec<Plac
             .then(|| build_proposal(scene, ProposalKind::SpreadInPackage, spread, reason::in_package(caches, number)));
         whole.into_iter().chain(spread.flatten()).collect::<Vec<_>>()
     };
-    one_of_each_sort(scene, level, packages).into_iter().flat_map(both).collect()
+    one_of_each_sort(scene, level, &packages).into_iter().flat_map(both).collect()
 }
 
 /// Returns the named parts of the machine that are not all of it.
@@ -236,38 +236,38 @@ fn propose_objects(scene: &PlannerMachine<'_>) -> Vec<PlacementProposal> {
             found.reason = reason::reason_of_object(level, &scene.sort_of(&found.cpus));
             Some(found)
         };
-        found.extend(one_of_each_sort(scene, level, objects).into_iter().filter_map(of_sort));
+        found.extend(one_of_each_sort(scene, level, &objects).into_iter().filter_map(of_sort));
     }
     found
 }
 
 /// Proposes one cpu of each sort.
 fn propose_single_cpus(scene: &PlannerMachine<'_>) -> Vec<PlacementProposal> {
-    let cpus = scene.usable.iter().map(|cpu| (cpu as usize, CpuSet::from_cpu(cpu))).collect();
+    let cpus: Vec<(usize, CpuSet)> = scene.usable.iter().map(|cpu| (cpu as usize, CpuSet::from_cpu(cpu))).collect();
     let of_sort = |cpu: usize| {
         let sort = scene.sort_of(&CpuSet::from_cpu(cpu as u32));
         build_proposal(scene, ProposalKind::Single, cpu.to_string(), reason::reason_of_single_cpu(&sort))
     };
-    one_of_each_sort(scene, Level::Cpu, cpus).into_iter().filter_map(of_sort).collect()
+    one_of_each_sort(scene, Level::Cpu, &cpus).into_iter().filter_map(of_sort).collect()
 }
 
 /// Returns one of each sort of objects; objects that a symmetry exchanges are one sort, whatever interrupts they get. An object without the
 /// busiest cpu is preferred. Among cores and cpus, one outside the first core is preferred, which often gets interrupts too. The next
 /// criterion is the most common sort, which matters if the busiest cpu is unlike all others.
-fn one_of_each_sort(scene: &PlannerMachine<'_>, level: Level, objects: Vec<(usize, CpuSet)>) -> Vec<usize> {
+fn one_of_each_sort(scene: &PlannerMachine<'_>, level: Level, objects: &[(usize, CpuSet)]) -> Vec<usize> {
     let paths = |busiest| {
         MachineTree::from_parts(parts::parts_of_machine(scene.machine(), &scene.usable, busiest)).shape_paths()
     };
     let (of_machine, of_survey) = (paths(None), paths(scene.busiest));
-    let mut number: BTreeMap<TreePaths, usize> = BTreeMap::new();
-    objects.iter().for_each(|(_, cpus)| *number.entry(paths_of(cpus, &of_survey)).or_default() += 1);
+    let in_survey: Vec<TreePaths> = objects.iter().map(|(_, cpus)| paths_of(cpus, &of_survey)).collect();
+    let mut number: BTreeMap<&TreePaths, usize> = BTreeMap::new();
+    in_survey.iter().for_each(|paths| *number.entry(paths).or_default() += 1);
     let first = scene.first_core().map(|(_, cpus)| cpus).filter(|_| level >= Level::Core).unwrap_or_default();
     let mut sorts: BTreeMap<TreePaths, Vec<_>> = BTreeMap::new();
-    for (index, cpus) in objects {
+    for ((index, cpus), paths) in objects.iter().zip(&in_survey) {
         let is_busy = scene.busiest.is_some_and(|cpu| cpus.contains(cpu));
-        let alike = Reverse(number[&paths_of(&cpus, &of_survey)]);
-        let rank = (is_busy, !cpus.is_disjoint(&first), alike, index);
-        sorts.entry(paths_of(&cpus, &of_machine)).or_default().push(rank);
+        let rank = (is_busy, !cpus.is_disjoint(&first), Reverse(number[paths]), *index);
+        sorts.entry(paths_of(cpus, &of_machine)).or_default().push(rank);
     }
     let mut chosen: Vec<usize> =
         sorts.into_values().filter_map(|ranks| ranks.into_iter().min()).map(|rank| rank.3).collect();

@@ -1,7 +1,13 @@
 //! Detection of a file's format, and reading.
 
+use memchr::memmem;
+
 use super::error::{ImportError, show_text};
 use super::{ImportedLinks, MAXIMUM_BYTES, mctop, pingpong, samples, table, trb};
+
+/// What `core-to-core-latency` prints on the terminal (its standard error), never into its file.
+const CONSOLE_MARKS: [&str; 7] =
+    ["Num cores:", "Num round trips", "Num iterations", "Using RDTSC", " latency: ", "±", "\u{1b}["];
 
 /// Reads a file of another tool.
 ///
@@ -30,22 +36,23 @@ fn check_text(text: &str) -> Result<(), ImportError> {
         return Err(ImportError::TooLong { bytes: text.len() });
     }
     if let Some(at) = text.find('\0') {
-        return Err(ImportError::Binary { line: text[..at].matches('\n').count() + 1 });
+        return Err(ImportError::Binary { line: line_at(text, at) });
     }
     match text.trim_start().chars().next() {
         None => return Err(ImportError::Empty),
         Some('{' | '[') => return Err(ImportError::Json),
         Some(_) => {}
     }
-    match text.lines().enumerate().find(|(_, line)| is_console(line)) {
-        Some((index, line)) => Err(ImportError::Console { line: index + 1, found: show_text(line) }),
+    let marks = CONSOLE_MARKS.iter().filter_map(|mark| memmem::find(text.as_bytes(), mark.as_bytes()));
+    match marks.min().map(|at| line_at(text, at)) {
+        Some(line) => {
+            Err(ImportError::Console { line, found: show_text(text.lines().nth(line - 1).unwrap_or_default()) })
+        }
         None => Ok(()),
     }
 }
 
-/// Returns true for lines that `core-to-core-latency` prints on the terminal (its standard error), never into its file.
-fn is_console(line: &str) -> bool {
-    const MARKS: [&str; 7] =
-        ["Num cores:", "Num round trips", "Num iterations", "Using RDTSC", " latency: ", "±", "\u{1b}["];
-    MARKS.iter().any(|mark| line.contains(mark))
+/// Returns the number of the line at a place in a text.
+fn line_at(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
 }
