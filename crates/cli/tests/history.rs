@@ -3,6 +3,7 @@
 mod support;
 
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use support::{TestPlace, text};
 
@@ -133,8 +134,7 @@ fn files_of_timings_are_compared_and_what_is_left_out_is_said() {
 
 #[test]
 fn a_number_that_does_not_exist_is_told_with_those_that_do() {
-    let place = TestPlace::new();
-    assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());
+    let place = with_survey();
     let run = place.corewise(&["history", "show", "12"]).output().unwrap();
     assert_eq!(run.status.code(), Some(3));
     let said = text(&run.stderr);
@@ -155,11 +155,28 @@ fn refused(place: &TestPlace, arguments: &[&str], code: i32) -> String {
     text(&run.stderr)
 }
 
+/// The database of a history with a survey, measured once for all tests.
+static SURVEYED: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let place = TestPlace::new();
+    printed(&place, &["--budget", "1s"]);
+    std::fs::read(place.path().join(DATABASE)).unwrap()
+});
+
+/// Where a place has its history.
+const DATABASE: &str = "corewise/history.db";
+
+/// A place with a survey of this machine.
+fn with_survey() -> TestPlace {
+    let place = TestPlace::new();
+    std::fs::create_dir(place.path().join("corewise")).unwrap();
+    std::fs::write(place.path().join(DATABASE), &*SURVEYED).unwrap();
+    place
+}
+
 /// A survey, a map that another tool made, and the same again; a file says of no machine what it is.
 fn with_three() -> TestPlace {
-    let place = TestPlace::new();
+    let place = with_survey();
     std::fs::write(place.path().join("matrix.csv"), ",,\n20,,\n80,80,\n").unwrap();
-    assert!(place.corewise(&["--budget", "1s"]).output().unwrap().status.success());
     printed(&place, &["links", "import", "matrix.csv", "matrix.csv"]);
     place
 }

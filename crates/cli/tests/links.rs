@@ -317,7 +317,11 @@ fn sends_are_shown_from_cpu_to_cpu_with_what_padding_buys() {
     let cpus = affinity::current_affinity().unwrap().iter().take(2).collect::<CpuSet>().to_string();
     let arguments = ["links", "--channel", "--slots", "packed,padded", "--no-store", "--width", "120", "--cpus", &cpus];
     let words = ["Sends", "from   to", "bounded", "MB/s", "of packed", "queue with padded slots costs"];
-    // Others want these cpus too: what was not measured is measured again.
+    // On a quiet machine a short look has all. Others may want these cpus too: what was not measured is measured again.
+    let short = printed(&place, &[&arguments[..], &["--budget", "3s"]].concat());
+    if words.iter().all(|word| short.contains(word)) {
+        return;
+    }
     for _ in 0..10 {
         let screen = printed(&place, &arguments);
         let is_busy = screen.contains("one cpu is busy") || screen.contains("something else uses it");

@@ -24,6 +24,8 @@ pub const LEAST_OF_MODEL: usize = 8;
 pub const LEAST_OF_POOL: usize = 60;
 /// Largest logarithm of an e-value: those beyond it would overflow.
 const MOST_LOG: f64 = 600.0;
+/// Product of p-values that another one might make too small for a number.
+const LEAST_PRODUCT: f64 = 1e-200;
 
 /// Side on which a visit is extreme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +112,7 @@ impl<'a> PeerEvidence<'a> {
 
     /// Returns the logarithm of the product of the bets on a node's visits, less a centre.
     fn log_product(&self, node: usize, model: &ModelReference, centre: f64, margin: f64, side: PeerSide) -> f64 {
-        let bets = self.visits.nodes[node].iter().enumerate().filter_map(|(round, own)| {
+        let probabilities = self.visits.nodes[node].iter().enumerate().filter_map(|(round, own)| {
             let value = own - centre;
             let probability = match model {
                 ModelReference::Pool { scale } => self.pool_probability(value / scale, margin / scale, side),
@@ -119,9 +121,9 @@ impl<'a> PeerEvidence<'a> {
                     round_probability(rounds.get(round)?, own, value, margin, side)?
                 }
             };
-            Some(side.log_bet(probability))
+            Some(probability)
         });
-        bets.sum()
+        side.log_bets(probabilities)
     }
 
     /// Returns the p-value of a visit among the pool.
@@ -242,16 +244,26 @@ pub fn typical_distance(values: &[f64]) -> f64 {
 }
 
 impl PeerSide {
-    /// Returns the logarithm of what a bet pays.
-    fn log_bet(self, probability: f64) -> f64 {
+    /// Returns the logarithm of what bets pay together.
+    fn log_bets(self, probabilities: impl Iterator<Item = f64>) -> f64 {
         let kappa = if self == Self::Either { KAPPA_OF_NOISE } else { KAPPA };
-        kappa.ln() + (kappa - 1.0) * probability.ln()
+        // One logarithm for as many as a product can have.
+        let (mut count, mut log, mut product) = (0.0, 0.0, 1.0_f64);
+        for probability in probabilities {
+            count += 1.0;
+            product *= probability;
+            if product < LEAST_PRODUCT {
+                log += product.ln();
+                product = 1.0;
+            }
+        }
+        count * kappa.ln() + (kappa - 1.0) * (log + product.ln())
     }
 }
 
 /// Returns the logarithm of what a bet on a worse visit pays.
 pub fn log_bet(probability: f64) -> f64 {
-    PeerSide::Worse.log_bet(probability)
+    PeerSide::Worse.log_bets([probability].into_iter())
 }
 
 /// Counts the sorted values that are as extreme as a value that is moved by the margin towards its peers.
@@ -286,6 +298,14 @@ mod tests {
     use corewise_machine::random::RandomGenerator;
 
     use super::*;
+
+    #[test]
+    fn many_bets_pay_what_they_pay_one_by_one() {
+        let probabilities: Vec<f64> = (1..500).map(|place| f64::from(place % 7 + 1) / 3_000.0).collect();
+        let sum: f64 = probabilities.iter().map(|probability| log_bet(*probability)).sum();
+        let together = PeerSide::Worse.log_bets(probabilities.into_iter());
+        assert!((together / sum - 1.0).abs() < 1e-12, "{together} {sum}");
+    }
 
     /// Values of few digits, so that many are equal.
     #[test]
