@@ -96,16 +96,9 @@ impl CpuSet {
 
     /// Returns the set of runs, which may overlap and be in any order.
     fn from_runs(mut runs: Vec<(u32, u32)>) -> Self {
-        runs.sort_unstable();
-        let mut set: Vec<(u32, u32)> = Vec::new();
-        for (first, last) in runs {
-            match set.last_mut() {
-                Some((_, before)) if first <= before.saturating_add(1) => *before = last.max(*before),
-                _ => set.push((first, last)),
-            }
-        }
-        set.shrink_to_fit();
-        Self { runs: Arc::new(set) }
+        merge_runs(&mut runs);
+        runs.shrink_to_fit();
+        Self { runs: Arc::new(runs) }
     }
 
     /// Adds a cpu; returns true if it was not in the set.
@@ -346,11 +339,29 @@ impl CpuSet {
     }
 }
 
-/// Appends a cpu to runs in any order.
+/// Sorts runs, and joins those that overlap or meet.
+fn merge_runs(runs: &mut Vec<(u32, u32)>) {
+    runs.sort_unstable();
+    runs.dedup_by(|next, before| {
+        let is_joined = next.0 <= before.1.saturating_add(1);
+        if is_joined {
+            before.1 = before.1.max(next.1);
+        }
+        is_joined
+    });
+}
+
+/// Appends a cpu to runs in any order. They take no more than twice the memory of the set, however often a cpu is added.
 fn add_cpu(runs: &mut Vec<(u32, u32)>, cpu: u32) {
     match runs.last_mut() {
         Some((_, last)) if last.checked_add(1) == Some(cpu) => *last = cpu,
-        _ => runs.push((cpu, cpu)),
+        _ => {
+            if runs.len() == runs.capacity() {
+                merge_runs(runs);
+                runs.reserve(runs.len() + 1);
+            }
+            runs.push((cpu, cpu));
+        }
     }
 }
 
