@@ -140,7 +140,7 @@ pub fn simulate_survey(
     let mut cpus: Vec<CpuObservation> = machine
         .allowed
         .iter()
-        .map(|cpu| CpuObservation { cpu, tail: TickHistogram::new(1.0), rounds: Vec::new(), stalls: None })
+        .map(|cpu| CpuObservation { cpu, tail: TickHistogram::new_collecting(1.0), rounds: Vec::new(), stalls: None })
         .collect();
     for round in 0..rounds {
         let mut order: Vec<usize> = (0..cpus.len()).collect();

@@ -9,6 +9,7 @@ mod machines;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -72,13 +73,17 @@ fn matrix(folder: &Path, file: &str) -> CostMatrix {
     CostMatrix::from_links(&read_links(&text(folder, file)).expect("a matrix").series[0].links)
 }
 
-fn noise(folder: &Path) -> Vec<Vec<f64>> {
-    let imported = read_links(&text(folder, NOISE)).expect("samples");
-    let pairs = imported.series.into_iter().flat_map(|series| series.links.pairs);
-    pairs
-        .flat_map(|pair| [pair.visits_ns().to_vec(), pair.back_ns().to_vec()])
-        .filter(|samples| samples.len() >= 10)
-        .collect()
+/// Samples of each pair, read once for all tests.
+fn noise(folder: &Path) -> &'static [Vec<f64>] {
+    static SAMPLES: OnceLock<Vec<Vec<f64>>> = OnceLock::new();
+    SAMPLES.get_or_init(|| {
+        let imported = read_links(&text(folder, NOISE)).expect("samples");
+        let pairs = imported.series.into_iter().flat_map(|series| series.links.pairs);
+        pairs
+            .flat_map(|pair| [pair.visits_ns().to_vec(), pair.back_ns().to_vec()])
+            .filter(|samples| samples.len() >= 10)
+            .collect()
+    })
 }
 
 /// The groups that the matrix alone shows, without a word of the machine, are the caches that are published, by the first reading or by the
@@ -237,7 +242,7 @@ fn few_pairs(folder: &Path, real: &RealMachine) -> Result<(), Failed> {
     let bounds = bounds(&machine, &matrix);
     let mut missed = 0;
     for seed in 0..3 {
-        let talk = SimulatedLinks::new(real.file, matrix.clone(), &noise, seed);
+        let talk = SimulatedLinks::new(real.file, matrix.clone(), noise, seed);
         let mut known = explored(Some(&machine), talk, seed);
         // Where predictions are wrong, the time that is left is used; the largest is known from few.
         let most = if real.layout.cpu_count() == 512 { 2_000 } else { usize::MAX };
@@ -287,7 +292,7 @@ fn few_pairs(folder: &Path, real: &RealMachine) -> Result<(), Failed> {
 /// Where pairs disturb each other at a time, and each visit is as long as other tools', a minute is still enough for 512 cpus.
 fn serial_time(folder: &Path) -> Result<(), Failed> {
     let real = MACHINES.iter().find(|real| real.layout.cpu_count() == 512).expect("the largest");
-    let talk = SimulatedLinks::new(real.file, matrix(folder, real.file), &noise(folder), 1);
+    let talk = SimulatedLinks::new(real.file, matrix(folder, real.file), noise(folder), 1);
     let known = explored(Some(&real.layout.build_machine()), talk.with_time(LONG_VISITS).with_contention(0.1), 1);
     println!("{} pairs in {:.1} s, errors {:.4?}", known.pairs, known.elapsed_s, known.errors);
     let errors = known.errors.expect("most are predicted");
@@ -298,9 +303,9 @@ fn serial_time(folder: &Path) -> Result<(), Failed> {
 /// Without a word of caches and siblings more pairs are needed, but not all, and the groups are found.
 fn nothing_told(folder: &Path) -> Result<(), Failed> {
     let real = MACHINES.iter().find(|real| real.layout.cpu_count() == 512).expect("the largest");
+    let matrix = matrix(folder, real.file);
     for seed in 0..3 {
-        let known =
-            explored(None, SimulatedLinks::new(real.file, matrix(folder, real.file), &noise(folder), seed), seed);
+        let known = explored(None, SimulatedLinks::new(real.file, matrix.clone(), noise(folder), seed), seed);
         println!("{} of 130,816 pairs, errors {:.4?}, said {:.4?}", known.pairs, known.errors, known.said);
         let errors = known.errors.expect("most are predicted");
         if known.pairs > 10_000 || errors[0] > 0.015 || errors[1] > 0.05 {

@@ -60,7 +60,7 @@ fn survey(rounds: &[Vec<ShownComparison>]) -> Survey {
     let cpus = rounds.len() as u32;
     let observation = |(cpu, rounds): (usize, &Vec<ShownComparison>)| CpuObservation {
         cpu: cpu as u32,
-        tail: TickHistogram::new(1.0),
+        tail: TickHistogram::new_collecting(1.0),
         rounds: rounds.iter().enumerate().map(|(index, &shown)| round(index, shown)).collect(),
         stalls: None,
     };

@@ -8,6 +8,8 @@ use corewise_sys::record::{RecordingPacking, record_machine};
 use corewise_sys::{Root, SysError, topology};
 use libtest_mimic::Failed;
 
+use super::data;
+
 /// Recordings that are also unpacked into a folder: sysfs, a dump of cpuid beside it, a dump alone. More would only take
 /// longer, for thousands of small files each.
 const AS_FOLDER: [&str; 4] = [
@@ -19,20 +21,19 @@ const AS_FOLDER: [&str; 4] = [
 
 /// Records the recording and reads it back.
 pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
-    let root = Root::open(folder.join(name))?;
-    let machine = topology::read_machine(&root)?;
+    let data::LoadedRecording { root, machine } = data::recording(folder, name)?;
     let mut bytes = Vec::new();
-    match record_machine(&root, &BTreeMap::new(), &mut bytes, RecordingPacking::Tar) {
+    match record_machine(root, &BTreeMap::new(), &mut bytes, RecordingPacking::Tar) {
         Err(SysError::NotRecordable { .. }) if name.ends_with(".xml") => return Ok(()),
         recorded => recorded?,
     };
-    same(&machine, &topology::read_machine(&Root::from_archive_bytes(&bytes)?)?, "the archive")?;
+    same(machine, &topology::read_machine(&Root::from_archive_bytes(&bytes)?)?, "the archive")?;
     if !AS_FOLDER.contains(&name) {
         return Ok(());
     }
     let unpacked = tempfile::tempdir()?;
     tar::Archive::new(bytes.as_slice()).unpack(unpacked.path())?;
-    same(&machine, &topology::read_machine(&Root::open(unpacked.path())?)?, "the folder")
+    same(machine, &topology::read_machine(&Root::open(unpacked.path())?)?, "the folder")
 }
 
 fn same(machine: &Machine, back: &Machine, from: &str) -> Result<(), Failed> {

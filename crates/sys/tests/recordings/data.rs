@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use corewise_machine::Machine;
-use corewise_sys::{Root, topology};
+use corewise_sys::{Root, SysError, topology};
 use libtest_mimic::{Failed, Trial};
 
 /// Files that are no recordings, by the end of their names, with the reason.
@@ -40,18 +40,34 @@ pub fn not_a_recording(name: &str) -> Option<&'static str> {
     NOT_RECORDINGS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, why)| *why)
 }
 
-/// Machines of recordings that were read: most tests of one take less time than unpacking it.
-static READ: Mutex<BTreeMap<PathBuf, Machine>> = Mutex::new(BTreeMap::new());
+/// A recording that was read.
+pub struct LoadedRecording {
+    pub root: Root,
+    pub machine: Machine,
+}
+
+/// A recording that the first of its tests reads, while others wait; or why it could not.
+type ReadOnce = OnceLock<Result<LoadedRecording, String>>;
+
+/// Recordings that were read: most tests of one take less time than unpacking it.
+static READ: Mutex<BTreeMap<PathBuf, &'static ReadOnce>> = Mutex::new(BTreeMap::new());
+
+/// Reads a recording.
+pub fn recording(folder: &Path, name: &str) -> Result<&'static LoadedRecording, Failed> {
+    let path = folder.join(name);
+    let mut all = READ.lock().expect("no thread panics with it");
+    let once = *all.entry(path.clone()).or_insert_with(|| Box::leak(Box::default()));
+    drop(all);
+    let read = || {
+        let root = Root::open(&path)?;
+        topology::read_machine(&root).map(|machine| LoadedRecording { root, machine })
+    };
+    once.get_or_init(|| read().map_err(|error: SysError| error.to_string())).as_ref().map_err(Failed::from)
+}
 
 /// The machine of a recording.
 pub fn machine(folder: &Path, name: &str) -> Result<Machine, Failed> {
-    let path = folder.join(name);
-    if let Some(machine) = READ.lock().expect("no thread panics with it").get(&path) {
-        return Ok(machine.clone());
-    }
-    let machine = topology::read_machine(&Root::open(&path)?)?;
-    READ.lock().expect("no thread panics with it").insert(path, machine.clone());
-    Ok(machine)
+    Ok(recording(folder, name)?.machine.clone())
 }
 
 /// A name in the list that fits no file would hide a mistake in it.

@@ -17,7 +17,7 @@ use corewise_sys::{Root, topology};
 use corewise_testing::count_cases;
 use libtest_mimic::Failed;
 
-use super::invariants;
+use super::{data, invariants};
 
 type Files = BTreeMap<String, String>;
 
@@ -437,7 +437,8 @@ pub fn of_recorded(folder: &Path, name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    record_machine(&Root::open(folder.join(name))?, &BTreeMap::new(), &mut bytes, RecordingPacking::Tar)?;
+    let root = &data::recording(folder, name)?.root;
+    record_machine(root, &BTreeMap::new(), &mut bytes, RecordingPacking::Tar)?;
     let mut files = Files::new();
     for entry in tar::Archive::new(bytes.as_slice()).entries()? {
         let mut entry = entry?;

@@ -280,7 +280,10 @@ mod tests {
                 _ => 250 + varied / 50,
             });
         }
-        (CpuSet::from_cpu(number), histogram)
+        // As a survey has them.
+        let mut collected = TickHistogram::new_collecting(1.0);
+        collected.merge_from(&histogram);
+        (CpuSet::from_cpu(number), collected)
     }
 
     fn drawn(cpus: &[(CpuSet, TickHistogram)], width: usize) -> String {

@@ -50,7 +50,7 @@ pub fn write_recording(file: File, recording: &SurveyRecording) -> Result<(), Co
     let failed = |error: &dyn std::fmt::Display| {
         CommandFailure::unavailable_error(format!("cannot write the recording: {error}"))
     };
-    // The packer takes a microsecond for each write, however short, and JSON is written word by word.
+    // The packer clears 32 KiB for each write, however short, and JSON is written word by word.
     let packer = GzEncoder::new(BufWriter::new(file), Compression::fast());
     let mut buffer = BufWriter::new(WeighedJson::new(packer));
     let written = serde_json::to_writer(&mut buffer, &WrittenRecording { schema: SCHEMA, recording });
