@@ -228,10 +228,11 @@ fn probability_among(sorted: &[f64], own: Option<f64>, value: f64, margin: f64, 
         PeerSide::Worse | PeerSide::Better => share(count(side)),
         PeerSide::Either => {
             let is_below = sorted.get(sorted.len() / 2).is_some_and(|middle| value < *middle);
-            let sides = [PeerSide::Worse, PeerSide::Better];
-            let (near, far) = (count(sides[usize::from(!is_below)]), || count(sides[usize::from(is_below)]));
+            let (near, far) =
+                if is_below { (PeerSide::Worse, PeerSide::Better) } else { (PeerSide::Better, PeerSide::Worse) };
+            let nearer = count(near);
             // Each peer is on one side at least, unless the margin is negative, so a side with half of them or fewer is the smaller.
-            let smaller = if margin >= 0.0 && 2 * near <= others { near } else { near.min(far()) };
+            let smaller = if margin >= 0.0 && 2 * nearer <= others { nearer } else { nearer.min(count(far)) };
             (2.0 * share(smaller)).min(1.0)
         }
     }

@@ -5,7 +5,7 @@ use memchr::memmem;
 use super::error::{ImportError, show_text};
 use super::{ImportedLinks, MAXIMUM_BYTES, mctop, pingpong, samples, table, trb};
 
-/// What `core-to-core-latency` prints on the terminal (its standard error), never into its file.
+/// Marks of lines that `core-to-core-latency` prints on the terminal (its standard error), never into its file.
 const CONSOLE_MARKS: [&str; 7] =
     ["Num cores:", "Num round trips", "Num iterations", "Using RDTSC", " latency: ", "±", "\u{1b}["];
 
