@@ -78,39 +78,26 @@ impl CpuRelation {
             Self::OtherPackage => "other package",
         }
     }
-
-    /// Returns the relation of two different online cpus; `None` if one of them is not in the machine.
-    pub fn between_cpus(machine: &Machine, a: u32, b: u32) -> Option<Self> {
-        CpuRelationTable::new(machine, &CpuSet::from_iter([a, b])).relation_between(a, b)
-    }
 }
 
-/// Relations of a machine's cpus, looked up once for many queries.
-#[derive(Clone, Debug)]
-pub struct CpuRelationTable {
-    /// For each cpu the index of its object of each of [`Self::LEVELS`].
-    places: BTreeMap<u32, [Option<usize>; 6]>,
-}
+/// For a cpu the index of its object at each of [`Self::LEVELS`], as far as it has one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuAncestors([Option<usize>; 6]);
 
-impl CpuRelationTable {
+impl CpuAncestors {
     /// The levels that distinguish relations. Dies and nodes nest either way: a die of some processors is several
     /// nodes, a node of others several dies.
     const LEVELS: [Level; 6] = [Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
 
-    /// Looks up the places of some cpus; cpus outside the machine have none.
-    pub fn new(machine: &Machine, cpus: &CpuSet) -> Self {
-        let place = |cpu| {
-            let place = Self::LEVELS.map(|level| machine.index_of(level, cpu));
-            place[0].map(|_| (cpu, place))
-        };
-        Self { places: cpus.iter().filter_map(place).collect() }
+    /// Returns the index of its object at a level.
+    pub fn index_of(&self, level: Level) -> Option<usize> {
+        Self::LEVELS.iter().position(|other| *other == level).and_then(|place| self.0[place])
     }
 
-    /// Returns the relation of two different cpus; `None` if one of them has no place.
-    pub fn relation_between(&self, a: u32, b: u32) -> Option<CpuRelation> {
-        let (a, b) = (self.places.get(&a)?, self.places.get(&b)?);
-        let [core, cluster, llc, die, node, package] = std::array::from_fn(|level| a[level] == b[level]);
-        Some(match () {
+    /// Returns the relation to another cpu; `None` if one of the two is not in the machine.
+    pub fn relation_to(&self, other: &Self) -> Option<CpuRelation> {
+        let [core, cluster, llc, die, node, package] = std::array::from_fn(|level| self.0[level] == other.0[level]);
+        (self.0[0].is_some() && other.0[0].is_some()).then_some(match () {
             () if core => CpuRelation::SameCore,
             () if cluster => CpuRelation::SameCluster,
             () if llc && !node => CpuRelation::SameLlcOtherNode,
@@ -120,6 +107,37 @@ impl CpuRelationTable {
             () if !die => CpuRelation::OtherDie,
             () => CpuRelation::OtherLlc,
         })
+    }
+}
+
+/// Relations of a machine's cpus, looked up once for many queries.
+#[derive(Clone, Debug)]
+pub struct CpuRelationTable {
+    ancestors: BTreeMap<u32, CpuAncestors>,
+}
+
+impl CpuRelationTable {
+    /// Looks up the ancestors of all cpus.
+    pub fn new(machine: &Machine) -> Self {
+        let mut ancestors = BTreeMap::<u32, CpuAncestors>::new();
+        for (place, level) in CpuAncestors::LEVELS.into_iter().enumerate() {
+            for (index, cpus) in machine.objects_of(level).iter().enumerate() {
+                for cpu in cpus.iter() {
+                    ancestors.entry(cpu).or_default().0[place].get_or_insert(index);
+                }
+            }
+        }
+        Self { ancestors }
+    }
+
+    /// Returns the ancestors of a cpu; one outside the machine has none.
+    pub fn ancestors_of(&self, cpu: u32) -> CpuAncestors {
+        self.ancestors.get(&cpu).copied().unwrap_or_default()
+    }
+
+    /// Returns the relation of two different cpus; `None` if one of them is not in the machine.
+    pub fn relation_between(&self, a: u32, b: u32) -> Option<CpuRelation> {
+        self.ancestors.get(&a)?.relation_to(self.ancestors.get(&b)?)
     }
 }
 
@@ -141,7 +159,7 @@ pub struct LinkClass {
 
 /// Returns the cost classes that exist among the measured pairs, nearest first.
 pub fn link_classes(machine: &Machine, links: &LinkFindings) -> Vec<LinkClass> {
-    let relations = CpuRelationTable::new(machine, &measured_cpus(links));
+    let relations = CpuRelationTable::new(machine);
     let mut by_relation = BTreeMap::<CpuRelation, (u64, Vec<f64>)>::new();
     for pair in &links.pairs {
         if let Some(relation) = relations.relation_between(pair.a, pair.b) {
@@ -224,9 +242,10 @@ mod tests {
     fn relations(machine: &str) -> Vec<CpuRelation> {
         let MachineMatch::Exactly(machine) = find_built_in(machine) else { panic!("{machine} is held") };
         let machine = machine.read_machine().unwrap().machine;
+        let table = CpuRelationTable::new(&machine);
         let mut seen = Vec::new();
         for cpu in machine.online.iter().skip(1) {
-            let relation = CpuRelation::between_cpus(&machine, 0, cpu).unwrap();
+            let relation = table.relation_between(0, cpu).unwrap();
             if !seen.contains(&relation) {
                 seen.push(relation);
             }
@@ -248,7 +267,8 @@ mod tests {
         let mut machine = machine.read_machine().unwrap().machine;
         let node = |number, cpus: &str| NumaNode { number, cpus: cpus.parse().unwrap(), ..NumaNode::default() };
         machine.nodes = vec![node(0, "0-3"), node(1, "4-7")];
-        let of = |cpu| CpuRelation::between_cpus(&machine, 0, cpu).unwrap();
+        let table = CpuRelationTable::new(&machine);
+        let of = |cpu| table.relation_between(0, cpu).unwrap();
         assert_eq!(
             [of(1), of(2), of(4)],
             [CpuRelation::SameCluster, CpuRelation::SameLlc, CpuRelation::SameLlcOtherNode]

@@ -13,7 +13,7 @@ use corewise_machine::thread::ThreadUse;
 use crate::Survey;
 use crate::artifact::ArtifactOrigin;
 use crate::clock::ClockRecord;
-use crate::links::{CpuRelation, LinkFindings, LinkMap, LinkPair};
+use crate::links::{CpuRelation, CpuRelationTable, LinkFindings, LinkMap, LinkPair};
 use crate::survey::{
     CoreFrequency, CpuObservation, CpuRound, FrequencySource, ProbeWork, SurveyProvenance, SurveyScope, TailSummary,
     WorkKind,
@@ -224,10 +224,11 @@ pub fn simulate_lucky_links(
 ) -> LinkFindings {
     let mut random = RandomGenerator::new(seed);
     let cpus: Vec<u32> = machine.allowed.iter().collect();
+    let relations = CpuRelationTable::new(machine);
     let mut pairs = Vec::new();
     for (place, &a) in cpus.iter().enumerate() {
         for &b in &cpus[place + 1..] {
-            let Some(relation) = CpuRelation::between_cpus(machine, a, b) else { continue };
+            let Some(relation) = relations.relation_between(a, b) else { continue };
             let luck = if luck > 0.0 { luck * random.next_normal() } else { 0.0 };
             let cost = one_way_ns(a, b, relation) * luck.exp();
             let visits_ns = (0..8).map(|_| cost * (0.02 * random.next_normal()).exp()).collect();

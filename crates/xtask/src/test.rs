@@ -26,7 +26,7 @@ const RIG: &str = "cli rig";
 /// The test program that starts clusters.
 const FLEET: &str = "cli fleet";
 /// The test program that takes longest.
-const LONGEST: &str = "model lib";
+const LONGEST: &str = "sys recordings";
 /// Packages compiled only on request: comparisons with other tools, and the targets of the fuzzer.
 const APART: [&str; 4] = ["--exclude", "corewise-compare", "--exclude", "corewise-fuzz"];
 
@@ -185,7 +185,7 @@ impl StepTimes {
             rig.clear();
             others.retain(|program| program.name != FLEET);
         }
-        // The longest first: its simulations would be left alone at the end.
+        // The longest first: it would be left alone at the end.
         others.sort_by_key(|program| program.name != LONGEST);
         // Unless the environment selects others.
         let machines = std::env::var(RigUse::VARIABLE).unwrap_or_else(|_| "change".into());

@@ -257,8 +257,9 @@ pub fn threads() -> ExperimentRecord {
 fn maps(place: &TestPlace) -> (LinkMap, MemoryMap) {
     let store = place.path().join("simulated.db");
     let machine = described("threadripper-2990wx");
+    let relations = corewise_model::links::CpuRelationTable::new(&machine);
     let cell = |a: u32, b: u32| {
-        let relation = corewise_model::links::CpuRelation::between_cpus(&machine, a, b).unwrap();
+        let relation = relations.relation_between(a, b).unwrap();
         format!("{:.0}", cost(relation) + f64::from((a * 7 + b * 3) % 5))
     };
     let row = |a: u32| (0..a).map(|b| cell(a, b)).collect::<Vec<_>>().join(",") + ",\n";

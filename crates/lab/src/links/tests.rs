@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 
 use corewise_machine::Machine;
 use corewise_machine::random::RandomGenerator;
-use corewise_model::links::CpuRelation;
 use corewise_model::links::conclude::conclude_map;
 use corewise_model::links::map::LinkMap;
+use corewise_model::links::{CpuRelation, CpuRelationTable};
 use corewise_model::simulate::layout::{MachineLayout, relation_costs};
 use corewise_testing::count_cases;
 
@@ -313,6 +313,7 @@ fn every_class_has_an_error_of_its_own() {
 #[test]
 fn intervals_hold_what_all_pairs_cost() {
     let machine = MachineLayout { packages: 2, caches: 6, cores: 6, threads: 1, adjacent: false }.build_machine();
+    let relations = CpuRelationTable::new(&machine);
     let mut noise = RandomGenerator::new(1);
     let samples: Vec<Vec<f64>> =
         (0..40).map(|_| (0..60).map(|_| 100.0 * (0.03 * noise.next_normal()).exp()).collect()).collect();
@@ -323,7 +324,7 @@ fn intervals_hold_what_all_pairs_cost() {
         let plan = LinksPlan { seed, choices: seed, ..plan(&machine.allowed) };
         let found = conclude_map(&mapped(&plan, &machine, &mut talk));
         let truth = |wanted: [CpuRelation; 2]| {
-            let of = |a, b| wanted.contains(&CpuRelation::between_cpus(&machine, a as u32, b as u32).unwrap());
+            let of = |a, b| wanted.contains(&relations.relation_between(a as u32, b as u32).unwrap());
             let costs = matrix.known_pairs().filter(|&(i, j, _)| of(i, j)).map(|(_, _, cost)| cost);
             corewise_statistics::order::median(&costs.collect::<Vec<f64>>())
         };

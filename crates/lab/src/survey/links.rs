@@ -123,7 +123,7 @@ fn choose_pairs(machine: &Machine, cpus: &CpuSet) -> Vec<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::links::CpuRelation;
+    use corewise_model::links::{CpuRelation, CpuRelationTable};
 
     use super::*;
 
@@ -132,12 +132,12 @@ mod tests {
         let llcs: Vec<(CpuSet, u64)> =
             (0..8).map(|llc| ((llc * 8..llc * 8 + 8).chain(64 + llc * 8..72 + llc * 8).collect(), 32)).collect();
         let machine = corewise_machine::generate::one_package_machine(128, true, &llcs);
+        let relations = CpuRelationTable::new(&machine);
         let pairs = choose_pairs(&machine, &machine.allowed);
         assert!((1000..=2100).contains(&pairs.len()), "{}", pairs.len());
         assert!(pairs.is_sorted() && pairs.iter().all(|(a, b)| a < b));
         for relation in [CpuRelation::SameCore, CpuRelation::SameLlc, CpuRelation::OtherLlc] {
-            let seen =
-                pairs.iter().filter(|&&(a, b)| CpuRelation::between_cpus(&machine, a, b) == Some(relation)).count();
+            let seen = pairs.iter().filter(|&&(a, b)| relations.relation_between(a, b) == Some(relation)).count();
             assert!(seen >= 24, "{relation:?}: {seen}");
         }
     }

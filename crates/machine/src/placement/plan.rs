@@ -29,7 +29,6 @@ pub use count::ExactCount;
 use planner_machine::PlannerMachine;
 use proposals::{PlacementProposal, list_proposals};
 pub use roles::{MOST_ROLES, MessageCosts, RoleCandidate, plan_roles};
-use tree::MachineTree;
 
 /// Number of candidates that a person reads, and a test can pay for.
 pub const USUAL_MOST: usize = 12;
@@ -102,8 +101,7 @@ pub fn plan_placements(
     let threads = threads.map(|threads| threads.max(1));
     let busiest = busiest.filter(|cpu| usable.contains(*cpu));
     let scene = PlannerMachine::new(context, usable, busiest);
-    let tree = MachineTree::from_parts(parts::parts_of_machine(machine, &scene.usable, busiest));
-    let mut classifier = SetClassifier::new(&tree);
+    let mut classifier = SetClassifier::new(scene.tree());
 
     let mut remarks = Vec::new();
     let size = threads.map(|threads| threads as usize);
@@ -112,7 +110,8 @@ pub fn plan_placements(
         let cpus = if has == 1 { "1 cpu".to_owned() } else { format!("{has} cpus") };
         remarks.push(format!("{more} threads share {cpus}: some cpus get several."));
     }
-    let classes = size.map_or_else(|| classes::all_classes(&tree), |size| classes::classes_of(&tree, size));
+    let classes =
+        size.map_or_else(|| classes::all_classes(scene.tree()), |size| classes::classes_of(scene.tree(), size));
     let mut found = drop_equivalents(list_proposals(&scene, size), &mut classifier);
     if let Some(size) = size {
         fill::fill_missing_classes(&mut found, size, classes, most, &scene, &mut classifier);

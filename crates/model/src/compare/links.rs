@@ -11,7 +11,7 @@ use corewise_machine::Gap;
 use super::{ComparedNumber, ComparedQuantity, ComparedSubject, ERROR_RATE, MedianEstimate, SurveyComparison};
 use crate::Survey;
 use crate::links::pair_spread::PairSpread;
-use crate::links::{CpuRelation, LinkPair, in_both};
+use crate::links::{CpuRelation, CpuRelationTable, LinkPair, in_both};
 use corewise_statistics::order::median;
 
 /// Minimum number of visits to a relation's pairs in each survey.
@@ -61,12 +61,11 @@ fn few_visits(relation: CpuRelation) -> Gap {
 
 /// Collects the pairs with one relation in both surveys.
 fn relation_pairs(before: &Survey, after: &Survey) -> BTreeMap<CpuRelation, RelationPairs> {
+    let [told_before, told_after] = [before, after].map(|survey| CpuRelationTable::new(&survey.machine));
     let mut relations = BTreeMap::<CpuRelation, RelationPairs>::new();
     for (earlier, later) in in_both(&before.links.pairs, &after.links.pairs) {
-        let relation = CpuRelation::between_cpus(&before.machine, earlier.a, earlier.b);
-        let Some(relation) =
-            relation.filter(|_| relation == CpuRelation::between_cpus(&after.machine, earlier.a, earlier.b))
-        else {
+        let relation = told_before.relation_between(earlier.a, earlier.b);
+        let Some(relation) = relation.filter(|_| relation == told_after.relation_between(earlier.a, earlier.b)) else {
             continue;
         };
         let typical_ns = (earlier.one_way_ns() * later.one_way_ns()).sqrt();

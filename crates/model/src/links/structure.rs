@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use corewise_machine::{CpuSet, Level, Machine};
 
-use super::{CpuRelation, CpuRelationTable};
+use super::{CpuAncestors, CpuRelation, CpuRelationTable};
 
 /// The cpus of a map by their places, with their known structure.
 #[derive(Clone, Debug)]
@@ -19,7 +19,8 @@ pub struct CpuStructure {
     /// The last-level cache of each core; one for all if unknown.
     cache_of: Vec<usize>,
     package_of: Vec<usize>,
-    relations: Option<CpuRelationTable>,
+    /// Those of each place, if a machine reports them.
+    ancestors: Option<Vec<CpuAncestors>>,
 }
 
 /// Pairs of cores that are equal in the topology.
@@ -58,11 +59,15 @@ impl CpuStructure {
     /// Reads the structure of some cpus from a machine; without one every cpu is a core of its own, and all are alike.
     pub fn new(machine: Option<&Machine>, cpus: &CpuSet) -> Self {
         let list: Vec<u32> = cpus.iter().collect();
-        let core = |cpu: u32| machine.and_then(|machine| machine.index_of(Level::Core, cpu));
+        let table = machine.map(CpuRelationTable::new);
+        let ancestors: Option<Vec<CpuAncestors>> =
+            table.map(|table| list.iter().map(|cpu| table.ancestors_of(*cpu)).collect());
+        let index =
+            |level: Level, place: usize| ancestors.as_ref().and_then(|ancestors| ancestors[place].index_of(level));
         let mut by_core = BTreeMap::<_, Vec<usize>>::new();
-        for (place, &cpu) in list.iter().enumerate() {
+        for place in 0..list.len() {
             // A cpu of unknown core is a core of its own.
-            let key = core(cpu).map_or((1, place), |core| (0, core));
+            let key = index(Level::Core, place).map_or((1, place), |core| (0, core));
             by_core.entry(key).or_default().push(place);
         }
         let mut cores: Vec<Vec<usize>> = by_core.into_values().collect();
@@ -71,16 +76,14 @@ impl CpuStructure {
         for (core, places) in cores.iter().enumerate() {
             places.iter().for_each(|&place| core_of[place] = core);
         }
-        let index = |level, places: &Vec<usize>| machine.and_then(|machine| machine.index_of(level, list[places[0]]));
-        let of_cores = |level| cores.iter().map(|places| index(level, places).unwrap_or(0)).collect();
+        let of_cores = |level| cores.iter().map(|places| index(level, places[0]).unwrap_or(0)).collect();
         let (cache_of, package_of) = (of_cores(Level::Llc), of_cores(Level::Package));
-        let relations = machine.map(|machine| CpuRelationTable::new(machine, cpus));
-        Self { cpus: list, cores, core_of, cache_of, package_of, relations }
+        Self { cpus: list, cores, core_of, cache_of, package_of, ancestors }
     }
 
     /// Returns true if a machine reports the structure.
     pub fn is_named(&self) -> bool {
-        self.relations.is_some()
+        self.ancestors.is_some()
     }
 
     /// Returns the core of a place.
@@ -134,7 +137,7 @@ impl CpuStructure {
         if self.core_of[i] == self.core_of[j] {
             return CpuRelation::SameCore;
         }
-        let told = self.relations.as_ref().and_then(|relations| relations.relation_between(self.cpus[i], self.cpus[j]));
+        let told = self.ancestors.as_ref().and_then(|ancestors| ancestors[i].relation_to(&ancestors[j]));
         let is_same = self.cache_of[self.core_of[i]] == self.cache_of[self.core_of[j]];
         match told {
             // Groups divided by a search are farther apart than the topology reports.

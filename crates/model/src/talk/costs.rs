@@ -114,7 +114,7 @@ struct UsualCosts {
 
 impl UsualCosts {
     fn new(machine: &Machine, pairs: &[LinkPair]) -> Self {
-        let relations = CpuRelationTable::new(machine, &machine.online);
+        let relations = CpuRelationTable::new(machine);
         let mut by_relation: BTreeMap<Option<CpuRelation>, Vec<SeenPair>> = BTreeMap::new();
         for pair in pairs {
             let logarithms = list_logarithms(pair);

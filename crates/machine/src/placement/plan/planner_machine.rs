@@ -1,6 +1,9 @@
 //! A machine as the planner sees it: its usable cpus, and the levels that distinguish them.
 
-use super::reason;
+use std::cell::OnceCell;
+
+use super::tree::{MachineTree, ShapePaths};
+use super::{parts, reason};
 use crate::placement::parse;
 use crate::placement::resolve::ResolveContext;
 use crate::{CpuSet, Level, Machine};
@@ -15,12 +18,29 @@ pub struct PlannerMachine<'a> {
     pub usable: CpuSet,
     /// The cpu with the most interrupts, if known.
     pub busiest: Option<u32>,
+    /// The tree in which the busiest cpu is unlike all others.
+    tree: OnceCell<MachineTree>,
+    paths: OnceCell<[ShapePaths; 2]>,
 }
 
 impl<'a> PlannerMachine<'a> {
     /// Creates the scene of a machine's usable cpus.
     pub fn new(context: ResolveContext<'a>, usable: CpuSet, busiest: Option<u32>) -> Self {
-        Self { context, usable, busiest }
+        Self { context, usable, busiest, tree: OnceCell::new(), paths: OnceCell::new() }
+    }
+
+    /// Returns the machine's tree, in which the busiest cpu is unlike all others.
+    pub fn tree(&self) -> &MachineTree {
+        self.tree.get_or_init(|| self.build_tree(self.busiest))
+    }
+
+    /// Returns the paths of shapes through that tree, and through the one in which no cpu is busy.
+    pub fn shape_paths(&self) -> &[ShapePaths; 2] {
+        self.paths.get_or_init(|| [self.tree().shape_paths(), self.build_tree(None).shape_paths()])
+    }
+
+    fn build_tree(&self, busiest: Option<u32>) -> MachineTree {
+        MachineTree::from_parts(parts::parts_of_machine(self.machine(), &self.usable, busiest))
     }
 
     /// Returns the machine.

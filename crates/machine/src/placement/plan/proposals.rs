@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::planner_machine::PlannerMachine;
 use super::reason;
-use super::tree::MachineTree;
-use super::{parts, reason::PatternPool};
+use super::reason::PatternPool;
+use super::tree::ShapePaths;
 use crate::placement::{CpuSetName, PlacementPattern};
 use crate::{CpuSet, Level};
 
@@ -255,11 +255,8 @@ fn propose_single_cpus(scene: &PlannerMachine<'_>) -> Vec<PlacementProposal> {
 /// busiest cpu is preferred. Among cores and cpus, one outside the first core is preferred, which often gets interrupts too. The next
 /// criterion is the most common sort, which matters if the busiest cpu is unlike all others.
 fn one_of_each_sort(scene: &PlannerMachine<'_>, level: Level, objects: &[(usize, CpuSet)]) -> Vec<usize> {
-    let paths = |busiest| {
-        MachineTree::from_parts(parts::parts_of_machine(scene.machine(), &scene.usable, busiest)).shape_paths()
-    };
-    let (of_machine, of_survey) = (paths(None), paths(scene.busiest));
-    let in_survey: Vec<TreePaths> = objects.iter().map(|(_, cpus)| paths_of(cpus, &of_survey)).collect();
+    let [of_survey, of_machine] = scene.shape_paths();
+    let in_survey: Vec<TreePaths> = objects.iter().map(|(_, cpus)| paths_of(cpus, of_survey)).collect();
     let mut number: BTreeMap<&TreePaths, usize> = BTreeMap::new();
     in_survey.iter().for_each(|paths| *number.entry(paths).or_default() += 1);
     let first = scene.first_core().map(|(_, cpus)| cpus).filter(|_| level >= Level::Core).unwrap_or_default();
@@ -267,7 +264,7 @@ fn one_of_each_sort(scene: &PlannerMachine<'_>, level: Level, objects: &[(usize,
     for ((index, cpus), paths) in objects.iter().zip(&in_survey) {
         let is_busy = scene.busiest.is_some_and(|cpu| cpus.contains(cpu));
         let rank = (is_busy, !cpus.is_disjoint(&first), Reverse(number[paths]), *index);
-        sorts.entry(paths_of(cpus, &of_machine)).or_default().push(rank);
+        sorts.entry(paths_of(cpus, of_machine)).or_default().push(rank);
     }
     let mut chosen: Vec<usize> =
         sorts.into_values().filter_map(|ranks| ranks.into_iter().min()).map(|rank| rank.3).collect();
@@ -278,7 +275,7 @@ fn one_of_each_sort(scene: &PlannerMachine<'_>, level: Level, objects: &[(usize,
 /// Paths of an object's cpus through the tree, sorted: equal if a symmetry takes one object to the other.
 type TreePaths = Vec<Vec<usize>>;
 
-fn paths_of(cpus: &CpuSet, paths: &BTreeMap<u32, Vec<usize>>) -> TreePaths {
+fn paths_of(cpus: &CpuSet, paths: &ShapePaths) -> TreePaths {
     let mut paths: TreePaths = cpus.iter().filter_map(|cpu| paths.get(&cpu).cloned()).collect();
     paths.sort_unstable();
     paths

@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::classifier::SetClassifier;
 use super::count::ExactCount;
 use super::planner_machine::PlannerMachine;
-use super::tree::MachineTree;
-use super::{parts, usable_cpus};
+use super::usable_cpus;
 use crate::placement::CpuSetName;
 use crate::placement::resolve::ResolveContext;
 use crate::{CpuSet, Level, Machine};
@@ -65,8 +64,7 @@ pub fn plan_roles(
     let usable = usable_cpus(&context);
     let busiest = busiest.filter(|cpu| usable.contains(*cpu));
     let scene = PlannerMachine::new(context, usable, busiest);
-    let tree = MachineTree::from_parts(parts::parts_of_machine(machine, &scene.usable, busiest));
-    let mut classifier = SetClassifier::new(&tree);
+    let mut classifier = SetClassifier::new(scene.tree());
     let mut seen = std::collections::HashSet::new();
     let mut found: Vec<RoleCandidate> = Vec::new();
     for proposal in list_proposals(&scene, roles) {

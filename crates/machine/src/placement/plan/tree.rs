@@ -28,6 +28,10 @@ pub struct MachineTree {
     pub branches: Vec<MachineBranch>,
 }
 
+/// For each usable cpu the shapes of its branches, from its own up to the whole machine. A symmetry takes one cpu to another exactly if these
+/// are equal.
+pub type ShapePaths = BTreeMap<u32, Vec<usize>>;
+
 impl MachineTree {
     /// Builds the tree of some parts.
     pub fn from_parts(parts: Vec<LabelledPart>) -> Self {
@@ -84,9 +88,8 @@ impl MachineTree {
         leaves.filter_map(move |(leaf, branch)| Some((branch.cpu?, std::iter::successors(Some(leaf), up))))
     }
 
-    /// Returns for each usable cpu the shapes of its branches, from its own up to the whole machine. A symmetry takes one cpu to another
-    /// exactly if these are equal.
-    pub fn shape_paths(&self) -> BTreeMap<u32, Vec<usize>> {
+    /// Returns the shapes of the branches of each usable cpu.
+    pub fn shape_paths(&self) -> ShapePaths {
         let shapes =
             |holders: &mut dyn Iterator<Item = usize>| holders.map(|branch| self.branches[branch].shape).collect();
         self.holders_of_cpus().map(|(cpu, mut holders)| (cpu, shapes(&mut holders))).collect()

@@ -1,20 +1,21 @@
 use corewise_machine::random::RandomGenerator;
 
 use super::*;
-use crate::links::CpuRelation;
 use crate::links::conclude::conclude_map;
 use crate::links::map::LinkMap;
+use crate::links::{CpuRelation, CpuRelationTable};
 use crate::simulate::layout::MachineLayout;
 use crate::simulate::simulate_link_map;
 
 /// Two caches of three cores; visits with 1 % of noise. `cost` gets the pair and its relation.
 fn map(visits: usize, seed: u64, cost: impl Fn(u32, u32, CpuRelation) -> f64) -> LinkMap {
     let machine = MachineLayout { packages: 1, caches: 2, cores: 3, threads: 1, adjacent: false }.build_machine();
+    let relations = CpuRelationTable::new(&machine);
     let mut random = RandomGenerator::new(seed);
     let mut pairs = Vec::new();
     for a in 0..6 {
         for b in a + 1..6 {
-            let cost = cost(a, b, CpuRelation::between_cpus(&machine, a, b).unwrap());
+            let cost = cost(a, b, relations.relation_between(a, b).unwrap());
             pairs.push(LinkPair::new(a, b, (0..visits).map(|_| cost * (0.01 * random.next_normal()).exp()).collect()));
         }
     }

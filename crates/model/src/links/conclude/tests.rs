@@ -3,7 +3,7 @@ use corewise_machine::{CpuSet, Machine};
 
 use super::*;
 use crate::artifact::ArtifactOrigin;
-use crate::links::{CostMatrix, CpuRelation, LinkPair};
+use crate::links::{CostMatrix, CpuRelation, CpuRelationTable, LinkPair};
 use crate::simulate::layout::MachineLayout;
 use corewise_machine::SuggestedCommand;
 
@@ -61,8 +61,8 @@ fn classes_are_the_levels_that_cost_apart_and_siblings_are_always_one_of_their_o
     let layout = MachineLayout { packages: 2, caches: 2, cores: 3, threads: 2, adjacent: true };
     let machine = layout.build_machine();
     let of = |cost: fn(CpuRelation) -> f64| {
-        let told = layout.build_machine();
-        let found = conclude_map(&map(machine.clone(), |a, b| cost(CpuRelation::between_cpus(&told, a, b).unwrap())));
+        let told = CpuRelationTable::new(&machine);
+        let found = conclude_map(&map(machine.clone(), |a, b| cost(told.relation_between(a, b).unwrap())));
         let classes = found.kinds.into_iter().next().unwrap().classes;
         classes.into_iter().map(|class| (class.words, class.pairs)).collect::<Vec<_>>()
     };
@@ -115,8 +115,9 @@ fn groups_are_held_against_every_level_that_the_kernel_tells() {
 #[test]
 fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
     let layout = MachineLayout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
-    let told = layout.build_machine();
-    let mut map = map(layout.build_machine(), |a, b| match CpuRelation::between_cpus(&told, a, b).unwrap() {
+    let machine = layout.build_machine();
+    let told = CpuRelationTable::new(&machine);
+    let mut map = map(machine, |a, b| match told.relation_between(a, b).unwrap() {
         CpuRelation::OtherPackage => 250.0,
         CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => 30.0,
         _ => 90.0,
@@ -137,7 +138,7 @@ fn what_was_not_measured_is_predicted_and_what_was_held_out_says_how_well() {
     assert_eq!(filled.all.known_pairs().count(), 496);
     assert_eq!(filled.predicted, 496 - 199 - 99);
     for (i, j, cost) in filled.all.known_pairs() {
-        let true_cost = match CpuRelation::between_cpus(&told, i as u32, j as u32).unwrap() {
+        let true_cost = match told.relation_between(i as u32, j as u32).unwrap() {
             CpuRelation::OtherPackage => 250.0,
             CpuRelation::SameCluster | CpuRelation::SameLlc | CpuRelation::SameLlcOtherNode => 30.0,
             _ => 90.0,
@@ -159,18 +160,18 @@ fn levelled(relation: CpuRelation) -> f64 {
 #[test]
 fn summaries_are_of_the_machine_and_not_of_the_pairs_that_were_measured() {
     let layout = MachineLayout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
-    let told = layout.build_machine();
+    let told = CpuRelationTable::new(&layout.build_machine());
     // No step between caches of one package and of two: one tier, of which 192 pairs cost 100 ns and 256 cost 118.
     let cost = |relation: CpuRelation| match levelled(relation) {
         250.0 => 118.0,
         90.0 => 100.0,
         inside => inside,
     };
-    let whole = map(layout.build_machine(), |a, b| cost(CpuRelation::between_cpus(&told, a, b).unwrap()));
+    let whole = map(layout.build_machine(), |a, b| cost(told.relation_between(a, b).unwrap()));
     let mut few = whole.clone();
     let all = std::mem::take(&mut few.series[0].links.pairs);
     for (index, pair) in all.into_iter().enumerate() {
-        let is_far = CpuRelation::between_cpus(&told, pair.a, pair.b) == Some(CpuRelation::OtherPackage);
+        let is_far = told.relation_between(pair.a, pair.b) == Some(CpuRelation::OtherPackage);
         match index % 8 {
             0 if is_far => few.series[0].links.pairs.push(pair),
             1 if is_far => few.series[0].held_out.push(pair),
@@ -192,9 +193,8 @@ fn summaries_are_of_the_machine_and_not_of_the_pairs_that_were_measured() {
 #[test]
 fn each_step_of_the_hierarchy_is_said_once() {
     let layout = MachineLayout { packages: 2, caches: 4, cores: 4, threads: 1, adjacent: false };
-    let told = layout.build_machine();
-    let found =
-        conclude_map(&map(layout.build_machine(), |a, b| levelled(CpuRelation::between_cpus(&told, a, b).unwrap())));
+    let told = CpuRelationTable::new(&layout.build_machine());
+    let found = conclude_map(&map(layout.build_machine(), |a, b| levelled(told.relation_between(a, b).unwrap())));
     let statement = statements(&found)[0];
     assert!(
         statement.starts_with("8 groups of 4 cores: inside 30 ns one way; other group, same package 90 ns (3.0x ["),
@@ -208,8 +208,8 @@ fn each_step_of_the_hierarchy_is_said_once() {
 
 #[test]
 fn of_a_search_that_was_not_finished_nothing_is_concluded() {
-    let told = PACKAGES.build_machine();
-    let mut map = map(PACKAGES.build_machine(), |a, b| levelled(CpuRelation::between_cpus(&told, a, b).unwrap()));
+    let told = CpuRelationTable::new(&PACKAGES.build_machine());
+    let mut map = map(PACKAGES.build_machine(), |a, b| levelled(told.relation_between(a, b).unwrap()));
     map.unfinished = true;
     let found = conclude_map(&map);
     assert!(found.unfinished && found.groups.is_none() && found.siblings.is_none());
@@ -219,8 +219,8 @@ fn of_a_search_that_was_not_finished_nothing_is_concluded() {
 
 #[test]
 fn predictions_that_nothing_checks_are_not_made() {
-    let told = PACKAGES.build_machine();
-    let mut map = map(PACKAGES.build_machine(), |a, b| levelled(CpuRelation::between_cpus(&told, a, b).unwrap()));
+    let told = CpuRelationTable::new(&PACKAGES.build_machine());
+    let mut map = map(PACKAGES.build_machine(), |a, b| levelled(told.relation_between(a, b).unwrap()));
     map.series[0].links.pairs.truncate(40);
     let filled = FilledSeries::from_series(&map.series[0], &map);
     assert_eq!((filled.predicted, filled.all.known_pairs().count()), (0, 40));
@@ -241,8 +241,9 @@ fn a_core_alone_is_no_group_to_keep_threads_in() {
 #[test]
 fn guesses_of_siblings_are_named() {
     let layout = MachineLayout { packages: 1, caches: 2, cores: 4, threads: 2, adjacent: false };
-    let told = layout.build_machine();
-    let mut map = map(layout.build_machine(), |a, b| match CpuRelation::between_cpus(&told, a, b).unwrap() {
+    let machine = layout.build_machine();
+    let told = CpuRelationTable::new(&machine);
+    let mut map = map(machine, |a, b| match told.relation_between(a, b).unwrap() {
         CpuRelation::SameCore => 8.0,
         CpuRelation::SameLlc => 22.0,
         _ => 90.0,
@@ -285,7 +286,8 @@ fn imported(mut map: LinkMap) -> LinkMap {
 fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
     for (cores, caches) in [(6, 1), (2, 1), (3, 2)] {
         let layout = MachineLayout { packages: 1, caches, cores, threads: 2, adjacent: false };
-        let told = layout.build_machine();
+        let machine = layout.build_machine();
+        let told = CpuRelationTable::new(&machine);
         let of = |sibling: f64, scatter: f64| {
             let mut random = RandomGenerator::new(11);
             let mut cost = |relation| match relation {
@@ -293,10 +295,10 @@ fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
                 CpuRelation::SameLlc | CpuRelation::SameCluster => 40.0,
                 _ => 90.0,
             } * (scatter * random.next_normal()).exp();
-            let mut costs = CostMatrix::all_unknown(told.allowed.iter());
+            let mut costs = CostMatrix::all_unknown(machine.allowed.iter());
             for i in 0..costs.len() {
                 for j in 0..i {
-                    costs.set_both(i, j, cost(CpuRelation::between_cpus(&told, i as u32, j as u32).unwrap()));
+                    costs.set_both(i, j, cost(told.relation_between(i as u32, j as u32).unwrap()));
                 }
             }
             let found =
@@ -313,8 +315,8 @@ fn siblings_that_cost_what_others_cost_are_a_named_doubt() {
 fn a_slower_socket_of_a_file_is_not_structure() {
     for caches in [1, 4] {
         let layout = MachineLayout { packages: 2, caches, cores: 16 / caches, threads: 1, adjacent: false };
-        let told = layout.build_machine();
-        let cost = |a: u32, b: u32| match CpuRelation::between_cpus(&told, a, b).unwrap() {
+        let told = CpuRelationTable::new(&layout.build_machine());
+        let cost = |a: u32, b: u32| match told.relation_between(a, b).unwrap() {
             CpuRelation::OtherPackage => 210.0,
             CpuRelation::SameCluster | CpuRelation::SameLlc if caches > 1 => 25.0 * if a >= 16 { 2.0 } else { 1.0 },
             _ => 100.0 * if a >= 16 { 2.0 } else { 1.0 },
@@ -592,9 +594,8 @@ fn a_doubtful_cost_is_left_out_of_everything() {
     assert!(found.kinds[0].classes.iter().all(|class| class.low_ns > 20.0) && found.siblings.is_none());
     // Few siblings of a machine that is named may be that near.
     let layout = MachineLayout { packages: 1, caches: 1, cores: 12, threads: 2, adjacent: false };
-    let told = layout.build_machine();
-    let siblings =
-        |a, b| if CpuRelation::between_cpus(&told, a, b) == Some(CpuRelation::SameCore) { 2.0 } else { 60.0 };
+    let told = CpuRelationTable::new(&layout.build_machine());
+    let siblings = |a, b| if told.relation_between(a, b) == Some(CpuRelation::SameCore) { 2.0 } else { 60.0 };
     assert_eq!(conclude_map(&map(layout.build_machine(), siblings)).kinds[0].doubts, []);
 }
 

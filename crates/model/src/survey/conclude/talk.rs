@@ -58,7 +58,7 @@ pub fn conclude_talk(survey: &Survey, conclusions: &mut SurveyConclusions) {
 /// Returns the ratio of two classes: over sweeps if there are enough of them, else from the intervals of both medians
 /// over pairs (each with half of the error, so that the ratio keeps its confidence).
 fn talk_effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<FindingEffect> {
-    let relations = CpuRelationTable::new(&survey.machine, &links::measured_cpus(&survey.links));
+    let relations = CpuRelationTable::new(&survey.machine);
     let of = |class: &LinkClass| {
         let pairs = survey.links.pairs.iter();
         pairs
