@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -191,16 +191,13 @@ impl StepTimes {
         let machines = std::env::var(RigUse::VARIABLE).unwrap_or_else(|_| "change".into());
         let variables = [(RigUse::VARIABLE, machines.as_str())];
         let how = ProgramOptions { arguments: &asked.tests, variables: &variables, ..ProgramOptions::default() };
-        // Machines compute beside all later steps: processes that wait or sleep leave the processors to them.
-        let mut summary = TestSummary::default();
-        let (of_rig, took) = thread::scope(|scope| {
-            let booted = scope.spawn(|| {
-                let begun = Instant::now();
-                (programs::run(&rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed())
-            });
-            if asked.selects_none() {
-                summary.add_summary(self.run_step("examples of documentation", run_examples)?);
-            }
+        // Machines compute beside all later steps, and so does cargo, which runs examples crate by crate: processes that wait or sleep leave
+        // the processors to them.
+        let (mut summary, begun) = (TestSummary::default(), Instant::now());
+        let beside = thread::scope(|scope| {
+            let boot = || (programs::run(&rig, &ProgramOptions { at_once: 1, ..how.clone() }), begun.elapsed());
+            let booted = asked.boots_machines().then(|| scope.spawn(boot));
+            let examples = asked.selects_none().then(|| scope.spawn(|| (run_examples(), begun.elapsed())));
             if asked.full {
                 self.run_step("the small build", test_small_build)?;
                 summary.add_summary(self.run_step("Arm", || arm::run(TestSelection::Differing, &native_program()?))?);
@@ -211,12 +208,19 @@ impl StepTimes {
                     programs::run(&others, &ProgramOptions { at_once: at_once(), ..how.clone() })
                 })?,
             );
-            anyhow::Ok(booted.join().expect("the rig's thread does not panic"))
+            let beside = [
+                ("examples of documentation, beside tests", examples),
+                ("machines of the rig, beside Arm and tests", booted),
+            ];
+            let join = |(name, job): (_, Option<ScopedJoinHandle<'_, _>>)| {
+                job.map(|job| (name, job.join().expect("neither thread panics")))
+            };
+            anyhow::Ok(beside.map(join))
         })?;
-        if asked.boots_machines() {
-            self.0.push(("machines of the rig, beside Arm and tests", took));
+        for (name, (found, took)) in beside.into_iter().flatten() {
+            self.0.push((name, took));
+            summary.add_summary(found.context(name)?);
         }
-        summary.add_summary(of_rig?);
         Ok(summary)
     }
 

@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::planner_machine::PlannerMachine;
-use super::reason;
-use super::reason::PatternPool;
+use super::reason::{self, PatternPool};
 use super::tree::ShapePaths;
 use crate::placement::{CpuSetName, PlacementPattern};
 use crate::{CpuSet, Level};
