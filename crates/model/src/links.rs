@@ -273,6 +273,7 @@ mod tests {
             [of(1), of(2), of(4)],
             [CpuRelation::SameCluster, CpuRelation::SameLlc, CpuRelation::SameLlcOtherNode]
         );
+        assert_eq!(table.relation_between(0, 8), None, "it has eight cpus");
     }
 
     #[test]

@@ -72,17 +72,13 @@ pub struct ProgramOptions<'a> {
     pub at_once: usize,
 }
 
-/// Runs programs, and prints the result of each when it has ended. Every third worker begins at the end: cargo builds the tests of the
-/// command line first, which often wait, and last what only computes, which is better done meanwhile.
+/// Runs programs in their order, and prints the result of each when it has ended.
 pub fn run(programs: &[TestProgram], how: &ProgramOptions<'_>) -> Result<TestSummary> {
     let (waiting, summary) = (Mutex::new(programs.iter()), Mutex::new(TestSummary::default()));
-    let next = |worker: usize| {
-        let mut waiting = waiting.lock().expect("no thread panics with it");
-        if worker % 3 == 2 { waiting.next_back() } else { waiting.next() }
-    };
+    let next = || waiting.lock().expect("no thread panics with it").next();
     thread::scope(|scope| {
-        let work = |worker: usize| -> Result<()> {
-            while let Some(program) = next(worker) {
+        let work = || -> Result<()> {
+            while let Some(program) = next() {
                 let begun = Instant::now();
                 let (status, printed) = run_one(program, how)?;
                 let of_program = TestSummary::of_program(&program.name, &printed, status.success());
@@ -92,7 +88,7 @@ pub fn run(programs: &[TestProgram], how: &ProgramOptions<'_>) -> Result<TestSum
             }
             Ok(())
         };
-        let workers: Vec<_> = (0..how.at_once.max(1)).map(|worker| scope.spawn(move || work(worker))).collect();
+        let workers: Vec<_> = (0..how.at_once.max(1)).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
     })?;
     Ok(summary.into_inner().expect("no thread panics with it"))

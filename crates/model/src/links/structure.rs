@@ -19,7 +19,7 @@ pub struct CpuStructure {
     /// The last-level cache of each core; one for all if unknown.
     cache_of: Vec<usize>,
     package_of: Vec<usize>,
-    /// Those of each place, if a machine reports them.
+    /// The ancestors of each place's cpu, if a machine reports them.
     ancestors: Option<Vec<CpuAncestors>>,
 }
 
