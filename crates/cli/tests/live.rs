@@ -192,15 +192,21 @@ impl LiveStage {
         Self { place: TestPlace::new(), all, one }
     }
 
-    /// A server whose last thread has a mask of its own.
+    /// A server of which one idler has a mask of its own.
     fn server(&self, which: &str) -> Server {
         let mut child =
             Command::new(std::env::current_exe().unwrap()).args([SERVE, which]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let mut server = Server { port: line.trim().parse().unwrap(), child, before: Vec::new() };
-        // An idler, which counts nothing.
-        let idler = task::thread_numbers(server.child.id())[1];
+        // An idler, which counts nothing. A thread names itself when it first runs, and numbers begin again some time.
+        let name_of = |thread: &u32| task::thread_name(server.child.id(), *thread).unwrap_or_default();
+        let find_idlers = || {
+            let threads = task::thread_numbers(server.child.id()).into_iter();
+            let idlers: Vec<u32> = threads.filter(|thread| name_of(thread).starts_with("idle-")).collect();
+            (idlers.len() == IDLERS).then_some(idlers)
+        };
+        let idler = wait_for("threads with names", find_idlers)[0];
         ProcessIdentity::find_task(idler)
             .and_then(|task| task.restrict_thread(&CpuSet::from_cpu(self.all.lowest().unwrap())))
             .unwrap();
