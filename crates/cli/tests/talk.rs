@@ -158,13 +158,22 @@ fn threads_in_a_container_have_the_names_and_numbers_of_there() {
     let own_user = ["--user", "--map-root-user", "--fork", "--pid", "--mount-proc"];
     let nested = [&inner[..], &["unshare"], &inner].concat();
     let outside = watched_inside(&place, &["--uts"]);
+    let count_known = |document: &Value| {
+        let threads = document["observed"]["vertices"].as_array().unwrap().iter();
+        let of_program = threads.filter(|vertex| vertex["program"] == "corewise");
+        of_program.filter(|vertex| vertex["cpus"].as_str().is_some_and(|cpus| !cpus.is_empty())).count()
+    };
     for options in [&inner[..], &nested, &own_user] {
-        let Some(document) = watched_inside(&place, options) else { continue };
+        let mut watched = watched_inside(&place, options);
+        for _ in 1..10 {
+            // A guess sees few threads of a program that others kept from running.
+            if watched.as_ref().is_some_and(|document| count_known(document) < 3) {
+                watched = watched_inside(&place, options);
+            }
+        }
+        let Some(document) = watched else { continue };
         let observed = &document["observed"];
-        let threads: Vec<&Value> = observed["vertices"].as_array().unwrap().iter().collect();
-        let of_program = threads.iter().filter(|vertex| vertex["program"] == "corewise");
-        let known = of_program.filter(|vertex| vertex["cpus"].as_str().is_some_and(|cpus| !cpus.is_empty()));
-        assert!(known.count() >= 3, "{options:?}: {document}");
+        assert!(count_known(&document) >= 3, "{options:?}: {document}");
         if let Some(outside) = outside.as_ref().filter(|_| options[0] != "--user") {
             assert_eq!(observed["source"], outside["observed"]["source"], "{options:?}: {document}");
         }

@@ -304,6 +304,8 @@ fn build_tests(asked: &TestArguments<'_>) -> Result<Vec<TestProgram>> {
     command.arg("test");
     if asked.cargo.is_empty() {
         command.arg("--workspace").args(APART);
+        // The rest is examples, which lints compile too.
+        command.args((!asked.full).then_some("--tests"));
     }
     programs::build_programs(command.args(&asked.cargo))
 }

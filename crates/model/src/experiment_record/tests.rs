@@ -1,8 +1,12 @@
 //! Experiments that come from files.
 
+use corewise_statistics::experiment::{
+    ArmState, BaselineEffect, BlockRun, ExpectedNoise, ExperimentStanding, JudgingPolicy, OutReason, PlacementRace, RunBlock, Verdict,
+};
+use proptest::prelude::*;
+
 use super::*;
 use crate::trial::{ConfirmationStretch, PlacementArm, StretchLength, TrialMetric, TrialOutcome};
-use corewise_statistics::experiment::{ExpectedNoise, JudgingPolicy};
 
 fn conducted() -> ExperimentRecord {
     let experiment = Experiment {
@@ -101,4 +105,36 @@ fn the_expected_noise_is_stored_with_the_policy() {
     let text = serde_json::to_string(&JudgingPolicy::default()).unwrap();
     assert!(!text.contains("expected_noise"), "{text}");
     assert_eq!(serde_json::from_str::<JudgingPolicy>(&text).unwrap(), JudgingPolicy::default());
+}
+
+/// Values of runs with ties, some failed.
+fn run_value() -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![6 => (-1.0..1.0).prop_map(Some), 3 => (0_i32..3).prop_map(|x| Some(f64::from(x) / 4.0)), 1 => Just(None)]
+}
+
+proptest! {
+    /// No history of runs, however odd, gives a number that is not one, or a failed run that looks fast.
+    #[test]
+    fn any_blocks_give_a_standing(candidates in 0_usize..4, seed: u64, x in prop::collection::vec(run_value(), 0..150)) {
+        let mut race = PlacementRace::new(candidates, &JudgingPolicy::default());
+        let mut values = x.into_iter();
+        while values.len() > 0 && !race.is_decided() {
+            let arms = race.next_block(seed);
+            let runs = arms.into_iter().zip(values.by_ref()).map(|(arm, x)| BlockRun { arm, x }).collect();
+            race.add_block(&RunBlock { runs });
+        }
+        let standing = race.current_standing();
+        let text = serde_json::to_string(&standing).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<ExperimentStanding>(&text).unwrap(), &standing);
+        for arm in &standing.arms[1..] {
+            prop_assert!(arm.e_better.is_finite() && arm.e_better_of_all <= arm.e_better);
+            let wins = standing.verdict == Verdict::Wins { arm: arm.arm };
+            let failed = matches!(arm.state, ArmState::Out { why: OutReason::Failures, .. });
+            prop_assert!(!(failed && wins));
+            if let Some(BaselineEffect { estimate, low, high }) = arm.effect {
+                prop_assert!(low.is_none_or(|low| low <= estimate) || arm.e_better >= 20.0);
+                prop_assert!(high.is_none_or(|high| high >= estimate) || arm.e_worse >= 20.0);
+            }
+        }
+    }
 }

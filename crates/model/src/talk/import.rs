@@ -5,6 +5,7 @@ mod matrix;
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{TalkEdge, TalkGraph, TalkSource, TalkVertex, VertexKind, WakeMeans};
@@ -65,9 +66,8 @@ pub fn read_talk(text: &str, file: &str, record: (i64, &str)) -> Result<TalkGrap
 
 fn read_json(text: &str, file: &str) -> Result<TalkGraph, TalkImportError> {
     let wrong = |error: serde_json::Error| TalkImportError::Json(error.to_string());
-    let mut document: Value = serde_json::from_str(text).map_err(wrong)?;
-    let observed = document.get_mut("observed").map(Value::take).unwrap_or(document);
-    let mut graph: TalkGraph = serde_json::from_value(observed).map_err(wrong)?;
+    let document: Value = serde_json::from_str(text).map_err(wrong)?;
+    let mut graph = TalkGraph::deserialize(document.get("observed").unwrap_or(&document)).map_err(wrong)?;
     crate::Artifact::check_loaded(&graph).map_err(TalkImportError::Json)?;
     graph.provenance.origin = graph.provenance.origin.after_import(file, "JSON of corewise");
     Ok(graph)

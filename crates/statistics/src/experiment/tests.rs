@@ -163,31 +163,6 @@ proptest! {
         }
         prop_assert!((one.above().current_wealth() / mirrored.below().current_wealth() - 1.0).abs() < 1e-9);
     }
-
-    /// No history of runs, however odd, gives a number that is not one, or a failed run that looks fast.
-    #[test]
-    fn any_blocks_give_a_standing(candidates in 0_usize..4, seed: u64, x in prop::collection::vec(value(), 0..150)) {
-        let mut race = PlacementRace::new(candidates, &JudgingPolicy::default());
-        let mut values = x.into_iter();
-        while values.len() > 0 && !race.is_decided() {
-            let arms = race.next_block(seed);
-            let runs = arms.into_iter().zip(values.by_ref()).map(|(arm, x)| BlockRun { arm, x }).collect();
-            race.add_block(&RunBlock { runs });
-        }
-        let standing = race.current_standing();
-        let text = serde_json::to_string(&standing).unwrap();
-        prop_assert_eq!(&serde_json::from_str::<ExperimentStanding>(&text).unwrap(), &standing);
-        for arm in &standing.arms[1..] {
-            prop_assert!(arm.e_better.is_finite() && arm.e_better_of_all <= arm.e_better);
-            let wins = standing.verdict == Verdict::Wins { arm: arm.arm };
-            let failed = matches!(arm.state, ArmState::Out { why: OutReason::Failures, .. });
-            prop_assert!(!(failed && wins));
-            if let Some(BaselineEffect { estimate, low, high }) = arm.effect {
-                prop_assert!(low.is_none_or(|low| low <= estimate) || arm.e_better >= 20.0);
-                prop_assert!(high.is_none_or(|high| high >= estimate) || arm.e_worse >= 20.0);
-            }
-        }
-    }
 }
 
 /// A race over blocks in which arm `k` gives `x(k, block)`.

@@ -78,7 +78,9 @@ fn group_units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
         nodes.push(machine.online.clone());
     }
     let mut units = Vec::new();
-    for package in tree::sort_by_tree(machine.objects_of(Level::Package), machine) {
+    let mut packages = machine.objects_of(Level::Package);
+    packages.sort_by_cached_key(|cpus| order.iter().position(|cpu| cpus.contains(*cpu)));
+    for package in packages {
         let in_order = |set: &CpuSet| order.iter().copied().filter(|cpu| set.contains(*cpu)).collect::<Vec<u32>>();
         let mut rest = package.clone();
         let mut parts: Vec<NodePart> = Vec::new();
