@@ -16,6 +16,9 @@ const MOST_GAPS: usize = 8;
 
 const MOST_MISSING: usize = 4;
 
+/// Maximum number of texts of one notation whose sets are remembered: those of neighbouring cpus are the same.
+const MOST_SETS: usize = 64;
+
 /// Reads values from a source and collects invalid ones.
 pub struct ValueReader<'a> {
     source: &'a dyn FileSource,
@@ -23,6 +26,14 @@ pub struct ValueReader<'a> {
     doubts: RefCell<Vec<Gap>>,
     asked: RefCell<BTreeMap<String, FileAnswers>>,
     has_larger_cpus: Cell<bool>,
+    sets: RefCell<BTreeMap<SetNotation, BTreeMap<String, CpuSet>>>,
+}
+
+/// Ways in which files list cpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SetNotation {
+    List,
+    Mask,
 }
 
 /// Counts of a file that each cpu, or each node, may have.
@@ -40,6 +51,7 @@ impl<'a> ValueReader<'a> {
             doubts: RefCell::default(),
             asked: RefCell::default(),
             has_larger_cpus: Cell::default(),
+            sets: RefCell::default(),
         }
     }
 
@@ -124,12 +136,12 @@ impl<'a> ValueReader<'a> {
 
     /// Returns the cpu list in a file; some kernels print "(null)" for an empty one.
     pub fn read_list(&self, path: &str) -> Option<CpuSet> {
-        self.read_set(path, |text| if text == "(null)" { Ok(CpuSet::new()) } else { CpuSet::parse_list(text) })
+        self.read_set(path, SetNotation::List)
     }
 
     /// Returns the cpus in a file: a list if its name ends in "list", else a mask (kernels before 2.6.3x have masks only).
     pub fn read_cpus(&self, path: &str) -> Option<CpuSet> {
-        if path.ends_with("list") { self.read_list(path) } else { self.read_set(path, CpuSet::parse_mask) }
+        self.read_set(path, if path.ends_with("list") { SetNotation::List } else { SetNotation::Mask })
     }
 
     /// Returns the names in a folder, sorted.
@@ -158,15 +170,38 @@ impl<'a> ValueReader<'a> {
         numbers
     }
 
-    fn read_set(&self, path: &str, parse: impl Fn(&str) -> Result<CpuSet, CpuSetError>) -> Option<CpuSet> {
+    fn read_set(&self, path: &str, notation: SetNotation) -> Option<CpuSet> {
         let text = self.read_text(path)?;
-        match parse(trim_text(&text)) {
-            Ok(set) => Some(self.readable_cpus(set)),
+        let text = trim_text(&text);
+        let mut sets = self.sets.borrow_mut();
+        let known = sets.entry(notation).or_default();
+        if let Some(set) = known.get(text) {
+            return Some(set.clone());
+        }
+        match notation.parse_set(text) {
+            Ok(set) => {
+                let set = self.readable_cpus(set);
+                if known.len() == MOST_SETS {
+                    known.clear();
+                }
+                known.insert(text.to_owned(), set.clone());
+                Some(set)
+            }
             Err(error) => {
                 let gap = Gap::new(format!("the cpus in {path}"), error.to_string());
                 self.add_gap(gap.about(subject_of_path(path).as_slice()));
                 None
             }
+        }
+    }
+}
+
+impl SetNotation {
+    fn parse_set(self, text: &str) -> Result<CpuSet, CpuSetError> {
+        match self {
+            Self::List if text == "(null)" => Ok(CpuSet::new()),
+            Self::List => CpuSet::parse_list(text),
+            Self::Mask => CpuSet::parse_mask(text),
         }
     }
 }
