@@ -1,6 +1,7 @@
 //! Known structure of a map's cpus before any measurement: shared cores, clusters, last-level caches, dies, nodes,
 //! packages.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use corewise_machine::{CpuSet, Level, Machine};
@@ -23,8 +24,8 @@ pub struct CpuStructure {
     ancestors: Option<Vec<CpuAncestors>>,
 }
 
-/// Pairs of cores that are equal in the topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Pairs of cores that are equal in the topology; ordered by relation, then caches, then packages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreBlock {
     /// Their relation.
     pub relation: CpuRelation,
@@ -52,6 +53,26 @@ impl CoreBlock {
     /// Returns the family that it belongs to.
     pub fn block_family(&self) -> BlockFamily {
         (self.relation, self.packages)
+    }
+
+    /// Returns its place in the order of blocks as one number: every pair of a map looks up its block. A machine has fewer than 2^24 caches.
+    fn order_key(&self) -> u128 {
+        let ([near, far], [first, last]) = (self.caches, self.packages);
+        let caches = (near as u128) << 24 | far as u128;
+        let packages = (first as u128) << 24 | last as u128;
+        (self.relation as u128) << 96 | caches << 48 | packages
+    }
+}
+
+impl Ord for CoreBlock {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order_key().cmp(&other.order_key())
+    }
+}
+
+impl PartialOrd for CoreBlock {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
