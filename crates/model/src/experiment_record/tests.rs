@@ -1,7 +1,8 @@
 //! Experiments that come from files.
 
 use corewise_statistics::experiment::{
-    ArmState, BaselineEffect, BlockRun, ExpectedNoise, ExperimentStanding, JudgingPolicy, OutReason, PlacementRace, RunBlock, Verdict,
+    ArmState, BaselineEffect, BlockRun, ExpectedNoise, ExperimentStanding, JudgingPolicy, OutReason, PlacementRace,
+    RunBlock, Verdict,
 };
 use proptest::prelude::*;
 

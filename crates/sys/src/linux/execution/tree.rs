@@ -13,6 +13,8 @@ use crate::values::task::ProcessThreads;
 const LONGEST_END: Duration = Duration::from_secs(5);
 /// Maximum time after a launcher's end until the process that it leaves behind is there.
 const LONGEST_START: Duration = Duration::from_secs(30);
+/// Maximum time after which the supervisor has reported the end of a process that is gone.
+const LONGEST_REPORT: Duration = Duration::from_millis(100);
 /// Length to which the kernel cuts a name.
 const NAME_BYTES: usize = 15;
 /// Pauses between checks without a report of an end: at first, and after a while.
@@ -134,15 +136,17 @@ impl CommandTree {
         read: &mut dyn FnMut(),
     ) -> EndedTree {
         let since = monotonic_now();
-        let (mut seen, mut reported) = (None, None);
+        let (mut seen, mut reported, mut missed_since) = (None, None, None);
         loop {
             reported = self.reap_all().or(reported);
             let is_there = self.all_descendants().iter().any(|process| is_named(process.number, name));
             let at = monotonic_now();
             let end = match seen {
-                // Its end was reported, unless its parent is there to wait for it.
+                // Its end is reported once it is gone, unless its parent is there to wait for it.
                 Some(last) if !is_there => {
-                    Some((ExecutionEnd::Exited(0), reported.filter(|at| *at > last).unwrap_or(last)))
+                    let is_late = at.saturating_sub(*missed_since.get_or_insert(at)) > LONGEST_REPORT;
+                    let ended = reported.filter(|at| *at > last).or(is_late.then_some(last));
+                    ended.map(|at| (ExecutionEnd::Exited(0), at))
                 }
                 None if !is_there && (self.supervisor.is_over || at.saturating_sub(since) > LONGEST_START) => {
                     Some((ExecutionEnd::NothingToFollow, at))
@@ -154,7 +158,7 @@ impl CommandTree {
                 return EndedTree { end, at, left_behind: 0 };
             }
             if is_there {
-                seen = Some(at);
+                (seen, missed_since) = (Some(at), None);
             }
             read();
             self.wait_for(-1, LONGEST_PAUSE);
