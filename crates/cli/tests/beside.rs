@@ -150,9 +150,15 @@ fn children() -> BesideTestResult {
         return Ok(skipped);
     }
     let shell = "sh -c :; sh -c : & wait; :";
-    let output = TestPlace::new().corewise(&["tail", "--beside", "--json", "--", "sh", "-c", shell]).output()?;
-    let document: Value = serde_json::from_slice(&output.stdout)?;
-    check(document["seen"]["threads"] == 3, &document["seen"]["threads"])?;
+    let watch = || TestPlace::new().corewise(&["tail", "--beside", "--json", "--", "sh", "-c", shell]).output();
+    let mut document: Value = serde_json::from_slice(&watch()?.stdout)?;
+    for _ in 1..10 {
+        // On a busy machine buffers run over, and the sums are lower.
+        if document["seen"]["events_lost"] != 0 {
+            document = serde_json::from_slice(&watch()?.stdout)?;
+        }
+    }
+    check(document["seen"]["threads"] == 3, &document["seen"])?;
     check(document["to_its_end"] == true && document["exit_status"] == 0, &document["exit_status"])?;
     Ok(Completion::Completed)
 }
