@@ -36,7 +36,7 @@ const MOST_PROCESSES: u32 = 1 << 14;
 #[derive(Debug)]
 pub struct WakeCounter {
     maps: WakeMaps,
-    /// Programs that count, and programs that measure waiting times.
+    /// Programs that count, in the order in which they are attached, and programs that measure waiting times.
     counting: Vec<OwnedFd>,
     timing: Vec<OwnedFd>,
     attached: Vec<OwnedFd>,
@@ -63,10 +63,11 @@ impl WakeCounter {
         let load = |name, tracepoint, text: Vec<_>| load_program(name, Some(tracepoint), &text);
         let counting = vec![
             load("corewise_fork", layout.forking, programs::follow_children(layout, &maps))?,
-            load("corewise_irq", layout.interrupt_begins, programs::keep_interrupt(&maps, true))?,
+            // Attached before what it ends: a mark without an end would make an interrupt of all later wakes of its cpu.
             load("corewise_irq", layout.interrupt_ends, programs::keep_interrupt(&maps, false))?,
-            load("corewise_timer", layout.timer_begins, programs::mark_timer(&maps, true))?,
+            load("corewise_irq", layout.interrupt_begins, programs::keep_interrupt(&maps, true))?,
             load("corewise_timer", layout.timer_ends, programs::mark_timer(&maps, false))?,
+            load("corewise_timer", layout.timer_begins, programs::mark_timer(&maps, true))?,
             load("corewise_wake", layout.waking, programs::count_wakes(layout, &maps))?,
         ];
         let timing = vec![
@@ -120,7 +121,8 @@ impl WakeCounter {
     /// Ends counting; what was counted remains.
     pub fn stop_counting(&mut self) {
         self.attached_timing.clear();
-        self.attached.clear();
+        // In reverse, for the same reason.
+        while self.attached.pop().is_some() {}
     }
 
     /// Ends counting, and returns the counts.
