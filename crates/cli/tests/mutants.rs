@@ -332,14 +332,14 @@ fn a_page_is_unpacked_and_looked_through_within_limits() {
         assert!(status == 3 && said.contains(why), "{status} {said}");
     };
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    (0..32).for_each(|_| packed.write_all(&[b' '; 1 << 20]).unwrap());
+    (0..250).for_each(|_| packed.write_all(&[b' '; 1 << 20]).unwrap());
     let data = base64::engine::general_purpose::STANDARD.encode(packed.finish().unwrap());
     let mut page = String::new();
     for _ in 0..16 {
         writeln!(page, "<script type=\"application/gzip\" data-corewise=\"corewise/survey/3\">{data}</script>")
             .unwrap();
     }
-    refused(&page, "EOF while parsing a value at line 1 column 33554432\n  Nothing was imported.");
+    refused(&page, "Nothing was imported.");
     refused(&"<script type=\"application/json\" data-corewise=\"".repeat(400_000), "holds no result");
 }
 

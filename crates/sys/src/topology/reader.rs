@@ -297,6 +297,21 @@ mod tests {
         assert_eq!(what, ["the cpus in bad_list", "the number in list", "cpus above 8191"]);
     }
 
+    /// Twice as many as are remembered, each read again.
+    #[test]
+    fn a_text_has_a_set_of_its_own_in_each_notation() {
+        let texts = 2 * MOST_SETS as u32;
+        let files =
+            (0..texts).flat_map(|cpu| [format!("{cpu}_list"), cpu.to_string()].map(|name| (name, cpu.to_string())));
+        let root = Root::from_files(files);
+        let reader = ValueReader::new(&root);
+        for cpu in (0..texts).chain(0..texts) {
+            let text = cpu.to_string();
+            assert_eq!(reader.read_cpus(&format!("{cpu}_list")), Some(CpuSet::from_cpu(cpu)));
+            assert_eq!(reader.read_cpus(&text), CpuSet::parse_mask(&text).ok());
+        }
+    }
+
     #[test]
     fn a_file_that_most_cpus_have_is_missed_by_name() {
         let file = |cpu: u32, name: &str| format!("sys/devices/system/cpu/cpu{cpu}/{name}");
