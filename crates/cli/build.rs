@@ -19,12 +19,12 @@ mod schemas {
     use flate2::{Compression, GzBuilder};
 
     /// Folder of the schemas, relative to this crate.
-    const FOLDER: &str = "../../docs/schema";
+    const FOLDER: &str = "schema";
 
     /// Writes all schemas into one compressed file: the name of each, a line end, its text, and a NUL.
     pub fn pack_files() {
         println!("cargo::rerun-if-changed={FOLDER}");
-        let listed = fs::read_dir(FOLDER).expect("the repository has docs/schema");
+        let listed = fs::read_dir(FOLDER).expect("the crate has this folder");
         let mut files: Vec<PathBuf> = listed.map(|entry| entry.expect("the folder can be listed").path()).collect();
         files.sort();
         let packed = Path::new(&std::env::var_os("OUT_DIR").expect("cargo names a folder")).join("schemas.gz");

@@ -1,4 +1,4 @@
-//! JSON: the schemas in docs/schema are those of the program, and what it prints is what they say.
+//! JSON: the schemas in crates/cli/schema are those of the program, and what it prints is what they say.
 
 mod support;
 
@@ -30,7 +30,7 @@ fn printed(place: &TestPlace, arguments: &[&str]) -> Value {
 }
 
 fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(format!("{name}.json"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(format!("{name}.json"))
 }
 
 #[test]
@@ -47,7 +47,10 @@ fn the_schema_files_are_those_of_the_program() {
     assert_eq!(names, files);
     for name in names {
         let shown = text(&place.corewise(&["schema", name]).output().unwrap().stdout);
-        assert!(shown == fs::read_to_string(file(name)).unwrap(), "docs/schema/{name}.json is not what is printed");
+        assert!(
+            shown == fs::read_to_string(file(name)).unwrap(),
+            "crates/cli/schema/{name}.json is not what is printed"
+        );
     }
 }
 

@@ -47,7 +47,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
   unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop, upgrade, removal
   walls                   find circles between modules, commands that reach into other rooms, code outside sys \
-that names a system or opens files, signals and masks by bare number, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, and crates that use others than they may
+that names a system or opens files, signals and masks by bare number, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, crates that use others than they may, and published crates that include files from outside
   words [--list names|words] [CRATE]
                           measure how names and comments of product code read, or list where; fails if a figure is above its aim
   dist [--out FOLDER] [--verify] [TARGET…]
@@ -58,7 +58,7 @@ that names a system or opens files, signals and masks by bare number, modules of
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
-  schema [--check]        write docs/schema/*.json from the types and the table of readers in docs/security.md, or list those that are out of date
+  schema [--check]        write crates/cli/schema/*.json from the types and the table of readers in docs/security.md, or list those that are out of date
   tables                  write the tables of README.md and docs/*.md that are made from lists in the code: commands, notations, …
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   hostile [COUNT]         read mutated pages, half as many recordings, a quarter as many stores, and answers of servers, within 256 MiB and 5 s each (2000)

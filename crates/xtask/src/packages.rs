@@ -1,7 +1,8 @@
-//! The arrows between the workspace's crates, and the number of packages that the library pulls in.
+//! The arrows between the workspace's crates, the files that they are compiled from, and the number of packages that the library pulls in.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use toml::Value;
@@ -43,8 +44,9 @@ pub fn shipped_names() -> impl Iterator<Item = String> {
     })
 }
 
-/// Checks the manifests of all crates; returns false if an arrow points up or the library has grown, after printing it.
-pub fn check_manifests() -> Result<bool> {
+/// Checks all crates; returns false if an arrow points up, a published crate is compiled from files that its package lacks, or the library has
+/// grown, after printing it.
+pub fn check_packages() -> Result<bool> {
     let mut faults = Vec::new();
     for entry in fs::read_dir(repository_root().join("crates"))? {
         let folder = entry?.path();
@@ -52,6 +54,12 @@ pub fn check_manifests() -> Result<bool> {
         let manifest = folder.join("Cargo.toml");
         let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
         faults.extend(arrow_faults(&name, &toml::from_str(&text)?));
+    }
+    let sources = ["ls-files", "-co", "--exclude-standard", "crates/*/src/*.rs", "crates/*/build.rs"];
+    for file in read_output(Command::new("git").args(sources).current_dir(repository_root()))?.lines() {
+        // A file that was removed is still listed until the removal is committed.
+        let source = fs::read_to_string(repository_root().join(file)).unwrap_or_default();
+        faults.extend(outside_files(file, &source).into_iter().map(|path| format!("{file}: no package has {path}")));
     }
     for target in LIBRARY_TARGETS {
         let packages = package_names(&read_output(
@@ -87,6 +95,20 @@ fn arrow_faults(name: &str, manifest: &Value) -> Vec<String> {
     ours.filter(|used| !may.contains(used)).map(|used| format!("crates/{name} may not use {used}")).collect()
 }
 
+/// Returns the paths by which a source of a shipped crate includes files outside the crate's folder, which its package lacks. A build
+/// script may name none.
+fn outside_files<'a>(file: &str, source: &'a str) -> Vec<&'a str> {
+    let parts: Vec<&str> = file.split('/').skip(1).collect();
+    let [name, folders @ .., _] = parts.as_slice() else { return Vec::new() };
+    if NOT_SHIPPED.contains(name) {
+        return Vec::new();
+    }
+    let is_script = file.ends_with("/build.rs") && folders.is_empty();
+    let lines = source.lines().filter(|line| is_script || line.contains("include") || line.contains("#[path"));
+    let texts = lines.flat_map(|line| line.split('"').skip(1).step_by(2));
+    texts.filter(|text| text.split('/').take_while(|part| *part == "..").count() > folders.len()).collect()
+}
+
 /// Returns the folder in `crates` of one of our packages; `None` for another's.
 fn name_crate(package: &str) -> Option<&str> {
     package
@@ -116,6 +138,15 @@ mod tests {
         assert_eq!(faults("sys", "[dev-dependencies]\ncorewise-model.workspace = true"), [""; 0]);
         assert_eq!(faults("new", "").len(), 1);
         assert_eq!(faults("rig", up), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_outside_of_the_crate_is_found() {
+        let included = "include_str!(\"../a\"), include_bytes!(concat!(\"../../b\"))\nopen(\"../../../c\")";
+        assert_eq!(outside_files("crates/model/src/suite.rs", included), ["../../b"]);
+        assert_eq!(outside_files("crates/model/src/talk/of.rs", included), [""; 0]);
+        assert_eq!(outside_files("crates/cli/build.rs", included), ["../a", "../../b", "../../../c"]);
+        assert_eq!(outside_files("crates/xtask/src/main.rs", included), [""; 0]);
     }
 
     #[test]

@@ -1,11 +1,10 @@
-//! `cargo xtask schema`: writes the files of docs/schema from the types, and the table of readers in docs/security.md.
+//! `cargo xtask schema`: writes the files of crates/cli/schema from the types, and the table of readers in docs/security.md.
 
 use anyhow::Result;
 use xtask::cargo_command;
 
 /// Tests that compare a page or files with the types, or write them: package and name.
-const TESTS: [(&str, &str); 2] =
-    [("corewise-sys", "the_table_of_readers"), ("corewise-cli", "the_schema_files_in_the_documentation")];
+const TESTS: [(&str, &str); 2] = [("corewise-sys", "the_table_of_readers"), ("corewise-cli", "the_schema_files")];
 
 /// Writes the files if `is_writing`; returns false if one is out of date otherwise.
 pub fn run(is_writing: bool) -> Result<bool> {

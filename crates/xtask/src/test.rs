@@ -248,7 +248,7 @@ pub fn check_walls() -> Result<bool> {
         & platform_names::check_platform_names()?
         & suggestions::check_suggestions()?
         & named_code::check_named_code()?
-        & packages::check_manifests()?)
+        & packages::check_packages()?)
 }
 
 fn require_walls() -> Result<()> {

@@ -34,7 +34,7 @@ pub struct CommandDocument {
     /// Command lines that print it with `--json`, in the folder that the test of documents prepares. `PID`
     /// stands for a process of the user.
     pub examples: &'static [&'static str],
-    /// Returns its schema. The program prints the files of docs/schema, which a test compares with this.
+    /// Returns its schema. The program prints the files of crates/cli/schema, which a test compares with this.
     #[cfg(test)]
     pub schema: fn() -> schemars::Schema,
 }

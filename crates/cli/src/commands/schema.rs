@@ -12,7 +12,7 @@ use crate::app::output::{print_form, print_text};
 use crate::app::run::{CommandDocument, RunnableCommand};
 use crate::app::settings::ProgramSettings;
 
-/// The files of docs/schema, each after its name and before a NUL, as the build script packs them. Deriving them here would take a megabyte of
+/// The files of crates/cli/schema, each after its name and before a NUL, as the build script packs them. Deriving them here would take a megabyte of
 /// code.
 const PACKED_SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
@@ -69,8 +69,8 @@ mod tests {
 
     /// With `COREWISE_WRITE_DOCS` the folder gets the schemas instead.
     #[test]
-    fn the_schema_files_in_the_documentation_are_those_of_the_types() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    fn the_schema_files_are_those_of_the_types() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
         let mut schemas = BTreeMap::new();
         for document in all_documents() {
             let schema = (document.schema)();
@@ -92,6 +92,6 @@ mod tests {
         let differing = schemas.iter().filter(|(name, text)| files.get(*name) != Some(text)).map(|(name, _)| name);
         let differing: Vec<&String> =
             differing.chain(files.keys().filter(|name| !schemas.contains_key(*name))).collect();
-        assert!(differing.is_empty(), "files in docs/schema are old: {differing:?}: cargo xtask schema");
+        assert!(differing.is_empty(), "files in crates/cli/schema are old: {differing:?}: cargo xtask schema");
     }
 }
