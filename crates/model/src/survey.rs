@@ -260,11 +260,11 @@ pub struct TailSummary {
     pub mean_ns: f64,
     /// Median, interpolated within the clock's step.
     pub p50_ns: f64,
-    /// 90th percentile.
+    /// 90th percentile, as the median.
     pub p90_ns: f64,
-    /// 99th percentile.
+    /// 99th percentile, as the median.
     pub p99_ns: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile, as the median.
     pub p99_9_ns: f64,
     /// 99.99th percentile.
     pub p99_99_ns: f64,
@@ -279,14 +279,15 @@ pub struct TailSummary {
 impl TailSummary {
     /// Summarizes a histogram that was filled by a clock with the given step.
     pub fn from_histogram(histogram: &TickHistogram, step_ns: f64) -> Self {
+        let within_step = |quantile| histogram.interpolate_ns(quantile, step_ns);
         let at = |quantile| histogram.quantile_ns(quantile);
         Self {
             count: histogram.count(),
             mean_ns: histogram.mean_ns(),
-            p50_ns: histogram.median_ns(step_ns),
-            p90_ns: at(0.9),
-            p99_ns: at(0.99),
-            p99_9_ns: at(0.999),
+            p50_ns: within_step(0.5),
+            p90_ns: within_step(0.9),
+            p99_ns: within_step(0.99),
+            p99_9_ns: within_step(0.999),
             p99_99_ns: at(0.9999),
             p99_999_ns: at(0.99999),
             max_ns: histogram.max_ns(),

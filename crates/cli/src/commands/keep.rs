@@ -100,7 +100,7 @@ impl RunnableCommand for KeepArguments {
                 keeper::find_running(settings)?.request_reload();
                 Ok(())
             }
-            Some(KeepCommand::Unit) => unit::write_unit(of_system).and_then(|unit| print_text(&unit)),
+            Some(KeepCommand::Unit) => print_text(&unit::write_unit(of_system, &rules.read_rules()?)?),
         }
         .map(|()| CommandExit::Done)
     }

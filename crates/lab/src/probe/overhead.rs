@@ -34,7 +34,7 @@ fn spin_ns(clock: &TickClock) -> f64 {
             ClockSource::System(ticks) => time_once(ticks, &mut SpinWork, &mut pieces),
         }
     }
-    pieces.median_ns(clock.step_ns)
+    pieces.interpolate_ns(0.5, clock.step_ns)
 }
 
 fn piece_ns(clock: &TickClock, additions: u32) -> f64 {
@@ -46,7 +46,7 @@ fn piece_ns(clock: &TickClock, additions: u32) -> f64 {
             ClockSource::System(ticks) => time_once(ticks, &mut ComputeWork(additions), &mut pieces),
         }
     }
-    pieces.median_ns(clock.step_ns)
+    pieces.interpolate_ns(0.5, clock.step_ns)
 }
 
 fn time_once<T: TickSource>(ticks: T, work: &mut impl WorkPiece, pieces: &mut TickHistogram) {

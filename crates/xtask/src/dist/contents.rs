@@ -97,7 +97,8 @@ fn named_commands(page: &str) -> Vec<String> {
 
 /// Returns the unit of the system's or of a user's manager, for the program at its place in a package.
 fn read_unit(program: &Path, manager: &str) -> Result<PackedFile> {
-    let unit = String::from_utf8(read_program(program, &["keep", "unit", &format!("--{manager}")])?)?;
+    let unit =
+        String::from_utf8(read_program(program, &["keep", "unit", &format!("--{manager}"), "--rules", "/no/rules"])?)?;
     let here = fs::canonicalize(program)?.display().to_string();
     // The first line has the place of a unit that was written by hand.
     let lines = unit.lines().skip(1).map(|line| line.replace(&here, "/usr/bin/corewise") + "\n");

@@ -32,7 +32,7 @@ pub struct KeepArguments {
     /// Use the rules of the system, for the processes of every user [default for root]
     #[arg(help_heading = "Rules", long, global = true, conflicts_with = "user")]
     pub system: bool,
-    /// Use the rules of this user, for this user's processes [default]
+    /// Use the rules of this user, for this user's processes [default for other users]
     #[arg(help_heading = "Rules", long, global = true)]
     pub user: bool,
     /// Use another file of rules, or a folder of such files

@@ -270,8 +270,8 @@ fn what_would_be_done() {
     let (planned, unreadable) = super::plan_processes(RuleKeeper::new(resolved()), &[hidden]);
     assert_snapshot!(screen::draw_plan(&planned, &unreadable, 80).to_plain(), @r"
     No process matches a rule in force.
-    redis: the files that 1 process execute cannot be read; another user's need
-        CAP_SYS_PTRACE
+    redis: the file of 1 process cannot be read; `keep run` needs CAP_SYS_PTRACE for
+        those of another user
     Nothing was changed. Next:  corewise keep run
     ");
 }
@@ -445,9 +445,23 @@ fn a_rule_is_what_was_typed() {
 #[test]
 fn units_have_the_program_and_nothing_to_fill_in() {
     for (of_system, words) in [(true, "keep run --system"), (false, "keep run --user")] {
-        let unit = unit::write_unit(of_system).unwrap();
+        let unit = unit::write_unit(of_system, &[]).unwrap();
         assert!(unit.contains(words) && !unit.contains("PROGRAM"), "{unit}");
     }
+}
+
+#[test]
+fn only_a_rule_by_file_allows_the_system_to_read_files() {
+    let unit = |of_system, matches: &str| {
+        let text = format!("[[rule]]\nname = 'web'\nmatch = {{ {matches} }}\non = '1'\n");
+        unit::write_unit(of_system, &parse_rules(&text).unwrap()).unwrap()
+    };
+    let (by_unit, by_file) = (unit(true, "unit = 'web.service'"), unit(true, "exe = '/usr/bin/web'"));
+    for line in ["AmbientCapabilities=CAP_SYS_NICE", "CapabilityBoundingSet=CAP_SYS_NICE"] {
+        assert!(by_unit.lines().any(|other| other == line), "{by_unit}");
+        assert!(by_file.lines().any(|other| other == format!("{line} CAP_SYS_PTRACE")), "{by_file}");
+    }
+    assert!(!unit(false, "exe = '/usr/bin/web'").contains("CAP_"));
 }
 
 /// A rule from an experiment matches what /proc shows of its program, and never all that an interpreter runs.

@@ -1,27 +1,34 @@
 //! The systemd units for `keep run`, with no more privileges than it needs.
 
+use corewise_model::keep::Rule;
 use corewise_sys::service;
 
 use crate::app::failure::CommandFailure;
 
-/// Returns the unit of the system, or of a user.
+/// Capability for reading the file that another user's process executes.
+const READS_FILES: &str = "CAP_SYS_PTRACE";
+
+/// Returns the unit of a user, or of the system with the capabilities that the rules need.
 ///
 /// # Errors
 /// Another service manager than systemd starts programs here; the error has its command.
-pub fn write_unit(of_system: bool) -> Result<String, CommandFailure> {
+pub fn write_unit(of_system: bool, rules: &[Rule]) -> Result<String, CommandFailure> {
     let program =
         std::env::current_exe().map_or_else(|_| "/usr/bin/corewise".into(), |path| path.display().to_string());
     if let Some(command) = service::at_logon(&program, "keep run") {
         return Err(CommandFailure::unavailable_error("there is no systemd here, and units are its files")
             .with_hint(format!("To start `keep run` whenever you log on:\n    {command}")));
     }
-    Ok(if of_system { SYSTEM.replace("PROGRAM", &program) } else { USER.replace("PROGRAM", &program) })
+    let unit = if of_system { SYSTEM } else { USER }.replace("PROGRAM", &program);
+    let reads_files = rules.iter().any(|rule| rule.matches.exe.is_some());
+    Ok(if reads_files { unit.replace("=CAP_SYS_NICE", &format!("=CAP_SYS_NICE {READS_FILES}")) } else { unit })
 }
 
 const SYSTEM: &str = "\
-# /etc/systemd/system/corewise-keep.service, written by `keep unit --system`
-# Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE too: add it to both lines. To know who sets masks, add
-# CAP_PERFMON to both lines and perf_event_open to SystemCallFilter. For --metrics FILE add ReadWritePaths= with the file's folder.
+# Save as /etc/systemd/system/corewise-keep.service, then: systemctl daemon-reload && systemctl enable --now corewise-keep
+# Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE in both lines of capabilities: `keep unit` adds it if there
+# is such a rule. To know who sets masks, add CAP_PERFMON to both lines and perf_event_open to SystemCallFilter. For --metrics FILE add
+# ReadWritePaths= with the file's folder. PrivateTmp hides a program in /tmp.
 [Unit]
 Description=Keeps placements of programs in force (corewise)
 Documentation=man:corewise(1)
@@ -65,7 +72,7 @@ TasksMax=32
 WantedBy=multi-user.target";
 
 const USER: &str = "\
-# ~/.config/systemd/user/corewise-keep.service, written by `keep unit --user`
+# Save as ~/.config/systemd/user/corewise-keep.service, then: systemctl --user daemon-reload && systemctl --user enable --now corewise-keep
 [Unit]
 Description=Keeps placements of programs in force (corewise)
 

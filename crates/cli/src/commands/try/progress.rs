@@ -147,13 +147,13 @@ impl<'a> SessionProgress<'a> {
     }
 }
 
-/// Describes a verdict that takes long or does not fit into the budget: "warning: one run takes 100 s, so a verdict takes 10 runs and
+/// Describes a verdict that takes long or does not fit into the budget: "warning: a run takes up to 100 s, so a verdict takes 10 runs and
 /// about 17 min, but 40 s of the budget are left. …".
 fn describe_forecast(expected: &SessionForecast) -> Option<String> {
     let SessionForecast { run, trials, earliest, budget } = expected;
     let (run, about) = (format_duration(run.as_nanos() as f64), forecast::format_about(earliest.as_secs_f64()));
     let what = format!(
-        "one run takes {run}, so the earliest verdict takes {} and {about}",
+        "a run takes up to {run}, so the earliest verdict takes {} and {about}",
         format_count(*trials as usize, "trial")
     );
     let Some([budget, left]) = budget.filter(|_| !expected.fits_budget()) else {
@@ -201,18 +201,18 @@ mod tests {
             budget: left_s.map(|left_s| [30, left_s].map(Duration::from_secs)),
         };
         assert_eq!(describe_forecast(&expected(2, None)), None);
-        let long = "note: one run takes 100 s, so the earliest verdict takes 10 trials and about 17 min";
+        let long = "note: a run takes up to 100 s, so the earliest verdict takes 10 trials and about 17 min";
         assert_eq!(describe_forecast(&expected(100, Some(2_000))).as_deref(), Some(long));
         let short = describe_forecast(&expected(2, Some(10))).unwrap();
         assert!(
-            short.starts_with("warning: one run takes 2.0 s")
+            short.starts_with("warning: a run takes up to 2.0 s")
                 && short.contains("10 s of the budget are left")
                 && short.contains("(--budget 1m)"),
             "{short}"
         );
         let over = describe_forecast(&expected(8, Some(0))).unwrap();
         assert!(
-            over.starts_with("warning: one run takes 8.0 s")
+            over.starts_with("warning: a run takes up to 8.0 s")
                 && over.contains("the budget is over: give it longer (--budget 3m)"),
             "{over}"
         );

@@ -127,12 +127,19 @@ fn rows_of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<CauseRow<'_>> {
     rows
 }
 
+/// Names a source by its period: "every 10.00 ms", and "every 10.00 ms (2)" if an earlier one has the same.
+fn name_period(stalls: &CpuStalls, rank: usize) -> Option<String> {
+    let name = |hertz: f64| format!("every {} ms", format_decimal(1e3 / hertz, 2));
+    let own = name(stalls.periods.get(rank)?.hertz);
+    let same = stalls.periods[..rank].iter().filter(|earlier| name(earlier.hertz) == own).count();
+    Some(if same == 0 { own } else { format!("{own} ({})", same + 1) })
+}
+
 fn new_row<'a>(cpus: String, cause: &'a CauseSummary, stalls: &'a CpuStalls) -> CauseRow<'a> {
     let name = match &cause.cause {
-        StallCause::Periodic { rank } => match stalls.periods.get(usize::from(*rank)) {
-            Some(period) => format!("every {} ms", format_decimal(1e3 / period.hertz, 2)),
-            None => cause.cause.plain_name(),
-        },
+        StallCause::Periodic { rank } => {
+            name_period(stalls, usize::from(*rank)).unwrap_or_else(|| cause.cause.plain_name())
+        }
         other => other.plain_name(),
     };
     CauseRow {

@@ -110,7 +110,7 @@ fn without_finding(survey: &Survey, quantity: CpuQuantity, tests: &[PeerTest], c
     });
     let immaterial = immaterial.max_by(|(_, a), (_, b)| a.effect_size().total_cmp(&b.effect_size()));
     let beyond = tests.iter().filter_map(|test| test.tested.excluded_beyond()).fold(f64::NAN, f64::max);
-    let beyond_words = quantity.ratio_words(beyond);
+    let beyond_words = quantity.format_bound(beyond);
     let peers = if tests.len() > 1 { "the others of its last-level cache or kind" } else { "its peers" };
     let sentence = match immaterial {
         _ if rounds < ROUNDS_ENOUGH => {
@@ -139,7 +139,7 @@ fn no_finding(quantity: CpuQuantity, cpu: u32, effect: &FindingEffect) -> String
     } else if effect.low <= 1.0 && effect.high >= 1.0 {
         format!("cpu {cpu} differs from {against} ({differs}), in some rounds one way and in others the other")
     } else {
-        let most = quantity.ratio_words(effect.farthest_end());
+        let most = quantity.format_bound(effect.farthest_end());
         format!("cpu {cpu} may differ from {against} by up to {most}; {margin} would matter")
     }
 }

@@ -48,14 +48,14 @@ impl QuantityAnswer {
     /// Describes what is not excluded, with the length of a decisive survey.
     fn open(&self) -> Option<String> {
         let (needs_s, effect) = (self.needs_s?, self.effect.as_ref()?);
-        let (name, beyond) = (self.quantity.quantity_name(), self.quantity.ratio_words(effect.high));
+        let (name, beyond) = (self.quantity.quantity_name(), self.quantity.format_bound(effect.high));
         Some(format!("{name} up to {beyond} is not excluded ({} should tell)", forecast::format_about(needs_s)))
     }
 
     /// Describes the largest difference that is possible.
     fn describe_exclusion(&self) -> Option<String> {
         let effect = self.effect.as_ref().filter(|_| !self.is_found)?;
-        Some(format!("{} in {}", self.quantity.ratio_words(effect.high.max(1.0)), self.quantity.quantity_name()))
+        Some(format!("{} in {}", self.quantity.format_bound(effect.high), self.quantity.quantity_name()))
     }
 }
 

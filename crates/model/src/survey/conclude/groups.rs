@@ -21,7 +21,7 @@ pub fn conclude_groups(survey: &Survey, tests: &SurveyTests, conclusions: &mut S
     }
     if tested.differing.is_empty() {
         let what = "p50 of last-level caches and kinds";
-        let beyond = tested.excluded_beyond().map(|beyond| CpuQuantity::Median.ratio_words(beyond));
+        let beyond = tested.excluded_beyond().map(|beyond| CpuQuantity::Median.format_bound(beyond));
         let needs_s = tested.needs_s(survey);
         let sentence = match beyond {
             None => format!("{what}: {} comparable rounds are too few", tested.rounds),

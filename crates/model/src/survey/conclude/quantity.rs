@@ -9,7 +9,7 @@ use corewise_machine::{CpuSet, Level};
 use super::episode::RoundEpisode;
 use super::formats;
 use crate::Survey;
-use crate::finding::{CONFIDENCE, FindingEffect};
+use crate::finding::{CONFIDENCE, FindingEffect, decimals_of_ratio};
 use crate::survey::CpuRound;
 use corewise_statistics::blocks::{DifferingColumn, RoundTable, column_ratios};
 use corewise_statistics::order::{median, median_interval};
@@ -69,12 +69,17 @@ impl CpuQuantity {
         }
     }
 
-    /// Formats a ratio of at least 1 for people: "1.3x", "2 %".
-    pub fn ratio_words(self, ratio: f64) -> String {
+    /// Formats the largest possible ratio for people, rounded up, since larger ones are excluded: "1.3x", "2.0 %", and at least "1.01x" or
+    /// "0.1 %".
+    pub fn format_bound(self, ratio: f64) -> String {
+        /// Returns the next multiple of 10⁻ᵈ, unless the number is one but for the precision of arithmetic.
+        fn round_up(value: f64, decimals: usize) -> f64 {
+            let steps = 10_f64.powi(decimals as i32);
+            (value * steps - 1e-6).ceil() / steps
+        }
         match self {
-            // Precision is at most a tenth of a percent.
-            Self::Median => format!("{:.1} %", ((ratio - 1.0) * 100.0).max(0.1)),
-            _ => format!("{}x", formats::format_ratio(ratio)),
+            Self::Median => format!("{:.1} %", round_up((ratio - 1.0) * 100.0, 1).max(0.1)),
+            _ => format!("{}x", formats::format_ratio(round_up(ratio.max(1.01), decimals_of_ratio(ratio)))),
         }
     }
 

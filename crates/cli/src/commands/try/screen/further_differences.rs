@@ -176,18 +176,19 @@ pub fn draw_guards(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     shown.experiment.workload.guards.iter().enumerate().map(of_guard).collect()
 }
 
-/// Returns the first failure of each arm that failed.
+/// Returns the first failure of each arm that failed. Those of the warm-up count only if there is no other.
 fn draw_failures(shown: ShownExperiment<'_>) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for (arm, described) in shown.experiment.arms.iter().enumerate() {
-        let mut failed =
-            shown.trials.iter().filter(|trial| trial.arm == arm).filter_map(|trial| match &trial.outcome {
-                TrialOutcome::Failed { why, output } => Some((why, output)),
-                TrialOutcome::Value(_) => None,
-            });
-        let Some((why, output)) = failed.next() else { continue };
+        let failed = shown.trials.iter().filter(|trial| trial.arm == arm).filter_map(|trial| match &trial.outcome {
+            TrialOutcome::Failed { why, output } => Some((trial.block > 0, why, output)),
+            TrialOutcome::Value(_) => None,
+        });
+        let (counted, of_warm_up): (Vec<_>, Vec<_>) = failed.partition(|(is_counted, ..)| *is_counted);
+        let failed = if counted.is_empty() { of_warm_up } else { counted };
+        let Some((_, why, output)) = failed.first() else { continue };
         let text = format!(" of {}: {why}", printable_name(&described.spoken_name()));
-        let all = 1 + failed.count();
+        let all = failed.len();
         let what = if shown.experiment.workload.live.is_some() { "failed slot" } else { "failed run" };
         lines.push(StyledLine::new().with(TextTone::Warn, format_count(all, what)).plain(text));
         let last = last_lines(output, SHOWN_LINES);
