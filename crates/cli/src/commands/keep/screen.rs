@@ -288,9 +288,7 @@ pub fn draw_plan(planned: &[PlannedActions], unreadable: &BTreeMap<String, u32>,
 /// Describes processes that may match a rule by a file that cannot be read.
 fn describe_unreadable(rule: &str, number: u32) -> String {
     let processes = format_processes(number as usize);
-    format!(
-        "{rule}: the file of {processes} cannot be read; `keep run` needs CAP_SYS_PTRACE for those of another user"
-    )
+    format!("{rule}: the file of {processes} cannot be read; `keep run` needs CAP_SYS_PTRACE for those of another user")
 }
 
 /// Explains the cpus of a process.
