@@ -7,16 +7,19 @@ use std::process::Stdio;
 use serde_json::Value;
 use support::{TestPlace, text};
 
-/// Prints a score near its first argument, plus its second.
-const SCORE: &str = "#!/bin/sh\necho \"score $(($1 + ${EXTRA:-0} + $$ % 9))\"\n";
+/// Prints a score near its first argument, plus `EXTRA`. Its noise depends on the number of runs before alone, so that no result is luck.
+const SCORE: &str = "#!/bin/sh\nread -r n < count; echo $((n + 1)) > count\n\
+    echo \"score $(($1 + ${EXTRA:-0} + n * n * 31 % 101 % 9))\"\n";
 
-const METRIC: [&str; 8] = ["--no-confirm", "--metric", "score", "--rest", "0s", "--seed", "7", "--width=300"];
+const METRIC: [&str; 9] =
+    ["--no-confirm", "--metric", "score", "--rest", "0s", "--seed", "7", "--width=300", "--trial-time=1ms"];
 
 fn with_score() -> TestPlace {
     use std::os::unix::fs::PermissionsExt as _;
     let place = TestPlace::new();
     let file = place.path().join("score");
     std::fs::write(&file, SCORE).unwrap();
+    std::fs::write(place.path().join("count"), "0\n").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     place
 }

@@ -275,8 +275,8 @@ fn findings_say_who_and_what_can_be_done() {
         })
         .collect();
     assert_snapshot!(told.join("\n"), @r"
-    nvme0q1 (interrupt 36) takes 8 % of the time that cpu 0 loses to stalls (50/s, 0.06 % of all). If it can be moved, move it and measure again: corewise irq --away-from 0
-    Every 10.00 ms (R 1.00) a source that this kernel does not report takes 35 % of the time that cpus 0,1 lose to stalls (100/s, 0.25 % of all). It is outside this virtual machine, probably the host's timer. No placement avoids it, but the host's owner can (nohz_full, isolated cpus).
+    nvme0q1 (interrupt 36) takes 8 % of the time that cpu 0 loses to stalls (part of 50 stalls/s, 0.06 % of all). If it can be moved, move it and measure again: corewise irq --away-from 0
+    Every 10.00 ms (R 1.00) a source that this kernel does not report takes 35 % of the time that cpus 0,1 lose to stalls (part of 100 stalls/s, 0.25 % of all). It is outside this virtual machine, probably the host's timer. No placement avoids it, but the host's owner can (nohz_full, isolated cpus).
     ");
     let cpus: Vec<CpuSet> = conclusions.findings.iter().map(|finding| finding.cpus.clone()).collect();
     assert!(!cpus.is_empty());

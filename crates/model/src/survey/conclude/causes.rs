@@ -102,11 +102,11 @@ impl CauseShare {
         }
     }
 
-    /// Describes the share: "23 % of the time that cpu 1 loses to stalls (120/s, 0.31 % of all)".
+    /// Describes the share: "23 % of the time that cpu 1 loses to stalls (part of 120 stalls/s, 0.31 % of all)".
     fn describe_share(&self) -> String {
         let lose = if self.cpus.len() == 1 { "loses" } else { "lose" };
         format!(
-            "{:.0} % of the time that {} {lose} to stalls ({:.0}/s, {:.2} % of all)",
+            "{:.0} % of the time that {} {lose} to stalls (part of {:.0} stalls/s, {:.2} % of all)",
             self.time_s / self.lost_s * 100.0,
             format_cpus(&self.cpus),
             self.count as f64 / self.watched_s,
@@ -257,7 +257,7 @@ mod tests {
         let (statement, some) = command(4, |cpu| cpu < 2);
         assert_eq!(
             statement,
-            "nvme0q1 (interrupt 36) takes 25 % of the time that cpus 0,1 lose to stalls (20/s, 0.25 % of all)."
+            "nvme0q1 (interrupt 36) takes 25 % of the time that cpus 0,1 lose to stalls (part of 20 stalls/s, 0.25 % of all)."
         );
         assert_eq!(some.as_deref(), Some("corewise irq --away-from 0,1"));
         assert_eq!(command(4, |_| true).1.as_deref(), Some("corewise irq --away-from 3"), "the one that loses most");
@@ -311,7 +311,8 @@ mod tests {
         assert_eq!(findings.len(), 1);
         let statement = &findings[0].statement;
         assert!(
-            statement.contains("takes 50 % of the time that cpu 0 loses to stalls (150/s, 0.50 % of all)"),
+            statement
+                .contains("takes 50 % of the time that cpu 0 loses to stalls (part of 150 stalls/s, 0.50 % of all)"),
             "{statement}"
         );
         assert_eq!(concluded(1, EventSource::Thread, of), [], "there the timer's own stalls have no name");
