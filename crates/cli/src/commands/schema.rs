@@ -12,8 +12,8 @@ use crate::app::output::{print_form, print_text};
 use crate::app::run::{CommandDocument, RunnableCommand};
 use crate::app::settings::ProgramSettings;
 
-/// The files of crates/cli/schema, each after its name and before a NUL, as the build script packs them. Deriving them here would take a megabyte of
-/// code.
+/// The files of crates/cli/schema, each after its name and before a NUL, as the build script packs them. Deriving them here would take a
+/// megabyte of code.
 const PACKED_SCHEMAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.gz"));
 
 /// Print the JSON schema of an output, or the names of all

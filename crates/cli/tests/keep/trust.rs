@@ -178,7 +178,7 @@ fn one_capability_is_enough_but_for_files() {
     stage.wait_for_mask(&late, &stage.one);
     wait_for("what is missing", || {
         let output = keep(&[]).output().unwrap();
-        text(&output.stdout).contains("cannot be read").then_some(())
+        text(&output.stdout).contains("`keep run` needs CAP_SYS_PTRACE").then_some(())
     });
     send("TERM", &daemon.0);
     assert!(ended(&mut daemon.0).success());

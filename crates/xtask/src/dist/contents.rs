@@ -95,7 +95,7 @@ fn named_commands(page: &str) -> Vec<String> {
     names.map(|name| name.replace('\\', "")).filter(|name| name != "help").collect()
 }
 
-/// Returns the unit of the system's or of a user's manager, for the program at its place in a package.
+/// Returns the unit of the system's or of a user's manager, for the program at its place in a package, whatever rules this machine has.
 fn read_unit(program: &Path, manager: &str) -> Result<PackedFile> {
     let unit =
         String::from_utf8(read_program(program, &["keep", "unit", &format!("--{manager}"), "--rules", "/no/rules"])?)?;
