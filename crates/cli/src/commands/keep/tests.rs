@@ -451,7 +451,7 @@ fn units_have_the_program_and_nothing_to_fill_in() {
 }
 
 #[test]
-fn only_a_rule_by_file_allows_the_system_to_read_files() {
+fn units_allow_reading_files_only_if_a_rule_needs_it() {
     let unit = |of_system, matches: &str| {
         let text = format!("[[rule]]\nname = 'web'\nmatch = {{ {matches} }}\non = '1'\n");
         unit::write_unit(of_system, &parse_rules(&text).unwrap()).unwrap()
