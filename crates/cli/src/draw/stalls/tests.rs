@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use corewise_machine::CpuSet;
 use corewise_machine::event::{EventKind, EventSource, InterruptSource, KernelEvent};
 use corewise_model::Survey;
-use corewise_model::attribution::{RecordingPerturbation, divide_stalls, settle_visits};
+use corewise_model::attribution::{CauseSummary, RecordingPerturbation, StallCause, divide_stalls, settle_visits};
 use corewise_model::stall::{CauseSurroundings, Stall, StallVisit};
 use corewise_model::survey::{StallWatch, SurveyScope};
 use insta::assert_snapshot;
@@ -123,6 +123,17 @@ fn two_cpus() -> Survey {
     let one = ryzen_survey().cpus.remove(0);
     survey.cpus = (0..2).map(|cpu| corewise_model::survey::CpuObservation { cpu, ..one.clone() }).collect();
     survey
+}
+
+#[test]
+fn sources_of_one_period_have_names_of_their_own() {
+    let mut survey = with_stalls(two_cpus(), EventSource::Perf);
+    let stalls = survey.cpus[0].stalls.as_mut().unwrap();
+    stalls.periods.push(stalls.periods[0].clone());
+    let first = stalls.causes.iter().find(|cause| cause.cause == StallCause::Periodic { rank: 0 }).unwrap().clone();
+    stalls.causes.push(CauseSummary { cause: StallCause::Periodic { rank: 1 }, ..first });
+    let drawn = text(compose_causes(&survey), 100);
+    assert!(drawn.contains("every 10.00 ms  ") && drawn.contains("every 10.00 ms (2) "), "{drawn}");
 }
 
 #[test]

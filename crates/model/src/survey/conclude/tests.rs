@@ -72,6 +72,16 @@ fn the_article_about_core_0_is_reproduced() {
 }
 
 #[test]
+fn bounds_are_rounded_up_and_never_one() {
+    let bound = |ratio| CpuQuantity::Tail.format_bound(ratio);
+    assert_eq!(
+        [1.0, 1.002, 1.04, 1.041, 1.3, 1.31, 9.94, 12.0].map(bound),
+        ["1.01x", "1.01x", "1.04x", "1.05x", "1.3x", "1.4x", "10x", "12x"]
+    );
+    assert_eq!([1.0, 1.002, 1.0021].map(|ratio| CpuQuantity::Median.format_bound(ratio)), ["0.1 %", "0.2 %", "0.3 %"]);
+}
+
+#[test]
 fn the_first_cpu_of_equal_ones_is_not_worse() {
     let first = |cpus: u32, rounds, lost| {
         let truth = |cpu| CpuTruth { lost: if cpu == 0 { lost } else { QUIET.lost }, ..QUIET };

@@ -308,6 +308,18 @@ fn failures_are_shown_with_what_was_written() {
 }
 
 #[test]
+fn failures_of_the_warm_up_count_only_without_others() {
+    let effects = ProgramEffects { failures: vec![0.0, 1.0], ..ProgramEffects::from_gains(&[0.1, 0.0]) };
+    let mut made = made_of(&effects, &RunNoise::Quiet, 5, 60);
+    let is_failed = |trial: &Trial| matches!(trial.outcome, TrialOutcome::Failed { .. });
+    let failed = made.trials.iter().find(|trial| is_failed(trial)).unwrap().clone();
+    made.trials.push(Trial { block: 0, ..failed });
+    assert!(made.at(100).contains("2 failed runs of all - core:0"), "{}", made.at(100));
+    made.trials.retain(|trial| trial.block == 0 || !is_failed(trial));
+    assert!(made.at(100).contains("1 failed run of all - core:0"), "{}", made.at(100));
+}
+
+#[test]
 fn no_screen_is_wider_than_the_terminal() {
     let made = made(&[0.0, 0.01, -0.05, 0.88], &RunNoise::Typical, 42, 60);
     for width in [20, 40, 60, 80, 132] {
