@@ -129,7 +129,7 @@ fn two_cpus() -> Survey {
 fn sources_of_one_period_have_names_of_their_own() {
     let mut survey = with_stalls(two_cpus(), EventSource::Perf);
     let stalls = survey.cpus[0].stalls.as_mut().unwrap();
-    stalls.periods.push(stalls.periods[0].clone());
+    stalls.periods.push(stalls.periods[0]);
     let first = stalls.causes.iter().find(|cause| cause.cause == StallCause::Periodic { rank: 0 }).unwrap().clone();
     stalls.causes.push(CauseSummary { cause: StallCause::Periodic { rank: 1 }, ..first });
     let drawn = text(compose_causes(&survey), 100);
