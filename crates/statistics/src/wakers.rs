@@ -19,7 +19,7 @@ const LARGEST_CHANCE: f64 = 0.999;
 /// decide more than ties, and wrongly (0.985 does on eight simulated cpus).
 const TIE_BREAKER: f64 = 0.997;
 
-/// A thread begins or ends to run.
+/// A thread begins or ceases to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadSwitch {
     /// Time in nanoseconds.
@@ -41,6 +41,8 @@ pub enum ThreadStep {
     Waits,
     /// It was preempted.
     Preempted,
+    /// It ended.
+    Ends,
 }
 
 /// An expected number of wakes.
@@ -110,6 +112,8 @@ impl WaitCollector {
             if !self.preempted.insert(thread, false).unwrap_or(false) {
                 self.runs_ns.entry(thread).or_default().push(at_ns);
             }
+            // Where its last switch was lost, it does not run any more.
+            self.running.retain(|_, running| *running != thread);
             self.running.insert(cpu, thread);
             return;
         }

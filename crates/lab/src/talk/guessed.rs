@@ -137,6 +137,7 @@ fn number_threads(switches: &mut [OwnSwitch]) -> (Vec<ThreadSwitch>, Vec<u32>) {
             SwitchChange::Runs => ThreadStep::Runs,
             SwitchChange::Waits => ThreadStep::Waits,
             SwitchChange::Preempted => ThreadStep::Preempted,
+            SwitchChange::Ends => ThreadStep::Ends,
         };
         ThreadSwitch { at_ns: switch.at_ns, thread: place(switch.thread), cpu: switch.cpu, step }
     });

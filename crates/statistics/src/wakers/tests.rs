@@ -194,6 +194,22 @@ fn a_partner_that_answers_each_time_beats_one_that_runs_more_often() {
 }
 
 #[test]
+fn a_thread_that_has_ended_or_runs_elsewhere_wakes_nobody() {
+    let run = |at_ns, thread, cpu| ThreadSwitch { at_ns, thread, cpu, step: ThreadStep::Runs };
+    let end = |step, run: ThreadSwitch| ThreadSwitch { at_ns: run.at_ns + 10, step, ..run };
+    // Thread 2 ends on cpu 1, and 3 leaves cpu 2 without a record; then 0 and 1 alternate on cpu 0.
+    let mut switches = vec![run(0, 2, 1), end(ThreadStep::Ends, run(0, 2, 1)), run(20, 3, 2)];
+    switches.extend([run(25, 3, 3), end(ThreadStep::Waits, run(25, 3, 3))]);
+    for at_ns in (0..1_000_u64).map(|round| 40 + 40 * round) {
+        let [one, other] = [run(at_ns, 0, 0), run(at_ns + 20, 1, 0)];
+        switches.extend([one, end(ThreadStep::Waits, one), other, end(ThreadStep::Waits, other)]);
+    }
+    let guessed = guess_wakers(&switches);
+    let pairs: Vec<(usize, usize)> = guessed.iter().map(|one| (one.waker, one.wakee)).collect();
+    assert_eq!(pairs, [(1, 0), (0, 1)], "{guessed:?}");
+}
+
+#[test]
 fn no_switches_and_threads_alone_have_no_wakers() {
     assert_eq!(guess_wakers(&[]), []);
     let step = |at_ns, step| ThreadSwitch { at_ns, thread: 0, cpu: 0, step };

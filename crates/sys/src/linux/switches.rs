@@ -17,6 +17,7 @@ pub use crate::values::switches::{OwnSwitch, SwitchBatch, SwitchChange};
 /// Kinds of records, and the bits of a switch (include/uapi/linux/perf_event.h).
 const RECORD_LOST: u32 = 2;
 const RECORD_NAME: u32 = 3;
+const RECORD_EXIT: u32 = 4;
 const RECORD_SWITCH: u32 = 14;
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPTED: u16 = 1 << 14;
@@ -142,6 +143,11 @@ fn take_record(batch: &mut SwitchBatch, cpu: u32, kind: u32, misc: u16, bytes: &
             };
             batch.switches.push(OwnSwitch { at_ns: long(8), process: word(0), thread: word(4), cpu, change });
         }
+        // Its last switch is not recorded: the kernel takes its events away before.
+        RECORD_EXIT => {
+            let (process, thread, at_ns) = (word(0), word(8), long(16));
+            batch.switches.push(OwnSwitch { at_ns, process, thread, cpu, change: SwitchChange::Ends });
+        }
         RECORD_NAME => {
             let name = bytes.get(8..).unwrap_or_default().split(|byte| *byte == 0).next().unwrap_or_default();
             batch.names.push((word(0), word(4), String::from_utf8_lossy(name).into_owned()));
@@ -173,12 +179,15 @@ mod tests {
         take_record(&mut batch, 3, RECORD_SWITCH, 0, &identity);
         take_record(&mut batch, 3, RECORD_SWITCH, SWITCH_OUT, &identity);
         take_record(&mut batch, 3, RECORD_SWITCH, SWITCH_OUT | SWITCH_OUT_PREEMPTED, &identity);
+        let exit = [7_u32, 1, 9, 1].map(u32::to_ne_bytes).concat();
+        take_record(&mut batch, 3, RECORD_EXIT, 0, &[&exit[..], &1_234_u64.to_ne_bytes(), &identity].concat());
         take_record(&mut batch, 3, RECORD_NAME, 0, &[&identity[..8], b"worker\0\0", &identity].concat());
         take_record(&mut batch, 3, RECORD_LOST, 0, &[5_u64, 17].map(u64::to_ne_bytes).concat());
         let changes: Vec<SwitchChange> = batch.switches.iter().map(|switch| switch.change).collect();
-        assert_eq!(changes, [SwitchChange::Runs, SwitchChange::Waits, SwitchChange::Preempted]);
-        let OwnSwitch { at_ns, process, thread, cpu, .. } = batch.switches[0];
-        assert_eq!((at_ns, process, thread, cpu), (1_234, 7, 9, 3));
+        assert_eq!(changes, [SwitchChange::Runs, SwitchChange::Waits, SwitchChange::Preempted, SwitchChange::Ends]);
+        for OwnSwitch { at_ns, process, thread, cpu, .. } in batch.switches {
+            assert_eq!((at_ns, process, thread, cpu), (1_234, 7, 9, 3));
+        }
         assert_eq!((batch.names, batch.lost), (vec![(7, 9, "worker".to_owned())], 17));
     }
 
@@ -195,10 +204,17 @@ mod tests {
             super::super::thread::own_number()
         };
         let thread = std::thread::Builder::new().name("sleeper".into()).spawn(sleeper).unwrap().join().unwrap();
-        let batch = follower.drain_switches();
-        let waits =
-            batch.switches.iter().filter(|switch| switch.thread == thread && switch.change == SwitchChange::Waits);
-        assert!(waits.count() >= 10);
-        assert!(batch.names.iter().any(|(_, named, name)| *named == thread && name == "sleeper"));
+        let (mut changes, mut names) = (Vec::new(), Vec::new());
+        // A thread can be joined shortly before its end is recorded.
+        let begun = std::time::Instant::now();
+        while !changes.contains(&SwitchChange::Ends) {
+            assert!(begun.elapsed().as_secs() < 60, "{changes:?}");
+            let SwitchBatch { switches, names: new_names, .. } = follower.drain_switches();
+            let own = switches.iter().filter(|switch| switch.thread == thread);
+            changes.extend(own.map(|switch| switch.change));
+            names.extend(new_names);
+        }
+        assert!(changes.iter().filter(|change| **change == SwitchChange::Waits).count() >= 10);
+        assert!(names.iter().any(|(_, named, name)| *named == thread && name == "sleeper"));
     }
 }

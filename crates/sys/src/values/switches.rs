@@ -1,6 +1,6 @@
 //! Switches of one's own threads.
 
-/// A thread begins or ends to run on a cpu.
+/// A thread begins or ceases to run on a cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnSwitch {
     /// Time, in nanoseconds of CLOCK_MONOTONIC.
@@ -24,6 +24,8 @@ pub enum SwitchChange {
     Waits,
     /// It does not run any more, though it could.
     Preempted,
+    /// It ended.
+    Ends,
 }
 
 /// Records of one's own threads since the last drain.
