@@ -24,6 +24,7 @@ mod walls;
 mod windows;
 mod words;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -101,6 +102,11 @@ fn main() -> ExitCode {
 /// Runs a chore; returns false if it ran and found a defect.
 fn run(words: &[&str]) -> Result<bool> {
     match words {
+        [] | ["help"] | ["--help" | "-h"] | [_, "--help" | "-h"] => {
+            // A reader may have enough of it.
+            let _ = writeln!(std::io::stdout(), "{USAGE}");
+            Ok(true)
+        }
         ["setup"] => Ok(setup::install_all()),
         ["setup", "tests"] => Ok(setup::for_tests()),
         ["setup", "packages"] => Ok(setup::for_packages()),
@@ -139,7 +145,7 @@ fn run(words: &[&str]) -> Result<bool> {
         [chore, ..] if *chore == "bench-loop" || *chore == "validate" || chore.starts_with("compare-") => {
             compare_tools(words)
         }
-        _ => bail!("unknown chore\n{USAGE}"),
+        _ => bail!("no such chore, or not with these arguments; `cargo xtask` lists them"),
     }
 }
 

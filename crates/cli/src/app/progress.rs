@@ -11,20 +11,22 @@ use crate::draw::printable::make_printable;
 
 /// Steps of a bar; more than a terminal has columns for it.
 const STEPS: u64 = 1000;
-/// Minimum time between lines if no bar is drawn; short commands print none.
-const BETWEEN_LINES: Duration = Duration::from_secs(10);
+/// Shortest and longest pause between lines if no bar is drawn; short commands print none.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(10);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Progress display. It is updated only by the measuring itself: a thread of its own could disturb.
 pub enum ProgressDisplay {
     /// Drawn in place on a terminal.
     Drawn(ProgressBar),
     /// Printed line by line, for logs.
-    Told(ProgressLines),
+    Told(LinePauses),
 }
 
-/// Time of the last printed line.
-pub struct ProgressLines {
+/// Pauses between lines of progress in a log: each as long as all before, within limits.
+pub struct LinePauses {
     begun: Instant,
+    /// Time of the last line.
     last: Cell<Duration>,
 }
 
@@ -32,7 +34,7 @@ impl ProgressDisplay {
     /// Returns a bar; it is drawn if standard error is a terminal.
     pub fn new(is_drawn: bool) -> Self {
         if !is_drawn {
-            return Self::Told(ProgressLines { begun: Instant::now(), last: Cell::default() });
+            return Self::Told(LinePauses::new());
         }
         let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(4));
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {prefix:>8}  {wide_msg}") {
@@ -49,9 +51,10 @@ impl ProgressDisplay {
                 bar.set_message(make_printable(&progress.step));
                 bar.set_position((progress.done * STEPS as f64) as u64);
             }
-            Self::Told(lines) => {
-                if let Some(line) = lines.due_line(lines.begun.elapsed(), progress) {
-                    print_message(&line);
+            Self::Told(pauses) => {
+                if pauses.is_due() {
+                    let StepProgress { done, left, step } = progress;
+                    print_message(&format!("{:.0} % done, {} left: {step}", done * 100.0, format_left(*left)));
                 }
             }
         }
@@ -65,15 +68,24 @@ impl ProgressDisplay {
     }
 }
 
-impl ProgressLines {
-    /// Returns the line if one is due `elapsed` after the beginning.
-    fn due_line(&self, elapsed: Duration, progress: &StepProgress) -> Option<String> {
-        if elapsed < self.last.get() + BETWEEN_LINES {
-            return None;
+impl LinePauses {
+    /// Begins the first pause.
+    pub fn new() -> Self {
+        Self { begun: Instant::now(), last: Cell::default() }
+    }
+
+    /// Returns true if a pause has ended, and begins the next one.
+    pub fn is_due(&self) -> bool {
+        self.is_due_at(self.begun.elapsed())
+    }
+
+    fn is_due_at(&self, elapsed: Duration) -> bool {
+        let last = self.last.get();
+        let is_due = elapsed >= last + last.clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        if is_due {
+            self.last.set(elapsed);
         }
-        self.last.set(elapsed);
-        let StepProgress { done, left: time, step } = progress;
-        Some(format!("{:.0} % done, {} left: {step}", done * 100.0, format_left(*time)))
+        is_due
     }
 }
 
@@ -93,14 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn a_log_gets_a_line_now_and_then_and_none_of_a_short_command() {
-        let ProgressDisplay::Told(lines) = ProgressDisplay::new(false) else { panic!("a bar where nobody sees it") };
-        let mut told = Vec::new();
-        for second in 1..=30 {
-            let left = Duration::from_secs(30 - second);
-            let progress = StepProgress { done: second as f64 / 30.0, left, step: format!("cpu {}", second % 2) };
-            told.extend(lines.due_line(Duration::from_secs(second), &progress));
-        }
-        assert_eq!(told, ["33 % done, 20 s left: cpu 0", "67 % done, 10 s left: cpu 0", "100 % done, 0 s left: cpu 0"]);
+    fn a_log_gets_fewer_lines_as_time_goes_on_and_none_of_a_short_command() {
+        let ProgressDisplay::Told(pauses) = ProgressDisplay::new(false) else { panic!("a bar where nobody sees it") };
+        let due: Vec<u64> = (1..=200).filter(|second| pauses.is_due_at(Duration::from_secs(*second))).collect();
+        assert_eq!(due, [10, 20, 40, 80, 140, 200]);
     }
 }

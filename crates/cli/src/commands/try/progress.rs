@@ -1,7 +1,7 @@
 //! Progress of an experiment on standard error: the table of placements, and a line with the current trial and the times.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use corewise_lab::experiment::{ExperimentTime, SessionForecast};
 use corewise_model::forecast;
@@ -11,6 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::screen::{ShownExperiment, draw_answer, draw_standings, draw_table};
 use crate::app::output::print_message;
+use crate::app::progress::LinePauses;
 use crate::app::settings::ProgramSettings;
 use crate::draw::number::{format_count, format_duration};
 use crate::draw::printable::{last_lines, printable_name};
@@ -18,8 +19,6 @@ use crate::draw::text::StyledLine;
 
 /// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
-/// Time between two lines if there is no terminal.
-const PAUSE: Duration = Duration::from_mins(1);
 /// Shortest time to a verdict that is announced.
 const LONG_FORECAST: Duration = Duration::from_secs(30);
 
@@ -32,8 +31,8 @@ pub struct SessionProgress<'a> {
     width: usize,
     /// Runs still needed for a decision, estimated after the latest block.
     more_runs: Cell<Option<u32>>,
-    /// Time of the latest line without a terminal.
-    said: Cell<Instant>,
+    /// Pauses between lines without a terminal.
+    pauses: LinePauses,
 }
 
 impl<'a> SessionProgress<'a> {
@@ -57,7 +56,7 @@ impl<'a> SessionProgress<'a> {
             status_line,
             width: settings.width,
             more_runs: Cell::new(None),
-            said: Cell::new(Instant::now()),
+            pauses: LinePauses::new(),
         }
     }
 
@@ -112,15 +111,13 @@ impl<'a> SessionProgress<'a> {
     }
 
     fn say_standing(&self, design: &TrialDesign) {
-        if self.said.get().elapsed() >= PAUSE && design.threads_race().is_none() {
-            self.said.set(Instant::now());
-            let standing = design.current_standing();
-            let shown = self.shown_experiment(&standing);
-            print_message(&format!(
-                "so far, after {}: {}",
-                format_count(design.block_count() as usize, "block"),
-                draw_answer(shown).to_plain()
-            ));
+        if self.pauses.is_due() {
+            let blocks = format_count(design.block_count() as usize, "block");
+            let answer = design.threads_race().is_none().then(|| {
+                let standing = design.current_standing();
+                format!(": {}", draw_answer(self.shown_experiment(&standing)).to_plain())
+            });
+            print_message(&format!("so far, after {blocks}{}", answer.unwrap_or_default()));
         }
     }
 
