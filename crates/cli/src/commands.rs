@@ -312,10 +312,10 @@ impl TypedCommand {
         #[cfg(feature = "measuring")]
         let parsed = parsed.map_err(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command()).name("place");
-            let is_command = |word: &&str| find_command(word).is_some();
-            let below = words.iter().skip(1).filter_map(|word| word.to_str()).find(is_command);
-            let error = tip::with_other_name(tip::with_whole_line(error, &words, &place), below);
-            tip::with_two_hyphens(error, &words)
+            let below = words.iter().skip(1).find_map(find_command);
+            let error = tip::with_other_name(tip::with_whole_line(error, &words, &place), below.map(|room| room.name));
+            let definition = below.map_or_else(build_root, |room| CommonArguments::augment_args(room.definition()));
+            tip::with_own_option(error, &words, &definition)
         });
         parsed.unwrap_or_else(|error| exit_with(&error))
     }

@@ -68,6 +68,17 @@ fn ctrl_c_in_the_pause_keeps_the_answer_so_far() {
     assert!(said.starts_with("So far, in ") && !said.contains("Pin it."), "{said}");
 }
 
+/// A winner is tried again a minute after the first run, at the earliest.
+#[test]
+fn a_budget_that_is_too_short_to_try_the_winner_again_is_told() {
+    let Some(stage) = AgainStage::new() else { return };
+    let made = stage.tries(&["--budget", "50s"]).output().unwrap();
+    let said = words(&made.stderr);
+    assert_eq!(made.status.code(), Some(1), "{said}");
+    assert!(said.contains("note: the winner was not tried again: that takes at least"), "{said}");
+    assert!(said.contains("of the budget are left; `corewise try --resume=1") && said.ends_with("` does"), "{said}");
+}
+
 #[test]
 fn a_decided_experiment_says_what_resuming_does_and_goes_on_over_boots() {
     let Some(stage) = AgainStage::new() else { return };

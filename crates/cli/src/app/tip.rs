@@ -61,17 +61,52 @@ pub fn with_other_name(mut error: clap::Error, below: Option<&str>) -> clap::Err
     error
 }
 
-/// Adds the option that has two hyphens to the error about one that was typed with one, as in `-on 0`.
-pub fn with_two_hyphens(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+/// Options of other tools for cpus and nodes, and the tool.
+const OTHER_OPTIONS: [(&str, &str); 6] = [
+    ("-c", "taskset"),
+    ("--cpu-list", "taskset"),
+    ("-C", "numactl"),
+    ("--physcpubind", "numactl"),
+    ("-N", "numactl"),
+    ("--cpunodebind", "numactl"),
+];
+
+/// Replaces clap's tip to make a value of an unknown option: by the option that has two hyphens, as in `-on 0`, or by what does the same as
+/// one of another tool. A negative number gets no tip. `definition` is that of the command, with the common options.
+pub fn with_own_option(mut error: clap::Error, words: &[OsString], definition: &clap::Command) -> clap::Error {
     let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) if unknown.starts_with('-') => unknown,
         _ => return error,
     };
-    let is_long = |word: &&str| word.len() > 2 && word.starts_with(unknown.as_str()) && !word.starts_with("--");
-    let Some(word) = words.iter().skip(1).filter_map(|word| word.to_str()).find(is_long) else { return error };
-    let tip = format!("an option of several letters has two hyphens: -{word}").into();
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    let is_meant = |word: &&str| {
+        let name = word.split_once('=').map_or(*word, |(name, _)| name);
+        word.len() > 2 && word.starts_with(unknown.as_str()) && has_option(definition, &format!("-{name}"))
+    };
+    let meant = words.iter().skip(1).filter_map(|word| word.to_str()).find(is_meant);
+    let tip = match (meant, OTHER_OPTIONS.iter().find(|(option, _)| option == unknown)) {
+        (Some(word), _) => Some(format!("an option of several letters has two hyphens: -{word}")),
+        (None, Some(_)) if has_option(definition, "--on") => {
+            Some("cpus are given by --on, nodes as in '--on node:0'".into())
+        }
+        (None, Some((option, tool))) if has_option(definition, "--from") => {
+            let line = place_from(&["--from".into(), (*tool).into()], &[(*option).into(), "0".into()]);
+            Some(format!("options of {tool} are read with --from: {}", quote_words(line.words())))
+        }
+        _ => None,
+    };
+    let is_number = unknown[1..].starts_with(|first: char| first.is_ascii_digit());
+    if tip.is_some() || is_number {
+        error.remove(ContextKind::Suggested);
+    }
+    if let Some(tip) = tip {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     error
+}
+
+/// Returns true if a command, or one below it, has an option.
+fn has_option(definition: &clap::Command, word: &str) -> bool {
+    find_option(definition, word).is_some() || definition.get_subcommands().any(|below| has_option(below, word))
 }
 
 /// Returns the command for another word.
@@ -119,22 +154,34 @@ mod tests {
     }
 
     #[test]
-    fn a_name_below_a_command_leads_to_no_other_command() {
+    fn a_wrong_line_gets_a_tip_of_its_own_command() {
         let tip = |line: &str, below: Option<&str>| {
             let command = |name| clap::Command::new(name);
-            let program =
-                command("corewise").subcommands([command("keep").subcommand(command("plan")), command("watch")]);
+            let text = clap::Arg::new("text").allow_negative_numbers(false);
+            let program = command("corewise").subcommands([
+                command("keep").subcommand(command("plan")),
+                command("watch"),
+                command("place").arg(text),
+            ]);
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let error = program.try_get_matches_from(&words).unwrap_err();
-            with_two_hyphens(with_other_name(error, below), &words).to_string()
+            let on = clap::Arg::new("on").long("on");
+            let watch = command("watch").arg(on.clone());
+            let place = command("place").args([clap::Arg::new("from").long("from"), clap::Arg::new("text")]);
+            let definition = if below == Some("place") { place } else { watch };
+            with_own_option(with_other_name(error, below), &words, &definition).to_string()
         };
         assert!(tip("corewise top", None).contains("this is 'corewise watch' here"));
         assert!(tip("corewise keep list", Some("keep")).contains("this is 'corewise keep' here"));
         assert!(!tip("corewise keep top", Some("keep")).contains("watch"));
         assert!(tip("corewise watch -on 0", Some("watch")).contains("two hyphens: --on"));
-        for line in ["corewise watch extra", "corewise watch --extra"] {
+        for line in ["corewise watch extra", "corewise watch --extra", "corewise watch -extra"] {
             assert!(!tip(line, Some("watch")).contains("hyphens"));
         }
+        assert!(tip("corewise watch -c 0", Some("watch")).contains("'--on node:0'"));
+        let place = tip("corewise place -N0", Some("place"));
+        assert!(place.contains("corewise place --from numactl -- -N 0") && !place.contains("as a value"), "{place}");
+        assert!(!tip("corewise place -5s", Some("place")).contains("tip"), "no value is negative");
     }
 
     #[test]

@@ -233,8 +233,10 @@ impl RuleKeeper {
             match state.judge_thread(thread, process, rule, now, how.author) {
                 ThreadVerdict::Nothing => {}
                 ThreadVerdict::Place(cpus) => placed.push((thread.id, cpus)),
-                ThreadVerdict::Correct(cpus) => {
+                ThreadVerdict::Correct(cpus, author) => {
                     held.corrections += 1;
+                    let (who, was) = (author.describe_author(), &thread.cpus);
+                    held.add_note(now, format!("{who} set cpus {was}; they are {cpus} again"));
                     placed.push((thread.id, cpus));
                 }
                 ThreadVerdict::Release(because) => left = Some(because),

@@ -72,7 +72,7 @@ pub struct KeptProcess {
     pub(super) place: (String, CpuSet),
     /// Its threads by their numbers.
     pub threads: BTreeMap<u32, HeldThread>,
-    /// Number of corrections of its threads.
+    /// Number of corrections of its threads by its rule.
     pub corrections: u32,
     /// Remarks, the latest last.
     pub notes: Vec<ProcessNote>,
@@ -106,8 +106,12 @@ impl KeptProcess {
         self.charged_to.clone_from(&process.charged_to);
         if self.rule != rule {
             rule.clone_into(&mut self.rule);
-            self.standing = ProcessStanding::Held;
-            self.add_note(now, format!("rule {rule} matches"));
+            self.corrections = 0;
+            // What the user asked for holds for every rule.
+            if self.standing != ProcessStanding::Left(LeftBecause::Asked) {
+                self.standing = ProcessStanding::Held;
+                self.add_note(now, format!("rule {rule} matches"));
+            }
         }
         let seen: BTreeSet<(u32, u64)> = process.threads.iter().map(|thread| (thread.id, thread.start_ticks)).collect();
         self.threads.retain(|id, known| seen.contains(&(*id, known.start_ticks)));

@@ -89,7 +89,8 @@ impl RetryTime {
 pub(super) enum ThreadVerdict {
     Nothing,
     Place(CpuSet),
-    Correct(CpuSet),
+    /// It gets these cpus back: the author set others.
+    Correct(CpuSet, MaskAuthor),
     Release(LeftBecause),
     /// There is no cpu for it.
     NoCpu,
@@ -190,14 +191,14 @@ impl HeldThread {
                     (MaskAuthor::Unknown, Some(rival)) => rival.clone(),
                     (author, _) => author,
                 };
-                self.rival = Some(author.clone()).filter(|author| *author != MaskAuthor::Unknown);
+                self.rival = (author != MaskAuthor::Unknown).then(|| author.clone());
                 self.corrected.retain(|at| now.saturating_sub(*at) < PERIOD);
                 if self.corrected.len() >= CORRECTIONS {
                     let corrected = std::mem::take(&mut self.corrected);
                     return ThreadVerdict::Release(LeftBecause::Fought { author, corrected, cpus });
                 }
                 self.corrected.push(now);
-                ThreadVerdict::Correct(wanted)
+                ThreadVerdict::Correct(wanted, author)
             }
         }
     }

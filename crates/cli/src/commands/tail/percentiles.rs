@@ -27,10 +27,11 @@ const BAND: char = '░';
 const MIDDLE: char = '─';
 const SEVERAL: char = '●';
 
-/// Returns the picture with its legend; empty if nothing was recorded.
-pub fn draw_percentiles(curves: &[(CpuSet, TickHistogram)], width: usize) -> Vec<StyledLine> {
+/// Returns the picture with its legend; empty if nothing was recorded. `step_ns` is the step of the clock.
+pub fn draw_percentiles(curves: &[(CpuSet, TickHistogram)], step_ns: f64, width: usize) -> Vec<StyledLine> {
+    let curve = |(cpus, histogram)| PercentileCurve::from_histogram(cpus, histogram, step_ns);
     let mut curves: Vec<PercentileCurve> =
-        curves.iter().filter_map(|(cpus, histogram)| PercentileCurve::from_histogram(cpus, histogram)).collect();
+        curves.iter().map(|(cpus, histogram)| (cpus, histogram)).filter_map(curve).collect();
     if curves.is_empty() {
         return Vec::new();
     }
@@ -60,12 +61,13 @@ struct PercentileCurve<'a> {
     histogram: &'a TickHistogram,
     /// The extent of the curve: the decimal logarithm of the number of pieces.
     decades: f64,
+    step_ns: f64,
 }
 
 impl<'a> PercentileCurve<'a> {
-    fn from_histogram(cpus: &'a CpuSet, histogram: &'a TickHistogram) -> Option<Self> {
+    fn from_histogram(cpus: &'a CpuSet, histogram: &'a TickHistogram, step_ns: f64) -> Option<Self> {
         let pieces = histogram.count();
-        (pieces > 1).then(|| Self { cpus, histogram, decades: (pieces as f64).log10() })
+        (pieces > 1).then(|| Self { cpus, histogram, decades: (pieces as f64).log10(), step_ns })
     }
 
     /// Returns the duration in nanoseconds at a quantile of `1 - 10^-decades`; `None` beyond the last piece.
@@ -78,7 +80,7 @@ impl<'a> PercentileCurve<'a> {
     }
 
     fn worst_ns(&self) -> f64 {
-        self.histogram.quantile_ns(WORST_BY)
+        self.histogram.interpolate_ns(WORST_BY, self.step_ns)
     }
 }
 
@@ -287,7 +289,7 @@ mod tests {
     }
 
     fn drawn(cpus: &[(CpuSet, TickHistogram)], width: usize) -> String {
-        let lines: Vec<String> = draw_percentiles(cpus, width).iter().map(StyledLine::to_plain).collect();
+        let lines: Vec<String> = draw_percentiles(cpus, 1.0, width).iter().map(StyledLine::to_plain).collect();
         assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
         lines.join("\n")
     }

@@ -22,13 +22,17 @@ pub fn compose_story(survey: &Survey, conclusions: &SurveyConclusions, kept: &St
     let rows = survey_rows(survey, conclusions);
     let curves: Vec<(CpuSet, TickHistogram)> =
         survey.cpus.iter().map(|seen| (CpuSet::from_cpu(seen.cpu), seen.tail.clone())).collect();
+    let step_ns = survey.clock.step_ns;
     let remarks =
         [stalls::compose_watching(survey), stalls::compose_periods(survey), stalls::compose_unexplained(survey)];
     Story::new(quote_words(repeat_survey(survey, &format_budget(survey)).words()))
         .with(Head, compose_head(survey, kept))
         .with(Evidence, compose_figures(&rows))
         .with(Evidence, compose_latency(survey, &rows))
-        .with(Evidence, vec![StoryPart::from_drawing(move |width, _| draw_percentiles(&curves, page_width(width)))])
+        .with(
+            Evidence,
+            vec![StoryPart::from_drawing(move |width, _| draw_percentiles(&curves, step_ns, page_width(width)))],
+        )
         .with(Evidence, stalls::compose_causes(survey))
         .with(Notes, remarks.concat())
         .with(Evidence, stalls::compose_senders(survey))

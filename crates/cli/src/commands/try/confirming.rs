@@ -14,6 +14,7 @@ use super::{TrySessions, beginning, exit_of_standing, no_value_failure, print_ex
 use crate::app::failure::{CommandExit, CommandFailure};
 use crate::app::output::{print_message, print_text};
 use crate::app::progress::ProgressDisplay;
+use crate::draw::number::format_duration;
 use crate::draw::suggestion;
 
 /// An experiment of this session, with its result.
@@ -55,12 +56,17 @@ impl TrySessions<'_> {
             ConfirmationChoice::InLongStretches => plan(StretchLength::Long),
             ConfirmationChoice::IfOpen => {
                 let standing = first.standing();
-                let has_time = |again: &WinnerConfirmation<'_>| {
-                    first.time_left().is_none_or(|left| again.least_time() <= left)
-                        && self.most_trials(again, &standing).is_none_or(|trials| trials.is_some())
+                let has_runs = |again: &WinnerConfirmation<'_>| {
+                    self.most_trials(again, &standing).is_none_or(|trials| trials.is_some())
                 };
                 let needs = is_tried_again(first.made, &standing);
-                needs.then(|| plan(StretchLength::Short)).flatten().filter(has_time)
+                let again = needs.then(|| plan(StretchLength::Short)).flatten().filter(has_runs)?;
+                let (least, left) = (again.least_time(), first.time_left().unwrap_or(Duration::MAX));
+                if least > left {
+                    print_message(&describe_short_budget(least, left, first.stored));
+                    return None;
+                }
+                Some(again)
             }
         }
     }
@@ -171,6 +177,16 @@ fn is_tried_again(made: &ExperimentRecord, standing: &ExperimentStanding) -> boo
 
 fn describe_pause(left: Duration) -> String {
     format!("Trying it again in {:.0} s; Ctrl-C keeps the answer so far", left.as_secs_f64().ceil())
+}
+
+fn describe_short_budget(least: Duration, left: Duration, stored: Option<i64>) -> String {
+    let [least, left] = [least, left].map(|time| format_duration(time.as_nanos() as f64));
+    let later = stored.map_or_else(String::new, |number| {
+        format!("; {} does", suggestion::format_mention(&suggested_command::try_resume(number)))
+    });
+    format!(
+        "note: the winner was not tried again: that takes at least {least}, and {left} of the budget are left{later}"
+    )
 }
 
 fn describe_stop(stored: Option<i64>) -> String {

@@ -66,6 +66,7 @@ fn describe_verdict(made: &ExperimentRecord) -> &'static str {
     let standing = experiment_standing(&made.experiment, &made.trials);
     match standing.verdict {
         Verdict::Wins { .. } if !standing.open_points.is_empty() => "won so far",
+        Verdict::Wins { .. } if made.experiment.arms.iter().any(|arm| arm.variant.is_some()) => "won",
         Verdict::Wins { .. } => "pin it",
         Verdict::RealButBelowMargin { .. } | Verdict::NoMaterialDifference => "leave it",
         Verdict::Better { .. } => "better",

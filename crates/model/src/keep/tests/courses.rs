@@ -61,6 +61,7 @@ fn exact_corrects_ten_times_an_hour_and_then_names_who_it_was() {
         system.choose(11, &set("1"));
         assert_eq!(system.look(10).len(), 1);
         assert_eq!(system.cpus(11), "0-3");
+        assert_eq!(system.said(10), "gamed (99) set cpus 1; they are 0-3 again");
     }
     system.choose(11, &set("1"));
     system.look(10);
@@ -382,7 +383,8 @@ fn who_was_released_stays_so_until_it_is_to_be_held_again() {
     let actions = system.keeper.release_process(10, system.now);
     system.carry_out(&actions);
     let left = system.keeper.processes().clone();
-    for rules in [format!("{RULE}disabled = true\n"), RULE.to_owned()] {
+    let by_another_rule = RULE.replacen("game", "other", 1);
+    for rules in [format!("{RULE}disabled = true\n{by_another_rule}"), by_another_rule, RULE.to_owned()] {
         system.keeper.set_rules(resolved(&rules));
         assert_eq!((system.look(10), system.cpus(10)), (vec![], "0-7".into()));
     }

@@ -257,6 +257,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_difference_of_zeros_is_none() {
+        let sure = |ratio: f64| {
+            let (quantity, against) = ("p50".to_owned(), "cpu 0".to_owned());
+            let effect = FindingEffect { quantity, against, ratio, low: ratio, high: ratio, p_value: Some(0.001) };
+            let immaterial = vec![(1, effect)];
+            let (differing, episodes, alike) = (Vec::new(), Vec::new(), Vec::new());
+            quantity::QuantityTest { quantity: CpuQuantity::Median, differing, immaterial, episodes, alike, rounds: 24 }
+        };
+        assert!(sure(1.0002).largest_immaterial().is_none() && sure(0.9998).largest_immaterial().is_none());
+        assert!(sure(1.002).largest_immaterial().is_some());
+    }
+
+    #[test]
     fn a_difference_that_is_no_finding_says_why() {
         let effect = |quantity: CpuQuantity, ratio, low, high| FindingEffect {
             quantity: quantity.quantity_name().to_owned(),

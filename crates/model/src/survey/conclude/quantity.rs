@@ -69,6 +69,11 @@ impl CpuQuantity {
         }
     }
 
+    /// Returns the smallest ratio that people see as a difference: "0.1 %", "1.01x".
+    const fn least_seen(self) -> f64 {
+        if matches!(self, Self::Median) { 1.0005 } else { 1.005 }
+    }
+
     /// Formats the largest possible ratio for people, rounded up, since larger ones are excluded: "1.3x", "2.0 %", and at least "1.01x" or
     /// "0.1 %".
     pub fn format_bound(self, ratio: f64) -> String {
@@ -197,9 +202,10 @@ impl QuantityTest {
         rest.max_by(|(_, a), (_, b)| a.farthest_end().total_cmp(&b.farthest_end()))
     }
 
-    /// Returns the largest certain difference that is no finding.
+    /// Returns the largest certain difference that is no finding, unless all its digits would be zeros.
     pub fn largest_immaterial(&self) -> Option<&(usize, FindingEffect)> {
-        self.immaterial.iter().max_by(|(_, a), (_, b)| a.effect_size().total_cmp(&b.effect_size()))
+        let seen = self.immaterial.iter().filter(|(_, effect)| effect.farthest_end() >= self.quantity.least_seen());
+        seen.max_by(|(_, a), (_, b)| a.effect_size().total_cmp(&b.effect_size()))
     }
 
     /// Returns the largest possible ratio between columns without findings, above 1.
