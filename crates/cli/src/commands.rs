@@ -313,9 +313,9 @@ impl TypedCommand {
         let parsed = parsed.map_err(|error| {
             let place = CommonArguments::augment_args(PlaceArguments::command()).name("place");
             let below = words.iter().skip(1).find_map(find_command);
-            let error = tip::with_other_name(tip::with_whole_line(error, &words, &place), below.map(|room| room.name));
             let definition = below.map_or_else(build_root, |room| CommonArguments::augment_args(room.definition()));
-            tip::with_own_option(error, &words, &definition)
+            let error = tip::with_other_name(error, below.map(|room| room.name));
+            tip::with_whole_line(tip::with_own_option(error, &words, &definition), &words, &place)
         });
         parsed.unwrap_or_else(|error| exit_with(&error))
     }

@@ -49,8 +49,8 @@ const MOST_BLOCKS: u32 = 60;
 const MOST_BLOCKS_OF_GUARDS: u32 = 100;
 /// Maximum number of blocks for means and slow runs, which need more.
 const MOST_BLOCKS_OF_RARE: u32 = 200;
-/// Maximum number of blocks for slots, which are short and start no process.
-const MOST_BLOCKS_OF_SLOTS: u32 = 1_000;
+/// Maximum number of blocks if a budget limits the session.
+const MOST_BLOCKS_IN_BUDGET: u32 = 1_000;
 /// Usual budget of a session with running processes, since it disturbs their users.
 pub const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 /// Interval at which a pause checks for a stop.
@@ -282,13 +282,13 @@ pub struct ExperimentLimits<'a> {
 }
 
 impl<'a> ExperimentLimits<'a> {
-    /// Returns the usual limits of one more session: more blocks if rare values decide. Running processes get a
-    /// budget, of which half may be spent on placements that look worse.
+    /// Returns the usual limits of one more session: the budget, or else a number of blocks, which is larger if rare values decide.
+    /// A benchmark of a suite has both. Running processes get a budget, of which half may be spent on placements that look worse.
     pub fn from_session(begun: &OpenExperiment, budget: Option<Duration>, stop: &'a AtomicBool) -> Self {
         let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
         let is_live = begun.experiment.workload.live.is_some();
         let most = match begun.experiment.policy.what {
-            _ if is_live => MOST_BLOCKS_OF_SLOTS,
+            _ if is_live || budget.is_some() && begun.experiment.suite.is_none() => MOST_BLOCKS_IN_BUDGET,
             QuestionKind::Typical if begun.experiment.workload.guards.is_empty() => MOST_BLOCKS,
             QuestionKind::Typical => MOST_BLOCKS_OF_GUARDS,
             QuestionKind::Mean | QuestionKind::Tail => MOST_BLOCKS_OF_RARE,

@@ -208,6 +208,8 @@ fn a_decided_experiment_goes_on_if_it_is_told_to() {
     let begun = OpenExperiment { experiment: of_boots, trials: kept.trials.clone(), stored: None };
     let stop = AtomicBool::new(false);
     assert_eq!(ExperimentLimits::from_session(&begun, None, &stop).least_blocks, 6, "two candidates");
+    let blocks = |budget| ExperimentLimits::from_session(&begun, budget, &stop).blocks;
+    assert!(blocks(Some(Duration::from_secs(1))) > 3 * blocks(None), "a budget is the limit");
     let mut full = begun.experiment;
     full.policy.most_runs = Some(kept.trials.iter().filter(|trial| trial.block > 0).count() as u32);
     let (_, _, more) = session(&full, &kept.trials, |_, limits| limits.least_blocks = 5);
