@@ -287,13 +287,13 @@ impl<'a> ExperimentLimits<'a> {
     pub fn from_session(begun: &OpenExperiment, budget: Option<Duration>, stop: &'a AtomicBool) -> Self {
         let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
         let is_live = begun.experiment.workload.live.is_some();
+        let budget = budget.or(is_live.then_some(BUDGET_OF_SLOTS));
         let most = match begun.experiment.policy.what {
-            _ if is_live || budget.is_some() && begun.experiment.suite.is_none() => MOST_BLOCKS_IN_BUDGET,
+            _ if budget.is_some() && begun.experiment.suite.is_none() => MOST_BLOCKS_IN_BUDGET,
             QuestionKind::Typical if begun.experiment.workload.guards.is_empty() => MOST_BLOCKS,
             QuestionKind::Typical => MOST_BLOCKS_OF_GUARDS,
             QuestionKind::Mean | QuestionKind::Tail => MOST_BLOCKS_OF_RARE,
         };
-        let budget = budget.or(is_live.then_some(BUDGET_OF_SLOTS));
         let worse = budget.filter(|_| is_live).map(|budget| budget / 2);
         let Experiment { policy, arms, .. } = &begun.experiment;
         let least_blocks = policy.boots.map_or(0, |_| policy.blocks_of_a_win(arms.len() - 1));

@@ -112,7 +112,7 @@ impl WaitCollector {
             if !self.preempted.insert(thread, false).unwrap_or(false) {
                 self.runs_ns.entry(thread).or_default().push(at_ns);
             }
-            // Where its last switch was lost, it does not run any more.
+            // If its last switch was lost, another cpu has it still.
             self.running.retain(|_, running| *running != thread);
             self.running.insert(cpu, thread);
             return;

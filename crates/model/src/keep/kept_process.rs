@@ -107,7 +107,7 @@ impl KeptProcess {
         if self.rule != rule {
             rule.clone_into(&mut self.rule);
             self.corrections = 0;
-            // What the user asked for holds for every rule.
+            // A request of the user holds under every rule.
             if self.standing != ProcessStanding::Left(LeftBecause::Asked) {
                 self.standing = ProcessStanding::Held;
                 self.add_note(now, format!("rule {rule} matches"));

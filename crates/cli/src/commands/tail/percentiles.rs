@@ -29,9 +29,9 @@ const SEVERAL: char = '●';
 
 /// Returns the picture with its legend; empty if nothing was recorded. `step_ns` is the step of the clock.
 pub fn draw_percentiles(curves: &[(CpuSet, TickHistogram)], step_ns: f64, width: usize) -> Vec<StyledLine> {
-    let curve = |(cpus, histogram)| PercentileCurve::from_histogram(cpus, histogram, step_ns);
-    let mut curves: Vec<PercentileCurve> =
-        curves.iter().map(|(cpus, histogram)| (cpus, histogram)).filter_map(curve).collect();
+    let curves = curves.iter();
+    let curves = curves.filter_map(|(cpus, histogram)| PercentileCurve::from_histogram(cpus, histogram, step_ns));
+    let mut curves: Vec<PercentileCurve> = curves.collect();
     if curves.is_empty() {
         return Vec::new();
     }
